@@ -1,0 +1,587 @@
+"""The public functions: ``grad`` and its kin. Each returns a ``Derivative``, which traces, compiles and caches."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad import pytree
+from symgrad.compile import CacheInfo, Compiler, Specialization
+from symgrad.ir import Graph, Node, ancestors
+from symgrad.ops.engine import STOP
+from symgrad.trace import Trace, Tracer, active_trace, tracing
+from symgrad.transform import calculus
+from symgrad.transform.calculus import Argnums
+
+Fun = Callable[..., Any]
+
+
+class Derivative:
+    """A derivative of a function: called as the function is, compiled and cached by the signature of its arguments.
+
+    Made by ``grad``, ``value_and_grad``, ``jacobian`` and the others. The first two calls of a signature trace the function
+    (which runs once in each); later ones run generated code.
+
+    >>> square = grad(lambda x: x ** 2)
+    >>> square(3.0)
+    6.0
+    """
+
+    def __init__(self, kind: str, fun: Fun, options: dict[str, Any]) -> None:
+        if not callable(fun):
+            raise TypeError(f"{kind} needs a function, got {type(fun).__name__}")
+        functools.update_wrapper(self, fun)
+        self.__wrapped__ = fun
+        self._kind, self._fun, self._options = kind, fun, options
+        self._mode = options.get("mode", "auto")
+        title = getattr(fun, "__name__", type(fun).__name__)
+        name = f"{kind}_{title if title.isidentifier() else 'fun'}"
+        self._calls = 0
+        self._compiler = Compiler(self._body, name, self._argument_names, self._mode)
+        self._methods: Derivative | None = None
+
+    # ---- calling ----
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if active_trace() is not None:
+            return self._nested(args, kwargs)
+        self._calls += 1
+        compiler = self._compiler
+        return compiler.entry(args, kwargs, compiler.miss)
+
+    def _body(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any], symbolic: bool) -> Any:
+        return BODIES[self._kind](trace, self._fun, args, kwargs, symbolic, self._options)
+
+    def _nested(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Within a running trace: the same graph goes on."""
+        trace = active_trace()
+        assert trace is not None
+        outer = len(trace.graph)
+        result = self._body(trace, args, kwargs, True)
+        return settle(trace, outer, (args, kwargs), result)
+
+    def _argument_names(self, count: int, keywords: Sequence[str]) -> list[str]:
+        """A name for each argument of a call."""
+        params = calculus.parameters(self._fun)
+        extra = ["v"] if self._kind == "hvp" else []
+        positional = [p.name for p in params if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        if extra and positional:
+            positional.insert(1, "v")
+        rest = next((p.name for p in params if p.kind is p.VAR_POSITIONAL), "args")
+        names = positional[:count] + [f"{rest}_{i}" for i in range(count - len(positional[:count]))]
+        return names + list(keywords)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        if self._methods is None:
+            self._methods = Derivative(self._kind, self._fun, {**self._options, "argnums": _after_self(self._options)})
+        return Method(self._methods, instance)
+
+    # ---- looking inside ----
+
+    def source(self, *args: Any, **kwargs: Any) -> str:
+        """The generated code for arguments like these, with all branches traced so far.
+
+        >>> "np.cos(x)" in grad(lambda x: np.sin(x)).source(1.0)
+        True
+        """
+        return self._compiler.traced(args, kwargs).readable()
+
+    def graph(self, *args: Any, **kwargs: Any) -> GraphView:
+        """The graph of the derivative for arguments like these, one line a node when printed."""
+        spec = self._compiler.traced(args, kwargs)
+        return GraphView(spec.program.graph, spec.program.roots())
+
+    def compiled(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
+        """The generated function itself, for arguments like these; it checks nothing.
+
+        Calls the derivative until it is compiled. Raises ``RuntimeError`` where it runs in dynamic mode.
+        """
+        spec, _ = self._compiler.specialization(args, kwargs)
+        for _ in range(2):
+            if spec.function is None and spec.dynamic is None:
+                self._compiler.explore(args, kwargs)
+        if spec.function is None:
+            raise RuntimeError(f"{self._compiler.name} is not compiled: {spec.dynamic or 'mode=' + repr(self._mode)}")
+        return spec.function
+
+    def explain(self) -> str:
+        """What was compiled, for which arguments; how often it was traced; what runs in dynamic mode and why."""
+        compiler = self._compiler
+        lines = [f"{compiler.name}: {len(compiler.known)} signature(s), {compiler.misses} traced call(s)"]
+        lines += [_explain(spec) for spec in compiler.known.values()]
+        return "\n".join(lines)
+
+    def cache_info(self) -> CacheInfo:
+        """Calls answered by compiled code, calls traced, the bound on signatures, and signatures held."""
+        return self._compiler.info(self._calls)
+
+    def cache_clear(self) -> None:
+        """Forget all traces and code."""
+        self._calls = 0
+        self._compiler.clear()
+
+    def __repr__(self) -> str:
+        return f"<{self._kind} of {getattr(self._fun, '__qualname__', repr(self._fun))}>"
+
+    def __reduce__(self) -> Any:
+        module = sys.modules.get(getattr(self, "__module__", ""))
+        path = getattr(self, "__qualname__", "")
+        found: Any = module
+        for part in path.split("."):
+            found = getattr(found, part, None)
+        return path if found is self else (Derivative, (self._kind, self._fun, self._options))
+
+
+class Method:
+    """A ``Derivative`` bound to an instance; positions in ``argnums`` do not count ``self``."""
+
+    def __init__(self, derivative: Derivative, instance: Any) -> None:
+        self._derivative, self.__self__ = derivative, instance
+        self.__name__ = getattr(derivative, "__name__", "")
+        self.__doc__ = derivative.__doc__
+        self.__func__ = derivative
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._derivative(self.__self__, *args, **kwargs)
+
+    def source(self, *args: Any, **kwargs: Any) -> str:
+        """As ``Derivative.source``."""
+        return self._derivative.source(self.__self__, *args, **kwargs)
+
+    def graph(self, *args: Any, **kwargs: Any) -> GraphView:
+        """As ``Derivative.graph``."""
+        return self._derivative.graph(self.__self__, *args, **kwargs)
+
+    def compiled(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
+        """As ``Derivative.compiled``."""
+        return self._derivative.compiled(self.__self__, *args, **kwargs)
+
+    def explain(self) -> str:
+        """As ``Derivative.explain``."""
+        return self._derivative.explain()
+
+    def cache_info(self) -> CacheInfo:
+        """As ``Derivative.cache_info``."""
+        return self._derivative.cache_info()
+
+    def cache_clear(self) -> None:
+        """As ``Derivative.cache_clear``."""
+        self._derivative.cache_clear()
+
+
+def _after_self(options: dict[str, Any]) -> Any:
+    argnums = options.get("argnums", 0)
+    if isinstance(argnums, (int, str)):
+        return argnums + 1 if isinstance(argnums, int) and argnums >= 0 else argnums
+    return tuple(n + 1 if isinstance(n, int) and n >= 0 else n for n in argnums)
+
+
+def _explain(spec: Specialization) -> str:
+    doc = spec.signature().doc.split("\n")
+    kinds = doc[0].split("   for ")[-1] if len(doc) == 1 else ", ".join(doc[2:])
+    ends = sum(1 for _ in spec.program.leaves())
+    ready = sum(1 for leaf in spec.program.leaves() if leaf.seen > 1)
+    if spec.dynamic:
+        state = f"dynamic mode: {spec.dynamic}"
+    elif spec.function is not None:
+        state = f"compiled, {ready} of {ends} branch end(s)"
+    else:
+        state = "traced, compiled at the next call"
+    return f"  ({kinds}): {state}; {spec.traces} trace(s)"
+
+
+class GraphView:
+    """A graph for people: ``print`` gives one line a node."""
+
+    def __init__(self, graph: Graph, outputs: Sequence[Node]) -> None:
+        self.graph, self.outputs = graph, list(outputs)
+
+    @property
+    def nodes(self) -> list[Node]:
+        """The nodes that the outputs need, in order."""
+        return ancestors(self.outputs)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __str__(self) -> str:
+        outputs = ", ".join(f"%{node.index}" for node in self.outputs)
+        return f"{self.graph.dump(self.outputs)}\nreturn {outputs}"
+
+    __repr__ = __str__
+
+
+def settle(trace: Trace, outer: int, given: Any, result: Any) -> Any:
+    """The result of a nested derivative: plain where it depends on nothing that the outer trace follows."""
+    if any(isinstance(leaf, Tracer) for leaf in pytree.flatten(given)[0]):
+        return result
+    leaves, tree = pytree.flatten(result)
+    plain = []
+    for leaf in leaves:
+        if isinstance(leaf, Tracer):
+            own = ancestors([leaf.node], outer)
+            inside = set(own)
+            if not any(n.active for n in (leaf.node, *(a for n in own for a in n.args)) if n not in inside):
+                leaf = np.array(leaf.value) if isinstance(leaf.value, np.ndarray) else leaf.value
+        plain.append(leaf)
+    return tree.unflatten(plain)
+
+
+# -- what each kind does -------------------------------------------------------------------------------------------
+
+
+def _grad(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
+    _, grads, aux = calculus.value_and_grad(trace, fun, args, kwargs, symbolic=symbolic, **_without_mode(options))
+    return (grads, aux) if options.get("has_aux") else grads
+
+
+def _value_and_grad(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
+    value, grads, aux = calculus.value_and_grad(trace, fun, args, kwargs, symbolic=symbolic, **_without_mode(options))
+    return ((value, aux), grads) if options.get("has_aux") else (value, grads)
+
+
+def _elementwise_grad(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
+    _, grads, _ = calculus.value_and_grad(
+        trace, fun, args, kwargs, symbolic=symbolic, elementwise=True, **_without_mode(options)
+    )
+    return grads
+
+
+def _jacobian(mode: str) -> Any:
+    def body(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
+        result, aux = calculus.jacobian(trace, fun, args, kwargs, mode=mode, **_without_mode(options))
+        return (result, aux) if options.get("has_aux") else result
+
+    return body
+
+
+def _hessian(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
+    options = _without_mode(options)
+
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        return calculus.value_and_grad(trace, fun, args, kwargs, **options)[1]
+
+    functools.update_wrapper(gradient, fun)
+    return calculus.jacobian(trace, gradient, args, kwargs, mode="forward", **options)[0]
+
+
+def _hvp(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
+    if len(args) < 2:
+        raise TypeError("hvp(fun) is called as (x, v, *more): the point, the vector, and fun's further arguments")
+    x, v, *rest = args
+    return calculus.hessian_product(trace, fun, (x, *rest), kwargs, v, **_without_mode(options))
+
+
+def _function(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
+    return calculus.run(fun, args, kwargs)
+
+
+def _without_mode(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name != "mode"}
+
+
+BODIES: dict[str, Any] = {
+    "grad": _grad,
+    "value_and_grad": _value_and_grad,
+    "elementwise_grad": _elementwise_grad,
+    "jacobian": _jacobian("auto"),
+    "jacrev": _jacobian("reverse"),
+    "jacfwd": _jacobian("forward"),
+    "hessian": _hessian,
+    "hvp": _hvp,
+    "function": _function,
+}
+
+
+def _make(kind: str, fun: Fun | None, **options: Any) -> Any:
+    """A derivative; without ``fun``, a decorator that makes it."""
+    mode = options.get("mode", "auto")
+    if mode not in ("auto", "dynamic"):
+        raise ValueError(f'mode={mode!r}: choose "auto" (compile what can be compiled) or "dynamic"')
+    if fun is None:
+        return lambda fun: Derivative(kind, fun, options)
+    return Derivative(kind, fun, options)
+
+
+# -- the public functions ------------------------------------------------------------------------------------------
+
+
+def grad(
+    fun: Fun | None = None,
+    argnums: Argnums = 0,
+    *,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    mode: str = "auto",
+) -> Any:
+    """The gradient of a function with one real number as output.
+
+    Args:
+        fun: a function of NumPy arrays, numbers, and trees of them (tuples, lists, dicts, namedtuples, dataclasses).
+            Without it, a decorator is returned: ``@grad(argnums=1)``.
+        argnums: which arguments to differentiate: a position, a name, or a tuple of them.
+        has_aux: ``fun`` returns ``(output, aux)``; the derivative returns ``(gradient, aux)``.
+        holomorphic: ``fun`` is a holomorphic function of complex numbers; the derivative is ``f'(z)``.
+        mode: ``"auto"`` compiles what can be compiled; ``"dynamic"`` traces at every call.
+
+    Returns:
+        A ``Derivative`` with fun's arguments. The gradient has the tree, shapes and dtypes of the argument (a tuple of
+        them when ``argnums`` is a tuple). For a complex argument of a real function it is the direction of steepest
+        ascent, ``d/dRe + i d/dIm``.
+
+    Raises:
+        NonScalarOutput: the output is not one real number.
+        IntegerArgument: an argument to differentiate is an integer array.
+        NotDifferentiable: the function uses something that has no derivative rule.
+
+    >>> grad(lambda x, y: x * y ** 2)(3.0, 2.0)
+    4.0
+    >>> grad(lambda x, y: x * y ** 2, argnums=("x", "y"))(3.0, 2.0)
+    (4.0, 12.0)
+    """
+    return _make("grad", fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, mode=mode)
+
+
+def value_and_grad(
+    fun: Fun | None = None,
+    argnums: Argnums = 0,
+    *,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    mode: str = "auto",
+) -> Any:
+    """Value and gradient in one: ``(value, gradient)``, or ``((value, aux), gradient)`` with ``has_aux``.
+
+    Arguments and errors as for ``grad``. Fits ``scipy.optimize.minimize(..., jac=True)`` as it is.
+
+    >>> value_and_grad(lambda x: x ** 2)(3.0)
+    (9.0, 6.0)
+    """
+    return _make("value_and_grad", fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, mode=mode)
+
+
+def elementwise_grad(fun: Fun | None = None, argnums: Argnums = 0, *, mode: str = "auto") -> Any:
+    """The gradient of the sum of all outputs: for an elementwise function, its derivative at each element.
+
+    Arguments and errors as for ``grad``.
+
+    >>> elementwise_grad(np.sin)(np.array([0.0, np.pi]))
+    array([ 1., -1.])
+    """
+    return _make("elementwise_grad", fun, argnums=argnums, mode=mode)
+
+
+def jacobian(
+    fun: Fun | None = None,
+    argnums: Argnums = 0,
+    *,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    mode: str = "auto",
+) -> Any:
+    """All derivatives of all outputs: for each output, arrays of shape ``output.shape + argument.shape``.
+
+    Takes reverse or forward mode, whichever needs fewer passes (``jacrev`` and ``jacfwd`` force one). Arguments and errors
+    as for ``grad``, but the output may be any array or tree.
+
+    >>> jacobian(lambda x: np.array([1.0, 2.0]) * x[0] * x[1])(np.array([3.0, 5.0]))
+    array([[ 5.,  3.],
+           [10.,  6.]])
+    """
+    return _make("jacobian", fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, mode=mode)
+
+
+def jacrev(
+    fun: Fun | None = None,
+    argnums: Argnums = 0,
+    *,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    mode: str = "auto",
+) -> Any:
+    """``jacobian`` by reverse mode: one pass for each output element. For few outputs of many variables."""
+    return _make("jacrev", fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, mode=mode)
+
+
+def jacfwd(
+    fun: Fun | None = None,
+    argnums: Argnums = 0,
+    *,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    mode: str = "auto",
+) -> Any:
+    """``jacobian`` by forward mode: one pass for each variable. For many outputs of few variables."""
+    return _make("jacfwd", fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, mode=mode)
+
+
+def hessian(fun: Fun | None = None, argnums: Argnums = 0, *, mode: str = "auto") -> Any:
+    """Second derivatives of a scalar function, of shape ``argument.shape + argument.shape`` (forward over reverse).
+
+    Arguments and errors as for ``grad``.
+
+    >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 5.0]))
+    array([[10.,  6.],
+           [ 6.,  0.]])
+    """
+    return _make("hessian", fun, argnums=argnums, mode=mode)
+
+
+def hvp(fun: Fun | None = None, *, mode: str = "auto") -> Any:
+    """Hessian-vector products: ``hvp(fun)(x, v, *more)`` is the Hessian at ``x`` times ``v``, without the Hessian.
+
+    ``v`` has the tree and shapes of ``x``, fun's first argument.
+
+    >>> hvp(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 5.0]), np.array([1.0, 0.0]))
+    array([10.,  6.])
+    """
+    return _make("hvp", fun, mode=mode)
+
+
+def stop_gradient(x: Any) -> Any:
+    """``x``, taken as a constant by every derivative. Trees are taken leaf by leaf.
+
+    >>> grad(lambda x: x * stop_gradient(x))(3.0)
+    3.0
+    """
+    return pytree.map_tree(lambda leaf: STOP(leaf) if isinstance(leaf, Tracer) else leaf, x)
+
+
+def graph(fun: Fun, *args: Any, **kwargs: Any) -> GraphView:
+    """The graph of a function at these arguments; of a ``Derivative``, the derivative's. ``print`` gives one line a node.
+
+    >>> print(graph(lambda x: np.sin(x) * 2.0, 1.0))
+    %0: float = input(position=0)
+    %1: float64 = np.sin(%0)
+    %2: float = const(value=2.0)
+    %3: float64 = np.multiply(%1, %2)
+    return %3
+    """
+    derivative = fun if isinstance(fun, (Derivative, Method)) else Derivative("function", fun, {})
+    return derivative.graph(*args, **kwargs)
+
+
+# -- one pass at a time --------------------------------------------------------------------------------------------
+
+
+class _Pass:
+    """A trace to run one pass in: the one that runs already, else a new one on plain values."""
+
+    def __init__(self) -> None:
+        self.outer = active_trace()
+        self.trace = self.outer or Trace(symbolic=False)
+        self.symbolic = self.outer is not None
+        self.start = len(self.trace.graph)
+
+    def __enter__(self) -> _Pass:
+        self._context = tracing(self.trace) if self.outer is None else None
+        if self._context is not None:
+            self._context.__enter__()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._context is not None:
+            self._context.__exit__(*exc)
+
+    def plain(self, given: Any, tree: Any) -> Any:
+        """The result as the caller should see it."""
+        if self.outer is not None:
+            return settle(self.outer, self.start, given, tree)
+        return pytree.map_tree(plain_result, tree)
+
+
+def plain_result(leaf: Any) -> Any:
+    """A plain value of its own for a Tracer of a finished trace."""
+    value = leaf.value if type(leaf) is Tracer else leaf
+    return np.array(value, order="C") if type(value) is np.ndarray else value
+
+
+def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> Any:
+    """``(output, pullback)``: the pullback maps a cotangent of the output to cotangents of all ``primals``.
+
+    Args:
+        fun: a function of arrays, numbers and trees of them.
+        *primals: its arguments.
+        has_aux: ``fun`` returns ``(output, aux)``; then ``(output, pullback, aux)`` is returned.
+
+    Returns:
+        The output, and ``pullback(cotangent)``: a tuple with one tree a primal. It may be called many times. For complex
+        values it is the adjoint (torch's convention): the gradient of ``Re(conj(cotangent) * output)``.
+
+    Raises:
+        TypeError, ValueError: the cotangent has not the tree or the shapes of the output.
+
+    >>> out, pullback = vjp(lambda x, y: x * y, 3.0, 5.0)
+    >>> out, pullback(1.0)
+    (15.0, (5.0, 3.0))
+    """
+    work = _Pass()
+    with work:
+        run = calculus.evaluate(work.trace, fun, tuple(range(len(primals))), primals, {}, has_aux)
+    out = work.plain(primals, run.tree.unflatten(run.outputs))
+
+    def pullback(cotangent: Any) -> Any:
+        trace = active_trace()
+        symbolic = trace is work.trace
+        grads = calculus.pull(work.trace, run, cotangent, False, symbolic)
+        return grads if symbolic else pytree.map_tree(own_result, grads)
+
+    return (out, pullback, work.plain(primals, run.aux)) if has_aux else (out, pullback)
+
+
+def own_result(leaf: Any) -> Any:
+    """A result of its own, unless another trace follows it."""
+    return leaf if type(leaf) is Tracer else plain_result(leaf)
+
+
+def jvp(fun: Fun, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False) -> Any:
+    """``(output, tangent)``: the function and its derivative in the direction of ``tangents``.
+
+    Args:
+        fun: a function of arrays, numbers and trees of them.
+        primals: its arguments, a tuple or list.
+        tangents: one for each, of the same tree and shapes.
+        has_aux: ``fun`` returns ``(output, aux)``; then ``(output, tangent, aux)`` is returned.
+
+    Raises:
+        TypeError, ValueError: the tangents have not the trees or the shapes of the primals.
+
+    >>> jvp(lambda x, y: x * y, (3.0, 5.0), (1.0, 0.0))
+    (15.0, 5.0)
+    """
+    if len(primals) != len(tangents):
+        raise TypeError(f"jvp got {len(primals)} primals and {len(tangents)} tangents")
+    work = _Pass()
+    with work:
+        run = calculus.evaluate(work.trace, fun, tuple(range(len(primals))), primals, {}, has_aux)
+        tangent = calculus.push(work.trace, run, tangents)
+    given = (primals, tangents)
+    out, tangent = work.plain(given, run.tree.unflatten(run.outputs)), work.plain(given, tangent)
+    return (out, tangent, work.plain(given, run.aux)) if has_aux else (out, tangent)
+
+
+def linearize(fun: Fun, *primals: Any) -> Any:
+    """``(output, pushforward)``: the pushforward maps tangents of ``primals`` to the tangent of the output, many times.
+
+    >>> out, pushforward = linearize(lambda x: x ** 2, 3.0)
+    >>> out, pushforward(1.0), pushforward(2.0)
+    (9.0, 6.0, 12.0)
+    """
+    work = _Pass()
+    with work:
+        run = calculus.evaluate(work.trace, fun, tuple(range(len(primals))), primals, {})
+    out = work.plain(primals, run.tree.unflatten(run.outputs))
+
+    def pushforward(*tangents: Any) -> Any:
+        if active_trace() is work.trace:
+            return calculus.push(work.trace, run, tangents)
+        return jvp(fun, primals, tangents)[1]
+
+    return out, pushforward

@@ -1,0 +1,595 @@
+"""A program as Python: which values become variables, in which order, in which branch, and how each is spelled.
+
+An operation prints as a call of its NumPy function unless the table ``SPELLINGS`` knows better (operators, indexing,
+methods). Values that are used once and have no name of the user's are inlined while the expression stays short. In-place
+writes into a buffer that nobody else reads print as statements.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symgrad.emit.names import Names
+from symgrad.emit.printer import Comment, If, Line, source
+from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors
+from symgrad.ops import create, engine, index
+from symgrad.ops.core import REGISTRY, Op
+from symgrad.program import Branch, Leaf, Program, Tree, leaves_of
+from symgrad.pytree import LEAF, TreeDef
+
+Expr = ast.expr
+LONGEST = 5  # operations inlined into one expression
+
+
+@dataclass
+class Signature:
+    """How the generated function is called: its parameters as source, and where each input comes from.
+
+    ``access[i]`` is the name and path of input ``i``, such as ``("params", (("item", "w"),))``.
+    """
+
+    name: str
+    parameters: str
+    names: list[str]
+    access: list[tuple[str, tuple[tuple[str, Any], ...]]]
+    doc: str
+
+
+@dataclass
+class Code:
+    """Generated source, and the objects that its names stand for besides ``np``."""
+
+    source: str
+    namespace: dict[str, Any]
+
+
+def build(program: Program, signature: Signature, *, fresh: bool = True) -> Code:
+    """The program as the source of one function.
+
+    ``fresh`` makes every result an array of its own, C-contiguous: the function that runs needs it, a reader does not.
+    """
+    return _Builder(program, signature, fresh).build()
+
+
+# -- small AST makers ----------------------------------------------------------------------------------------------
+
+
+def name(text: str) -> Expr:
+    """``a.b.c`` as an expression."""
+    first, *rest = text.split(".")
+    result: Expr = ast.Name(first, ast.Load())
+    for part in rest:
+        result = ast.Attribute(result, part, ast.Load())
+    return result
+
+
+def call(function: str | Expr, *args: Expr, **keywords: Expr) -> Expr:
+    """A call."""
+    target = name(function) if isinstance(function, str) else function
+    return ast.Call(target, list(args), [ast.keyword(key, value) for key, value in keywords.items()])
+
+
+def method(owner: Expr, attribute: str, *args: Expr, **keywords: Expr) -> Expr:
+    """A method call."""
+    return call(ast.Attribute(owner, attribute, ast.Load()), *args, **keywords)
+
+
+def literal(value: Any) -> Expr:
+    """A static parameter as an expression: numbers, strings, tuples, dtypes, slices."""
+    if isinstance(value, np.dtype):
+        return name(f"np.{value.name}") if value.name in np.sctypeDict else call("np.dtype", ast.Constant(value.str))
+    if isinstance(value, type) and issubclass(value, np.generic):
+        return name(f"np.{np.dtype(value).name}")
+    if isinstance(value, type):
+        return name(value.__name__)
+    if isinstance(value, (tuple, list)):
+        return ast.Tuple([literal(item) for item in value], ast.Load())
+    if isinstance(value, (np.bool_, np.integer, np.floating, np.complexfloating)):
+        kind = np.dtype(type(value)).name
+        return call(f"np.{kind}", number(value.item() if not isinstance(value, np.longdouble) else float(value)))
+    return number(value)
+
+
+def number(value: Any) -> Expr:
+    """A Python constant; negative numbers as a minus sign, inf and nan through NumPy."""
+    if isinstance(value, float) and not np.isfinite(value):
+        text = "np.nan" if np.isnan(value) else "np.inf"
+        return ast.UnaryOp(ast.USub(), name(text)) if value == -np.inf else name(text)
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and np.copysign(1.0, value) < 0:
+        return ast.UnaryOp(ast.USub(), ast.Constant(-value))
+    if isinstance(value, complex) and value.real != 0:
+        sign: ast.operator = ast.Sub() if np.copysign(1.0, value.imag) < 0 else ast.Add()
+        return ast.BinOp(number(value.real), sign, ast.Constant(complex(0, abs(value.imag))))
+    return ast.Constant(value)
+
+
+# -- spellings -----------------------------------------------------------------------------------------------------
+
+Spelling = Callable[["_Builder", Node, list[Expr]], Expr]
+SPELLINGS: dict[Any, Spelling] = {}
+
+
+def spelling(*keys: Any) -> Callable[[Spelling], Spelling]:
+    """Put a spelling into the table, for operations given by NumPy function or by op."""
+
+    def register(rule: Spelling) -> Spelling:
+        for key in keys:
+            SPELLINGS[key if isinstance(key, Op) else REGISTRY[key]] = rule
+        return rule
+
+    return register
+
+
+def _binary(operation: ast.operator) -> Spelling:
+    return lambda b, node, args: ast.BinOp(args[0], operation, args[1])
+
+
+def _compare(operation: ast.cmpop) -> Spelling:
+    return lambda b, node, args: ast.Compare(args[0], [operation], [args[1]])
+
+
+def _unary(operation: ast.unaryop) -> Spelling:
+    return lambda b, node, args: ast.UnaryOp(operation, args[0])
+
+
+def _index(spec: index.Spec, arrays: Sequence[Expr]) -> Expr:
+    parts: list[Expr] = []
+    for part in spec:
+        if type(part) is index.Hole:
+            parts.append(arrays[part.number])
+        elif type(part) is index.Slice:
+            ends = [None if end is None else number(end) for end in part]
+            parts.append(ast.Slice(*ends))
+        else:
+            parts.append(number(part))
+    return parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load())
+
+
+def _subscript(base: Expr, where: Expr) -> Expr:
+    return ast.Subscript(base, where, ast.Load())
+
+
+def default_spelling(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+    """``np.function(a, b, option=value)``, or an ``op`` of the user's by its name."""
+    op = node.op
+    keywords = {key: literal(value) for key, value in node.params}
+    function = op.name if op.name.startswith(("np.", "runtime.")) else b.bind(op.name, op.fun)
+    if op.variadic:
+        args = [ast.List(args, ast.Load())]
+    return call(function, *args, **keywords)
+
+
+for ufunc, operation in {
+    np.add: ast.Add(), np.subtract: ast.Sub(), np.multiply: ast.Mult(), np.true_divide: ast.Div(),
+    np.floor_divide: ast.FloorDiv(), np.remainder: ast.Mod(), np.power: ast.Pow(), np.matmul: ast.MatMult(),
+    np.bitwise_and: ast.BitAnd(), np.bitwise_or: ast.BitOr(), np.bitwise_xor: ast.BitXor(),
+    np.left_shift: ast.LShift(), np.right_shift: ast.RShift(),
+}.items():  # fmt: skip
+    spelling(ufunc)(_binary(operation))
+for ufunc, comparison in {
+    np.less: ast.Lt(), np.less_equal: ast.LtE(), np.greater: ast.Gt(), np.greater_equal: ast.GtE(),
+    np.equal: ast.Eq(), np.not_equal: ast.NotEq(),
+}.items():  # fmt: skip
+    spelling(ufunc)(_compare(comparison))
+for ufunc, sign in {np.negative: ast.USub(), np.positive: ast.UAdd(), np.invert: ast.Invert()}.items():
+    spelling(ufunc)(_unary(sign))
+
+
+@spelling(index.GETITEM)
+def getitem(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+    return _subscript(args[0], _index(dict(node.params)["spec"], args[1:]))
+
+
+@spelling(engine.ITEM)
+def item(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+    return _subscript(args[0], ast.Constant(dict(node.params)["item"]))
+
+
+@spelling(engine.ASTYPE)
+def astype(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+    dtype = literal(dict(node.params)["dtype"])
+    if node.args[0].aval.kind == "python":
+        return call(dtype, args[0])
+    return method(args[0], "astype", dtype)
+
+
+@spelling(engine.TO_PYTHON)
+def to_python(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+    kinds = {"f": "float", "c": "complex", "i": "int", "u": "int", "b": "bool"}
+    if node.args[0].aval.shape:
+        return method(args[0], "item")
+    return call(kinds[node.aval.dtype.kind], args[0])
+
+
+@spelling(engine.TO_NUMPY)
+def to_numpy(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+    return call(literal(node.aval.dtype), args[0])
+
+
+@spelling(engine.TO_ARRAY)
+def to_array(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+    return call("np.asarray", args[0])
+
+
+@spelling(engine.TO_FLOAT)
+def to_float(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+    return call("float", args[0])
+
+
+@spelling(engine.INT)
+def to_int(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+    return call("int", args[0])
+
+
+@spelling(engine.BOOL)
+def to_bool(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+    return call("bool", args[0])
+
+
+@spelling(engine.SIZE)
+def size(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+    return ast.Attribute(args[0], "size", ast.Load())
+
+
+@spelling(create.ZEROS)
+def zeros(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+    return _zeros(node.aval)
+
+
+@spelling(create.FULL)
+def full(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+    params = dict(node.params)
+    return call("np.full", literal(_shape(params["shape"])), args[0], literal(params["dtype"]))
+
+
+@spelling(np.transpose)
+def transpose(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+    if not node.params:
+        return ast.Attribute(args[0], "T", ast.Load())
+    return default_spelling(b, node, args)
+
+
+@spelling(np.reshape)
+def reshape(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+    if node.args[0].aval.kind == "array" and {key for key, _ in node.params} == {"shape"}:
+        return method(args[0], "reshape", literal(_shape(dict(node.params)["shape"])))
+    return default_spelling(b, node, args)
+
+
+@spelling(np.broadcast_to)
+def broadcast_to(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+    return call("np.broadcast_to", args[0], literal(_shape(dict(node.params)["shape"])))
+
+
+@spelling(np.expand_dims)
+def expand_dims(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+    axis = dict(node.params)["axis"]
+    if node.args[0].aval.kind != "array":
+        return default_spelling(b, node, args)
+    axes = {i % len(node.aval.shape) for i in (axis if isinstance(axis, tuple) else (axis,))}
+    parts: list[Expr] = [
+        ast.Constant(None) if i in axes else ast.Slice(None, None, None) for i in range(len(node.aval.shape))
+    ]
+    while len(parts) > 1 and isinstance(parts[-1], ast.Slice):
+        parts.pop()
+    return _subscript(args[0], parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load()))
+
+
+@spelling(np.einsum)
+def einsum(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+    params = dict(node.params)
+    keywords = {key: literal(value) for key, value in params.items() if key != "subscripts"}
+    return call("np.einsum", ast.Constant(params["subscripts"]), *args, **keywords)
+
+
+def _shape(shape: Any) -> Any:
+    return shape[0] if isinstance(shape, tuple) and len(shape) == 1 else shape
+
+
+def _zeros(aval: Aval) -> Expr:
+    args = [literal(_shape(aval.shape))]
+    if aval.dtype != np.float64:
+        args.append(literal(aval.dtype))
+    return call("np.zeros", *args)
+
+
+WRITES = (index.SETITEM, index.INDEX_ADD, index.SCATTER)
+
+# operations whose result is a new C-contiguous array whatever their arguments look like
+_FRESH_NAMES = {"np.outer", "np.concatenate", "np.stack", "np.cumsum", "np.tile", "np.repeat", "zeros", "full"}
+
+
+class _Builder:
+    """The state of one build: names given, values already computed, statements so far."""
+
+    def __init__(self, program: Program, signature: Signature, fresh: bool) -> None:
+        self.program, self.signature, self.fresh = program, signature, fresh
+        self.names = Names(set(signature.names))
+        self.namespace: dict[str, Any] = {}
+        self.bound: dict[int, str] = {}
+        self.exprs: dict[Node, Expr] = {}
+        self.weight: dict[Node, int] = {}
+        self.buffers: dict[Node, str] = {}
+        self.uses: dict[Node, int] = {}
+        self.last_line: tuple[str, int] | None = None
+        self.lines_shown: set[tuple[str, int]] = set()
+
+    def build(self) -> Code:
+        program, signature = self.program, self.signature
+        nodes = ancestors(program.roots())
+        for node in nodes:
+            for arg in node.args:
+                self.uses[arg] = self.uses.get(arg, 0) + 1
+        for root in program.roots():
+            self.uses[root] = self.uses.get(root, 0) + 1
+        block: list[Any] = []
+        for node in nodes:
+            if node.op is INPUT:
+                self._input(node, block)
+        assert program.root is not None
+        self._tree(program.root, block, set())
+        header = f"{signature.name}({signature.parameters})"
+        return Code(source(header, signature.doc, block), self.namespace)
+
+    def bind(self, wish: str, value: Any) -> str:
+        """A name in the generated module for an object: a function of the user's, an array."""
+        if id(value) not in self.bound:
+            self.bound[id(value)] = self.names.unique(wish)
+            self.namespace[self.bound[id(value)]] = value
+        return self.bound[id(value)]
+
+    # ---- inputs ----
+
+    def _input(self, node: Node, block: list[Any]) -> None:
+        argument, path = self.signature.access[dict(node.params)["position"]]
+        expr = name(argument)
+        for step, key in path:
+            expr = ast.Attribute(expr, key, ast.Load()) if step == "attr" else _subscript(expr, literal(key))
+        if path:
+            keys = [str(key) for step, key in path]
+            wish = node.name or (keys[-1] if keys[-1].isidentifier() else f"{argument}_{'_'.join(keys)}")
+            variable = self.names.unique(wish)
+            block.append(Line(_assign(variable, expr)))
+            expr = name(variable)
+        self.exprs[node] = expr
+        self.weight[node] = 0
+
+    # ---- the tree ----
+
+    def _tree(self, tree: Tree, block: list[Any], done: set[Node]) -> None:
+        """Statements for a tree, into ``block``. One-sided branches continue in the same block, to stay flat."""
+        while isinstance(tree, Branch):
+            self._nodes(self._before(tree, done), block, done)
+            test = self.exprs[tree.node]
+            comment = _place(tree.line)
+            cases = list(tree.cases.items())
+            boolean = isinstance(cases[0][0], bool)
+            if len(cases) == 1 and boolean:
+                value, rest = cases[0]
+                unseen = ast.UnaryOp(ast.Not(), test) if value else test
+                block.append(If(unseen, [Line(_unexplored(tree))], comment=comment))
+                tree = rest
+                continue
+            if boolean:
+                (value, first), (_, second) = sorted(cases, key=lambda case: _size(case[1]))
+                test = test if value else ast.UnaryOp(ast.Not(), test)
+                body: list[Any] = []
+                self._side(first, body, done)
+                block.append(If(test, body, comment=comment))
+                tree = second
+                continue
+            for value, child in cases:
+                body = []
+                self._side(child, body, done)
+                block.append(If(ast.Compare(test, [ast.Eq()], [number(value)]), body, comment=comment))
+            block.append(Line(_unexplored(tree)))
+            return
+        self._leaf(tree, block, done)
+
+    def _side(self, tree: Tree, block: list[Any], done: set[Node]) -> None:
+        """One side of a branch; what it computes is not known outside."""
+        kept = dict(self.exprs), dict(self.weight), dict(self.buffers), self.last_line
+        self._tree(tree, block, set(done))
+        self.exprs, self.weight, self.buffers, self.last_line = kept
+
+    def _before(self, branch: Branch, done: set[Node]) -> list[Node]:
+        """What to compute before a branch: what its condition needs, and what every side needs that came earlier."""
+        needed = set(ancestors([branch.node])) - done
+        common: set[Node] | None = None
+        for leaf in leaves_of(branch):
+            nodes = {node for node in ancestors(leaf.nodes()) if node.index < branch.node.index}
+            common = nodes if common is None else common & nodes
+        return sorted(needed | ((common or set()) - done), key=lambda node: node.index)
+
+    def _leaf(self, leaf: Leaf, block: list[Any], done: set[Node]) -> None:
+        self._nodes([node for node in ancestors(leaf.nodes()) if node not in done], block, done)
+        used: set[Node] = set()
+        outputs = iter(leaf.outputs)
+        block.append(Line(ast.Return(self._container(leaf.tree, outputs, used))))
+
+    def _container(self, tree: TreeDef, outputs: Any, used: set[Node]) -> Expr:
+        if tree.kind is LEAF:
+            return self._output(next(outputs), used)
+        if tree.kind is None:
+            return ast.Constant(None)
+        items = [self._container(child, outputs, used) for child in tree.children]
+        if tree.kind is tuple:
+            return ast.Tuple(items, ast.Load())
+        if tree.kind is list:
+            return ast.List(items, ast.Load())
+        if tree.kind is dict:
+            return ast.Dict([literal(key) for key in tree.keys], items)
+        rebuild = self.bind(f"make_{tree.kind.__name__}", _Rebuild(tree))
+        return call(rebuild, *items)
+
+    def _output(self, out: Any, used: set[Node]) -> Expr:
+        if not isinstance(out, Node):
+            if out is None or isinstance(out, (str, bool)):
+                return ast.Constant(out)
+            return name(self.bind("kept", out))
+        expr = self.exprs[out]
+        again = out in used
+        used.add(out)
+        if not isinstance(out.aval, Aval) or out.aval.kind != "array":
+            return expr
+        if again or _may_alias(out):
+            return method(expr, "copy")
+        if self.fresh and len(out.aval.shape) > 1 and not _is_contiguous(out):
+            return call("np.ascontiguousarray", expr)
+        return expr
+
+    # ---- nodes ----
+
+    def _nodes(self, nodes: list[Node], block: list[Any], done: set[Node]) -> None:
+        for node in nodes:
+            done.add(node)
+            if node in self.exprs:
+                continue
+            if node.op is CONST:
+                self.exprs[node] = literal(dict(node.params)["value"])
+                self.weight[node] = 0
+            elif node.op is CAPTURED:
+                self.exprs[node] = name(self.bind(node.name or "const", self.program.graph.arrays[node]))
+                self.weight[node] = 0
+            elif node.op in WRITES:
+                self._write(node, block)
+            else:
+                self._value(node, block)
+
+    def _value(self, node: Node, block: list[Any]) -> None:
+        args = [self.exprs[arg] for arg in node.args]
+        expr = SPELLINGS.get(node.op, default_spelling)(self, node, args)
+        weight = 1 + sum(self.weight[arg] for arg in node.args)
+        inline = self.uses[node] == 1 and weight <= LONGEST and (not node.name or node.name.startswith(("g_", "t_")))
+        if _is_trivial(node, self.weight):
+            inline, weight = True, 0
+        if inline:
+            self.exprs[node], self.weight[node] = expr, weight
+            return
+        self._store(node, expr, block)
+
+    def _store(self, node: Node, expr: Expr, block: list[Any]) -> None:
+        self._comment(node, block)
+        variable = self.names.of(node)
+        block.append(Line(_assign(variable, expr)))
+        self.exprs[node], self.weight[node] = name(variable), 0
+
+    def _write(self, node: Node, block: list[Any]) -> None:
+        """``base[index] = value`` as a statement, in place when the buffer is this code's own and nobody else reads it."""
+        params = dict(node.params)
+        args = [self.exprs[arg] for arg in node.args]
+        if node.op is index.SCATTER:
+            base, value, arrays = None, args[0], args[1:]
+            index_nodes = node.args[1:]
+        else:
+            base, value, arrays = node.args[0], args[1], args[2:]
+            index_nodes = node.args[2:]
+        self._comment(node, block)
+        if base is not None and base in self.buffers and self.uses[base] == 1:
+            variable = self.buffers[base]
+        else:
+            variable = self.names.of(node)
+            start = _zeros(node.aval) if base is None or base.op is create.ZEROS else method(args[0], "copy")
+            block.append(Line(_assign(variable, start)))
+        target = ast.Subscript(name(variable), _index(params["spec"], arrays), ast.Store())
+        if node.op is index.SETITEM:
+            block.append(Line(ast.Assign([target], value, lineno=0)))
+        elif any(len(n.aval.shape) and n.aval.dtype.kind in "iu" for n in index_nodes):
+            where = _index(params["spec"], arrays)
+            block.append(Line(ast.Expr(call("np.add.at", name(variable), _as_value(where), value))))
+        elif node.op is index.SCATTER or base is not None and base.op is create.ZEROS:
+            block.append(Line(ast.Assign([target], value, lineno=0)))
+        else:
+            block.append(Line(ast.AugAssign(target, ast.Add(), value)))
+        self.exprs[node], self.weight[node] = name(variable), 0
+        self.buffers[node] = variable
+
+    def _comment(self, node: Node, block: list[Any]) -> None:
+        """The user's line above the first statement that came from it."""
+        if node.line is None or node.line == self.last_line:
+            return
+        self.last_line = node.line
+        if node.line in self.lines_shown:
+            return
+        self.lines_shown.add(node.line)
+        text = linecache.getline(*node.line).strip()
+        block.append(Comment(f"{_place(node.line)}{'  ' if text else ''}{text}"))
+
+
+def _is_trivial(node: Node, weight: dict[Node, int]) -> bool:
+    """Views that cost next to nothing and read well anywhere: ``x.T``, ``x[:, None]``."""
+    return (
+        node.op in (REGISTRY[np.transpose], REGISTRY[np.expand_dims], engine.ITEM)
+        and all(weight[arg] == 0 for arg in node.args)
+        and not node.name
+    )
+
+
+def _as_value(where: Expr) -> Expr:
+    """An index as a value: slices spelled out."""
+    if isinstance(where, ast.Tuple):
+        return ast.Tuple([_as_value(part) for part in where.elts], ast.Load())
+    if isinstance(where, ast.Slice):
+        ends = [end or ast.Constant(None) for end in (where.lower, where.upper, where.step)]
+        return call("slice", *(ends if where.step else ends[:2]))
+    return where
+
+
+def _assign(variable: str, expr: Expr) -> ast.stmt:
+    return ast.Assign([ast.Name(variable, ast.Store())], expr, lineno=0)
+
+
+def _place(line: tuple[str, int] | None) -> str:
+    return f"{os.path.basename(line[0])}:{line[1]}" if line else ""
+
+
+def _unexplored(branch: Branch) -> ast.stmt:
+    message = (
+        f"no call has gone this way yet ({_place(branch.line)})" if branch.line else "no call has gone this way yet"
+    )
+    return ast.Raise(call("Unexplored", ast.Constant(message)), None)
+
+
+def _size(tree: Tree) -> int:
+    return sum(1 for _ in leaves_of(tree))
+
+
+def _may_alias(node: Node) -> bool:
+    """Whether a result can share memory with an argument or a constant."""
+    if node.op in (INPUT, CAPTURED) or node.op is engine.ASTYPE:
+        return node.op is not engine.ASTYPE
+    if node.op in WRITES or node.op in (create.ZEROS, create.FULL):
+        return False
+    return bool(node.op.alias) or node.op in (engine.ITEM, engine.TO_ARRAY, REGISTRY[np.broadcast_to])
+
+
+def _is_contiguous(node: Node) -> bool:
+    """Whether a result is surely in C order."""
+    if not isinstance(node.aval, Aval) or len(node.aval.shape) < 2:
+        return True
+    if node.op in WRITES or node.op.name in _FRESH_NAMES:
+        return True
+    if node.op is REGISTRY[np.matmul]:
+        return len(node.aval.shape) == 2
+    if node.op is CONST or node.op is INPUT or node.op is CAPTURED:
+        return False
+    if node.op.family == "elementwise":
+        return all(_is_contiguous(arg) for arg in node.args)
+    return False
+
+
+class _Rebuild:
+    """Puts a namedtuple or a dataclass together again, in generated code."""
+
+    def __init__(self, tree: TreeDef) -> None:
+        self.tree = tree
+
+    def __call__(self, *items: Any) -> Any:
+        return TreeDef(self.tree.kind, self.tree.keys, tuple(TreeDef(LEAF) for _ in items)).unflatten(items)

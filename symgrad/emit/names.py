@@ -1,0 +1,45 @@
+"""Variable names for generated code: the user's own, ``g_`` and ``t_`` names, short ones for the rest."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+
+from symgrad.ir import Node
+
+# what an unnamed value is called, by the operation that made it
+_SHORT = {
+    "exp": "e", "getitem": "part", "matmul": "prod", "multiply": "prod", "divide": "ratio", "true_divide": "ratio",
+    "add": "total", "sum": "total", "subtract": "diff", "sqrt": "root", "negative": "neg", "power": "pow", "where": "chosen",
+    "scatter": "g", "index_add": "g", "setitem": "new", "zeros": "buf", "full": "buf", "maximum": "top", "reshape": "r",
+    "transpose": "t", "astype": "cast", "captured": "const", "to_python": "number",
+}  # fmt: skip
+
+
+class Names:
+    """Hands out names that are unique, no keyword, no builtin, and none of ``taken``."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self.taken = set(taken) | {"np", "runtime"}
+        self._count: dict[str, int] = {}
+
+    def of(self, node: Node) -> str:
+        """A name for a node: its own, else one after its operation."""
+        if node.name:
+            return self.unique(node.name)
+        stem = node.op.name.rsplit(".", 1)[-1].strip("_")
+        return self.unique(_SHORT.get(stem, stem))
+
+    def unique(self, wish: str) -> str:
+        """``wish``, or ``wish_2``, ``wish_3`` …"""
+        wish = "".join(c if c.isalnum() or c == "_" else "_" for c in wish) or "v"
+        if wish[0].isdigit():
+            wish = f"v{wish}"
+        if keyword.iskeyword(wish) or hasattr(builtins, wish):
+            wish += "_"
+        name = wish
+        while name in self.taken:
+            self._count[wish] = self._count.get(wish, 1) + 1
+            name = f"{wish}_{self._count[wish]}"
+        self.taken.add(name)
+        return name

@@ -1,0 +1,60 @@
+"""The exceptions. Each docstring says what happened and what to do; each message names the user's line."""
+
+from __future__ import annotations
+
+
+class SymgradError(Exception):
+    """Base of everything that symgrad raises on purpose."""
+
+
+class NotDifferentiable(SymgradError, TypeError):
+    """A traced value met a function, or an option of one, that has no derivative rule.
+
+    Write the step with the functions that the message names, or give it a rule of your own with
+    ``symgrad.primitive`` or ``symgrad.custom_vjp``; ``symgrad.stop_gradient(x)`` says that it is a constant.
+    """
+
+
+class LeavesNumPy(SymgradError, TypeError):
+    """A traced value was about to become a plain number or array, and its derivative would have been lost.
+
+    Raised for ``float(t)``, ``math.sin(t)``, ``np.array(t, dtype=float)``, ``b[0] = t`` on a plain array and the like.
+    Use NumPy's function (``np.sin``), or arrays made with ``np.zeros_like(t)`` or ``symgrad.numpy.zeros``.
+    """
+
+
+class IntegerArgument(SymgradError, TypeError):
+    """An integer or boolean array cannot be differentiated. Cast it: ``x.astype(float)``."""
+
+
+class NonScalarOutput(SymgradError, TypeError):
+    """``grad`` needs one real number as output. Use ``jacobian``, ``vjp``, ``elementwise_grad``, or sum the output."""
+
+
+class EscapedTracer(SymgradError, RuntimeError):
+    """A traced value outlived the call that made it (it was stored in a global, an attribute, a list, a closure).
+
+    Return it from the function instead, or store ``stop_gradient(x)``'s plain value.
+    """
+
+
+class MutatedInput(SymgradError, ValueError):
+    """The function changes an argument, or a plain array, in place; the caller would see it, or the derivative would not.
+
+    Work on a copy: ``x = x.copy()`` before ``x[i] = v``, or ``x = x + y`` for ``x += y``.
+    """
+
+
+class Unexplored(SymgradError, RuntimeError):
+    """Generated code met a side of a branch that no call has taken yet.
+
+    Calls through the ``Derivative`` trace that side and grow the code; generated code that is called by hand cannot.
+    """
+
+
+class RecursiveDerivative(SymgradError, RecursionError):
+    """The traced function recurses without end: Python's recursion limit was reached while it was traced."""
+
+
+class CheckFailed(SymgradError, AssertionError):
+    """``check_grads`` found a derivative that finite differences contradict."""

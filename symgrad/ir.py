@@ -1,0 +1,197 @@
+"""The graph: immutable nodes in SSA form, interned, in an order in which arguments come first.
+
+A ``Node`` is one operation on other nodes. Its ``aval`` says what the value is like (shape, dtype, kind); values
+themselves live elsewhere. A ``Graph`` interns: asking twice for the same operation gives the same node, so common
+subexpressions are shared by construction, and two traces of one function share what they have in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+
+class Aval(NamedTuple):
+    """What is known of a value before it is there.
+
+    ``kind`` is ``"array"`` (an ndarray, 0-d too), ``"scalar"`` (a NumPy scalar), or ``"python"`` (a Python number, whose
+    dtype gives way in promotion).
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    kind: str
+
+    def __str__(self) -> str:
+        sizes = ", ".join(map(str, self.shape))
+        if self.kind == "python":
+            return _PYTHON_NAMES.get(self.dtype.kind, self.dtype.name)
+        return f"{self.dtype.name}[{sizes}]" if self.kind == "array" else self.dtype.name
+
+
+_PYTHON_NAMES = {"f": "float", "i": "int", "b": "bool", "c": "complex"}
+_PYTHON_AVALS = {
+    float: Aval((), np.dtype(float), "python"),
+    int: Aval((), np.dtype(int), "python"),
+    bool: Aval((), np.dtype(bool), "python"),
+    complex: Aval((), np.dtype(complex), "python"),
+}
+
+
+def aval_of(value: Any) -> Any:
+    """The ``Aval`` of a number or an array; a tuple of them for a tuple of values."""
+    kind = type(value)
+    if kind is np.ndarray:
+        return Aval(value.shape, value.dtype, "array")
+    if kind in _PYTHON_AVALS:
+        return _PYTHON_AVALS[kind]
+    if isinstance(value, tuple):
+        return tuple(aval_of(item) for item in value)
+    return Aval((), value.dtype, "scalar") if isinstance(value, np.generic) else Aval(value.shape, value.dtype, "array")
+
+
+def is_inexact(aval: Any) -> bool:
+    """Whether derivatives can flow through a value of this kind: floating point or complex, or a tuple with one."""
+    if isinstance(aval, Aval):
+        return aval.dtype.kind in "fc"
+    return any(is_inexact(item) for item in aval)
+
+
+class Operation(Protocol):
+    """What a node needs of its operation; ``symgrad.ops.core.Op`` is the one implementation."""
+
+    @property
+    def name(self) -> str: ...
+
+
+class Node:
+    """One operation: ``op(*args, **dict(params))``, of abstract value ``aval``. Compared by identity.
+
+    ``active`` says whether it depends on an input. ``name`` and ``line`` are notes for the reader of generated code: the
+    user's variable and ``(file, line)``; the first trace that knows them sets them.
+    """
+
+    __slots__ = ("active", "args", "aval", "index", "line", "name", "op", "params")
+
+    def __init__(
+        self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...], aval: Any, index: int, active: bool
+    ) -> None:
+        self.op, self.args, self.params, self.aval = op, args, params, aval
+        self.index, self.active = index, active
+        self.name: str | None = None
+        self.line: tuple[str, int] | None = None
+
+    def __repr__(self) -> str:
+        args = [f"%{arg.index}" for arg in self.args]
+        args += [f"{key}={value!r}" for key, value in self.params]
+        return f"%{self.index}: {_show(self.aval)} = {self.op.name}({', '.join(args)})"
+
+
+def _show(aval: Any) -> str:
+    return str(aval) if isinstance(aval, Aval) else "(" + ", ".join(map(_show, aval)) + ")"
+
+
+class Leaf(NamedTuple):
+    """The operation of a node without arguments: an input, a constant, or a captured array."""
+
+    name: str
+
+
+INPUT = Leaf("input")
+CONST = Leaf("const")
+CAPTURED = Leaf("captured")
+
+
+class Graph:
+    """Interned nodes in the order in which they were first met, arguments before users."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.arrays: dict[Node, np.ndarray[Any, Any]] = {}
+        self._table: dict[Any, Node] = {}
+        self._captured: dict[int, Node] = {}
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def find(self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...]) -> Node | None:
+        """The node that is this operation already, if there is one."""
+        return self._table.get((op, args, params))
+
+    def add(self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...], aval: Any) -> Node:
+        """The node of this operation: the one that exists, else a new one."""
+        key = (op, args, params)
+        node = self._table.get(key)
+        if node is None:
+            node = Node(op, args, params, aval, len(self.nodes), any([arg.active for arg in args]))
+            self.nodes.append(node)
+            self._table[key] = node
+        return node
+
+    def input(self, position: int, aval: Aval) -> Node:
+        """The input number ``position``."""
+        node = self.add(INPUT, (), (("position", position),), aval)
+        node.active = True
+        return node
+
+    def const(self, value: Any) -> Node:
+        """A number known when the code is generated. ``1``, ``1.0``, ``True``, ``0.0`` and ``-0.0`` are five constants."""
+        key = (CONST, type(value), repr(value))
+        node = self._table.get(key)
+        if node is None:
+            node = Node(CONST, (), (("value", value),), aval_of(value), len(self.nodes), False)
+            self.nodes.append(node)
+            self._table[key] = node
+        return node
+
+    def captured(self, array: np.ndarray[Any, Any]) -> Node:
+        """An array that the function did not get as an argument; passed by reference, never copied."""
+        node = self._captured.get(id(array))
+        if node is None:
+            node = Node(CAPTURED, (), (("number", len(self.arrays)),), aval_of(array), len(self.nodes), False)
+            self.nodes.append(node)
+            self._captured[id(array)] = node
+            self.arrays[node] = array  # keeps it alive, so that its id stays its own
+        return node
+
+    def dump(self, outputs: Iterable[Node] | None = None) -> str:
+        """One line a node; with ``outputs``, only the nodes that they need."""
+        nodes = self.nodes if outputs is None else ancestors(outputs)
+        return "\n".join(map(repr, nodes))
+
+    def verify(self) -> None:
+        """Raise ``AssertionError`` unless arguments precede users, nodes are unique, and avals are well formed."""
+        seen: set[Node] = set()
+        keys = set()
+        for position, node in enumerate(self.nodes):
+            assert node.index == position, f"{node!r} stands at {position}"
+            assert all(arg in seen for arg in node.args), f"{node!r} comes before an argument"
+            assert node.active or not any(arg.active for arg in node.args), f"{node!r} lost its activity"
+            key = (node.op, node.args, tuple((k, repr(v), type(v)) for k, v in node.params))
+            assert key not in keys, f"{node!r} is there twice"
+            _verify_aval(node.aval)
+            keys.add(key)
+            seen.add(node)
+
+
+def _verify_aval(aval: Any) -> None:
+    if not isinstance(aval, Aval):
+        for item in aval:
+            _verify_aval(item)
+        return
+    assert aval.kind in ("array", "scalar", "python"), aval
+    assert aval.kind == "array" or aval.shape == (), aval
+
+
+def ancestors(outputs: Iterable[Node], floor: int = 0) -> list[Node]:
+    """The nodes that ``outputs`` need, themselves included, in order; none with an index below ``floor``."""
+    seen: set[Node] = set()
+    stack = list(outputs)
+    while stack:
+        node = stack.pop()
+        if node.index >= floor and node not in seen:
+            seen.add(node)
+            stack.extend(node.args)
+    return sorted(seen, key=lambda node: node.index)

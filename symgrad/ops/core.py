@@ -1,0 +1,355 @@
+"""Operations, their families, and the registry that maps a NumPy function to what the tracer does with it.
+
+A *rule* is a vector-Jacobian product in plain NumPy, ``rule(g, y, *args, **params)``: from the cotangent ``g`` of the
+result ``y`` to the cotangent of one argument. Its arguments after ``y`` carry the names of NumPy's own signature: those
+without a default are arrays, those with a default are static parameters, which arrive only when they were given. A rule
+may look at shapes and dtypes with Python's ``if``, never at values, and it may leave broadcasting and dtypes to
+``fit``: a cotangent may have the shape of ``y``, of the argument, or anything that broadcasts to them.
+
+Cotangents follow the bilinear convention (no conjugates): a holomorphic ``f`` has the rule ``g * f'(x)``. The public API
+conjugates at its borders.
+
+==============  =============================  ================================================
+family          reverse                        forward
+==============  =============================  ================================================
+``elementwise`` the rule                       the same rule with the tangent in place of ``g``
+``linear``      the rule (its transpose)       the operation on the tangents
+``multilinear`` one rule an argument           the operation with one argument replaced
+``op``          one rule an argument           ``jvp`` where given, else the transposed rule
+``constant``    no derivative (zero)           no derivative (zero)
+==============  =============================  ================================================
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.errors import NotDifferentiable
+from symgrad.ir import Aval
+
+Rule = Callable[..., Any]
+Binder = Callable[..., "tuple[Sequence[Any], dict[str, Any]]"]
+
+
+class Traced:
+    """What a traced value is to the operations: something that records them. ``symgrad.trace`` has the one subclass."""
+
+    __slots__ = ()
+
+    def record(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Run ``op`` and write it down."""
+        raise NotImplementedError
+
+    def adopt(self, value: Any) -> Any:
+        """A plain array, or an object array of traced values, as a traced value of the same run."""
+        raise NotImplementedError
+
+
+class Op:
+    """One operation: how to run it, how it is called, and its derivative rules. See the module's docstring.
+
+    ``fun(*arrays, **params)`` runs it. ``spelling`` is how generated code names it. ``samples`` feed the generic tests.
+    ``alias`` marks an operation whose result may be a view of its first argument; ``sized`` one whose result's shape depends
+    on values.
+    """
+
+    def __init__(
+        self,
+        key: Any,
+        family: str,
+        rules: tuple[Rule | None, ...],
+        *,
+        name: str | None = None,
+        fun: Callable[..., Any] | None = None,
+        bind: Binder | None = None,
+        prepare: Callable[..., dict[str, Any]] | None = None,
+        jvp: Rule | None = None,
+        variadic: bool = False,
+        alias: bool = False,
+        sized: bool = False,
+        domain: Any = (-2.0, 2.0),
+        samples: Sequence[Sample] = (),
+        complex: bool = True,
+    ) -> None:
+        self.key = key
+        self.family, self.rules, self.jvp = family, rules, jvp
+        self.name = name or spelling_of(key)
+        self.variadic, self.alias, self.sized = variadic, alias, sized
+        self.fun: Callable[..., Any] = fun or ((lambda *arrays, **params: key(arrays, **params)) if variadic else key)
+        self.domain, self.samples, self.complex = domain, tuple(samples), complex
+        self._bind, self._prepare = bind, prepare
+        self._signature: _Signature | None = None
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    def __reduce__(self) -> Any:
+        return (_lookup, (self.key,))
+
+    def __call__(self, *arrays: Any, **params: Any) -> Any:
+        """Run the operation on plain or traced arrays."""
+        for array in arrays:
+            if isinstance(array, Traced):
+                return array.record(self, arrays, params)
+        return self.fun(*arrays, **params)
+
+    def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+        """Split the arguments of a call into arrays and static parameters, leaving out defaults.
+
+        Raises ``NotDifferentiable`` for an option of NumPy's that the rule does not know.
+        """
+        if self._bind is not None:
+            return self._bind(*args, **kwargs)
+        if self._signature is None:
+            self._signature = _Signature(self)
+        return self._signature.bind(args, kwargs, self._prepare)
+
+    def vjp(self, position: int, g: Any, y: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The cotangent of argument ``position``; ``None`` where it takes no derivative."""
+        if self.variadic:
+            rule = self.rules[0]
+            return None if rule is None else rule(position, g, y, *args, **params)
+        rule = self.rules[position]
+        return None if rule is None else rule(g, y, *args, **params)
+
+    def differentiable(self, position: int) -> bool:
+        """Whether a derivative can flow into argument ``position``."""
+        return bool(self.rules) and self.rules[0 if self.variadic else position] is not None
+
+
+class _Signature:
+    """How a call's arguments map to an op's arrays and parameters: NumPy's own signature, else the rule's."""
+
+    def __init__(self, op: Op) -> None:
+        rule = next(rule for rule in op.rules if rule is not None)
+        own = list(inspect.signature(rule).parameters.values())[3 if op.variadic else 2 :]
+        positional = [p for p in own if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        self.name = op.name
+        self.variadic = op.variadic
+        self.params = {p.name: p.default for p in own if p.default is not p.empty}
+        self.defaults: dict[str, Any] = dict(self.params)
+        try:
+            theirs = inspect.signature(op.key).parameters.values()
+        except (TypeError, ValueError):
+            theirs = None  # type: ignore[assignment]
+        if theirs is None or any(p.kind is p.VAR_POSITIONAL for p in theirs):
+            first = [own[0].name] if op.variadic else []
+            self.order = first + [p.name for p in positional if p.name not in first]
+        else:
+            self.order = [p.name for p in theirs]
+            self.defaults.update({p.name: p.default for p in theirs if p.default is not p.empty})
+        if op.variadic:
+            self.arrays = [self.order[0]]
+        else:
+            self.arrays = [p.name for p in positional if p.default is p.empty]
+
+    def bind(
+        self, args: Sequence[Any], kwargs: dict[str, Any], prepare: Callable[..., dict[str, Any]] | None
+    ) -> tuple[Sequence[Any], dict[str, Any]]:
+        if len(args) > len(self.order):
+            raise TypeError(f"{self.name}() takes {len(self.order)} arguments, got {len(args)}")
+        given = dict(zip(self.order, args, strict=False))
+        for name, value in kwargs.items():
+            if name in given:
+                raise TypeError(f"{self.name}() got two values for {name!r}")
+            given[name] = value
+        missing = [name for name in self.arrays if name not in given]
+        if missing:
+            raise TypeError(f"{self.name}() misses its argument {missing[0]!r}")
+        if prepare is not None:
+            given = prepare(**given)
+        arrays = [given.pop(name) for name in self.arrays]
+        params = {}
+        for name, value in given.items():
+            if name in self.defaults and same(value, self.defaults[name]):
+                continue
+            if value is np._NoValue:
+                continue
+            if name not in self.params:
+                raise NotDifferentiable(f"{self.name}(..., {name}={value!r}) has no derivative rule for this option")
+            params[name] = value
+        return (tuple(arrays[0]) if self.variadic else arrays), params
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether a parameter has its default value, asked without comparing arrays."""
+    return a is b or (type(a) is type(b) and isinstance(a, (int, float, str, tuple)) and a == b)
+
+
+class Composite:
+    """A function made of others: ``fun`` is its definition in NumPy terms, which is traced."""
+
+    def __init__(self, key: Any, fun: Callable[..., Any], samples: Sequence[Sample] = (), complex: bool = True) -> None:
+        self.key, self.fun, self.samples, self.complex = key, fun, tuple(samples), complex
+        self.name = spelling_of(key)
+
+
+class Static:
+    """A function of shapes and dtypes alone (``np.shape``): run on plain values."""
+
+    def __init__(self, key: Any) -> None:
+        self.key = key
+
+
+class Refused:
+    """A function that cannot be differentiated; ``why`` says so and what to write instead."""
+
+    def __init__(self, key: Any, why: str) -> None:
+        self.key, self.why = key, why
+
+
+REGISTRY: dict[Any, Op | Composite | Static | Refused] = {}
+
+
+def _lookup(key: Any) -> Any:
+    return REGISTRY[key]
+
+
+def spelling_of(key: Any) -> str:
+    """How code names a function: ``np.exp``, ``np.linalg.inv``, ``runtime.scatter``."""
+    name = {"absolute": "abs"}.get(key.__name__, key.__name__)
+    module = (getattr(key, "__module__", None) or "numpy").replace("numpy", "np", 1)
+    for prefix in ("np.linalg", "np.fft", "np", "symgrad.runtime"):
+        if module == prefix or module.startswith(prefix + "."):
+            return f"{prefix.removeprefix('symgrad.')}.{name}"
+    return str(name)
+
+
+def _family(family: str) -> Callable[..., Any]:
+    def register(key: Any, *rules: Rule | None, **options: Any) -> Any:
+        if not rules and family != "constant":
+            return lambda rule: (register(key, rule, **options), rule)[1]
+        REGISTRY[key] = made = Op(key, family, rules, **options)
+        return made
+
+    return register
+
+
+elementwise = _family("elementwise")
+linear = _family("linear")
+multilinear = _family("multilinear")
+op = _family("op")
+
+
+def constant(*keys: Any, **options: Any) -> None:
+    """Register functions whose derivative is zero wherever it exists (``np.floor``, comparisons)."""
+    for key in keys:
+        REGISTRY[key] = Op(key, "constant", (), bind=_bind_plainly, **options)
+
+
+def _bind_plainly(*args: Any, **kwargs: Any) -> tuple[Sequence[Any], dict[str, Any]]:
+    return args, kwargs
+
+
+def composite(key: Any, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a definition in terms of other functions, which is traced in place of ``key``."""
+
+    def register(fun: Callable[..., Any]) -> Callable[..., Any]:
+        REGISTRY[key] = Composite(key, fun, **options)
+        return fun
+
+    return register
+
+
+def static(*keys: Any) -> None:
+    """Register functions of shapes and dtypes alone, which run on plain values."""
+    for key in keys:
+        REGISTRY[key] = Static(key)
+
+
+def refused(why: str, *keys: Any) -> None:
+    """Register functions that raise ``NotDifferentiable`` with this advice."""
+    for key in keys:
+        REGISTRY[key] = Refused(key, why)
+
+
+# -- what the engine does for every rule ---------------------------------------------------------------------------
+
+
+def fit(g: Any, aval: Aval) -> Any:
+    """A cotangent made to fit its argument: summed over what was broadcast, broadcast, and of its dtype.
+
+    ``g`` may be an array, a number or a traced value.
+    """
+    shape = np.shape(g)
+    if shape != aval.shape:
+        g = unbroadcast(g, shape, aval.shape)
+    dtype = g.dtype if hasattr(g, "dtype") else np.result_type(g)
+    if dtype != aval.dtype and aval.kind != "python":
+        if dtype.kind == "c" and aval.dtype.kind == "f":
+            g = np.real(g)
+            dtype = g.dtype
+        if dtype != aval.dtype:
+            g = np.asarray(g).astype(aval.dtype) if isinstance(g, (int, float, complex)) else g.astype(aval.dtype)
+    elif dtype.kind == "c" and aval.dtype.kind == "f":
+        g = np.real(g)
+    return g
+
+
+def unbroadcast(g: Any, shape: tuple[int, ...], target: tuple[int, ...]) -> Any:
+    """Undo broadcasting ``target`` to ``shape``: sum over the axes that were added or stretched.
+
+    A ``g`` smaller than ``target`` is broadcast to it: its rule said that all elements are alike.
+    """
+    extra = len(shape) - len(target)
+    if extra > 0:
+        g = np.sum(g, axis=tuple(range(extra)) if extra > 1 else 0)
+        shape = shape[extra:]
+    padded = (1,) * (len(target) - len(shape)) + shape
+    axes = tuple(i for i, (have, want) in enumerate(zip(padded, target, strict=True)) if want == 1 and have != 1)
+    if axes:
+        g = np.sum(g, axis=axes if len(axes) > 1 else axes[0], keepdims=True)
+        padded = tuple(1 if i in axes else n for i, n in enumerate(padded))
+    return g if padded == target else np.broadcast_to(g, target)
+
+
+def expand(g: Any, a: Any, axis: Any, keepdims: bool = False) -> Any:
+    """The cotangent of a reduction of ``a`` over ``axis``, with the reduced axes back as ones."""
+    ndim = np.ndim(a)
+    if keepdims or ndim == 0:
+        return g
+    if axis is None:
+        return np.reshape(g, (1,) * ndim) if np.ndim(g) else g
+    axes = sorted(i % ndim for i in (axis if isinstance(axis, tuple) else (axis,)))
+    return np.expand_dims(g, tuple(axes) if len(axes) > 1 else axes[0]) if axes else g
+
+
+def count(a: Any, axis: Any) -> int:
+    """How many elements of ``a`` a reduction over ``axis`` puts together."""
+    shape = np.shape(a)
+    if axis is None:
+        return math.prod(shape)
+    return math.prod(shape[operator.index(i)] for i in (axis if isinstance(axis, tuple) else (axis,)))
+
+
+# -- sample inputs for the generic tests ---------------------------------------------------------------------------
+
+
+class A:
+    """A random array in a sample: ``A(3, 4)`` of that shape, ``A()`` 0-d.
+
+    Values are uniform in ``[lo, hi]``. ``kind``: ``"float"`` (the dtype under test), ``"int"``, ``"bool"``, ``"spd"``
+    (symmetric positive definite), ``"well"`` (a well-conditioned matrix), ``"distinct"`` (no two values close).
+    """
+
+    def __init__(self, *shape: int, lo: float = -2.0, hi: float = 2.0, kind: str = "float") -> None:
+        self.shape, self.lo, self.hi, self.kind = shape, lo, hi, kind
+
+    def __repr__(self) -> str:
+        return f"A({', '.join(map(str, self.shape))}{'' if self.kind == 'float' else f', kind={self.kind!r}'})"
+
+
+class Sample:
+    """Arguments of one call for the tests; each ``A`` in them, in lists and tuples too, becomes a random array."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.args, self.kwargs = args, kwargs
+
+    def __repr__(self) -> str:
+        return f"({', '.join([*map(repr, self.args), *(f'{k}={v!r}' for k, v in self.kwargs.items())])})"

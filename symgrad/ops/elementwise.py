@@ -1,0 +1,210 @@
+"""NumPy's elementwise functions: one statement each, from ``np.add`` to ``np.nan_to_num``.
+
+The conventions at kinks and poles are those of the design's table: ties are shared, 0/0 is 0, a bound counts as inside.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from symgrad.errors import NotDifferentiable
+from symgrad.ops.core import A, Sample, constant, elementwise, refused
+
+# fmt: off
+
+LN2, LN10, DEGREE = float(np.log(2)), float(np.log(10)), np.pi / 180
+
+# -- arithmetic ----------------------------------------------------------------------------------------------------
+
+elementwise(np.positive,   lambda g, y, x: g, fun=operator.pos)
+elementwise(np.negative,   lambda g, y, x: -g, fun=operator.neg)
+elementwise(np.add,        lambda g, y, x1, x2: g,
+                           lambda g, y, x1, x2: g, fun=operator.add)
+elementwise(np.subtract,   lambda g, y, x1, x2: g,
+                           lambda g, y, x1, x2: -g, fun=operator.sub)
+elementwise(np.multiply,   lambda g, y, x1, x2: g * x2,
+                           lambda g, y, x1, x2: g * x1, fun=operator.mul)
+elementwise(np.divide,     lambda g, y, x1, x2: g / x2,
+                           lambda g, y, x1, x2: -(g / x2) * y, fun=operator.truediv, domain=[(-2, 2), (0.5, 2)])
+elementwise(np.remainder,  lambda g, y, x1, x2: g,
+                           lambda g, y, x1, x2: -g * np.rint((x1 - y) / x2), fun=operator.mod,
+                           domain=[(-4.8, -4.2), (1.7, 2)], complex=False)
+elementwise(np.fmod,       lambda g, y, x1, x2: g,
+                           lambda g, y, x1, x2: -g * np.rint((x1 - y) / x2),
+                           domain=[(-4.8, -4.2), (1.7, 2)], complex=False)
+elementwise(np.reciprocal, lambda g, y, x: -g * y * y, domain=(0.5, 2))
+elementwise(np.square,     lambda g, y, x: 2 * g * x)
+elementwise(np.sqrt,       lambda g, y, x: g / (2 * y), domain=(0.5, 3))
+elementwise(np.cbrt,       lambda g, y, x: g / (3 * y * y), domain=(0.5, 3), complex=False)
+
+
+def power_x1(g: Any, y: Any, x1: Any, x2: Any) -> Any:
+    return g * (x2 * x1 ** (x2 - (x2 != 0)))
+
+
+def power_x2(g: Any, y: Any, x1: Any, x2: Any) -> Any:
+    x1 = x1 + (x1 == 0)
+    return g * (y * np.log(x1 + 0j if np.iscomplexobj(y) and np.isrealobj(x1) else x1))
+
+
+elementwise(np.power,       power_x1, power_x2, fun=operator.pow, domain=[(0.5, 2), (-2, 2)])
+elementwise(np.float_power, power_x1, power_x2, domain=[(0.5, 2), (-2, 2)])
+
+# -- exponentials and logarithms -----------------------------------------------------------------------------------
+
+elementwise(np.exp,   lambda g, y, x: g * y)
+elementwise(np.exp2,  lambda g, y, x: g * (LN2 * y))
+elementwise(np.expm1, lambda g, y, x: g * (y + 1))
+elementwise(np.log,   lambda g, y, x: g / x, domain=(0.5, 3))
+elementwise(np.log2,  lambda g, y, x: g / (LN2 * x), domain=(0.5, 3))
+elementwise(np.log10, lambda g, y, x: g / (LN10 * x), domain=(0.5, 3))
+elementwise(np.log1p, lambda g, y, x: g / (x + 1), domain=(-0.5, 2))
+
+
+def weight(exp: Any, x: Any, y: Any) -> Any:
+    """``exp(x - y)``, and a half where both terms of the sum are zero."""
+    none = y == -np.inf
+    return np.where(none, 0.5, exp(x - np.where(none, 0, y)))
+
+
+elementwise(np.logaddexp,  lambda g, y, x1, x2: g * weight(np.exp, x1, y),
+                           lambda g, y, x1, x2: g * weight(np.exp, x2, y), complex=False)
+elementwise(np.logaddexp2, lambda g, y, x1, x2: g * weight(np.exp2, x1, y),
+                           lambda g, y, x1, x2: g * weight(np.exp2, x2, y), complex=False)
+
+# -- trigonometric and hyperbolic ----------------------------------------------------------------------------------
+
+elementwise(np.sin,     lambda g, y, x: g * np.cos(x))
+elementwise(np.cos,     lambda g, y, x: -g * np.sin(x))
+elementwise(np.tan,     lambda g, y, x: g * (y * y + 1), domain=(-1, 1))
+elementwise(np.arcsin,  lambda g, y, x: g / np.sqrt((1 - x) * (1 + x)), domain=(-0.8, 0.8))
+elementwise(np.arccos,  lambda g, y, x: -g / np.sqrt((1 - x) * (1 + x)), domain=(-0.8, 0.8))
+elementwise(np.arctan,  lambda g, y, x: g / (x * x + 1), domain=(-0.8, 0.8))
+elementwise(np.sinh,    lambda g, y, x: g * np.cosh(x))
+elementwise(np.cosh,    lambda g, y, x: g * np.sinh(x))
+elementwise(np.tanh,    lambda g, y, x: g * (1 - y * y), domain=(-1, 1))
+elementwise(np.arcsinh, lambda g, y, x: g / np.sqrt(x * x + 1), domain=(-0.8, 0.8))
+elementwise(np.arccosh, lambda g, y, x: g / (np.sqrt(x - 1) * np.sqrt(x + 1)), domain=(1.5, 3))
+elementwise(np.arctanh, lambda g, y, x: g / ((1 - x) * (1 + x)), domain=(-0.8, 0.8))
+elementwise(np.deg2rad, lambda g, y, x: np.deg2rad(g), complex=False)
+elementwise(np.radians, lambda g, y, x: np.radians(g), complex=False)
+elementwise(np.rad2deg, lambda g, y, x: np.rad2deg(g), complex=False)
+elementwise(np.degrees, lambda g, y, x: np.degrees(g), complex=False)
+
+
+def squares(x1: Any, x2: Any) -> Any:
+    """The sum of squares to divide by: 1 for 0, so that 0/0 is 0."""
+    s = x1 * x1 + x2 * x2
+    return s + (s == 0)
+
+
+elementwise(np.hypot,   lambda g, y, x1, x2: g * (x1 / (y + (y == 0))),
+                        lambda g, y, x1, x2: g * (x2 / (y + (y == 0))), domain=(0.3, 2), complex=False)
+elementwise(np.arctan2, lambda g, y, x1, x2: g * (x2 / squares(x1, x2)),
+                        lambda g, y, x1, x2: -g * (x1 / squares(x1, x2)), domain=(0.3, 2), complex=False)
+
+
+@elementwise(np.sinc, samples=[Sample(A(3, 4)), Sample(A()), Sample(A(5, lo=-0.02, hi=0.02)), Sample(A(2, 1, 3))])
+def sinc(g: Any, y: Any, x: Any) -> Any:
+    near = np.abs(x) < 0.03
+    t = np.pi * x
+    s = t * t
+    series = t * (-1 / 3 + s * (1 / 30 - s * (1 / 840 - s / 45360)))
+    return g * np.where(near, np.pi * series, (np.cos(t) - y) / np.where(near, 1, x))
+
+
+# -- signs, extrema, choices ---------------------------------------------------------------------------------------
+
+
+@elementwise(np.absolute, fun=operator.abs)
+def absolute(g: Any, y: Any, x: Any) -> Any:
+    return g * (np.conj(x) / (y + (y == 0))) if np.iscomplexobj(x) else g * np.sign(x)
+
+
+elementwise(np.fabs,      lambda g, y, x: g * np.sign(x), complex=False)
+elementwise(np.copysign,  lambda g, y, x1, x2: g * (np.sign(x1) * np.sign(y)), None, complex=False)
+elementwise(np.heaviside, None, lambda g, y, x1, x2: g * (x1 == 0), complex=False)
+elementwise(np.ldexp,     lambda g, y, x1, x2: np.ldexp(g, x2), None, complex=False, samples=[
+    Sample(A(3, 4), A(3, 4, lo=-3, hi=3, kind="int")), Sample(A(3, 1), A(4, lo=-3, hi=3, kind="int")),
+    Sample(A(3, 4), 2), Sample(A(), -1)])
+
+elementwise(np.maximum, lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x1 > x2)),
+                        lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x2 > x1)), complex=False)
+elementwise(np.minimum, lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x1 < x2)),
+                        lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x2 < x1)), complex=False)
+elementwise(np.fmax,    lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x1 == y)),
+                        lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x2 == y)), complex=False)
+elementwise(np.fmin,    lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x1 == y)),
+                        lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x2 == y)), complex=False)
+
+
+def bind_clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None,
+              **options: Any) -> Any:
+    """The three arrays of any call of ``np.clip``; a bound that was not given is an infinite one."""
+    if out is not None or options:
+        raise NotDifferentiable(f"np.clip has no derivative rule for {', '.join(options) or 'out'}=")
+    a_min, a_max = min if a_min is None else a_min, max if a_max is None else a_max
+    dtype = a.dtype if hasattr(a, "dtype") else np.result_type(a)
+    limits = np.iinfo(dtype) if dtype.kind in "iu" else None
+    low, high = (int(limits.min), int(limits.max)) if limits else (-np.inf, np.inf)
+    return (a, low if a_min is None else a_min, high if a_max is None else a_max), {}
+
+
+elementwise(np.clip,  lambda g, y, a, a_min, a_max: g * (y == a),
+                      lambda g, y, a, a_min, a_max: g * ((a < a_min) & (a_min <= a_max)),
+                      lambda g, y, a, a_min, a_max: g * (np.maximum(a, a_min) > a_max),
+                      bind=bind_clip, complex=False, samples=[
+    Sample(A(3, 4), -0.7, 0.9), Sample(A(3, 4), None, 0.3), Sample(A(4), a_min=-0.2, a_max=None), Sample(A(), -1, 1),
+    Sample(A(3, 4), A(4, lo=-2, hi=-0.5), A(3, 1, lo=0.5, hi=2)), Sample(A(4), A(3, 4, lo=-1, hi=0), 0.5)])
+elementwise(np.where, None,
+                      lambda g, _, condition, x, y: np.where(condition, g, 0),
+                      lambda g, _, condition, x, y: np.where(condition, 0, g), samples=[
+    Sample(A(3, 4, kind="bool"), A(3, 4), A(3, 4)), Sample(A(4, kind="bool"), A(3, 1), A(3, 4)),
+    Sample(A(3, 4, kind="bool"), A(4), 0.0), Sample(A(3, 1, kind="bool"), 1.0, A()),
+    Sample(A(kind="bool"), A(3), A(2, 1))])
+
+
+# -- complex numbers, numbers that are none ------------------------------------------------------------------------
+
+ANY = [Sample(A(3, 4)), Sample(A(4)), Sample(A()), Sample(A(2, 1, 3))]
+
+elementwise(np.conjugate, lambda g, y, x: np.conj(g) if np.iscomplexobj(x) else g)
+elementwise(np.real,      lambda g, y, val: g, alias=True, samples=ANY)
+elementwise(np.imag,      lambda g, y, val: -1j * g if np.iscomplexobj(val) else 0.0, alias=True, samples=ANY)
+
+
+@elementwise(np.angle, samples=[*ANY, Sample(A(3), deg=True), Sample(A(3, 1), True)])
+def angle(g: Any, y: Any, z: Any, deg: bool = False) -> Any:
+    if not np.iscomplexobj(z):
+        return 0.0
+    g = -1j * g / np.where(z == 0, np.inf, z)
+    return g / DEGREE if deg else g
+
+
+@elementwise(np.nan_to_num, samples=[*ANY, Sample(A(3), nan=1.0), Sample(A(3, 2), posinf=9.0, neginf=-9.0)])
+def nan_to_num(g: Any, y: Any, x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    if not np.iscomplexobj(x):
+        return np.where(np.isfinite(x), g, 0)
+    re, im = np.isfinite(np.real(x)), np.isfinite(np.imag(x))
+    return np.where(re, np.real(g), 0) + 1j * np.where(im, np.imag(g), 0)
+
+
+refused("the dtype of its result depends on values; write np.real(x)", np.real_if_close)
+
+# -- no derivative -------------------------------------------------------------------------------------------------
+
+constant(np.sign, np.floor, np.ceil, np.trunc, np.rint, np.round, np.around, np.fix, np.spacing, np.nextafter)
+constant(np.isnan, np.isinf, np.isfinite, np.isposinf, np.isneginf, np.isclose, np.isreal, np.iscomplex, np.signbit)
+constant(np.logical_and, np.logical_or, np.logical_xor, np.logical_not, np.gcd, np.lcm, np.bitwise_count)
+
+for key, fun in {
+    np.less: operator.lt, np.less_equal: operator.le, np.equal: operator.eq,
+    np.greater: operator.gt, np.greater_equal: operator.ge, np.not_equal: operator.ne,
+    np.bitwise_and: operator.and_, np.bitwise_or: operator.or_, np.bitwise_xor: operator.xor,
+    np.left_shift: operator.lshift, np.right_shift: operator.rshift, np.invert: operator.invert,
+    np.floor_divide: operator.floordiv,
+}.items():
+    constant(key, fun=fun)

@@ -1,0 +1,32 @@
+"""Operations that the engine itself needs: identities, casts, parts of tuples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symgrad.ops.core import Op
+
+
+def _engine(name: str, family: str, fun: Any, *rules: Any) -> Op:
+    return Op(fun, family, rules, name=name)
+
+
+# what a derivative is taken with respect to: each one is a node of its own, told apart by its token
+IDENTITY = _engine("identity", "linear", lambda x, token: x, lambda g, y, x, token: g)
+# one result of an operation that has several
+ITEM = _engine("item", "linear", lambda x, item: x[item])
+ASTYPE = _engine("astype", "linear", lambda x, dtype: _cast(x, dtype), lambda g, y, x, dtype: g)
+TO_PYTHON = _engine("to_python", "linear", lambda x: x.item() if hasattr(x, "item") else x, lambda g, y, x: g)
+TO_NUMPY = _engine("to_numpy", "linear", lambda x: np.asarray(x)[()], lambda g, y, x: g)
+TO_ARRAY = _engine("to_array", "linear", np.asarray, lambda g, y, x: g)
+TO_FLOAT = _engine("float", "linear", float, lambda g, y, x: g)
+BOOL = _engine("bool", "constant", bool)
+INT = _engine("int", "constant", int)
+SIZE = _engine("size", "constant", np.size)
+STOP = _engine("stop_gradient", "constant", lambda x: x)
+
+
+def _cast(x: Any, dtype: np.dtype[Any]) -> Any:
+    return x.astype(dtype) if hasattr(x, "astype") else dtype.type(x)

@@ -1,0 +1,546 @@
+"""``np.linalg``: inverses, determinants and decompositions, for stacks of matrices throughout.
+
+Formulas: M. Giles, "Collected matrix derivative results for forward and reverse mode AD" (2008), or as said there.
+Where an original is not holomorphic (it has a conjugate transpose), its cotangent is conjugated on the way in and out,
+so that ours, which is free of conjugates, fits it.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from symgrad.errors import NotDifferentiable
+from symgrad.ops.contract import conj, transpose
+from symgrad.ops.core import A, Sample, composite, constant, op
+
+
+def hermitian(x: Any) -> Any:
+    """The conjugate transpose."""
+    return transpose(conj(x))
+
+
+def _only_real(name: str, *arrays: Any) -> None:
+    if any(np.iscomplexobj(x) for x in arrays if x is not None):
+        raise NotDifferentiable(
+            f"np.linalg.{name} of a complex matrix has no derivative rule for its vectors: their phase is arbitrary. "
+            "Its eigenvalues or singular values alone have one; or use real matrices"
+        )
+
+
+SQUARE = [
+    Sample(A(3, 3, kind="well")),
+    Sample(A(4, 4)),
+    Sample(A(2, 3, 3, kind="well")),
+    Sample(A(2, 1, 2, 2, kind="well")),
+    Sample(A(1, 1, kind="well")),
+    Sample(A(0, 0)),
+    Sample(A(0, 2, 2)),
+]
+
+
+# -- inverse and linear systems ------------------------------------------------------------------------------------
+
+
+@op(np.linalg.inv, samples=SQUARE)
+def inv(g: Any, y: Any, a: Any) -> Any:
+    return -(transpose(y) @ g @ transpose(y))
+
+
+def solve_b(g: Any, y: Any, a: Any, b: Any) -> Any:
+    if np.ndim(b) == 1 and np.ndim(a) > 2:  # g is a stack of vectors, which solve would take for a matrix
+        return np.linalg.solve(transpose(a), g[..., None])[..., 0]
+    return np.linalg.solve(transpose(a), g)
+
+
+def solve_a(g: Any, y: Any, a: Any, b: Any) -> Any:
+    g = solve_b(g, y, a, b)
+    if np.ndim(b) == 1:
+        return -np.outer(g, y) if np.ndim(a) == 2 else -(g[..., None] * y[..., None, :])
+    return -(g @ transpose(y))
+
+
+op(
+    np.linalg.solve,
+    solve_a,
+    solve_b,
+    samples=[
+        Sample(A(3, 3, kind="well"), A(3)),
+        Sample(A(3, 3, kind="well"), A(3, 2)),
+        Sample(A(2, 3, 3, kind="well"), A(3)),
+        Sample(A(3, 3, 3, kind="well"), A(3)),
+        Sample(A(2, 3, 3, kind="well"), A(2, 3, 1)),
+        Sample(A(2, 3, 3, kind="well"), A(3, 2)),
+        Sample(A(3, 3, kind="well"), A(2, 3, 2)),
+        Sample(A(2, 1, 3, 3, kind="well"), A(4, 3, 2)),
+        Sample(A(1, 1, kind="well"), A(1)),
+        Sample(A(0, 0), A(0)),
+        Sample(A(2, 2, kind="well"), A(2, 0)),
+        Sample(A(0, 2, 2), A(2)),
+    ],
+)
+
+
+# -- determinants --------------------------------------------------------------------------------------------------
+
+
+def _products_of_others(s: Any) -> Any:
+    """``prod(s[j] for j != i)`` for each i, along the last axis, without dividing."""
+    one = np.ones_like(s[..., :1])
+    before = np.cumprod(np.concatenate((one, s[..., :-1]), -1), -1)
+    after = np.cumprod(np.concatenate((one, s[..., :0:-1]), -1), -1)[..., ::-1]
+    return before * after
+
+
+def _inverse(a: Any) -> Any:
+    """The inverse if all matrices of the stack are well-conditioned, else None."""
+    try:
+        with np.errstate(all="ignore"):
+            inverse = np.linalg.inv(a)
+            condition = np.linalg.norm(a, axis=(-2, -1)) * np.linalg.norm(inverse, axis=(-2, -1))
+    except np.linalg.LinAlgError:
+        return None
+    return inverse if np.all(condition < np.finfo(a.dtype).eps ** -0.4) else None
+
+
+def cofactor(a: Any) -> Any:
+    """``det(a) * inv(a).T``, for singular matrices too: the gradient of ``det``.
+
+    From ``a = u s v``: cofactors are multiplicative, and those of a unitary matrix ``u`` are ``det(u) conj(u)``.
+    """
+    inverse = _inverse(a)
+    if inverse is not None:
+        return np.linalg.det(a)[..., None, None] * np.swapaxes(inverse, -1, -2)
+    u, s, v = np.linalg.svd(a)
+    unit = np.linalg.det(u) * np.linalg.det(v)
+    return unit[..., None, None] * np.conj((u * _products_of_others(s)[..., None, :]) @ v)
+
+
+def cofactor_vjp(g: Any, a: Any) -> Any:
+    """The derivative of ``cofactor(a)`` in direction ``g``, which is its transpose too; for singular matrices too."""
+    inverse = _inverse(a)
+    if inverse is not None:
+        w = np.swapaxes(inverse, -1, -2)
+        along = np.sum(w * g, axis=(-2, -1), keepdims=True)
+        return np.linalg.det(a)[..., None, None] * (along * w - w @ np.swapaxes(g, -1, -2) @ w)
+    u, s, v = np.linalg.svd(a)
+    unit = (np.linalg.det(u) * np.linalg.det(v))[..., None, None]
+    eye = np.eye(s.shape[-1], dtype=bool)
+    others = _products_of_others(np.where(eye, s.dtype.type(1), s[..., None, :]))
+    others = np.where(eye, s.dtype.type(0), others)  # [i, j]: the product of s without i and j
+    g = unit * hermitian(u) @ g @ hermitian(v)
+    diagonal = others @ np.diagonal(g, axis1=-2, axis2=-1)[..., None]
+    return np.conj(u) @ (np.where(eye, diagonal, 0) - others * np.swapaxes(g, -1, -2)) @ np.conj(v)
+
+
+def cofactor_vjp_a(h: Any, y: Any, g: Any, a: Any) -> Any:
+    """The third derivative of ``det``, of regular matrices."""
+    w, det = transpose(np.linalg.inv(a)), np.linalg.det(a)[..., None, None]
+    wg, wh = w @ transpose(g) @ w, w @ transpose(h) @ w
+    along_g, along_h = (np.sum(w * x, axis=(-2, -1), keepdims=True) for x in (g, h))
+    both = np.sum(wg * h, axis=(-2, -1), keepdims=True)
+    twice = wg @ transpose(h) @ w + wh @ transpose(g) @ w
+    return det * ((along_g * along_h - both) * w - along_h * wg - along_g * wh + twice)
+
+
+COFACTOR = op(cofactor, lambda g, y, a: COFACTOR_VJP(g, a), samples=SQUARE)
+COFACTOR_VJP = op(
+    cofactor_vjp,
+    lambda h, y, g, a: COFACTOR_VJP(h, a),
+    cofactor_vjp_a,
+    samples=[
+        Sample(A(3, 3), A(3, 3, kind="well")),
+        Sample(A(4, 4), A(4, 4)),
+        Sample(A(2, 3, 3), A(2, 3, 3, kind="well")),
+        Sample(A(2, 2), A(2, 2, kind="well")),
+        Sample(A(1, 1), A(1, 1, kind="well")),
+        Sample(A(0, 0), A(0, 0)),
+    ],
+)
+
+
+@op(np.linalg.det, samples=SQUARE)
+def det(g: Any, y: Any, a: Any) -> Any:
+    return (g[..., None, None] if np.ndim(a) > 2 else g) * COFACTOR(a)
+
+
+@op(np.linalg.slogdet, samples=SQUARE)
+def slogdet(g: Any, y: Any, a: Any) -> Any:
+    """``d log(det) = tr(inv(a) da)``: its real part moves the logarithm, its imaginary part the sign's phase."""
+    g_sign, g_log = g
+    if np.iscomplexobj(a) and g_sign is not None:
+        turn = 1j * np.imag(g_sign * y[0])
+        g_log = turn if g_log is None else g_log + turn
+    if g_log is None:
+        return None
+    return (g_log[..., None, None] if np.ndim(a) > 2 else g_log) * transpose(np.linalg.inv(a))
+
+
+# -- Cholesky, eigenvalues, singular values, QR --------------------------------------------------------------------
+
+
+@op(
+    np.linalg.cholesky,
+    samples=[
+        Sample(A(3, 3, kind="spd")),
+        Sample(A(4, 4, kind="spd"), upper=True),
+        Sample(A(2, 3, 3, kind="spd")),
+        Sample(A(2, 3, 3, kind="spd"), upper=True),
+        Sample(A(2, 1, 2, 2, kind="spd")),
+        Sample(A(1, 1, kind="spd")),
+        Sample(A(0, 0)),
+    ],
+)
+def cholesky(g: Any, y: Any, a: Any, *, upper: bool = False) -> Any:
+    """I. Murray, "Differentiation of the Cholesky decomposition" (2016), eq. 10, symmetrised."""
+    if upper:
+        g, y = hermitian(g), hermitian(y)
+    inner = np.tril(transpose(y) @ g)
+    inner = 0.5 * (inner + hermitian(np.tril(inner, -1)))
+    if np.iscomplexobj(y):
+        inner = 0.5 * (inner + hermitian(inner))
+    y = np.linalg.inv(y)
+    return transpose(y) @ inner @ conj(y)
+
+
+def over_gaps(m: Any, w: Any, skew: bool = False) -> Any:
+    """``m[i, j] / (w[j] - w[i])``, and the diagonal as it is; ``w`` are eigenvalues, ``m`` a cotangent in their basis.
+
+    ``skew``: of ``m`` off the diagonal, only its antisymmetric part. Where eigenvalues coincide, their vectors are arbitrary
+    within a subspace. If what is left of ``m`` on it is a multiple of the identity, it does not depend on the choice, and
+    0 is exact off the diagonal; else the derivative is lost: NaN, and a warning.
+    """
+    eye = np.eye(w.shape[-1], dtype=bool)
+    rounding = 16 * w.shape[-1] * np.finfo(w.dtype).eps
+    gap = w[..., None, :] - w[..., None]
+    near = np.abs(gap) <= rounding * np.max(np.abs(w), axis=-1, initial=0)[..., None, None]
+    tiny = 64 * rounding * np.max(np.abs(m), axis=(-2, -1), keepdims=True, initial=0)
+    if skew:
+        m = np.where(eye, m, 0.5 * (m - np.swapaxes(m, -1, -2)))
+    diagonal = np.diagonal(m, axis1=-2, axis2=-1)
+    lost = near & ~eye & (np.abs(m) + np.abs(diagonal[..., None, :] - diagonal[..., None]) > tiny)
+    if lost.any():
+        warnings.warn(
+            "repeated eigenvalues or singular values: the derivative depends on the choice of their vectors (NaN)",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    result = np.where(near, 0, m / np.where(near, w.dtype.type(1), gap))
+    return np.where(lost, w.dtype.type(np.nan), np.where(eye, m, result))
+
+
+def over_gaps_m(g: Any, y: Any, m: Any, w: Any, skew: bool = False) -> Any:
+    return OVER_GAPS(0.5 * (g + transpose(g)) if skew else g, w)
+
+
+def over_gaps_w(g: Any, y: Any, m: Any, w: Any, skew: bool = False) -> Any:
+    g = OVER_GAPS(_with_diagonal(g * y, None), w)
+    return np.sum(g, axis=-1) - np.sum(g, axis=-2)
+
+
+OVER_GAPS = op(
+    over_gaps,
+    over_gaps_m,
+    over_gaps_w,
+    samples=[
+        Sample(A(3, 3), A(3, kind="distinct")),
+        Sample(A(4, 4), A(4, kind="distinct"), skew=True),
+        Sample(A(2, 3, 3), A(2, 3, kind="distinct")),
+        Sample(A(2, 2), A(2, kind="distinct")),
+        Sample(A(1, 1), A(1)),
+        Sample(A(0, 0), A(0)),
+    ],
+)
+
+
+def _with_diagonal(m: Any, d: Any) -> Any:
+    """``m`` with ``d`` on its diagonal, zeros for None."""
+    return np.where(np.eye(np.shape(m)[-1], dtype=bool), 0 if d is None else d[..., None, :], m)
+
+
+SYMMETRIC = [
+    Sample(A(3, 3, kind="spd")),
+    Sample(A(4, 4, kind="spd")),
+    Sample(A(4, 4, kind="spd"), UPLO="U"),
+    Sample(A(2, 3, 3, kind="spd")),
+    Sample(A(2, 1, 2, 2, kind="spd")),
+    Sample(A(1, 1, kind="spd")),
+    Sample(A(0, 0)),
+]
+
+
+@op(np.linalg.eigh, samples=SYMMETRIC, complex=False)
+def eigh(g: Any, y: Any, a: Any, UPLO: str = "L") -> Any:
+    (g_w, g_v), (w, v) = g, y
+    if g_v is None:
+        return (conj(v) * g_w[..., None, :]) @ transpose(v)
+    _only_real("eigh", v)
+    return v @ OVER_GAPS(_with_diagonal(transpose(v) @ g_v, g_w), w, skew=True) @ transpose(v)
+
+
+@composite(np.linalg.eigvalsh, samples=SYMMETRIC)
+def eigvalsh(a: Any, UPLO: str = "L") -> Any:
+    return np.linalg.eigh(a, UPLO)[0]
+
+
+@op(np.linalg.eig, samples=[*SYMMETRIC[:2], *SYMMETRIC[3:]], complex=False)
+def eig(g: Any, y: Any, a: Any) -> Any:
+    """C. Boeddeker et al., "On the computation of complex-valued gradients" (2017), eq. 4.77, for vectors of norm 1."""
+    (g_w, g_v), (w, v) = g, y
+    left = np.linalg.inv(v)
+    if g_v is None:
+        return (transpose(left) * g_w[..., None, :]) @ transpose(v)
+    _only_real("eig", v)
+    inner = transpose(v) @ g_v
+    scale = np.sum(v * g_v, axis=-2)
+    inner = inner - (transpose(v) @ v) * scale[..., None, :]
+    return transpose(left) @ OVER_GAPS(_with_diagonal(inner, g_w), w) @ transpose(v)
+
+
+@composite(np.linalg.eigvals, samples=SQUARE)
+def eigvals(a: Any) -> Any:
+    return np.linalg.eig(a)[0]
+
+
+def _thin(g: Any, u: Any, k: int) -> tuple[Any, Any]:
+    """The first ``k`` columns of an orthogonal matrix and their cotangent. The others complete them, up to a rotation
+    ``u2 -> u2 r``; ``du2 = -u1 du1.T u2`` in the frame that does not turn."""
+    u1, u2 = u[..., :k], u[..., k:]
+    if g is None:
+        return None, u1
+    g1, g2 = g[..., :k], g[..., k:]
+    still = _with_diagonal(transpose(u2) @ g2, None)
+    turn = OVER_GAPS(still, np.zeros_like(u2[..., 0, :]), skew=True)  # 0, or NaN where the choice matters
+    return g1 - (u2 + u2 @ turn) @ transpose(g2) @ u1, u1
+
+
+SVD = [
+    Sample(A(3, 3), full_matrices=False),
+    Sample(A(4, 4)),
+    Sample(A(4, 2), full_matrices=False),
+    Sample(A(2, 4), full_matrices=False),
+    Sample(A(3, 2)),
+    Sample(A(2, 3)),
+    Sample(A(2, 3, 2)),
+    Sample(A(4, 2), compute_uv=False),
+    Sample(A(2, 4), compute_uv=False),
+    Sample(A(2, 5, 3), full_matrices=False),
+    Sample(A(2, 2, 3), full_matrices=False),
+    Sample(A(2, 2, 3), compute_uv=False),
+    Sample(A(1, 1)),
+    Sample(A(3, 1), full_matrices=False),
+    Sample(A(0, 0)),
+    Sample(A(0, 2), full_matrices=False),
+]
+
+
+@op(np.linalg.svd, samples=SVD, complex=False)
+def svd(g: Any, y: Any, a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+    """J. Townsend, "Differentiating the singular value decomposition" (2016).
+
+    His ``(U' gU s_j + s_i V' gV) / (s_j^2 - s_i^2)`` is here the sum of a part over the differences of singular values
+    and one over their sums, which leaves as much as can be for coinciding ones.
+    """
+    if not compute_uv:
+        g, y, full_matrices = (None, g, None), np.linalg.svd(a, full_matrices=False), False
+    (g_u, g_s, g_v), (u, s, v) = g, y
+    m, n, k = *np.shape(a)[-2:], min(np.shape(a)[-2:])
+    if g_u is None and g_v is None:
+        return (conj(u[..., :k]) * g_s[..., None, :]) @ conj(v[..., :k, :])
+    _only_real("svd", a)
+    if full_matrices and m > n:
+        g_u, u = _thin(g_u, u, k)
+    if full_matrices and m < n:
+        g_v, v = map(transpose, _thin(transpose(g_v), transpose(v), k)) if g_v is not None else (None, v[..., :k, :])
+    left = transpose(u) @ g_u if g_u is not None else 0
+    right = v @ transpose(g_v) if g_v is not None else 0
+    sums = np.where(np.eye(k, dtype=bool), 1, s[..., None, :] + s[..., None])
+    apart = 0.5 * (left - right)
+    inner = OVER_GAPS(_with_diagonal(left + right, g_s), s, skew=True) + (apart - transpose(apart)) / sums
+    result = u @ inner @ v
+    if g_u is not None and m > k:
+        g_u = g_u / s[..., None, :]
+        result = result + (g_u - u @ (transpose(u) @ g_u)) @ v
+    if g_v is not None and n > k:
+        g_v = g_v / s[..., None]
+        result = result + u @ (g_v - (g_v @ transpose(v)) @ v)
+    return result
+
+
+@composite(np.linalg.svdvals, samples=[Sample(A(3, 3)), Sample(A(2, 4, 3)), Sample(A(1, 1)), Sample(A(0, 2))])
+def svdvals(x: Any, /) -> Any:
+    return np.linalg.svd(x, compute_uv=False)
+
+
+@op(
+    np.linalg.qr,
+    samples=[
+        Sample(A(3, 3)),
+        Sample(A(5, 3)),
+        Sample(A(3, 5)),
+        Sample(A(3, 3), mode="complete"),
+        Sample(A(2, 4), mode="complete"),
+        Sample(A(4, 3), mode="complete"),
+        Sample(A(5, 3), mode="r"),
+        Sample(A(2, 4), mode="r"),
+        Sample(A(2, 4, 3)),
+        Sample(A(2, 2, 3)),
+        Sample(A(1, 1)),
+        Sample(A(0, 0)),
+    ],
+    complex=False,
+)
+def qr(g: Any, y: Any, a: Any, mode: str = "reduced") -> Any:
+    """S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions" (2010)."""
+    _only_real("qr", a)
+    m, n = np.shape(a)[-2:]
+    if mode == "raw":
+        raise NotDifferentiable("np.linalg.qr(..., mode='raw') has no derivative rule; use mode='reduced'")
+    if mode == "r":
+        g, y = (None, g), np.linalg.qr(a)
+    (g_q, g_r), (q, r) = g, y
+    if mode == "complete" and m > n:
+        g_q, q = _thin(g_q, q, n)
+        g_r, r = g_r if g_r is None else g_r[..., :n, :], r[..., :n, :]
+    if n > m:  # r[:, m:] is q.T @ a[:, m:]
+        rest = np.zeros_like(a[..., m:]) if g_r is None else q @ g_r[..., m:]
+        if g_r is not None:
+            tail = a[..., m:] @ transpose(g_r[..., m:])
+            g_q, g_r = tail if g_q is None else g_q + tail, g_r[..., :m]
+        r = r[..., :m]
+    inner = r @ transpose(g_r) if g_r is not None else 0
+    inner = inner - transpose(g_q) @ q if g_q is not None else inner
+    result = q @ (np.tril(inner) + transpose(np.tril(inner, -1)))
+    result = result + g_q if g_q is not None else result
+    result = transpose(np.linalg.solve(r, transpose(result)))
+    return np.concatenate((result, rest), axis=-1) if n > m else result
+
+
+# -- least squares -------------------------------------------------------------------------------------------------
+
+
+def pinv_vjp(g: Any, y: Any, a: Any) -> Any:
+    """G. Golub and V. Pereyra, "The differentiation of pseudo-inverses" (1973), eq. 4.12."""
+    yh, gt = hermitian(y), transpose(g)
+    left, right = gt @ y @ yh, yh @ y @ gt
+    tall = left - a @ (y @ left)
+    wide = right - (right @ y) @ a
+    return conj(tall + wide) - transpose(y) @ g @ transpose(y)
+
+
+TALL_AND_WIDE = [
+    Sample(A(3, 3, kind="well")),
+    Sample(A(4, 2)),
+    Sample(A(2, 4)),
+    Sample(A(2, 4, 3)),
+    Sample(A(2, 3, 4)),
+    Sample(A(1, 1)),
+    Sample(A(0, 2)),
+]
+
+
+@op(np.linalg.pinv, samples=TALL_AND_WIDE)
+def pinv(g: Any, y: Any, a: Any, rcond: Any = None, *, rtol: Any = None) -> Any:
+    return pinv_vjp(g, y, a)
+
+
+def lstsq_a(g: Any, y: Any, a: Any, b: Any, rcond: Any = None) -> Any:
+    (g_x, g_rest, _, g_s), x = g, y[0]
+    result: Any = 0
+    if g_x is not None:
+        inverse = _lstsq_inverse(a, rcond)
+        result = pinv_vjp(np.outer(g_x, b) if np.ndim(b) == 1 else g_x @ transpose(b), inverse, a)
+    if g_rest is not None and np.size(g_rest):
+        r = 2 * g_rest * (b - a @ x)
+        result = result - (np.outer(r, x) if np.ndim(b) == 1 else r @ transpose(x))
+    if g_s is not None:
+        u, _, v = np.linalg.svd(a, full_matrices=False)
+        result = result + (u * g_s) @ v
+    return result
+
+
+def lstsq_b(g: Any, y: Any, a: Any, b: Any, rcond: Any = None) -> Any:
+    g_x, g_rest, _, _ = g
+    result = 0 if g_x is None else transpose(_lstsq_inverse(a, rcond)) @ g_x
+    return result if g_rest is None or not np.size(g_rest) else result + 2 * g_rest * (b - a @ y[0])
+
+
+def _lstsq_inverse(a: Any, rcond: Any) -> Any:
+    _only_real("lstsq", a)
+    return np.linalg.pinv(a, max(np.shape(a)) * float(np.finfo(a.dtype).eps) if rcond is None else rcond)
+
+
+op(
+    np.linalg.lstsq,
+    lstsq_a,
+    lstsq_b,
+    samples=[
+        Sample(A(3, 3, kind="well"), A(3)),
+        Sample(A(5, 3), A(5)),
+        Sample(A(5, 3), A(5, 2)),
+        Sample(A(2, 4), A(2)),
+        Sample(A(2, 4), A(2, 3)),
+        Sample(A(5, 3), A(5), rcond=1e-10),
+        Sample(A(1, 1, kind="well"), A(1)),
+    ],
+    complex=False,
+)
+
+
+# -- made of others ------------------------------------------------------------------------------------------------
+
+constant(np.linalg.matrix_rank, samples=[Sample(A(3, 3)), Sample(A(2, 4, 3)), Sample(A(1, 1))])
+
+
+@composite(
+    np.linalg.cond,
+    samples=[
+        *(Sample(A(3, 3, kind="well"), p) for p in (None, 2, -2, 1, -1, np.inf, -np.inf, "fro", "nuc")),
+        Sample(A(4, 2)),
+        Sample(A(2, 3, 3, kind="well")),
+        Sample(A(2, 3, 3, kind="well"), "fro"),
+        Sample(A(1, 1, kind="well")),
+    ],
+)
+def cond(x: Any, p: Any = None) -> Any:
+    if p is None or p in (2, -2):
+        s = np.linalg.svd(x, compute_uv=False)
+        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+    return np.linalg.norm(x, p, axis=(-2, -1)) * np.linalg.norm(np.linalg.inv(x), p, axis=(-2, -1))
+
+
+@composite(
+    np.linalg.tensorsolve,
+    samples=[
+        Sample(A(2, 3, 6), A(2, 3)),
+        Sample(A(6, 2, 3), A(6)),
+        Sample(A(4, 2, 2), A(4)),
+        Sample(A(2, 6, 3), A(6), axes=(0, 2)),
+        Sample(A(1, 1), A(1)),
+    ],
+)
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+    n = np.ndim(a)
+    if axes is not None:
+        a = np.transpose(a, [*(k for k in range(n) if k not in axes), *axes])
+    shape = np.shape(a)[np.ndim(b) - n :]
+    size = math.prod(shape)
+    return np.reshape(np.linalg.solve(np.reshape(a, (size, size)), np.ravel(b)), shape)
+
+
+@composite(
+    np.linalg.tensorinv,
+    samples=[
+        Sample(A(2, 3, 6)),
+        Sample(A(6, 2, 3), ind=1),
+        Sample(A(4, 2, 2), 1),
+        Sample(A(2, 2, 2, 2)),
+        Sample(A(1, 1), 1),
+    ],
+)
+def tensorinv(a: Any, ind: int = 2) -> Any:
+    rows, columns = np.shape(a)[:ind], np.shape(a)[ind:]
+    return np.reshape(np.linalg.inv(np.reshape(a, (math.prod(columns), -1))), (*columns, *rows))

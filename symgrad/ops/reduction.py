@@ -1,0 +1,405 @@
+"""Reductions: sums, products, extremes, moments and norms over axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad.ops.core import A, Sample, composite, constant, count, expand, linear, op
+
+NONE = np._NoValue
+
+
+def over(*shapes: tuple[int, ...], **kind: Any) -> list[Sample]:
+    """The usual samples of a reduction: every way to say axis and keepdims; then one of each shape in ``shapes``."""
+    return [
+        Sample(A(3, 4, **kind)),
+        Sample(A(5, **kind), axis=0),
+        Sample(A(3, 4, **kind), axis=-1),
+        Sample(A(2, 3, 4, **kind), axis=(0, 2), keepdims=True),
+        Sample(A(2, 3, 4, **kind), axis=(-1, 0)),
+        Sample(A(2, 1, 3, **kind), axis=1, keepdims=True),
+        Sample(A(3, 4, **kind), keepdims=True),
+        *(Sample(A(*shape, **kind)) for shape in shapes),
+    ]
+
+
+def conj(x: Any) -> Any:
+    return np.conj(x) if np.iscomplexobj(x) else x
+
+
+def spread(g: Any, a: Any, axis: Any, keepdims: bool) -> Any:
+    """The cotangent of a reduction, for every element alike."""
+    g = expand(g, a, axis, keepdims)
+    return g if np.shape(g) == np.shape(a) else np.broadcast_to(g, np.shape(a))
+
+
+def nonzero(y: Any) -> Any:
+    """A divisor: ``y`` where it is not zero, else infinity, which makes the quotient zero."""
+    return np.where(y == 0, np.inf, y)
+
+
+# -- where= and initial=, which become steps of their own -----------------------------------------------------------
+
+
+def given(value: Any) -> bool:
+    return value is not NONE and value is not None and value is not True
+
+
+def masked(combine: Any, neutral: float | None) -> Callable[..., dict[str, Any]]:
+    """Rewrite ``where`` as a choice before the reduction, and ``initial`` as ``combine`` after it.
+
+    The reduction proper then runs over ``axis=()``, where it does nothing. Without a ``neutral`` element, as in NumPy,
+    ``where`` needs ``initial``.
+    """
+
+    def prepare(a: Any, where: Any = NONE, initial: Any = NONE, **rest: Any) -> dict[str, Any]:
+        if given(where):
+            fill = initial if neutral is None else neutral
+            if not given(fill):
+                raise ValueError("reduction operation has no identity, so a where mask needs 'initial'")
+            a = np.where(where, a, fill)
+        if not given(initial):
+            return {"a": a, **rest}
+        empty = neutral is None and not count(a, rest.get("axis"))
+        part = np.sum(a, **rest) if empty else REDUCE[combine](a, **rest)
+        whole = part + initial if empty else combine(part, initial)
+        return {"a": whole if whole.dtype == part.dtype else whole.astype(part.dtype), "axis": ()}
+
+    return prepare
+
+
+REDUCE: dict[Any, Any] = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min}
+MASKED = [
+    Sample(A(3, 4), where=A(3, 4, kind="bool")),
+    Sample(A(3, 4), axis=1, where=A(4, kind="bool"), keepdims=True),
+    Sample(A(3, 4), axis=0, initial=0.5),
+    Sample(A(2, 3), initial=-1.0, where=A(2, 3, kind="bool")),
+    Sample(A(0, 3), axis=0, initial=2.0),
+]
+
+
+# -- sum and mean ---------------------------------------------------------------------------------------------------
+
+
+@linear(
+    np.sum,
+    prepare=masked(np.add, 0),
+    samples=[
+        *over((), (0,), (1,)),
+        *MASKED,
+        Sample(A(3, 0), axis=1),
+        Sample(A(3), dtype=complex),
+        Sample(A(3), axis=()),
+    ],
+)
+def _sum(g: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    return spread(g, a, axis, keepdims)
+
+
+def _mean_where(a: Any, where: Any = NONE, **rest: Any) -> dict[str, Any]:
+    if not given(where):
+        return {"a": a, **rest}
+    total = np.sum(np.where(where, a, 0), **rest)
+    n = _counted(where, a, total.dtype, rest.get("axis"), rest.get("keepdims", NONE))
+    return {"a": total / n, "axis": ()}
+
+
+def _counted(where: Any, a: Any, dtype: Any, axis: Any, keepdims: Any) -> Any:
+    """How many elements of ``a`` the mask lets through, in its floating-point type."""
+    real = dtype if dtype.kind in "fc" else np.dtype(float)
+    mask = where if np.shape(where) == np.shape(a) else np.broadcast_to(where, np.shape(a))
+    return np.sum(mask, axis=axis, dtype=real, keepdims=keepdims)
+
+
+@linear(
+    np.mean,
+    prepare=_mean_where,
+    samples=[
+        *over((), (1,)),
+        Sample(A(3, 4), where=np.array([[True], [False], [True]])),
+        Sample(A(2, 3), axis=1, where=np.array([True, False, True])),
+        Sample(A(0, 3), axis=1),
+    ],
+)
+def _mean(g: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    n = count(a, axis) or math.nan
+    return spread(g / n, a, axis, keepdims)
+
+
+@composite(
+    np.average,
+    samples=[
+        Sample(A(3, 4)),
+        Sample(A(3, 4), axis=1),
+        Sample(A(3, 4), axis=0, weights=A(3, lo=0.5)),
+        Sample(A(3, 4), weights=A(3, 4, lo=0.5), keepdims=True),
+        Sample(A(2, 3, 4), axis=(2, 0), weights=A(4, 2, lo=0.5)),
+        Sample(A(5), weights=A(5, lo=0.5), returned=True),
+        Sample(A(3, 4), axis=-1, returned=True),
+    ],
+)
+def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
+    keepdims = keepdims is not NONE and keepdims
+    if weights is None:
+        mean = np.mean(a, axis, keepdims=keepdims)
+        return (mean, np.broadcast_to(mean.dtype.type(count(a, axis)), np.shape(mean))) if returned else mean
+    if np.shape(weights) != np.shape(a):
+        weights = _spread(weights, a, axis)
+    scale = np.sum(weights, axis, keepdims=keepdims)
+    mean = np.sum(a * weights, axis, keepdims=keepdims) / scale
+    return (mean, np.broadcast_to(scale, np.shape(mean))) if returned else mean
+
+
+def _spread(weights: Any, a: Any, axis: Any) -> Any:
+    """Weights that were given for the reduced axes only, lined up with ``a``."""
+    ndim = np.ndim(a)
+    if axis is None:
+        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+    axes = [i % ndim for i in (axis if isinstance(axis, tuple) else (axis,))]
+    if np.shape(weights) != tuple(np.shape(a)[i] for i in axes):
+        raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+    ordered = np.transpose(weights, tuple(int(i) for i in np.argsort(axes))) if len(axes) > 1 else weights
+    return np.reshape(ordered, tuple(n if i in axes else 1 for i, n in enumerate(np.shape(a))))
+
+
+# -- products: never a division, so that zeros are exact ------------------------------------------------------------
+
+
+def along(axis: int, *index: Any) -> tuple[Any, ...]:
+    """An index along one axis; ``axis`` is not negative."""
+    return (slice(None),) * axis + index
+
+
+def others(a: Any, axis: int) -> Any:
+    """For each element the product of all others along ``axis``."""
+    one = np.ones_like(a[along(axis, slice(0, 1))])
+    before = np.cumprod(np.concatenate((one, a[along(axis, slice(None, -1))]), axis), axis)
+    after = np.cumprod(np.concatenate((one, a[along(axis, slice(None, 0, -1))]), axis), axis)
+    return before * after[along(axis, slice(None, None, -1))]
+
+
+def _prod_axes(a: Any, axis: Any = None, **rest: Any) -> dict[str, Any]:
+    options = masked(np.multiply, 1)(a, axis=axis, **rest)
+    a, axis = options["a"], options["axis"]
+    if isinstance(axis, tuple) and axis:  # one axis at a time, the last one first
+        *inner, axis = sorted((i % np.ndim(a) for i in axis), reverse=True)
+        kept: Any = {"keepdims": True} if options.get("keepdims", False) is True else {}
+        for i in inner:
+            a = np.prod(a, axis=i, **kept)
+    return {**options, "a": a, "axis": axis}
+
+
+@op(np.prod, prepare=_prod_axes, samples=[*over((), (0,), (1,)), *MASKED, Sample(A(3), axis=())])
+def _prod(g: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    if axis == () or np.ndim(a) == 0:
+        return g
+    if axis is not None:
+        rest = others(a, axis % np.ndim(a))
+    else:
+        rest = others(a, 0) if np.ndim(a) == 1 else np.reshape(others(np.ravel(a), 0), np.shape(a))
+    return expand(g, a, axis, keepdims) * rest
+
+
+# -- extremes: ties share evenly ------------------------------------------------------------------------------------
+
+
+def _extreme(g: Any, y: Any, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    if axis == ():
+        return g
+    hit = a == expand(y, a, axis, keepdims)
+    ties = np.sum(hit, axis=axis, dtype=y.dtype, keepdims=keepdims or NONE)
+    return np.where(hit, expand(g / ties, a, axis, keepdims), 0)
+
+
+_extremes = [
+    *over((), (1,), kind="distinct"),
+    Sample(A(3, 4, kind="distinct"), axis=0, initial=0.1),
+    Sample(A(3, 4, kind="distinct"), axis=0, where=A(3, 1, kind="bool"), initial=0.1),
+    Sample(A(0, 3), axis=0, initial=0.1),
+]
+for _combine, _keys in ((np.maximum, (np.max, np.amax)), (np.minimum, (np.min, np.amin))):
+    for _key in _keys:
+        op(_key, _extreme, prepare=masked(_combine, None), samples=_extremes, complex=False)
+
+
+@composite(np.ptp, samples=over((), kind="distinct"), complex=False)
+def _ptp(a: Any, axis: Any = None, out: None = None, keepdims: Any = False) -> Any:
+    return np.max(a, axis=axis, keepdims=keepdims) - np.min(a, axis=axis, keepdims=keepdims)
+
+
+constant(np.any, np.all, np.count_nonzero, np.argmax, np.argmin, np.nanargmax, np.nanargmin)
+
+
+# -- variance and standard deviation --------------------------------------------------------------------------------
+
+
+def _moment(a: Any, where: Any = NONE, correction: Any = NONE, ddof: Any = 0, **rest: Any) -> dict[str, Any]:
+    if given(correction):
+        if ddof != 0:
+            raise ValueError("ddof and correction can't be provided simultaneously.")
+        ddof = correction
+    if not given(where):
+        return {"a": a, "ddof": ddof, **rest}
+    axis = rest.get("axis")
+    mean = np.mean(a, axis=axis, dtype=rest.get("dtype"), keepdims=True, where=where)
+    n = np.real(_counted(where, a, mean.dtype, axis, True)) - ddof  # deviations, scaled to count as all elements
+    return {"a": np.where(where, a - mean, 0) * np.sqrt(count(a, axis) / n), **rest}
+
+
+def _deviation(a: Any, axis: Any, dtype: Any) -> Any:
+    return conj(a - np.mean(a, axis=axis, dtype=dtype, keepdims=True))
+
+
+def _freedom(a: Any, axis: Any, ddof: float) -> float:
+    return max(count(a, axis) - ddof, 0) or math.nan
+
+
+_moments = [
+    *over((), (1,)),
+    Sample(A(5), ddof=1),
+    Sample(A(3, 4), axis=0, ddof=1, keepdims=True),
+    Sample(A(4, 2), axis=0, correction=1),
+    Sample(A(3, 4), axis=1, where=np.array([True, False, True, True])),
+    Sample(A(2, 3), ddof=1, where=np.array([[True, False, True], [False, True, True]])),
+]
+
+
+@op(np.var, prepare=_moment, samples=_moments)
+def _var(g: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
+    return expand(2 * g / _freedom(a, axis, ddof), a, axis, keepdims) * _deviation(a, axis, dtype)
+
+
+@op(np.std, prepare=_moment, samples=_moments)
+def _std(g: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
+    scale = g / (_freedom(a, axis, ddof) * nonzero(y))
+    return expand(scale, a, axis, keepdims) * _deviation(a, axis, dtype)
+
+
+# -- the same without NaNs ------------------------------------------------------------------------------------------
+
+
+def _without_nan(key: Any, plain: Any, **options: Any) -> None:
+    """Register ``key`` as ``plain`` with a mask that leaves NaNs out."""
+
+    def fun(a: Any, axis: Any = None, dtype: Any = None, out: None = None, *, where: Any = NONE, **rest: Any) -> Any:
+        if dtype is not None:
+            rest["dtype"] = dtype
+        kept = ~np.isnan(a)
+        return plain(a, axis=axis, where=kept & where if given(where) else kept, **rest)
+
+    composite(key, **options)(fun)
+
+
+_without_nan(np.nansum, np.sum, samples=over((1,)))
+_without_nan(np.nanprod, np.prod, samples=over((1,)))
+_without_nan(np.nanmean, np.mean, samples=over((1,)))
+_without_nan(np.nanvar, np.var, samples=[*over(), Sample(A(4), ddof=1)])
+_without_nan(np.nanstd, np.std, samples=[*over(), Sample(A(4), ddof=1)])
+
+
+def _nan_extreme(key: Any, plain: Any, worst: float) -> None:
+    def fun(a: Any, axis: Any = None, out: None = None, keepdims: Any = False, **rest: Any) -> Any:
+        gone = np.isnan(a)
+        best = plain(np.where(gone, worst, a), axis=axis, keepdims=keepdims, **rest)
+        return np.where(np.all(gone, axis=axis, keepdims=keepdims), np.nan, best)
+
+    composite(key, samples=over((1,), kind="distinct"), complex=False)(fun)
+
+
+_nan_extreme(np.nanmax, np.max, -np.inf)
+_nan_extreme(np.nanmin, np.min, np.inf)
+
+
+# -- norms: zero at the origin --------------------------------------------------------------------------------------
+
+
+def _norm_kind(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> dict[str, Any]:
+    """Matrix norms become vector norms of sums of magnitudes, or of singular values."""
+    ndim = np.ndim(x)
+    axes = tuple(range(ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    if len(axes) != 2 or ord in (None, "fro", "f") or ord not in (1, -1, 2, -2, np.inf, -np.inf, "nuc"):
+        return {"x": x, "ord": ord, "axis": axis, "keepdims": keepdims}
+    row, col = (i % ndim for i in axes)
+    if ord in ("nuc", 2, -2):
+        x = np.linalg.svd(np.moveaxis(x, (row, col), (-2, -1)), compute_uv=False)
+        ord = 1 if ord == "nuc" else math.copysign(np.inf, ord)
+        if not keepdims:
+            return {"x": x, "ord": ord, "axis": -1}
+        return {"x": np.moveaxis(x[..., None], (-2, -1), (row, col)), "ord": ord, "axis": row, "keepdims": True}
+    inner, outer = (row, col) if abs(ord) == 1 else (col, row)
+    x = np.sum(np.abs(x), axis=inner, keepdims=keepdims)
+    outer -= 0 if keepdims else inner < outer
+    return {"x": x, "ord": math.copysign(np.inf, ord), "axis": outer, "keepdims": keepdims}
+
+
+@op(
+    np.linalg.norm,
+    prepare=_norm_kind,
+    samples=[
+        Sample(A(5)),
+        Sample(A()),
+        Sample(A(0)),
+        Sample(A(2, 3, 4)),
+        Sample(A(3, 4), keepdims=True),
+        Sample(A(3, 4), axis=-1),
+        Sample(A(2, 3, 4), axis=(2, 0), keepdims=True),
+        Sample(A(3, 4), "fro"),
+        *(Sample(A(4, lo=0.5), p) for p in (2, 1, 3, 2.5, 0.5, -2, 0)),
+        *(Sample(A(3, 4), p, axis=0) for p in (np.inf, -np.inf)),
+        Sample(A(2, 1, 4), 1, axis=1, keepdims=True),
+        *(Sample(A(3, 4), p) for p in (1, -1, np.inf, -np.inf, 2, -2, "nuc")),
+        *(Sample(A(2, 3, 4), p, axis=(2, 0), keepdims=True) for p in (1, np.inf, 2, "nuc")),
+        *(Sample(A(2, 3, 4), p, axis=(0, 1)) for p in (1, -np.inf, "nuc")),
+    ],
+)
+def _norm(g: Any, y: Any, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    if ord in (None, 2, "fro", "f"):
+        return expand(g / nonzero(y), x, axis, keepdims) * conj(x)
+    if ord == 0:
+        return np.zeros_like(x)
+    sign = conj(np.sign(x))
+    if ord == 1:
+        return expand(g, x, axis, keepdims) * sign
+    size = np.abs(x)
+    if ord in (np.inf, -np.inf):
+        return _extreme(g, y, size, axis, keepdims) * sign
+    if ord < 1:  # a cusp at zero, where sign makes it zero
+        part = (expand(y, x, axis, keepdims) / np.where(size == 0, 1, size)) ** (1 - ord)
+    else:
+        part = (size / expand(nonzero(y), x, axis, keepdims)) ** (ord - 1)
+    return expand(g, x, axis, keepdims) * sign * part
+
+
+@composite(
+    np.linalg.vector_norm,
+    samples=[
+        Sample(A(5)),
+        Sample(A(3, 4), ord=1),
+        Sample(A(3, 4), keepdims=True, ord=3),
+        Sample(A(3, 4), axis=0, keepdims=True),
+        Sample(A(2, 3, 4), axis=(2, 0), ord=np.inf),
+        Sample(A(2, 3, 4), axis=(0, 1), keepdims=True, ord=1),
+    ],
+)
+def _vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    shape = np.shape(x)
+    if isinstance(axis, int) or (axis is None and len(shape) == 1):
+        return np.linalg.norm(x, ord, axis, keepdims)
+    axes = range(len(shape)) if axis is None else [i % len(shape) for i in axis]
+    rest = [i for i in range(len(shape)) if i not in axes]
+    line = np.transpose(x, (*rest, *axes)) if rest else x
+    line = np.reshape(line, (*(shape[i] for i in rest), math.prod(shape[i] for i in axes)))
+    norm = np.linalg.norm(line, ord, -1)
+    return np.reshape(norm, tuple(1 if i in axes else n for i, n in enumerate(shape))) if keepdims else norm
+
+
+@composite(
+    np.linalg.matrix_norm,
+    samples=[Sample(A(3, 4)), Sample(A(2, 3, 4), keepdims=True), Sample(A(2, 3, 4), ord=1)],
+)
+def _matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    return np.linalg.norm(x, ord, (-2, -1), keepdims)

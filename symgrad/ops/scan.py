@@ -1,0 +1,164 @@
+"""Running sums and products, and differences, along an axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symgrad.ops.core import A, Sample, composite, linear, op
+from symgrad.ops.reduction import NONE, along
+
+_scans = [
+    Sample(A(5)),
+    Sample(A(3, 4)),
+    Sample(A(3, 4), axis=0),
+    Sample(A(2, 3, 4), axis=-2),
+    Sample(A()),
+    Sample(A(1)),
+    Sample(A(0, 3), axis=0),
+    Sample(A(3, 1), axis=1),
+]
+
+
+@linear(np.cumsum, samples=[*_scans, Sample(A(3), dtype=complex)])
+def _cumsum(g: Any, y: Any, a: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    if axis is None or np.ndim(a) < 2:
+        back = np.flip(np.cumsum(np.flip(g)))
+        return back if np.ndim(a) == 1 else np.reshape(back, np.shape(a))
+    return np.flip(np.cumsum(np.flip(g, axis), axis), axis)
+
+
+@op(np.cumprod, samples=_scans)
+def _cumprod(g: Any, y: Any, a: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    if np.ndim(a) == 1:
+        return _cumprod_along(g, y, a, 0)
+    if axis is None or np.ndim(a) == 0:
+        return np.reshape(_cumprod_along(g, y, np.ravel(a), 0), np.shape(a))
+    return _cumprod_along(g, y, a, axis % np.ndim(a))
+
+
+def _cumprod_along(g: Any, y: Any, a: Any, axis: int) -> Any:
+    """``y[i-1] * s[i]`` with ``s[i] = g[i] + a[i+1] * s[i+1]``, solved by doubling; no division, so zeros are exact."""
+    n = np.shape(a)[axis]
+    if n < 2:
+        return g
+    step, s, ratio = 1, g, a[along(axis, slice(1, None))]
+    while True:
+        early, late, rest = (along(axis, slice(*ends)) for ends in ((None, -step), (step, None), (-step, None)))
+        s = np.concatenate((s[early] + ratio * s[late], s[rest]), axis)
+        if 2 * step >= n:
+            break
+        step, ratio = 2 * step, ratio[early] * ratio[late]
+    first, later = along(axis, slice(0, 1)), along(axis, slice(1, None))
+    return np.concatenate((s[first], y[along(axis, slice(None, -1))] * s[later]), axis)
+
+
+@composite(np.nancumsum, samples=_scans)
+def _nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
+    return np.cumsum(np.where(np.isnan(a), 0, a), axis=axis, dtype=dtype)
+
+
+@composite(np.nancumprod, samples=_scans)
+def _nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
+    return np.cumprod(np.where(np.isnan(a), 1, a), axis=axis, dtype=dtype)
+
+
+def _cumulative(key: Any, scan: Any, like: Any) -> None:
+    def fun(x: Any, /, *, axis: Any = None, dtype: Any = None, out: None = None, include_initial: bool = False) -> Any:
+        if axis is None and np.ndim(x) != 1:
+            raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
+        axis = (axis or 0) % np.ndim(x)
+        y = scan(x, axis=axis, dtype=dtype)
+        return np.concatenate((like(y[along(axis, slice(0, 1))]), y), axis) if include_initial else y
+
+    samples = [Sample(A(4)), Sample(A(3, 4), axis=1), Sample(A(2, 3), axis=-2, include_initial=True)]
+    composite(key, samples=samples)(fun)
+
+
+if hasattr(np, "cumulative_sum"):  # NumPy 2.1
+    _cumulative(np.cumulative_sum, np.cumsum, np.zeros_like)
+    _cumulative(np.cumulative_prod, np.cumprod, np.ones_like)
+
+
+# -- differences ----------------------------------------------------------------------------------------------------
+
+
+def _ends(a: Any, n: int = 1, axis: int = -1, prepend: Any = NONE, append: Any = NONE) -> dict[str, Any]:
+    parts = [p if p is a else _end(p, a, axis) for p in (prepend, a, append) if p is not NONE]
+    return {"a": np.concatenate(parts, axis) if len(parts) > 1 else a, "n": n, "axis": axis}
+
+
+def _end(value: Any, a: Any, axis: int) -> Any:
+    if np.ndim(value):
+        return value
+    shape = list(np.shape(a))
+    shape[axis] = 1
+    return np.broadcast_to(value, tuple(shape))
+
+
+@linear(
+    np.diff,
+    prepare=_ends,
+    samples=[
+        Sample(A(5)),
+        Sample(A(3, 4)),
+        Sample(A(3, 4), axis=0),
+        Sample(A(2, 5), n=3),
+        Sample(A(5, 2), n=2, axis=-2),
+        Sample(A(1)),
+        Sample(A(2), n=4),
+        Sample(A(4), n=0),
+        Sample(A(0)),
+        Sample(A(3, 4), axis=0, prepend=0.5),
+        Sample(A(4), prepend=A(2), append=A()),
+    ],
+)
+def _diff(g: Any, y: Any, a: Any, n: int = 1, axis: int = -1) -> Any:
+    ndim, n = np.ndim(a), min(n, np.shape(a)[axis])
+    axis %= ndim
+    for _ in range(n):
+        zero = np.zeros_like(a[along(axis, slice(0, 1))])
+        g = -np.diff(np.concatenate((zero, g, zero), axis), axis=axis - ndim)
+    return g
+
+
+@composite(
+    np.ediff1d,
+    samples=[
+        Sample(A(4)),
+        Sample(A(2, 3)),
+        Sample(A(4), to_end=A()),
+        Sample(A(4), to_begin=A(2), to_end=A(3)),
+        Sample(A(1)),
+        Sample(A(3), None, 2.0),
+    ],
+)
+def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    steps = np.diff(np.ravel(ary))
+    parts = [steps if p is None else np.ravel(p) for p in (to_begin, None, to_end)]
+    parts = [parts[0], steps, parts[2]][to_begin is None : 3 - (to_end is None)]
+    return np.concatenate([p if p.dtype == steps.dtype else p.astype(steps.dtype) for p in parts])
+
+
+@composite(
+    np.trapezoid,
+    samples=[
+        Sample(A(5)),
+        Sample(A(3, 4), dx=0.5),
+        Sample(A(3, 4), axis=0),
+        Sample(A(5), A(5)),
+        Sample(A(3, 4), A(3), axis=0),
+        Sample(A(3, 4), A(3, 4), axis=-1),
+    ],
+)
+def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    axis %= np.ndim(y)
+    if x is None:
+        width = dx
+    elif np.ndim(x) == 1:
+        width = np.reshape(np.diff(x), (-1,) + (1,) * (np.ndim(y) - axis - 1))
+    else:
+        width = np.diff(x, axis=axis)
+    heights = y[along(axis, slice(1, None))] + y[along(axis, slice(None, -1))]
+    return np.sum(width * heights / 2.0, axis=axis)

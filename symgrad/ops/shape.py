@@ -1,0 +1,645 @@
+"""Rearranging: shapes, axes, joining, splitting, repeating, padding, diagonals; questions about shapes and dtypes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from symgrad.errors import NotDifferentiable
+from symgrad.ops.core import A, Sample, composite, linear, refused, static
+from symgrad.ops.index import SCATTER, Hole, Slice
+from symgrad.ops.reduction import along
+
+# -- questions that shapes and dtypes answer ------------------------------------------------------------------------
+
+static(
+    *(np.shape, np.ndim, np.size, np.broadcast_shapes, np.may_share_memory, np.shares_memory),
+    *(np.result_type, np.can_cast, np.common_type, np.iscomplexobj, np.isrealobj, np.min_scalar_type),
+)
+
+
+# -- new shapes -----------------------------------------------------------------------------------------------------
+
+
+def _layout(order: str, a: Any) -> str:
+    if order in ("C", "F") or np.ndim(a) < 2:
+        return order if order == "F" and np.ndim(a) > 1 else "C"
+    raise NotDifferentiable(f"order={order!r} depends on how the array lies in memory; write 'C' or 'F'")
+
+
+def _reshape_args(a: Any, shape: Any = None, order: str = "C", newshape: Any = None, copy: Any = None) -> Any:
+    shape = newshape if shape is None else shape
+    if order in ("A", "K"):
+        raise NotDifferentiable(f"order={order!r} depends on how the array lies in memory; write 'C' or 'F'")
+    return {"a": a, "shape": shape, "order": order}
+
+
+@linear(
+    np.reshape,
+    prepare=_reshape_args,
+    fun=lambda a, shape, order="C": np.reshape(a, shape, order),
+    alias=True,
+    samples=[
+        Sample(A(3, 4), (2, 6)),
+        Sample(A(3, 4), -1),
+        Sample(A(2, 3, 4), (4, -1)),
+        Sample(A(2, 3, 4), (6, 4), order="F"),
+        Sample(A(), (1, 1)),
+        Sample(A(1), ()),
+        Sample(A(0, 3), (3, 0)),
+    ],
+)
+def _reshape(g: Any, y: Any, a: Any, shape: Any = None, order: Any = "C") -> Any:
+    return np.reshape(g, np.shape(a), order)
+
+
+@linear(
+    np.ravel,
+    prepare=lambda a, order="C": {"a": a, "order": _layout(order, a)},
+    alias=True,
+    samples=[
+        Sample(A(3, 4)),
+        Sample(A(2, 3, 4), order="F"),
+        Sample(A()),
+        Sample(A(5), "K"),
+        Sample(A(0, 2)),
+        Sample(A(1)),
+    ],
+)
+def _ravel(g: Any, y: Any, a: Any, order: Any = "C") -> Any:
+    return np.reshape(g, np.shape(a), order)
+
+
+linear(
+    np.squeeze,
+    lambda g, y, a, axis=None: np.reshape(g, np.shape(a)) if axis is None else np.expand_dims(g, axis),
+    alias=True,
+    samples=[
+        Sample(A(1, 3, 1)),
+        Sample(A(1, 3, 1), axis=-1),
+        Sample(A(1, 3, 1), axis=(0, 2)),
+        Sample(A(1, 1)),
+        Sample(A(3, 4)),
+        Sample(A(1, 0), axis=0),
+    ],
+)
+linear(
+    np.expand_dims,
+    lambda g, y, a, axis=None: np.squeeze(g, axis),
+    alias=True,
+    samples=[
+        Sample(A(3), 0),
+        Sample(A(3, 4), -1),
+        Sample(A(3, 4), axis=(0, 2)),
+        Sample(A(), 0),
+        Sample(A(1, 3), 1),
+        Sample(A(0), 1),
+    ],
+)
+linear(
+    np.broadcast_to,
+    lambda g, y, array, shape=None: g,
+    alias=True,
+    samples=[
+        Sample(A(3), (4, 3)),
+        Sample(A(3, 1), (3, 4)),
+        Sample(A(), (2, 3)),
+        Sample(A(1, 3, 1), (2, 2, 3, 4)),
+        Sample(A(3), (3,)),
+        Sample(A(1), (0,)),
+        Sample(A(), 3),
+    ],
+)
+
+
+@composite(np.broadcast_arrays, samples=[Sample(A(3), A(2, 1)), Sample(A(), A(2)), Sample(A(2, 3))])
+def _broadcast_arrays(*args: Any, subok: bool = False) -> Any:
+    shape = np.broadcast_shapes(*map(np.shape, args))
+    return tuple(np.broadcast_to(a, shape) for a in args)
+
+
+def _at_least(key: Any, reshape: Any) -> None:
+    def fun(*arys: Any) -> Any:
+        arrays = tuple(reshape(a) for a in arys)
+        return arrays[0] if len(arrays) == 1 else arrays
+
+    composite(key, samples=[*(Sample(A(*(2, 3, 4, 2)[:n])) for n in range(5)), Sample(A(), A(2, 3))])(fun)
+
+
+def _atleast_3d(a: Any) -> Any:
+    missing = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}.get(np.ndim(a))
+    return a if missing is None else np.expand_dims(a, missing)
+
+
+_at_least(np.atleast_1d, lambda a: a if np.ndim(a) else np.expand_dims(a, 0))
+_at_least(np.atleast_2d, lambda a: a if np.ndim(a) > 1 else np.expand_dims(a, (0,) if np.ndim(a) else (0, 1)))
+_at_least(np.atleast_3d, _atleast_3d)
+
+
+# -- the order of axes and elements ---------------------------------------------------------------------------------
+
+
+@linear(
+    np.transpose,
+    alias=True,
+    samples=[
+        Sample(A(3, 4)),
+        Sample(A(2, 3, 4)),
+        Sample(A(2, 3, 4), (1, 2, 0)),
+        Sample(A(2, 3, 4), axes=(-1, 0, 1)),
+        Sample(A(5)),
+        Sample(A()),
+        Sample(A(0, 3)),
+    ],
+)
+def _transpose(g: Any, y: Any, a: Any, axes: Any = None) -> Any:
+    if axes is None:
+        return np.transpose(g)
+    back = [i % len(axes) for i in axes]
+    return np.transpose(g, tuple(back.index(i) for i in range(len(back))))
+
+
+linear(
+    np.matrix_transpose,
+    lambda g, y, x: np.matrix_transpose(g),
+    alias=True,
+    samples=[Sample(A(*shape)) for shape in ((3, 4), (2, 3, 4), (1, 3), (0, 2), (1, 1), (3, 3, 2, 1))],
+)
+composite(np.linalg.matrix_transpose, samples=[Sample(A(3, 4)), Sample(A(2, 3, 4))])(
+    lambda x, /: np.matrix_transpose(x)
+)
+linear(
+    np.swapaxes,
+    lambda g, y, a, axis1=None, axis2=None: np.swapaxes(g, axis1, axis2),
+    alias=True,
+    samples=[
+        Sample(A(3, 4), 0, 1),
+        Sample(A(2, 3, 4), -1, 0),
+        Sample(A(2, 3, 4), axis1=1, axis2=2),
+        Sample(A(1), 0, 0),
+        Sample(A(3, 1), -1, -2),
+        Sample(A(0, 2), 1, 0),
+    ],
+)
+linear(
+    np.moveaxis,
+    lambda g, y, a, source=None, destination=None: np.moveaxis(g, destination, source),
+    alias=True,
+    samples=[
+        Sample(A(3, 4), 0, 1),
+        Sample(A(2, 3, 4), 0, -1),
+        Sample(A(2, 3, 4), -1, 0),
+        Sample(A(2, 3, 4), (0, 1), (-1, 0)),
+        Sample(A(1, 3, 1), 2, 1),
+        Sample(A(0, 2), 0, 1),
+    ],
+)
+
+
+@composite(np.rollaxis, samples=[Sample(A(2, 3, 4), 2), Sample(A(2, 3, 4), 0, 3), Sample(A(2, 3, 4), -2, -1)])
+def _rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    ndim = np.ndim(a)
+    axis, start = axis % ndim, start + ndim if start < 0 else start
+    return np.moveaxis(a, axis, start - (axis < start))
+
+
+linear(
+    np.flip,
+    lambda g, y, m, axis=None: np.flip(g, axis),
+    alias=True,
+    samples=[
+        Sample(A(5)),
+        Sample(A(3, 4)),
+        Sample(A(3, 4), axis=-1),
+        Sample(A(2, 3, 4), axis=(0, 2)),
+        Sample(A()),
+        Sample(A(0, 2), 0),
+    ],
+)
+composite(np.flipud, samples=[Sample(A(3, 4)), Sample(A(3))])(lambda m: np.flip(m, 0))
+composite(np.fliplr, samples=[Sample(A(3, 4)), Sample(A(2, 3, 4))])(lambda m: np.flip(m, 1))
+linear(
+    np.rot90,
+    lambda g, y, m, k=1, axes=(0, 1): np.rot90(g, -k, axes),
+    alias=True,
+    samples=[
+        Sample(A(3, 4)),
+        Sample(A(3, 4), 2),
+        Sample(A(3, 4), k=-1),
+        Sample(A(2, 3, 4), 3, (1, 2)),
+        Sample(A(2, 3, 4), axes=(2, 0)),
+        Sample(A(3, 1), 4),
+    ],
+)
+
+
+@linear(
+    np.roll,
+    samples=[
+        Sample(A(5), 2),
+        Sample(A(3, 4), 1),
+        Sample(A(3, 4), -2, axis=1),
+        Sample(A(3, 4), (1, 2), axis=(0, 1)),
+        Sample(A(3, 4), 1, axis=(0, -1)),
+        Sample(A(1), 3),
+        Sample(A(0), 1),
+    ],
+)
+def _roll(g: Any, y: Any, a: Any, shift: Any = None, axis: Any = None) -> Any:
+    return np.roll(g, -shift if np.ndim(shift) == 0 else tuple(-s for s in shift), axis)
+
+
+linear(
+    np.copy,
+    lambda g, y, a: g,
+    prepare=lambda a, order="K", subok=False: {"a": a},
+    samples=[Sample(A(3, 4)), Sample(A(3), order="C"), Sample(A()), Sample(A(0, 2)), Sample(A(1)), Sample(A(2, 1, 2))],
+)
+if hasattr(np, "astype"):  # NumPy 2.1
+    composite(np.astype, samples=[Sample(A(3), np.complex128), Sample(A(2, 3), complex)])(
+        lambda x, dtype, /, *, copy=True, device=None: x.astype(dtype)
+    )
+
+
+# -- joining --------------------------------------------------------------------------------------------------------
+
+
+def _joined(arrays: Any, axis: Any = 0, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    if axis is None:
+        arrays, axis = [np.ravel(a) for a in arrays], 0
+    if dtype is not None:
+        arrays = [a.astype(dtype) for a in arrays]
+    return tuple(arrays), {"axis": axis} if axis != 0 else {}
+
+
+@linear(
+    np.concatenate,
+    variadic=True,
+    bind=_joined,
+    samples=[
+        Sample([A(3), A(2)]),
+        Sample((A(2, 3), A(1, 3), A(2, 3)), 0),
+        Sample([A(2, 3), A(2, 1)], axis=1),
+        Sample([A(2, 3, 1), A(2, 3, 4)], axis=-1),
+        Sample([A(2, 3), A(4)], axis=None),
+        Sample([A(0), A(3)]),
+        Sample([A(3)]),
+        Sample([A(3, kind="int"), A(2)]),
+    ],
+)
+def _concatenate(position: int, g: Any, y: Any, *arrays: Any, axis: int = 0) -> Any:
+    axis %= np.ndim(y)
+    ends = list(itertools.accumulate((np.shape(a)[axis] for a in arrays), initial=0))
+    first, last = ends[position], ends[position + 1]
+    return g[along(axis, slice(first or None, last if last < ends[-1] else None))]
+
+
+@linear(
+    np.stack,
+    variadic=True,
+    bind=_joined,
+    samples=[
+        Sample([A(3), A(3)]),
+        Sample((A(2, 3), A(2, 3), A(2, 3)), 1),
+        Sample([A(2, 3), A(2, 3)], axis=-1),
+        Sample([A(), A()]),
+        Sample([A(2, 1)], axis=2),
+        Sample([A(0, 3), A(0, 3)], axis=-2),
+    ],
+)
+def _stack(position: int, g: Any, y: Any, *arrays: Any, axis: int = 0) -> Any:
+    return g[along(axis % np.ndim(y), position)]
+
+
+def _dtype(dtype: Any) -> dict[str, Any]:
+    return {} if dtype is None else {"dtype": dtype}
+
+
+@composite(np.vstack, samples=[Sample([A(3), A(3)]), Sample([A(2, 3), A(3)]), Sample((A(), A()))])
+def _vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    return np.concatenate([np.atleast_2d(a) for a in tup], **_dtype(dtype))
+
+
+@composite(np.hstack, samples=[Sample([A(3), A(2)]), Sample([A(2, 3), A(2, 1)]), Sample([A(), A(2)])])
+def _hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    arrays = [np.atleast_1d(a) for a in tup]
+    return np.concatenate(arrays, 0 if np.ndim(arrays[0]) == 1 else 1, **_dtype(dtype))
+
+
+@composite(np.dstack, samples=[Sample([A(3), A(3)]), Sample([A(2, 3), A(2, 3, 2)]), Sample([A(), A()])])
+def _dstack(tup: Any) -> Any:
+    return np.concatenate([np.atleast_3d(a) for a in tup], 2)
+
+
+@composite(np.column_stack, samples=[Sample([A(3), A(3)]), Sample([A(3, 2), A(3)]), Sample([A(), A()])])
+def _column_stack(tup: Any) -> Any:
+    return np.concatenate([a if np.ndim(a) > 1 else np.reshape(a, (-1, 1)) for a in tup], 1)
+
+
+@composite(
+    np.block,
+    samples=[
+        Sample([A(2), A(3)]),
+        Sample([[A(2, 2), A(2, 1)], [A(1, 2), A(1, 1)]]),
+        Sample([[A(), A(2)]]),
+        Sample([[A(2, 2)], [A(2)]]),
+        Sample(A(3)),
+    ],
+)
+def _block(arrays: Any) -> Any:
+    def depth(part: Any) -> int:
+        return 1 + depth(part[0]) if isinstance(part, list) else 0
+
+    def widest(part: Any) -> int:
+        return max(map(widest, part)) if isinstance(part, list) else np.ndim(part)
+
+    levels = depth(arrays)
+    ndim = max(widest(arrays), levels)
+
+    def join(part: Any, level: int) -> Any:
+        if isinstance(part, list):
+            return np.concatenate([join(p, level + 1) for p in part], ndim - levels + level)
+        missing = ndim - np.ndim(part)
+        return np.expand_dims(part, tuple(range(missing))) if missing else part
+
+    return np.copy(arrays) if levels == 0 else join(arrays, 0)
+
+
+@composite(np.append, samples=[Sample(A(3), A()), Sample(A(2, 3), A(2)), Sample(A(2, 3), A(2, 1), axis=1)])
+def _append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    if axis is None:
+        arr, values, axis = np.ravel(arr), np.ravel(values), 0
+    return np.concatenate((arr, values), axis)
+
+
+@composite(np.delete, samples=[Sample(A(4), 1), Sample(A(3, 4), [0, -1], axis=1), Sample(A(3, 4), slice(2), axis=0)])
+def _delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
+    arr, axis = (np.ravel(arr), 0) if axis is None else (arr, axis)
+    return np.take(arr, np.delete(np.arange(np.shape(arr)[axis]), obj), axis)
+
+
+refused("has no derivative rule; write np.concatenate((a[:i], values, a[i:]))", np.insert)
+
+
+@composite(
+    np.meshgrid,
+    samples=[
+        Sample(A(3), A(2)),
+        Sample(A(3), A(2), indexing="ij"),
+        Sample(A(3), A(2), A(4), sparse=True),
+        Sample(A(3)),
+        Sample(A(), A(2)),
+    ],
+)
+def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+    if indexing not in ("xy", "ij"):
+        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
+    ndim = len(xi)
+    places = list(range(ndim))
+    if indexing == "xy" and ndim > 1:
+        places[:2] = 1, 0
+    grids = [np.reshape(x, along_axis(np.size(x), i, ndim)) for x, i in zip(xi, places, strict=True)]
+    return tuple(grids) if sparse else tuple(np.broadcast_arrays(*grids))
+
+
+def along_axis(size: int, axis: int, ndim: int) -> tuple[int, ...]:
+    """The shape of a vector that lies along one of ``ndim`` axes."""
+    return tuple(size if i == axis else 1 for i in range(ndim))
+
+
+# -- splitting: slices ----------------------------------------------------------------------------------------------
+
+
+@composite(
+    np.array_split,
+    samples=[Sample(A(5), 3), Sample(A(4, 5), [1, 3], axis=1), Sample(A(4), [2, 1, 9]), Sample(A(3, 4), 2, -1)],
+)
+def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    axis %= np.ndim(ary)
+    n = np.shape(ary)[axis]
+    if np.ndim(indices_or_sections):
+        cuts = [0, *map(int, indices_or_sections), n]
+    else:
+        size, extra = divmod(n, int(indices_or_sections))
+        cuts = [i * size + min(i, extra) for i in range(int(indices_or_sections) + 1)]
+    return [ary[along(axis, slice(*ends))] for ends in itertools.pairwise(cuts)]
+
+
+@composite(np.split, samples=[Sample(A(4), 2), Sample(A(4, 6), 3, axis=1), Sample(A(5), [1, -1]), Sample(A(4), 1)])
+def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    if np.ndim(indices_or_sections) == 0 and np.shape(ary)[axis] % indices_or_sections:
+        raise ValueError("array split does not result in an equal division")
+    return np.array_split(ary, indices_or_sections, axis)
+
+
+composite(np.vsplit, samples=[Sample(A(4, 2), 2), Sample(A(4, 2), [1])])(lambda ary, parts: np.split(ary, parts, 0))
+composite(np.hsplit, samples=[Sample(A(2, 4), 2), Sample(A(4), [1])])(
+    lambda ary, parts: np.split(ary, parts, min(np.ndim(ary) - 1, 1))
+)
+composite(np.dsplit, samples=[Sample(A(2, 1, 4), 2)])(lambda ary, parts: np.split(ary, parts, 2))
+if hasattr(np, "unstack"):  # NumPy 2.1
+    composite(np.unstack, samples=[Sample(A(3)), Sample(A(2, 3), axis=-1)])(
+        lambda x, /, *, axis=0: tuple(x[along(axis % np.ndim(x), i)] for i in range(np.shape(x)[axis]))
+    )
+
+
+# -- repeating and padding ------------------------------------------------------------------------------------------
+
+
+def scatter(g: Any, index: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    """Zeros of ``shape`` with ``g`` added at ``index``, which is made of arrays, ``:`` and ``...``."""
+    arrays = [part for part in index if not isinstance(part, (slice, type(...)))]
+    holes = map(Hole, itertools.count())
+    spec = [ALL if isinstance(part, slice) else part if part is ... else next(holes) for part in index]
+    return SCATTER(g, *arrays, spec=tuple(spec), shape=shape)
+
+
+ALL = Slice(None, None, None)
+
+
+@linear(
+    np.tile,
+    samples=[
+        Sample(A(3), 2),
+        Sample(A(3), (2, 2)),
+        Sample(A(2, 3), 2),
+        Sample(A(2, 3), (2, 1)),
+        Sample(A(2, 3), (2, 1, 3)),
+        Sample(A(), 3),
+        Sample(A(1), (2, 1)),
+        Sample(A(2), 0),
+    ],
+)
+def _tile(g: Any, y: Any, A: Any, reps: Any = None) -> Any:
+    shape = np.shape(A)
+    reps = (reps,) if np.ndim(reps) == 0 else tuple(reps)
+    ndim = max(len(reps), len(shape))
+    reps, lengths = (1,) * (ndim - len(reps)) + reps, (1,) * (ndim - len(shape)) + shape
+    sizes: list[int] = []
+    copies: list[int] = []
+    for times, length in zip(reps, lengths, strict=True):
+        if times != 1:
+            copies.append(len(sizes))
+            sizes.append(times)
+        sizes.append(length)
+    return np.reshape(np.sum(np.reshape(g, tuple(sizes)), axis=tuple(copies)), shape) if copies else g
+
+
+def _repeats(a: Any, repeats: Any, axis: int | None = None) -> dict[str, Any]:
+    times = tuple(int(n) for n in repeats) if np.ndim(repeats) else int(repeats)
+    return {"a": a, "repeats": times[0] if isinstance(times, tuple) and len(times) == 1 else times, "axis": axis}
+
+
+@linear(
+    np.repeat,
+    prepare=_repeats,
+    samples=[
+        Sample(A(3), 2),
+        Sample(A(2, 3), 2),
+        Sample(A(2, 3), 3, axis=-1),
+        Sample(A(3, 2), [1, 0, 2], axis=0),
+        Sample(A(2, 2), [1, 2, 0, 1]),
+        Sample(A(), 3),
+        Sample(A(1, 3), [2], axis=0),
+        Sample(A(3), 0),
+    ],
+)
+def _repeat(g: Any, y: Any, a: Any, repeats: Any = None, axis: int | None = None) -> Any:
+    shape = np.shape(a)
+    line, axis = ((math.prod(shape),), 0) if axis is None else (shape, axis % len(shape))
+    if isinstance(repeats, int):
+        return np.reshape(np.sum(np.reshape(g, (*line[: axis + 1], repeats, *line[axis + 1 :])), axis=axis + 1), shape)
+    return np.reshape(scatter(g, along(axis, np.repeat(np.arange(line[axis]), repeats)), line), shape)
+
+
+@composite(np.resize, samples=[Sample(A(3), 7), Sample(A(2, 3), (2, 2)), Sample(A(), (2, 3)), Sample(A(4), (2, 2))])
+def _resize(a: Any, new_shape: Any) -> Any:
+    return np.take(np.ravel(a), np.resize(np.arange(np.size(a)), new_shape))
+
+
+MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
+
+
+def _pad_args(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0, **rest: Any) -> Any:
+    if mode not in MODES:
+        raise NotDifferentiable(f"np.pad(mode={mode!r}) has no derivative rule; it has for {', '.join(MODES)}")
+    if isinstance(pad_width, dict):
+        ndim = np.ndim(array)
+        pad_width = {axis % ndim: width for axis, width in pad_width.items()}
+        pad_width = tuple(pad_width.get(i, (0, 0)) for i in range(ndim))
+    if np.ndim(pad_width):
+        pad_width = tuple(tuple(map(int, w)) if np.ndim(w) else int(w) for w in pad_width)
+    if np.any(np.not_equal(constant_values, 0)):
+        frame = np.pad(np.zeros(np.shape(array), array.dtype), pad_width, constant_values=constant_values)
+        return {"array": np.pad(array, pad_width) + frame, "pad_width": 0}
+    return {"array": array, "pad_width": pad_width, "mode": mode, **rest}
+
+
+@linear(
+    np.pad,
+    prepare=_pad_args,
+    samples=[
+        Sample(A(3), 1),
+        Sample(A(2, 3), (1, 2)),
+        Sample(A(2, 3), ((0, 1), (2, 0)), constant_values=1.5),
+        Sample(A(2, 3), ((1,), (2,))),
+        *(Sample(A(3, 4), ((2, 1), (0, 3)), mode=mode) for mode in MODES[1:]),
+        *(Sample(A(3), 7, mode=mode) for mode in MODES[1:]),
+        Sample(A(1, 3), 1, mode="edge"),
+        Sample(A(0), 2),
+    ],
+)
+def _pad(g: Any, y: Any, array: Any, pad_width: Any = None, mode: Any = "constant") -> Any:
+    shape = np.shape(array)
+    widths = np.broadcast_to(pad_width, (len(shape), 2)).tolist()
+    if mode == "constant":
+        return g[tuple(slice(before or None, -after or None) for before, after in widths)]
+    return scatter(g, np.ix_(*(np.pad(np.arange(n), w, mode) for n, w in zip(shape, widths, strict=True))), shape)
+
+
+# -- diagonals and triangles ----------------------------------------------------------------------------------------
+
+
+def on_diagonal(g: Any, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """Zeros like ``a`` with ``g`` on the diagonals that ``np.diagonal`` would take from it."""
+    shape = np.shape(a)
+    rows, cols = shape[axis1], shape[axis2]
+    if len(shape) == 2 and rows == cols > abs(offset):
+        return np.diag(g, offset if axis1 % 2 == 0 else -offset)
+    i = np.arange(max(0, min(rows + min(offset, 0), cols - max(offset, 0))))
+    axes = (axis1 % len(shape), axis2 % len(shape))
+    rest = tuple(n for k, n in enumerate(shape) if k not in axes)
+    flat = scatter(g, (..., i - min(offset, 0), i + max(offset, 0)), (*rest, rows, cols))
+    return np.moveaxis(flat, (-2, -1), axes)
+
+
+linear(
+    np.diagonal,
+    lambda g, y, a, offset=0, axis1=0, axis2=1: on_diagonal(g, a, offset, axis1, axis2),
+    alias=True,
+    samples=[
+        Sample(A(3, 3)),
+        Sample(A(3, 3), -1, 1, 0),
+        Sample(A(3, 4), 2),
+        Sample(A(4, 3), -1),
+        Sample(A(2, 3, 4), axis1=2, axis2=0),
+        Sample(A(2, 3, 3), 1, -2, -1),
+        Sample(A(1, 3)),
+        Sample(A(2, 2), 5),
+        Sample(A(2, 3), 5),
+    ],
+)
+linear(
+    np.diag,
+    lambda g, y, v, k=0: np.diag(g, k) if np.ndim(v) == 1 else on_diagonal(g, v, k),
+    alias=True,
+    samples=[
+        Sample(A(3)),
+        Sample(A(3), 1),
+        Sample(A(2), -2),
+        Sample(A(3, 3)),
+        Sample(A(3, 3), -1),
+        Sample(A(2, 4), 1),
+        Sample(A(4, 2), -3),
+        Sample(A(0)),
+    ],
+)
+composite(np.diagflat, samples=[Sample(A(3), -1), Sample(A(2, 2)), Sample(A())])(lambda v, k=0: np.diag(np.ravel(v), k))
+
+
+@linear(
+    np.trace,
+    samples=[
+        Sample(A(3, 3)),
+        Sample(A(3, 4), 1),
+        Sample(A(4, 3), offset=-2),
+        Sample(A(2, 3, 4)),
+        Sample(A(2, 3, 3), 0, 1, 2),
+        Sample(A(2, 3, 4), axis1=-1, axis2=0),
+        Sample(A(2, 2), 4),
+    ],
+)
+def _trace(g: Any, y: Any, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
+    length = np.shape(np.diagonal(np.empty(np.shape(a), bool), offset, axis1, axis2))
+    return on_diagonal(np.broadcast_to(g[..., None] if np.ndim(g) else g, length), a, offset, axis1, axis2)
+
+
+composite(np.linalg.diagonal, samples=[Sample(A(3, 4)), Sample(A(2, 3, 3), offset=1)])(
+    lambda x, /, *, offset=0: np.diagonal(x, offset, -2, -1)
+)
+composite(np.linalg.trace, samples=[Sample(A(3, 4)), Sample(A(2, 3, 3), offset=1)])(
+    lambda x, /, *, offset=0, dtype=None: np.trace(x, offset, -2, -1, **_dtype(dtype))
+)
+_triangles = [
+    Sample(A(3, 3)),
+    Sample(A(3, 4), 1),
+    Sample(A(4, 3), k=-1),
+    Sample(A(2, 3, 3)),
+    Sample(A(3)),
+    Sample(A(0, 2)),
+]
+linear(np.tril, lambda g, y, m, k=0: np.tril(g, k), samples=_triangles)
+linear(np.triu, lambda g, y, m, k=0: np.triu(g, k), samples=_triangles)

@@ -1,0 +1,219 @@
+"""Sorting, order statistics, and picking along an axis by a table of indices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad.errors import NotDifferentiable
+from symgrad.ops.core import A, Sample, composite, constant, expand, linear, op, refused
+from symgrad.ops.shape import along_axis, scatter
+
+constant(np.argsort, np.argpartition, np.searchsorted, np.lexsort, np.digitize)
+refused("has a result whose shape depends on values; use np.sort and a mask of where neighbours differ", np.unique)
+
+# -- picking by indices ---------------------------------------------------------------------------------------------
+
+
+def _take_along_axis(g: Any, y: Any, arr: Any, indices: Any, axis: int = -1) -> Any:
+    shape = np.shape(arr)
+    axis %= len(shape)
+    index = [np.reshape(np.arange(n), along_axis(n, i, len(shape))) for i, n in enumerate(shape)]
+    index[axis] = indices
+    return scatter(g, tuple(index), shape)
+
+
+linear(
+    np.take_along_axis,
+    _take_along_axis,
+    None,
+    prepare=lambda arr, indices, axis=-1: (
+        {"arr": np.ravel(arr), "indices": indices, "axis": 0}
+        if axis is None
+        else {"arr": arr, "indices": indices, "axis": axis}
+    ),
+    samples=[
+        Sample(A(4), np.array([3, 0, 0]), 0),
+        Sample(A(3, 4), np.array([[0], [-1], [2]]), 1),
+        Sample(A(3, 4), np.array([[2, 0, 0, 1]]), axis=0),
+        Sample(A(2, 3, 2), np.array([[[1], [0], [1]]]), axis=-1),
+        Sample(A(2, 3), np.array([5, 0, 0]), axis=None),
+        Sample(A(1, 3), np.zeros((1, 0), int), axis=1),
+    ],
+)
+
+# -- sorting: the cotangent takes the way back ----------------------------------------------------------------------
+
+
+def ranks(a: Any, axis: int) -> Any:
+    """The place that each element has in sorted order; equal ones keep their order."""
+    along: dict[str, Any] = {} if axis in (-1, np.ndim(a) - 1) else {"axis": axis}
+    return np.argsort(np.argsort(a, kind="stable", **along), **along)
+
+
+def _flat(a: Any, axis: int | None = -1, **rest: Any) -> dict[str, Any]:
+    return {"a": np.ravel(a), **rest} if axis is None else {"a": a, "axis": axis, **rest}
+
+
+_sorts = [
+    Sample(A(6, kind="distinct")),
+    Sample(A(3, 4, kind="distinct")),
+    Sample(A(3, 4, kind="distinct"), axis=0),
+    Sample(A(2, 3, 4, kind="distinct"), axis=-2),
+    Sample(A(2, 3, kind="distinct"), axis=None),
+    Sample(A(1)),
+    Sample(A(0, 3), axis=0),
+]
+
+
+@op(
+    np.sort,
+    prepare=_flat,
+    complex=False,
+    samples=[*_sorts, Sample(A(5, kind="distinct"), kind="stable"), Sample(A(5, kind="distinct"), stable=True)],
+)
+def _sort(g: Any, y: Any, a: Any, axis: int = -1, kind: str | None = None, stable: bool | None = None) -> Any:
+    return np.take_along_axis(g, ranks(a, axis), axis)
+
+
+@op(
+    np.partition,
+    prepare=_flat,
+    complex=False,
+    samples=[Sample(*s.args, kth, **s.kwargs) for s, kth in zip(_sorts, (2, -1, (0, 2), 1, 3, 0), strict=False)],
+)
+def _partition(g: Any, y: Any, a: Any, kth: Any = None, axis: int = -1, kind: str = "introselect") -> Any:
+    g = np.take_along_axis(g, np.argsort(y, axis, kind="stable"), axis)
+    return np.take_along_axis(g, ranks(a, axis), axis)
+
+
+# -- order statistics: each element's weight is a hat over its rank -------------------------------------------------
+
+
+def _ranks_over(a: Any, axis: Any) -> Any:
+    """``ranks`` over several axes together."""
+    if isinstance(axis, int):
+        return ranks(a, axis)
+    if axis is None:
+        return ranks(a, 0) if np.ndim(a) == 1 else np.reshape(ranks(np.ravel(a), 0), np.shape(a))
+    ends = tuple(range(-len(axis), 0))
+    return np.moveaxis(np.reshape(ranks(_together(a, axis), -1), np.shape(np.moveaxis(a, axis, ends))), ends, axis)
+
+
+def _together(a: Any, axis: tuple[int, ...]) -> Any:
+    """``a`` with several axes as one, which is last."""
+    ends = np.moveaxis(a, axis, tuple(range(-len(axis), 0)))
+    split = np.ndim(a) - len(axis)
+    return np.reshape(ends, (*np.shape(ends)[:split], math.prod(np.shape(ends)[split:])))
+
+
+def _kept(a: Any, axis: Any) -> tuple[int, ...]:
+    """The shape of a reduction of ``a`` that keeps its axes."""
+    shape = np.shape(a)
+    axes = (
+        range(len(shape)) if axis is None else [i % len(shape) for i in (axis if isinstance(axis, tuple) else (axis,))]
+    )
+    return tuple(1 if i in axes else n for i, n in enumerate(shape))
+
+
+def _last_rank(a: Any, axis: Any, nan: bool) -> Any:
+    if nan:
+        return np.sum(~np.isnan(a), axis=axis, keepdims=True) - 1
+    return math.prod(np.shape(a)) // math.prod(_kept(a, axis)) - 1
+
+
+def _quantile_a(nan: bool) -> Callable[..., Any]:
+    def rule(g: Any, y: Any, a: Any, q: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        kept = _kept(a, axis)
+        place = (np.reshape(q, np.shape(q) + (1,) * len(kept)) if np.ndim(q) else q) * _last_rank(a, axis, nan)
+        hat = np.maximum(0, 1 - np.abs(_ranks_over(a, axis) - place))
+        g = np.reshape(g, np.shape(q) + kept) if np.ndim(q) else expand(g, a, axis, keepdims)
+        return g * hat
+
+    return rule
+
+
+def _quantile_q(nan: bool) -> Callable[..., Any]:
+    def rule(g: Any, y: Any, a: Any, q: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        kept = _kept(a, axis)
+        axes = tuple(range(len(kept))) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+        last = _last_rank(a, axis, nan)
+        if isinstance(last, int) and last < 1:
+            return np.zeros_like(q)
+        steps = np.diff(np.sort(_together(a, axes)))
+        rest = np.shape(steps)[:-1]
+        last = np.reshape(last, (*rest, 1)) if nan else last
+        below = np.floor(np.reshape(q, np.shape(q) + (1,) * (len(rest) + 1)) * last)
+        here = np.arange(np.shape(steps)[-1]) == np.minimum(below, last - 1)
+        slope = np.sum(np.where(here, steps * last, 0), axis=-1)
+        g = np.reshape(g, np.shape(q) + rest) * slope
+        return np.sum(g, axis=tuple(range(np.ndim(q), np.ndim(q) + len(rest)))) if rest else g
+
+    return rule
+
+
+def _median_a(nan: bool) -> Callable[..., Any]:
+    quantile = _quantile_a(nan)
+
+    def rule(g: Any, y: Any, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        return quantile(g, y, a, 0.5, axis, keepdims)
+
+    return rule
+
+
+def _plain(overwrite_input: bool = False, **rest: Any) -> dict[str, Any]:
+    return rest
+
+
+def _as_array(q: Any, overwrite_input: bool = False, **rest: Any) -> dict[str, Any]:
+    return {"q": np.asarray(q) if isinstance(q, (list, tuple)) else q, **rest}
+
+
+def _nan_q(q: Any, **rest: Any) -> dict[str, Any]:
+    if np.ndim(q) > 1:
+        raise NotDifferentiable("np.nanquantile mixes up the axes of q with more than one; ravel it")
+    return _as_array(q, **rest)
+
+
+_medians = [
+    Sample(A(5, kind="distinct")),
+    Sample(A(3, 4, kind="distinct")),
+    Sample(A(3, 4, kind="distinct"), axis=0),
+    Sample(A(2, 3, 4, kind="distinct"), axis=(0, -1), keepdims=True),
+    Sample(A(2, 3, 4, kind="distinct"), axis=(2, 0)),
+    Sample(A(4, 1), axis=1),
+    Sample(A()),
+]
+_quantiles = [
+    *(Sample(*s.args, 0.3, **s.kwargs) for s in _medians),
+    Sample(A(3, 4, kind="distinct"), [0.1, 0.85], axis=-1),
+    Sample(A(2, 3, 4, kind="distinct"), A(2, lo=0.21, hi=0.24), axis=(0, 2), keepdims=True),
+    Sample(A(5, kind="distinct"), A(lo=0.55, hi=0.7)),
+    Sample(A(5, kind="distinct"), 1.0),
+]
+_table = Sample(A(2, 3, 4, kind="distinct"), A(2, 2, lo=0.21, hi=0.24), axis=(2, 0))
+op(np.median, _median_a(False), prepare=_plain, samples=_medians, complex=False)
+op(np.nanmedian, _median_a(True), prepare=_plain, samples=_medians, complex=False)
+op(
+    np.quantile,
+    *(_quantile_a(False), _quantile_q(False)),
+    prepare=_as_array,
+    samples=[*_quantiles, _table],
+    complex=False,
+)
+op(np.nanquantile, *(_quantile_a(True), _quantile_q(True)), prepare=_nan_q, samples=_quantiles, complex=False)
+
+
+def _percentile(key: Any, quantile: Any) -> None:
+    def fun(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, **rest: Any) -> Any:
+        return quantile(a, (np.asarray(q) if isinstance(q, (list, tuple)) else q) / 100, axis, **rest)
+
+    samples = [Sample(A(5, kind="distinct"), 30), Sample(A(3, 4, kind="distinct"), [20, 90], axis=0)]
+    composite(key, samples=samples, complex=False)(fun)
+
+
+_percentile(np.percentile, np.quantile)
+_percentile(np.nanpercentile, np.nanquantile)

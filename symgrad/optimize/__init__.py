@@ -1,0 +1,1 @@
+"""Graph to better graph. Every rewrite leaves results equal up to rounding, and can be switched off."""

@@ -1,0 +1,222 @@
+"""A program: what the traces of one signature have in common, as a tree of branches over one graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir import CAPTURED, CONST, INPUT, Graph, Node, ancestors
+from symgrad.pytree import TreeDef
+
+
+class Diverged(Exception):
+    """Two traces of one signature took the same decisions and yet differ: something outside the arguments changed."""
+
+
+@dataclass(eq=False)
+class Leaf:
+    """An end of the tree: the outputs. An output that is no number (a string, an object) is kept as it is."""
+
+    outputs: list[Any]
+    tree: TreeDef
+    seen: int = 0
+
+    def nodes(self) -> list[Node]:
+        return [out for out in self.outputs if isinstance(out, Node)]
+
+
+@dataclass(eq=False)
+class Branch:
+    """Python looked at ``node``; ``cases`` says what happened for each value that was seen."""
+
+    node: Node
+    line: tuple[str, int] | None
+    cases: dict[Any, Branch | Leaf] = field(default_factory=dict)
+
+
+Tree = Branch | Leaf
+
+
+@dataclass(eq=False)
+class Run:
+    """One finished trace: its graph, the guards in order, and the outputs."""
+
+    graph: Graph
+    guards: list[tuple[Node, Any, tuple[str, int] | None]]
+    leaf: Leaf
+
+
+class Program:
+    """The traces of one signature, merged."""
+
+    def __init__(self) -> None:
+        self.graph = Graph()
+        self.root: Tree | None = None
+
+    def add(self, run: Run) -> Leaf:
+        """Merge a trace; its end of the tree. Raises ``Diverged`` when it contradicts an earlier one."""
+        mapping: dict[Node, Node] = {}
+        leaf_nodes = run.leaf.nodes()
+        for node in ancestors([node for node, _, _ in run.guards] + leaf_nodes):
+            mapping[node] = self._adopt(run.graph, node, mapping)
+        outputs = [mapping[out] if isinstance(out, Node) else out for out in run.leaf.outputs]
+        leaf = Leaf(outputs, run.leaf.tree)
+        tree: Tree = leaf
+        merged = _unique_guards([(mapping[node], value, line) for node, value, line in run.guards])
+        for node, value, line in reversed(merged):
+            tree = Branch(node, line, {value: tree})
+        if self.root is None:
+            self.root = tree
+            return leaf
+        return _merge(self.root, tree, leaf)
+
+    def _adopt(self, source: Graph, node: Node, mapping: dict[Node, Node]) -> Node:
+        """The same node in this program's graph."""
+        if node.op is INPUT:
+            new = self.graph.input(dict(node.params)["position"], node.aval)
+        elif node.op is CONST:
+            new = self.graph.const(dict(node.params)["value"])
+        elif node.op is CAPTURED:
+            new = self._adopt_array(source.arrays[node])
+        else:
+            new = self.graph.add(node.op, tuple(mapping[arg] for arg in node.args), node.params, node.aval)
+        new.name, new.line = new.name or node.name, new.line or node.line
+        new.active = new.active or node.active
+        return new
+
+    def _adopt_array(self, array: np.ndarray[Any, Any]) -> Node:
+        """The same captured array, else one that an earlier trace made anew with equal content."""
+        for node, known in self.graph.arrays.items():
+            if known is array:
+                return node
+        for node, known in self.graph.arrays.items():
+            if known.shape == array.shape and known.dtype == array.dtype and known.tobytes() == array.tobytes():
+                return node
+        return self.graph.captured(array)
+
+    def leaves(self) -> Iterator[Leaf]:
+        """The ends of the tree."""
+        if self.root is not None:
+            yield from leaves_of(self.root)
+
+    def roots(self) -> list[Node]:
+        """All nodes that the program must compute: what guards look at, and outputs."""
+        if self.root is None:
+            return []
+        return [
+            *(branch.node for branch in branches_of(self.root)),
+            *(n for leaf in self.leaves() for n in leaf.nodes()),
+        ]
+
+    def confirmed(self) -> Program:
+        """The same program, with only those ends of the tree that two traces agreed on."""
+        result = Program()
+        result.graph = self.graph
+        assert self.root is not None
+        result.root = _confirmed(self.root)
+        return result
+
+    def map(self, graph: Graph, mapping: dict[Node, Node]) -> Program:
+        """The same program over another graph."""
+        result = Program()
+        result.graph = graph
+        result.root = None if self.root is None else _map(self.root, mapping)
+        return result
+
+
+def _unique_guards(guards: list[tuple[Node, Any, Any]]) -> list[tuple[Node, Any, Any]]:
+    """Guards without repetitions: what was looked at once need not be looked at again."""
+    seen: set[Node] = set()
+    result = []
+    for node, value, line in guards:
+        if node not in seen:
+            seen.add(node)
+            result.append((node, value, line))
+    return result
+
+
+def _merge(a: Tree, b: Tree, leaf: Leaf) -> Leaf:
+    """Add the path ``b``, which ends in ``leaf``, to the tree ``a``; its end there. No recursion: paths may be long."""
+    while True:
+        if isinstance(a, Leaf) or isinstance(b, Leaf):
+            if isinstance(a, Branch) or isinstance(b, Branch):
+                raise Diverged("a call took another course than an earlier one with the same decisions")
+            if a.tree != b.tree or len(a.outputs) != len(b.outputs) or not all(map(_same, a.outputs, b.outputs)):
+                raise Diverged("a call gave another result than an earlier one with the same decisions")
+            return a
+        if a.node is not b.node:
+            raise Diverged("a call looked at other values than an earlier one with the same decisions")
+        ((value, rest),) = b.cases.items()
+        if value not in a.cases:
+            a.cases[value] = rest
+            return leaf
+        a, b = a.cases[value], rest
+
+
+def _same(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    if isinstance(a, Node) or isinstance(b, Node):
+        return False
+    try:
+        return type(a) is type(b) and bool(a == b)
+    except (TypeError, ValueError):
+        return False
+
+
+def leaves_of(tree: Tree) -> Iterator[Leaf]:
+    """The ends of a tree, in order."""
+    stack = [tree]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, Leaf):
+            yield top
+        else:
+            stack.extend(reversed(list(top.cases.values())))
+
+
+def branches_of(tree: Tree) -> Iterator[Branch]:
+    """The branches of a tree, parents first."""
+    stack = [tree]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, Branch):
+            yield top
+            stack.extend(reversed(list(top.cases.values())))
+
+
+def _map(root: Tree, mapping: dict[Node, Node]) -> Tree:
+    """A copy of a tree over mapped nodes, without recursion."""
+    done: dict[int, Tree] = {}
+    for tree in reversed([*_preorder(root)]):
+        if isinstance(tree, Leaf):
+            done[id(tree)] = Leaf([mapping[o] if isinstance(o, Node) else o for o in tree.outputs], tree.tree)
+        else:
+            cases = {value: done[id(child)] for value, child in tree.cases.items()}
+            done[id(tree)] = Branch(mapping[tree.node], tree.line, cases)
+    return done[id(root)]
+
+
+def _confirmed(root: Tree) -> Tree | None:
+    """The tree without ends that were seen once only."""
+    done: dict[int, Tree | None] = {}
+    for tree in reversed([*_preorder(root)]):
+        if isinstance(tree, Leaf):
+            done[id(tree)] = tree if tree.seen > 1 else None
+        else:
+            kept = {value: done[id(child)] for value, child in tree.cases.items()}
+            cases = {value: child for value, child in kept.items() if child is not None}
+            done[id(tree)] = Branch(tree.node, tree.line, cases) if cases else None
+    return done[id(root)]
+
+
+def _preorder(root: Tree) -> Iterable[Tree]:
+    stack = [root]
+    while stack:
+        top = stack.pop()
+        yield top
+        if isinstance(top, Branch):
+            stack.extend(top.cases.values())

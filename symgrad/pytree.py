@@ -1,0 +1,127 @@
+"""Nested containers of values: tuples, lists, dicts, namedtuples, dataclasses and None.
+
+``flatten`` takes a tree apart into leaves and a hashable ``TreeDef``; the ``TreeDef`` puts leaves together again.
+
+>>> leaves, tree = flatten({"w": 1.0, "b": (2.0, None)})
+>>> leaves
+[1.0, 2.0]
+>>> tree.unflatten([10.0, 20.0])
+{'w': 10.0, 'b': (20.0, None)}
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+
+class TreeDef:
+    """The shape of a tree: what kind of container, its keys, and its children. Hashable and comparable."""
+
+    __slots__ = ("_hash", "children", "keys", "kind", "size")
+
+    def __init__(self, kind: Any, keys: tuple[Any, ...] = (), children: tuple[TreeDef, ...] = ()) -> None:
+        self.kind, self.keys, self.children = kind, keys, children
+        self.size: int = 1 if kind is LEAF else sum(child.size for child in children)
+        self._hash = hash((kind, keys, children))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, TreeDef)
+            and self.kind == other.kind
+            and self.keys == other.keys
+            and self.children == other.children
+        )
+
+    def __repr__(self) -> str:
+        return f"TreeDef({self.unflatten(['*'] * self.size)!r})"
+
+    def unflatten(self, leaves: Sequence[Any]) -> Any:
+        """The tree with these leaves.
+
+        Raises ``ValueError`` when their number is not ``self.size``.
+        """
+        if len(leaves) != self.size:
+            raise ValueError(f"the tree has {self.size} leaves, got {len(leaves)}")
+        return self._build(iter(leaves))
+
+    def _build(self, leaves: Iterator[Any]) -> Any:
+        kind = self.kind
+        if kind is LEAF:
+            return next(leaves)
+        if kind is None:
+            return None
+        items = [child._build(leaves) for child in self.children]
+        if kind is tuple:
+            return tuple(items)
+        if kind is list:
+            return items
+        if issubclass(kind, dict):
+            return kind(zip(self.keys, items, strict=True))
+        if issubclass(kind, tuple):
+            return kind(*items)
+        result = object.__new__(kind)  # a dataclass: its fields as they are, without running __init__ on leaves
+        for name, item in zip(self.keys, items, strict=True):
+            object.__setattr__(result, name, item)
+        return result
+
+    def paths(self) -> list[tuple[tuple[str, Any], ...]]:
+        """One access path a leaf: steps ``("item", key)`` or ``("attr", name)`` from the root."""
+        if self.kind is LEAF:
+            return [()]
+        step = "attr" if dataclasses.is_dataclass(self.kind) else "item"
+        keys = self.keys or range(len(self.children))
+        return [((step, k), *path) for k, child in zip(keys, self.children, strict=True) for path in child.paths()]
+
+
+class _Leaf:
+    def __repr__(self) -> str:
+        return "LEAF"
+
+
+LEAF = _Leaf()
+_LEAF_DEF = TreeDef(LEAF)
+_NONE_DEF = TreeDef(None)
+
+
+def flatten(tree: Any) -> tuple[list[Any], TreeDef]:
+    """The leaves of ``tree``, in order, and its ``TreeDef``. Whatever is not a known container is a leaf."""
+    leaves: list[Any] = []
+    return leaves, _flatten(tree, leaves)
+
+
+def _flatten(tree: Any, leaves: list[Any]) -> TreeDef:
+    kind = type(tree)
+    if tree is None:
+        return _NONE_DEF
+    if kind is tuple or kind is list:
+        return TreeDef(kind, (), tuple([_flatten(item, leaves) for item in tree]))
+    if issubclass(kind, dict) and kind.__init__ is dict.__init__:
+        return TreeDef(kind, tuple(tree), tuple([_flatten(item, leaves) for item in tree.values()]))
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return TreeDef(kind, (), tuple([_flatten(item, leaves) for item in tree]))
+    if dataclasses.is_dataclass(kind):
+        names = tuple(field.name for field in dataclasses.fields(kind))
+        return TreeDef(kind, names, tuple([_flatten(getattr(tree, name), leaves) for name in names]))
+    leaves.append(tree)
+    return _LEAF_DEF
+
+
+def map_tree(fun: Callable[..., Any], tree: Any, *rest: Any) -> Any:
+    """``tree`` with ``fun`` applied to each leaf, and to the leaves of ``rest`` at the same places.
+
+    >>> map_tree(lambda a, b: a + b, {"w": 1, "b": [2]}, {"w": 10, "b": [20]})
+    {'w': 11, 'b': [22]}
+    """
+    leaves, treedef = flatten(tree)
+    columns = [leaves]
+    for other in rest:
+        more, other_def = flatten(other)
+        if other_def != treedef:
+            raise ValueError(f"the trees differ: {treedef} and {other_def}")
+        columns.append(more)
+    return treedef.unflatten([fun(*row) for row in zip(*columns, strict=True)])

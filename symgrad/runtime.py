@@ -1,0 +1,63 @@
+"""What generated code may call besides NumPy: the few operations for which NumPy has no expression.
+
+Each function is pure: it returns a new array and leaves its arguments alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = Any
+
+
+def setitem(base: Array, value: Array, index: Any) -> Array:
+    """A copy of ``base`` with ``base[index] = value``."""
+    out = np.array(base)
+    out[index] = value
+    return out
+
+
+def scatter(value: Array, index: Any, shape: tuple[int, ...]) -> Array:
+    """Zeros of ``shape`` with ``value`` added at ``index``: the transpose of ``x[index]``.
+
+    >>> scatter(np.array([1.0, 2.0]), slice(1, 3), (4,))
+    array([0., 1., 2., 0.])
+    """
+    out = np.zeros(shape, np.result_type(value))
+    add_at(out, index, value)
+    return out
+
+
+def index_add(base: Array, value: Array, index: Any) -> Array:
+    """A copy of ``base`` with ``value`` added at ``index``; repeated indices add up.
+
+    >>> index_add(np.zeros(3), 1.0, [0, 0, 2])
+    array([2., 0., 1.])
+    """
+    out = np.array(base)
+    add_at(out, index, value)
+    return out
+
+
+def add_at(out: Array, index: Any, value: Array) -> None:
+    """``np.add.at``, by plain indexing where no index can repeat."""
+    if repeats(index):
+        np.add.at(out, index, value)
+    else:
+        out[index] += value
+
+
+def repeats(index: Any) -> bool:
+    """Whether an index can name an element twice: it holds an integer array or list."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return any(isinstance(part, list) or (isinstance(part, np.ndarray) and part.dtype != bool) for part in parts)
+
+
+def last_write(base: Array, index: Any) -> Array:
+    """Which elements of ``value`` survive ``base[index] = value``: False where a later one overwrote it."""
+    last = np.zeros(np.shape(base), dtype=int)
+    order = np.arange(last[index].size).reshape(last[index].shape)
+    last[index] = order
+    return last[index] == order

@@ -1,0 +1,474 @@
+"""What each public derivative does during a trace: wrap the variables, run the function, run the passes, wrap up.
+
+All functions here take the running trace first. Their arguments may be Tracers of it or plain values, so that derivatives
+nest: an inner one appends to the same graph, behind identity nodes of its own.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symgrad import pytree
+from symgrad.errors import IntegerArgument, NonScalarOutput, NotDifferentiable, RecursiveDerivative
+from symgrad.ir import Aval, Node
+from symgrad.ops import create
+from symgrad.ops.core import fit
+from symgrad.ops.engine import ASTYPE, TO_ARRAY, TO_FLOAT, TO_NUMPY, TO_PYTHON
+from symgrad.trace import Trace, Tracer, where
+from symgrad.transform.forward import forward
+from symgrad.transform.reverse import reverse
+
+Fun = Callable[..., Any]
+
+
+# -- variables and outputs -----------------------------------------------------------------------------------------
+
+
+class Variables(NamedTuple):
+    """The leaves that a derivative is taken with respect to, behind fresh identities, and their tree."""
+
+    tracers: list[Tracer]
+    tree: pytree.TreeDef
+
+    @property
+    def nodes(self) -> list[Node]:
+        return [tracer.node for tracer in self.tracers]
+
+
+def traced(trace: Trace, value: Any) -> Tracer:
+    """A plain value as a constant of the trace; a Tracer as it is."""
+    if isinstance(value, Tracer):
+        if value.base is not None:
+            value.refresh()
+        return value
+    return trace.lookup(trace.constant(value)[0])
+
+
+def variables(trace: Trace, tree: Any, what: str, holomorphic: bool = False) -> tuple[Variables, Any]:
+    """Fresh identities for the leaves of ``tree``, and the tree with them in place."""
+    leaves, treedef = pytree.flatten(tree)
+    tracers = []
+    for leaf, path in zip(leaves, treedef.paths(), strict=True):
+        name = what + "".join(f".{key}" if step == "attr" else f"[{key!r}]" for step, key in path)
+        tracers.append(trace.fresh(_inexact(traced_number(trace, leaf, name), name)))
+        if holomorphic and tracers[-1].node.aval.dtype.kind != "c":
+            raise NotDifferentiable(
+                f"{where()}: holomorphic=True needs complex variables, {name} is {tracers[-1].dtype}"
+            )
+    return Variables(tracers, treedef), treedef.unflatten(tracers)
+
+
+def traced_number(trace: Trace, leaf: Any, name: str) -> Tracer:
+    """The Tracer of a leaf that must be a number or an array."""
+    if isinstance(leaf, (Tracer, np.ndarray, np.generic, int, float, complex)):
+        return traced(trace, leaf)
+    raise NotDifferentiable(f"{where()}: {name} is {type(leaf).__name__} {leaf!r:.40}, which cannot be differentiated")
+
+
+def _inexact(x: Tracer, name: str) -> Tracer:
+    """A Python or NumPy integer as a float; anything else that is not floating point is refused."""
+    aval = x.node.aval
+    if aval.dtype.kind in "fc":
+        return x
+    if aval.dtype.kind in "iu" and aval.kind != "array":
+        return TO_FLOAT(x) if aval.kind == "python" else ASTYPE(x, dtype=np.dtype(float))  # type: ignore[no-any-return]
+    raise IntegerArgument(
+        f"{where()}: {name} is {aval.dtype}, and only floating point and complex values can be differentiated; "
+        f"cast it: {name}.astype(float)"
+    )
+
+
+def outputs_of(trace: Trace, tree: Any) -> tuple[list[Any], pytree.TreeDef]:
+    """The leaves of what a function returned. Object arrays of Tracers are stacked."""
+    leaves, treedef = pytree.flatten(tree)
+    result = []
+    for leaf in leaves:
+        if isinstance(leaf, Tracer) and leaf.base is not None:
+            leaf.refresh()
+        if type(leaf) is np.ndarray and leaf.dtype == object and create.contains_traced(leaf):
+            leaf = trace.stack(leaf)
+        result.append(leaf)
+    return result, treedef
+
+
+def finish(g: Any, trace: Trace, aval: Aval) -> Any:
+    """A derivative in the shape, dtype and kind of what it belongs to; zeros for None."""
+    if g is None:
+        return trace.constant_like(0.0, aval)
+    g = fit(g, aval)
+    kind = (
+        "python" if isinstance(_plain(g), (int, float, complex)) and not isinstance(_plain(g), np.generic) else "numpy"
+    )
+    if aval.kind == "python":
+        return g if kind == "python" else TO_PYTHON(g)
+    if kind == "python":
+        g = ASTYPE(TO_NUMPY(g), dtype=aval.dtype)
+    if aval.kind == "array" and not aval.shape and not isinstance(_plain(g), np.ndarray):
+        g = TO_ARRAY(g)
+    return g
+
+
+def _plain(x: Any) -> Any:
+    return x.value if type(x) is Tracer else x
+
+
+def conjugate(g: Any, holomorphic: bool = False) -> Any:
+    """From the rules' bilinear convention to the public one (steepest ascent), or back."""
+    if g is None or holomorphic or (g.dtype if hasattr(g, "dtype") else np.result_type(g)).kind != "c":
+        return g
+    return np.conj(g)
+
+
+def run(fun: Fun, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """The user's function, with a readable error for endless recursion."""
+    try:
+        return fun(*args, **kwargs)
+    except RecursionError as error:
+        if isinstance(error, RecursiveDerivative):
+            raise
+        raise RecursiveDerivative(
+            f"{getattr(fun, '__name__', fun)}: Python's recursion limit was reached while the function was traced; "
+            "does its recursion end on a value? sys.setrecursionlimit raises the limit"
+        ) from error
+
+
+# -- which arguments -----------------------------------------------------------------------------------------------
+
+Argnums = int | str | Sequence[int | str]
+
+
+class Call(NamedTuple):
+    """A call taken apart: the selected arguments, and how to make the call with others in their place."""
+
+    selected: list[Any]
+    names: list[str]
+    places: list[int | str]
+    args: list[Any]
+    kwargs: dict[str, Any]
+
+    def run(self, fun: Fun, selected: Sequence[Any]) -> Any:
+        args, kwargs = list(self.args), dict(self.kwargs)
+        for place, value in zip(self.places, selected, strict=True):
+            if isinstance(place, str):
+                kwargs[place] = value
+            else:
+                args[place] = value
+        return run(fun, args, kwargs)
+
+
+def parameters(fun: Fun) -> list[inspect.Parameter]:
+    """The parameters of a function, empty where Python cannot tell."""
+    try:
+        return list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        return []
+
+
+def select(fun: Fun, argnums: Argnums, args: Sequence[Any], kwargs: dict[str, Any]) -> Call:
+    """Find the arguments that ``argnums`` names, by position or by name, however they were passed."""
+    params = parameters(fun)
+    positional = [p.name for p in params if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    args, kwargs = list(args), dict(kwargs)
+    places: list[int | str] = []
+    names: list[str] = []
+    title = getattr(fun, "__name__", repr(fun))
+    for argnum in [argnums] if isinstance(argnums, (int, str)) else argnums:
+        place: int | str = argnum
+        if isinstance(place, str):
+            if place not in kwargs and place in positional and positional.index(place) < len(args):
+                place = positional.index(place)
+        else:
+            if place < 0:
+                place += len(args)
+            if not 0 <= place < len(args) and 0 <= place < len(positional):
+                place = positional[place]
+        if isinstance(place, str) and place not in kwargs:
+            default = next((p.default for p in params if p.name == place), inspect.Parameter.empty)
+            if default is inspect.Parameter.empty:
+                raise TypeError(f"argnums={argnum!r}: {title}() was not given an argument {place!r}")
+            kwargs[place] = default
+        if isinstance(place, int) and not 0 <= place < len(args):
+            raise TypeError(f"argnums={argnum!r}: {title}() was given {len(args)} positional arguments")
+        places.append(place)
+        names.append(
+            place if isinstance(place, str) else positional[place] if place < len(positional) else f"args[{place}]"
+        )
+    selected = [kwargs[place] if isinstance(place, str) else args[place] for place in places]
+    return Call(selected, names, places, args, kwargs)
+
+
+# -- the derivatives -----------------------------------------------------------------------------------------------
+
+
+class Linearized(NamedTuple):
+    """A function run on its variables: ready for either pass."""
+
+    call: Call
+    vars: list[Variables]
+    outputs: list[Any]
+    tree: pytree.TreeDef
+    aux: Any
+
+    @property
+    def wrt(self) -> list[Node]:
+        return [node for v in self.vars for node in v.nodes]
+
+    def rebuild(self, leaves: Sequence[Any], single: bool) -> Any:
+        """Derivatives of the variables in the trees of the arguments; one argument's alone if ``argnums`` was no tuple."""
+        trees, start = [], 0
+        for v in self.vars:
+            trees.append(v.tree.unflatten(list(leaves[start : start + v.tree.size])))
+            start += v.tree.size
+        return trees[0] if single else tuple(trees)
+
+
+def evaluate(
+    trace: Trace,
+    fun: Fun,
+    argnums: Argnums,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Linearized:
+    """Run ``fun`` with fresh variables in place of the selected arguments."""
+    call = select(fun, argnums, args, kwargs)
+    made = [variables(trace, tree, name, holomorphic) for tree, name in zip(call.selected, call.names, strict=True)]
+    out = call.run(fun, [tree for _, tree in made])
+    aux = None
+    if has_aux:
+        if not isinstance(out, tuple) or len(out) != 2:
+            raise NonScalarOutput(f"with has_aux=True, {_title(fun)} must return a pair (output, aux)")
+        out, aux = out
+    leaves, tree = outputs_of(trace, out)
+    return Linearized(call, [v for v, _ in made], leaves, tree, aux)
+
+
+def _title(fun: Fun) -> str:
+    return f"{getattr(fun, '__name__', fun)}()"
+
+
+def value_and_grad(
+    trace: Trace,
+    fun: Fun,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    *,
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    elementwise: bool = False,
+    symbolic: bool = True,
+) -> tuple[Any, Any, Any]:
+    """Value, gradient and aux of a function with one real number as output (or of the sum of its outputs)."""
+    run = evaluate(trace, fun, argnums, args, kwargs, has_aux, holomorphic)
+    if not elementwise:
+        _require_scalar(run, fun, holomorphic)
+    seeds = []
+    for leaf in run.outputs:
+        if isinstance(leaf, Tracer):
+            aval = leaf.node.aval
+            if elementwise and aval.dtype.kind == "c" and not holomorphic:
+                raise NonScalarOutput(f"{_title(fun)} has a complex output; take holomorphic=True or a real output")
+            if aval.dtype.kind in "fc":
+                seeds.append((leaf.node, _seed(trace, aval, symbolic)))
+    found = reverse(trace, seeds, run.wrt, symbolic)
+    grads = [finish(conjugate(g, holomorphic), trace, node.aval) for g, node in zip(found, run.wrt, strict=True)]
+    return run.tree.unflatten(run.outputs), run.rebuild(grads, isinstance(argnums, (int, str))), run.aux
+
+
+def _seed(trace: Trace, aval: Aval, symbolic: bool) -> Any:
+    if symbolic:
+        return trace.constant_like(1.0, aval)
+    one = aval.dtype.type(1.0)
+    return np.broadcast_to(one, aval.shape) if aval.shape else one.item() if aval.kind == "python" else one
+
+
+def _require_scalar(run: Linearized, fun: Fun, holomorphic: bool) -> None:
+    """Raise unless the output is one number: real, or complex for a holomorphic function."""
+    if len(run.outputs) != 1:
+        kind = "None" if not run.outputs else f"{len(run.outputs)} values"
+        raise NonScalarOutput(f"{_title(fun)} must return one number for grad, it returned {kind}; use jacobian or vjp")
+    (out,) = run.outputs
+    if not isinstance(out, (Tracer, np.ndarray, np.generic, int, float, complex)):
+        raise NonScalarOutput(f"{_title(fun)} must return one number for grad, it returned {type(out).__name__}")
+    if np.size(_plain(out)) != 1:
+        raise NonScalarOutput(
+            f"{_title(fun)} must return one number for grad, it returned an array of shape {np.shape(_plain(out))}; "
+            "sum it, or use jacobian, vjp or elementwise_grad"
+        )
+    if np.iscomplexobj(_plain(out)) and not holomorphic:
+        raise NonScalarOutput(
+            f"{_title(fun)} returned a complex number; grad needs a real one (np.real, np.abs), or holomorphic=True"
+        )
+
+
+def check_cotangents(outputs: Sequence[Any], tree: pytree.TreeDef, cotangents: Any) -> list[Any]:
+    """The leaves of a cotangent, which must have the tree and the shapes of the outputs."""
+    leaves, given = pytree.flatten(cotangents)
+    if given != tree:
+        raise TypeError(f"the cotangent has the structure {given}, the output {tree}")
+    for leaf, out in zip(leaves, outputs, strict=True):
+        if np.shape(leaf) != np.shape(_plain(out)):
+            raise ValueError(f"a cotangent has shape {np.shape(leaf)}, its output {np.shape(_plain(out))}")
+    return leaves
+
+
+def pull(
+    trace: Trace, run: Linearized, cotangents: Any, single: bool, symbolic: bool, holomorphic: bool = False
+) -> Any:
+    """The pullback of ``run`` at cotangents of its outputs."""
+    leaves = check_cotangents(run.outputs, run.tree, cotangents)
+    seeds = [
+        (out.node, fit(conjugate(g, holomorphic), out.node.aval))
+        for out, g in zip(run.outputs, leaves, strict=True)
+        if isinstance(out, Tracer) and out.node.aval.dtype.kind in "fc"
+    ]
+    found = reverse(trace, seeds, run.wrt, symbolic)
+    grads = [
+        finish_plain(conjugate(g, holomorphic), trace, n.aval, symbolic) for g, n in zip(found, run.wrt, strict=True)
+    ]
+    return run.rebuild(grads, single)
+
+
+def finish_plain(g: Any, trace: Trace, aval: Aval, symbolic: bool) -> Any:
+    """``finish``, with plain zeros when the pass ran on plain values, after its trace has closed."""
+    if g is None and not symbolic:
+        return np.zeros(aval.shape, aval.dtype) if aval.kind == "array" else finish(aval.dtype.type(0), trace, aval)
+    return finish(g, trace, aval)
+
+
+def push(trace: Trace, run: Linearized, tangents: Sequence[Any]) -> Any:
+    """The tangents of the outputs of ``run``, given one tree of tangents for each selected argument."""
+    ts: list[Any] = []
+    for v, tangent in zip(run.vars, tangents, strict=True):
+        leaves, given = pytree.flatten(tangent)
+        if given != v.tree:
+            raise TypeError(f"the tangent has the structure {given}, its primal {v.tree}")
+        for t, x in zip(leaves, v.tracers, strict=True):
+            if np.shape(t) != np.shape(x.value):
+                raise ValueError(f"a tangent has shape {np.shape(t)}, its primal {np.shape(x.value)}")
+            ts.append(fit(traced(trace, t), x.node.aval))
+    nodes = [out.node for out in run.outputs if isinstance(out, Tracer)]
+    found = iter(forward(trace, nodes, run.wrt, ts))
+    results = []
+    for out in run.outputs:
+        if isinstance(out, Tracer):
+            t = next(found)
+            results.append(finish(t, trace, out.node.aval) if out.node.aval.dtype.kind in "fc" else t)
+        else:
+            results.append(zero_like(out))
+    return run.tree.unflatten(results)
+
+
+def zero_like(value: Any) -> Any:
+    """The zero derivative of a plain value: of its shape, kind and dtype (floating point at least)."""
+    if isinstance(value, (bool, int, float)) or not isinstance(value, (np.ndarray, np.generic, complex)):
+        return 0.0
+    zero = np.zeros(np.shape(value), np.result_type(value, np.float16) if np.size(value) else np.asarray(value).dtype)
+    return zero if isinstance(value, np.ndarray) else zero[()]
+
+
+def jacobian(
+    trace: Trace,
+    fun: Fun,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    *,
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    mode: str = "auto",
+) -> tuple[Any, Any]:
+    """The Jacobian (for each output leaf the tree of the variables, each of shape out.shape + variable.shape), and aux."""
+    run = evaluate(trace, fun, argnums, args, kwargs, has_aux, holomorphic)
+    single = isinstance(argnums, (int, str))
+    for out in run.outputs:
+        if isinstance(out, Tracer) and out.node.aval.dtype.kind == "c" and not holomorphic:
+            raise NonScalarOutput(
+                f"{_title(fun)} has a complex output; take holomorphic=True, or real and imaginary parts"
+            )
+    outs = [traced(trace, out) for out in run.outputs]
+    rows = sum(np.size(out.value) for out in outs)
+    columns = sum(np.size(v.value) for group in run.vars for v in group.tracers)
+    if mode == "auto":
+        mode = "forward" if columns < rows else "reverse"
+    blocks = _by_columns(trace, run, outs) if mode == "forward" else _by_rows(trace, run, outs, holomorphic)
+    return run.tree.unflatten([run.rebuild(block, single) for block in blocks]), run.aux
+
+
+def _basis(trace: Trace, aval: Aval) -> list[Any]:
+    """The unit vectors of a value's space."""
+    if not aval.shape:
+        return [trace.constant_like(1.0, aval)]
+    units = []
+    for place in np.ndindex(aval.shape):
+        unit = np.zeros(aval.shape, aval.dtype)
+        unit[place] = 1.0
+        units.append(traced(trace, unit))
+    return units
+
+
+def _by_rows(trace: Trace, run: Linearized, outs: list[Tracer], holomorphic: bool) -> list[list[Any]]:
+    """One pullback for each element of the outputs."""
+    blocks = []
+    for out in outs:
+        aval = out.node.aval
+        rows = [
+            [
+                finish(conjugate(g, holomorphic), trace, n.aval)
+                for g, n in zip(reverse(trace, [(out.node, unit)], run.wrt), run.wrt, strict=True)
+            ]
+            for unit in _basis(trace, aval)
+        ]
+        if aval.shape:
+            block = [
+                np.reshape(np.stack([row[i] for row in rows]), aval.shape + n.aval.shape)
+                if rows
+                else np.zeros(aval.shape + n.aval.shape, n.aval.dtype)
+                for i, n in enumerate(run.wrt)
+            ]
+        else:
+            block = rows[0]
+        blocks.append(block)
+    return blocks
+
+
+def _by_columns(trace: Trace, run: Linearized, outs: list[Tracer]) -> list[list[Any]]:
+    """One pushforward for each element of the variables."""
+    blocks: list[list[Any]] = [[] for _ in outs]
+    nodes = [out.node for out in outs]
+    for n in run.wrt:
+        columns = []
+        for unit in _basis(trace, n.aval):
+            ts = [unit if m is n else None for m in run.wrt]
+            columns.append(
+                [finish(t, trace, out.aval) for t, out in zip(forward(trace, nodes, run.wrt, ts), nodes, strict=True)]
+            )
+        for block, i in zip(blocks, range(len(nodes)), strict=True):
+            shape = nodes[i].aval.shape + n.aval.shape
+            if not n.aval.shape:
+                block.append(columns[0][i])
+            elif columns:
+                block.append(np.reshape(np.stack([column[i] for column in columns], axis=-1), shape))
+            else:
+                block.append(np.zeros(shape, nodes[i].aval.dtype))
+    return blocks
+
+
+def hessian_product(
+    trace: Trace, fun: Fun, args: Sequence[Any], kwargs: dict[str, Any], tangents: Any, *, argnums: Argnums = 0
+) -> Any:
+    """The Hessian of a scalar function times a vector: a tangent of the gradient (forward over reverse)."""
+    run = evaluate(trace, fun, argnums, args, kwargs)
+    _require_scalar(run, fun, False)
+    (out,) = run.outputs
+    single = isinstance(argnums, (int, str))
+    seeds = [(out.node, trace.constant_like(1.0, out.node.aval))] if isinstance(out, Tracer) else []
+    grads = [finish(conjugate(g), trace, n.aval) for g, n in zip(reverse(trace, seeds, run.wrt), run.wrt, strict=True)]
+    inner = Linearized(run.call, run.vars, grads, pytree.flatten(grads)[1], None)
+    return run.rebuild(push(trace, inner, [tangents] if single else tangents), single)

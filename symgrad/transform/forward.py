@@ -1,0 +1,106 @@
+"""Forward mode: from the tangents of inputs to the tangents of outputs, by the rules of reverse mode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from symgrad.ir import Aval, Node
+from symgrad.ops.core import fit
+from symgrad.ops.engine import ITEM
+from symgrad.trace import Trace, Tracer
+from symgrad.transform.reverse import as_numpy, path, reverse, tuple_of
+
+
+def forward(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Any]) -> list[Any | None]:
+    """The tangents of ``outputs``, given those of ``wrt``; ``None`` where nothing flows. Writes nodes into the trace."""
+    known: dict[Node, Any] = {node: t for node, t in zip(wrt, tangents, strict=True) if t is not None}
+    outer_line = trace.line
+    try:
+        for node in path(outputs, wrt):
+            if node not in known and any(arg in known for arg in node.args):
+                trace.line = node.line
+                t = tangent(trace, node, known)
+                if t is not None:
+                    known[node] = t
+                    _name(node, t)
+    finally:
+        trace.line = outer_line
+    return [known.get(node) for node in outputs]
+
+
+def tangent(trace: Trace, node: Node, known: dict[Node, Any]) -> Any:
+    """The tangent of one node, from those of its arguments. A tuple, with None for what has none, for several results."""
+    op, params = node.op, dict(node.params)
+    if op is ITEM:
+        return known[node.args[0]][params["item"]]
+    active = [i for i, arg in enumerate(node.args) if arg in known and op.differentiable(i)]
+    if not active:
+        return None
+    args = [trace.lookup(arg) for arg in node.args]
+    ts = [known.get(arg) if i in active else None for i, arg in enumerate(node.args)]
+    y = tuple_of(node, trace.lookup) if not isinstance(node.aval, Aval) else trace.lookup(node)
+    if op.jvp is not None:
+        return op.jvp(ts, y, *args, **params)
+    if op.family == "linear":
+        moved = [
+            (ts[i] if i in active else zeros(trace, arg)) if op.differentiable(i) else args[i]
+            for i, arg in enumerate(node.args)
+        ]
+        return trace.record(op, moved, params)
+    if op.family == "multilinear":
+        parts = [trace.record(op, [ts[i] if i == j else arg for j, arg in enumerate(args)], params) for i in active]
+    elif op.family == "elementwise":
+        parts = [_elementwise(op, i, ts[i], y, args, params) for i in active]
+    else:
+        return _transposed(trace, node, active, ts)
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return fit(total, node.aval)
+
+
+def _elementwise(op: Any, i: int, t: Any, y: Any, args: list[Any], params: dict[str, Any]) -> Any:
+    try:
+        return op.vjp(i, t, y, args, params)
+    except (ZeroDivisionError, OverflowError):
+        return op.vjp(i, as_numpy(t), as_numpy(y), [as_numpy(arg) for arg in args], params)
+
+
+def _transposed(trace: Trace, node: Node, active: list[int], ts: list[Any]) -> Any:
+    """The tangent through an op that has only a reverse rule: that rule is linear in its cotangent, so transpose it.
+
+    The cotangent is a stand-in; what is linear does not depend on it.
+    """
+    op, params = node.op, dict(node.params)
+    args = [trace.lookup(arg) for arg in node.args]
+    avals = [node.aval] if isinstance(node.aval, Aval) else list(node.aval)
+    stand_ins = [trace.fresh(ones(trace, aval)) if aval.dtype.kind in "fc" else None for aval in avals]
+    several = not isinstance(node.aval, Aval)
+    g = tuple(stand_ins) if several else stand_ins[0]
+    y = tuple_of(node, trace.lookup) if several else trace.lookup(node)
+    outputs = []
+    for i in active:
+        part = op.vjp(i, g, y, args, params)
+        if isinstance(part, Tracer):
+            outputs.append((fit(part, node.args[i].aval).node, ts[i]))
+    wrt = [s.node for s in stand_ins if s is not None]
+    found = iter(reverse(trace, outputs, wrt))
+    results = [next(found) if s is not None else None for s in stand_ins]
+    return tuple(results) if several else results[0]
+
+
+def zeros(trace: Trace, node: Node) -> Any:
+    """A traced zero for a tangent that an operation on several needs."""
+    return trace.constant_like(0.0, node.aval)
+
+
+def ones(trace: Trace, aval: Aval) -> Any:
+    """A traced one of this kind."""
+    return trace.constant_like(1.0, aval)
+
+
+def _name(node: Node, t: Any) -> None:
+    """Call the tangent of the user's ``z`` ``t_z``."""
+    if node.name and isinstance(t, Tracer) and t.node.name is None and t.node.args:
+        t.node.name = f"t_{node.name}"

@@ -1,0 +1,142 @@
+"""Reverse mode: from the cotangents of outputs to the cotangents of inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.errors import NotDifferentiable
+from symgrad.ir import Aval, Node, ancestors, is_inexact
+from symgrad.ops.core import fit
+from symgrad.ops.engine import ITEM
+from symgrad.ops.index import GETITEM, INDEX_ADD, fill
+from symgrad.runtime import add_at
+from symgrad.trace import Trace, Tracer
+
+Lookup = Callable[[Node], Any]
+
+
+def path(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[Node]:
+    """The nodes between ``wrt`` and ``outputs`` that a derivative flows through, in order, ``wrt`` included."""
+    floor = min((node.index for node in wrt), default=0)
+    reached = set(wrt)
+    order = []
+    for node in ancestors(outputs, floor):
+        if node in reached:
+            order.append(node)
+        elif is_inexact(node.aval) and any(
+            arg in reached and node.op.differentiable(i) for i, arg in enumerate(node.args)
+        ):
+            reached.add(node)
+            order.append(node)
+    return order
+
+
+def reverse(
+    trace: Trace, outputs: Sequence[tuple[Node, Any]], wrt: Sequence[Node], symbolic: bool = True
+) -> list[Any | None]:
+    """The cotangents of ``wrt``, given ``(node, cotangent)`` of the outputs; ``None`` where nothing flows.
+
+    ``symbolic``: the rules run on Tracers and write new nodes into the trace; otherwise they run on plain values.
+    """
+    order = path([node for node, _ in outputs], wrt)
+    flows = set(order)
+    ends = set(wrt)
+    pending: dict[Node, Any] = {}
+    for node, g in outputs:
+        if node in flows:
+            pending[node] = g if node not in pending else pending[node] + g
+    lookup: Lookup = trace.lookup if symbolic else trace.values.__getitem__
+    found: dict[Node, Any] = {}
+    owned: set[Node] = set()  # plain cotangents that this pass allocated itself, and may add to in place
+    outer_line = trace.line
+    try:
+        for node in reversed(order):
+            g = pending.pop(node, None)
+            if g is None:
+                continue
+            if node in ends:
+                found[node] = g
+                continue
+            if symbolic:
+                trace.line = node.line
+                _name(node, g)
+            if node.op is ITEM:
+                _add_part(pending, node, g)
+            elif node.op is GETITEM and node.args[0] in flows:
+                _add_at(pending, owned, node, g, lookup)
+            else:
+                for i, arg in enumerate(node.args):
+                    if arg in flows and node.op.differentiable(i):
+                        part = cotangent(node, i, g, lookup)
+                        if part is not None:
+                            part = fit(part, arg.aval) if isinstance(arg.aval, Aval) else part
+                            pending[arg] = part if arg not in pending else pending[arg] + part
+                            owned.discard(arg)
+    finally:
+        trace.line = outer_line
+    return [found.get(node) for node in wrt]
+
+
+def cotangent(node: Node, position: int, g: Any, lookup: Lookup) -> Any:
+    """What ``node``'s rule makes of its cotangent ``g`` for one argument."""
+    args = [lookup(arg) for arg in node.args]
+    y = lookup(node) if isinstance(node.aval, Aval) else tuple_of(node, lookup)
+    params = dict(node.params)
+    try:
+        return node.op.vjp(position, g, y, args, params)
+    except (ZeroDivisionError, OverflowError):  # Python numbers raise where NumPy's give inf
+        return node.op.vjp(position, as_numpy(g), as_numpy(y), [as_numpy(arg) for arg in args], params)
+    except NotDifferentiable as error:
+        place = f"{node.line[0]}:{node.line[1]}: " if node.line else ""
+        raise NotDifferentiable(f"{place}{error}") from None
+
+
+def as_numpy(value: Any) -> Any:
+    """A Python number with NumPy's arithmetic: ``1.0 / 0.0`` is inf."""
+    if isinstance(value, Tracer):
+        return Tracer(value.tape, value.node, as_numpy(value.value))
+    return np.asarray(value)[()] if isinstance(value, (int, float, complex)) else value
+
+
+def tuple_of(node: Node, lookup: Lookup) -> Any:
+    """The results of an operation that has several, each as its own (traced) value."""
+    whole = lookup(node)
+    if not isinstance(whole, Tracer):
+        return whole
+    return tuple(whole.tape.record(ITEM, (whole,), {"item": i}) for i in range(len(node.aval)))
+
+
+def _add_part(pending: dict[Node, Any], node: Node, g: Any) -> None:
+    """The cotangent of one result of several: a tuple with None for the others."""
+    (whole,) = node.args
+    item = dict(node.params)["item"]
+    parts = list(pending.get(whole, (None,) * len(whole.aval)))
+    parts[item] = g if parts[item] is None else parts[item] + g
+    pending[whole] = tuple(parts)
+
+
+def _add_at(pending: dict[Node, Any], owned: set[Node], node: Node, g: Any, lookup: Lookup) -> None:
+    """The cotangent of ``x[index]``, added where ``x``'s other cotangents already are."""
+    x, *arrays = node.args
+    before = pending.get(x)
+    if before is None:
+        pending[x] = cotangent(node, 0, fit(g, node.aval), lookup)
+        owned.add(x)
+    elif isinstance(before, Tracer) or isinstance(g, Tracer):
+        args = (before, g, *[lookup(array) for array in arrays])
+        pending[x] = INDEX_ADD(*args, **dict(node.params))
+    else:
+        if x not in owned:
+            before = np.array(before)
+            owned.add(x)
+        add_at(before, fill(dict(node.params)["spec"], [lookup(array) for array in arrays]), g)
+        pending[x] = before
+
+
+def _name(node: Node, g: Any) -> None:
+    """Call the cotangent of the user's ``z`` ``g_z``."""
+    if node.name and isinstance(g, Tracer) and g.node.name is None and g.node.args:
+        g.node.name = f"g_{node.name}"

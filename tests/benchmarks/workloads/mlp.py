@@ -1,0 +1,74 @@
+"""A perceptron 784-512-256-10 on a batch of 128, softmax cross entropy with integer labels: BLAS sets the pace."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from .common import Workload
+
+
+def make(np):
+    def loss(params, x, labels):
+        h = x
+        for w, b in params[:-1]:
+            h = np.maximum(h @ w + b, 0)
+        w, b = params[-1]
+        z = h @ w + b
+        z = z - np.max(z, axis=1, keepdims=True)
+        logp = z - np.log(np.sum(np.exp(z), axis=1, keepdims=True))
+        return -np.mean(logp[np.arange(len(labels)), labels])
+
+    return loss
+
+
+def make_torch(torch):
+    def loss(params, x, labels):
+        h = x
+        for w, b in params[:-1]:
+            h = torch.relu(h @ w + b)
+        w, b = params[-1]
+        return torch.nn.functional.cross_entropy(h @ w + b, labels)
+
+    return loss
+
+
+def inputs(rng, small, dtype=np.float64):
+    sizes, batch = ((7, 6, 5, 4), 8) if small else ((784, 512, 256, 10), 128)
+    params = [
+        ((rng.standard_normal((m, n)) * np.sqrt(2 / m)).astype(dtype), 0.1 * rng.standard_normal(n).astype(dtype))
+        for m, n in pairwise(sizes)
+    ]
+    return params, rng.standard_normal((batch, sizes[0])).astype(dtype), rng.integers(0, sizes[-1], batch)
+
+
+def hand(params, x, labels):
+    n = len(labels)
+    inputs = [x]
+    for w, b in params[:-1]:
+        h = inputs[-1] @ w
+        h += b
+        inputs.append(np.maximum(h, 0, out=h))
+    w, b = params[-1]
+    g = inputs[-1] @ w
+    g += b
+    g -= g.max(axis=1, keepdims=True)
+    np.exp(g, out=g)
+    scale = g.sum(axis=1, keepdims=True)
+    scale *= n
+    g /= scale
+    g[np.arange(n), labels] -= 1.0 / n
+    gradient = []
+    for (w, _), h in zip(reversed(params), reversed(inputs), strict=True):
+        gradient.append((h.T @ g, g.sum(axis=0)))
+        if h is not x:
+            g = g @ w.T
+            g *= h > 0
+    return gradient[::-1]
+
+
+def inputs32(rng, small):
+    return inputs(rng, small, np.float32)
+
+
+WORKLOAD = Workload("mlp", make, inputs, hand, make_torch)
+WORKLOAD32 = Workload("mlp float32", make, inputs32, hand, make_torch, tolerance=1e-4)

@@ -1,0 +1,35 @@
+"""What all tests share: hypothesis profiles and golden files."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+collect_ignore = ["benchmarks", "golden"]
+
+# "default" finds the same examples at every run of CI; `pytest --hypothesis-profile=deep` searches for long.
+settings.register_profile("default", deadline=None, max_examples=50, derandomize="CI" in os.environ)
+settings.register_profile("deep", deadline=None, max_examples=5000, derandomize=False)
+settings.load_profile("default")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write the golden files instead of comparing them")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """``golden(name, text)`` compares ``text`` to the file ``tests/golden/name``."""
+    folder = Path(__file__).parent / "golden"
+
+    def check(name: str, text: str) -> None:
+        path = folder / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert path.exists(), f"{path.name} is new: run pytest --update-golden, and read what it wrote"
+        assert text == path.read_text(encoding="utf-8"), "run pytest --update-golden if the change is meant"
+
+    return check
