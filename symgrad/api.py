@@ -280,7 +280,7 @@ def _hvp(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options
 
 
 def _function(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
-    return calculus.run(fun, args, kwargs)
+    return calculus.run(trace, fun, args, kwargs)
 
 
 def _without_mode(options: dict[str, Any]) -> dict[str, Any]:

@@ -53,6 +53,7 @@ class Trace:
         self.depth = 0
         self.line: tuple[str, int] | None = None
         self.impure: str | None = None
+        self.user = False  # whether the user's function runs now, rather than a pass of symgrad's own
         self._tokens = 0
         self._copies: dict[int, tuple[Any, Any, Node]] = {}
 
@@ -144,7 +145,7 @@ class Trace:
             parts = [self.record(ITEM, (Tracer(self, node, value),), {"item": i}) for i in range(len(value))]
             return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
         result = Tracer(self, node, value)
-        if op.alias and type(args[0]) is Tracer and type(value) is np.ndarray:
+        if op.alias and type(args[0]) is Tracer and type(value) is np.ndarray and _is_view(value, args[0].value):
             result.base, result.how, result.seen = args[0], (op, tuple(args[1:]), params), args[0].version
         return result
 
@@ -192,7 +193,7 @@ class Trace:
         if self.line is not None:  # a derivative pass: as the primal it belongs to
             node.line = self.line
             return
-        frame = user_frame()
+        frame = user_frame() if self.user else None
         if frame is not None:
             node.line = (frame.f_code.co_filename, frame.f_lineno)
             node.name = _target(frame)
@@ -228,6 +229,10 @@ class tracing:
 
 def _hashable(value: Any) -> Any:
     return tuple(_hashable(item) for item in value) if isinstance(value, list) else value
+
+
+def _is_view(value: np.ndarray[Any, Any], base: Any) -> bool:
+    return isinstance(base, np.ndarray) and np.may_share_memory(value, base)
 
 
 def _identical(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:

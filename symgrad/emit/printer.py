@@ -31,7 +31,7 @@ class _Generator(SourceGenerator):  # type: ignore[misc]
 def text(node: ast.AST) -> str:
     """One statement or expression as source, on one line."""
     generator = _Generator("    ")
-    generator.visit(node)
+    generator.visit(ast.Expr(node) if isinstance(node, ast.expr) else node)  # a statement needs no parentheses
     generator.result.append("\n")
     return "".join(generator.result).strip()
 

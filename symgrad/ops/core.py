@@ -221,20 +221,30 @@ def spelling_of(key: Any) -> str:
     return str(name)
 
 
-def _family(family: str) -> Callable[..., Any]:
-    def register(key: Any, *rules: Rule | None, **options: Any) -> Any:
-        if not rules and family != "constant":
-            return lambda rule: (register(key, rule, **options), rule)[1]
-        REGISTRY[key] = made = Op(key, family, rules, **options)
-        return made
-
-    return register
+Decorator = Callable[[Rule], Rule]
 
 
-elementwise = _family("elementwise")
-linear = _family("linear")
-multilinear = _family("multilinear")
-op = _family("op")
+class _Family:
+    """Registers operations of one family: ``linear(np.sum, rule, ...)``, or as a decorator of its one rule."""
+
+    def __init__(self, family: str) -> None:
+        self.family = family
+
+    def __call__(self, key: Any, *rules: Rule | None, **options: Any) -> Decorator:
+        if rules:
+            REGISTRY[key] = Op(key, self.family, rules, **options)
+
+        def register(rule: Rule) -> Rule:
+            REGISTRY[key] = Op(key, self.family, (rule,), **options)
+            return rule
+
+        return register
+
+
+elementwise = _Family("elementwise")
+linear = _Family("linear")
+multilinear = _Family("multilinear")
+op = _Family("op")
 
 
 def constant(*keys: Any, **options: Any) -> None:
@@ -286,7 +296,7 @@ def fit(g: Any, aval: Aval) -> Any:
             g = np.real(g)
             dtype = g.dtype
         if dtype != aval.dtype:
-            g = np.asarray(g).astype(aval.dtype) if isinstance(g, (int, float, complex)) else g.astype(aval.dtype)
+            g = g.astype(aval.dtype) if hasattr(g, "astype") else np.asarray(g).astype(aval.dtype)
     elif dtype.kind == "c" and aval.dtype.kind == "f":
         g = np.real(g)
     return g

@@ -16,7 +16,7 @@ def _engine(name: str, family: str, fun: Any, *rules: Any) -> Op:
 # what a derivative is taken with respect to: each one is a node of its own, told apart by its token
 IDENTITY = _engine("identity", "linear", lambda x, token: x, lambda g, y, x, token: g)
 # one result of an operation that has several
-ITEM = _engine("item", "linear", lambda x, item: x[item])
+ITEM = _engine("item", "linear", lambda x, item: x[item], lambda g, y, x, item: g)  # the passes handle it themselves
 ASTYPE = _engine("astype", "linear", lambda x, dtype: _cast(x, dtype), lambda g, y, x, dtype: g)
 TO_PYTHON = _engine("to_python", "linear", lambda x: x.item() if hasattr(x, "item") else x, lambda g, y, x: g)
 TO_NUMPY = _engine("to_numpy", "linear", lambda x: np.asarray(x)[()], lambda g, y, x: g)

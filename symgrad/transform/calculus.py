@@ -123,8 +123,10 @@ def conjugate(g: Any, holomorphic: bool = False) -> Any:
     return np.conj(g)
 
 
-def run(fun: Fun, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def run(trace: Trace, fun: Fun, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """The user's function, with a readable error for endless recursion."""
+    outer = trace.user, trace.line
+    trace.user, trace.line = True, None
     try:
         return fun(*args, **kwargs)
     except RecursionError as error:
@@ -134,6 +136,8 @@ def run(fun: Fun, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             f"{getattr(fun, '__name__', fun)}: Python's recursion limit was reached while the function was traced; "
             "does its recursion end on a value? sys.setrecursionlimit raises the limit"
         ) from error
+    finally:
+        trace.user, trace.line = outer
 
 
 # -- which arguments -----------------------------------------------------------------------------------------------
@@ -150,14 +154,14 @@ class Call(NamedTuple):
     args: list[Any]
     kwargs: dict[str, Any]
 
-    def run(self, fun: Fun, selected: Sequence[Any]) -> Any:
+    def run(self, trace: Trace, fun: Fun, selected: Sequence[Any]) -> Any:
         args, kwargs = list(self.args), dict(self.kwargs)
         for place, value in zip(self.places, selected, strict=True):
             if isinstance(place, str):
                 kwargs[place] = value
             else:
                 args[place] = value
-        return run(fun, args, kwargs)
+        return run(trace, fun, args, kwargs)
 
 
 def parameters(fun: Fun) -> list[inspect.Parameter]:
@@ -238,7 +242,7 @@ def evaluate(
     """Run ``fun`` with fresh variables in place of the selected arguments."""
     call = select(fun, argnums, args, kwargs)
     made = [variables(trace, tree, name, holomorphic) for tree, name in zip(call.selected, call.names, strict=True)]
-    out = call.run(fun, [tree for _, tree in made])
+    out = call.run(trace, fun, [tree for _, tree in made])
     aux = None
     if has_aux:
         if not isinstance(out, tuple) or len(out) != 2:
