@@ -70,10 +70,10 @@ class Node:
     """One operation: ``op(*args, **dict(params))``, of abstract value ``aval``. Compared by identity.
 
     ``active`` says whether it depends on an input. ``name`` and ``line`` are notes for the reader of generated code: the
-    user's variable and ``(file, line)``; the first trace that knows them sets them.
+    user's variable and ``(file, line)``, and ``phase`` says which pass wrote it; the first trace that knows them sets them.
     """
 
-    __slots__ = ("active", "args", "aval", "index", "line", "name", "op", "params")
+    __slots__ = ("active", "args", "aval", "index", "line", "name", "op", "params", "phase")
 
     def __init__(
         self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...], aval: Any, index: int, active: bool
@@ -82,6 +82,7 @@ class Node:
         self.index, self.active = index, active
         self.name: str | None = None
         self.line: tuple[str, int] | None = None
+        self.phase: str | None = None
 
     def __repr__(self) -> str:
         args = [f"%{arg.index}" for arg in self.args]

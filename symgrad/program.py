@@ -84,7 +84,7 @@ class Program:
         else:
             new = self.graph.add(node.op, tuple(mapping[arg] for arg in node.args), node.params, node.aval)
         new.name, new.line = new.name or node.name, new.line or node.line
-        new.active = new.active or node.active
+        new.active, new.phase = new.active or node.active, new.phase or node.phase
         return new
 
     def _adopt_array(self, array: np.ndarray[Any, Any]) -> Node:

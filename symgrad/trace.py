@@ -53,6 +53,7 @@ class Trace:
         self.depth = 0
         self.line: tuple[str, int] | None = None
         self.impure: str | None = None
+        self.phase: str | None = None
         self.user = False  # whether the user's function runs now, rather than a pass of symgrad's own
         self._tokens = 0
         self._copies: dict[int, tuple[Any, Any, Node]] = {}
@@ -190,6 +191,7 @@ class Trace:
         return node
 
     def _annotate(self, node: Node) -> None:
+        node.phase = self.phase
         if self.line is not None:  # a derivative pass: as the primal it belongs to
             node.line = self.line
             return

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.emit.names import Names
-from symgrad.emit.printer import Comment, If, Line, source
+from symgrad.emit.printer import Comment, If, Line, source, text
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY, Op
@@ -25,7 +25,7 @@ from symgrad.program import Branch, Leaf, Program, Tree, leaves_of
 from symgrad.pytree import LEAF, TreeDef
 
 Expr = ast.expr
-LONGEST = 5  # operations inlined into one expression
+LONGEST = 6  # operations inlined into one expression
 
 
 @dataclass
@@ -182,6 +182,15 @@ for ufunc, sign in {np.negative: ast.USub(), np.positive: ast.UAdd(), np.invert:
     spelling(ufunc)(_unary(sign))
 
 
+@spelling(np.multiply)
+def product(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+    """``x / 128`` for ``0.0078125 * x``."""
+    factor = dict(node.args[0].params).get("value") if node.args[0].op is CONST else None
+    if isinstance(factor, float) and 0 < abs(factor) < 1 and factor == 1.0 / round(1.0 / factor):
+        return ast.BinOp(args[1], ast.Div(), number(round(1.0 / factor)))
+    return ast.BinOp(args[0], ast.Mult(), args[1])
+
+
 @spelling(index.GETITEM)
 def getitem(b: _Builder, node: Node, args: list[Expr]) -> Expr:
     return _subscript(args[0], _index(dict(node.params)["spec"], args[1:]))
@@ -318,7 +327,7 @@ class _Builder:
         self.weight: dict[Node, int] = {}
         self.buffers: dict[Node, str] = {}
         self.uses: dict[Node, int] = {}
-        self.last_line: tuple[str, int] | None = None
+        self.last_phase: str | None = None
         self.lines_shown: set[tuple[str, int]] = set()
 
     def build(self) -> Code:
@@ -395,9 +404,9 @@ class _Builder:
 
     def _side(self, tree: Tree, block: list[Any], done: set[Node]) -> None:
         """One side of a branch; what it computes is not known outside."""
-        kept = dict(self.exprs), dict(self.weight), dict(self.buffers), self.last_line
+        kept = dict(self.exprs), dict(self.weight), dict(self.buffers), self.last_phase, set(self.lines_shown)
         self._tree(tree, block, set(done))
-        self.exprs, self.weight, self.buffers, self.last_line = kept
+        self.exprs, self.weight, self.buffers, self.last_phase, self.lines_shown = kept
 
     def _before(self, branch: Branch, done: set[Node]) -> list[Node]:
         """What to compute before a branch: what its condition needs, and what every side needs that came earlier."""
@@ -476,9 +485,9 @@ class _Builder:
         self._store(node, expr, block)
 
     def _store(self, node: Node, expr: Expr, block: list[Any]) -> None:
-        self._comment(node, block)
         variable = self.names.of(node)
-        block.append(Line(_assign(variable, expr)))
+        statement = _assign(variable, expr)
+        block.append(Line(statement, self._comment(node, block, statement)))
         self.exprs[node], self.weight[node] = name(variable), 0
 
     def _write(self, node: Node, block: list[Any]) -> None:
@@ -511,16 +520,20 @@ class _Builder:
         self.exprs[node], self.weight[node] = name(variable), 0
         self.buffers[node] = variable
 
-    def _comment(self, node: Node, block: list[Any]) -> None:
-        """The user's line above the first statement that came from it."""
-        if node.line is None or node.line == self.last_line:
-            return
-        self.last_line = node.line
-        if node.line in self.lines_shown:
-            return
+    def _comment(self, node: Node, block: list[Any], statement: ast.stmt | None = None) -> str:
+        """The user's line, above the first statement that came from it, or beside it where it says the same."""
+        if node.phase != self.last_phase:
+            self.last_phase = node.phase
+            if node.phase is not None:
+                block.append(Comment(node.phase))
+        if node.line is None or node.phase is not None or node.line in self.lines_shown:
+            return ""
         self.lines_shown.add(node.line)
-        text = linecache.getline(*node.line).strip()
-        block.append(Comment(f"{_place(node.line)}{'  ' if text else ''}{text}"))
+        line = linecache.getline(*node.line).strip()
+        if statement is not None and text(statement) == line:
+            return _place(node.line)
+        block.append(Comment(f"{_place(node.line)}{': ' if line else ''}{line}"))
+        return ""
 
 
 def _is_trivial(node: Node, weight: dict[Node, int]) -> bool:

@@ -31,8 +31,8 @@ def flat(x: Any) -> Any:
     return x if np.ndim(x) == 1 else np.ravel(x)
 
 
-def like(x: Any, g: Any) -> Any:
-    return g if np.shape(g) == np.shape(x) else np.reshape(g, np.shape(x))
+def shaped(x: Any, shape: tuple[int, ...]) -> Any:
+    return x if np.shape(x) == shape else np.reshape(x, shape)
 
 
 def rows(x: Any) -> Any:
@@ -287,8 +287,8 @@ multilinear(
 )
 multilinear(
     np.outer,
-    lambda g, y, a, b: like(a, g @ flat(b)),
-    lambda g, y, a, b: like(b, flat(a) @ g),
+    lambda g, y, a, b: shaped(g @ flat(b), np.shape(a)),
+    lambda g, y, a, b: shaped(flat(a) @ g, np.shape(b)),
     samples=[
         Sample(A(2), A(3)),
         Sample(A(2, 3), A(4)),
@@ -301,8 +301,8 @@ multilinear(
 )
 multilinear(
     np.vdot,
-    lambda g, y, a, b: like(a, conj(g * b)),
-    lambda g, y, a, b: like(b, g * conj(a)),
+    lambda g, y, a, b: shaped(conj(g * b), np.shape(a)),
+    lambda g, y, a, b: shaped(g * conj(a), np.shape(b)),
     samples=[
         Sample(A(3), A(3)),
         Sample(A(2, 3), A(2, 3)),
@@ -320,17 +320,18 @@ def _blocks(g: Any, a: Any, b: Any) -> tuple[Any, Any, Any]:
     n = max(np.ndim(a), np.ndim(b))
     left, right = ((1,) * (n - np.ndim(x)) + np.shape(x) for x in (a, b))
     apart = tuple(size for pair in zip(left, right, strict=True) for size in pair)
-    return np.reshape(g, apart), *(x if np.shape(x) == s else np.reshape(x, s) for x, s in ((a, left), (b, right)))
+    return np.reshape(g, apart), shaped(a, left), shaped(b, right)
 
 
 def kron_a(g: Any, y: Any, a: Any, b: Any) -> Any:
     g, _, b = _blocks(g, a, b)
-    return like(a, contract(g, b, range(1, np.ndim(g), 2), range(np.ndim(b))))
+    return shaped(contract(g, b, range(1, np.ndim(g), 2), range(np.ndim(b))), np.shape(a))
 
 
 def kron_b(g: Any, y: Any, a: Any, b: Any) -> Any:
-    g, a, _ = _blocks(g, a, shaped := b)
-    return like(shaped, contract(a, g, range(np.ndim(a)), range(0, np.ndim(g), 2)))
+    shape = np.shape(b)
+    g, a, _ = _blocks(g, a, b)
+    return shaped(contract(a, g, range(np.ndim(a)), range(0, np.ndim(g), 2)), shape)
 
 
 multilinear(
@@ -368,7 +369,7 @@ def _bind_einsum(*operands: Any, optimize: Any = False, **options: Any) -> tuple
     if not operands:
         raise TypeError("np.einsum() needs subscripts and at least one array")
     if not isinstance(operands[0], str):
-        operands = _letters(operands)
+        operands = tuple(_letters(operands))
     subscripts, *arrays = operands
     subscripts = subscripts.replace(" ", "")
     if "->" not in subscripts:
@@ -413,7 +414,9 @@ def einsum_vjp(position: int, g: Any, y: Any, *arrays: Any, subscripts: str, opt
     first = [label in "".join(others) and term.index(label) == k for k, label in enumerate(term)]
     kept = "".join(label for label, is_first in zip(term, first, strict=True) if is_first)
     if others != [kept]:
-        path = {} if optimize is False else {"optimize": optimize if isinstance(optimize, str) else True}
+        path: dict[str, Any] = (
+            {} if optimize is False else {"optimize": optimize if isinstance(optimize, str) else True}
+        )
         g = np.einsum(f"{','.join(others)}->{kept}", *operands, **path)
     if not all(first):
         g = np.expand_dims(g, tuple(k for k, is_first in enumerate(first) if not is_first))
@@ -591,7 +594,9 @@ def linalg_tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
 
 @composite(np.linalg.vecdot, samples=[Sample(A(3), A(3)), Sample(A(2, 3), A(3)), Sample(A(3, 2), A(3, 1), axis=0)])
 def linalg_vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    return np.vecdot(x1, x2, axis=axis)
+    if axis != -1:
+        x1, x2 = np.moveaxis(x1, axis, -1), np.moveaxis(x2, axis, -1)
+    return np.vecdot(x1, x2)
 
 
 @composite(np.linalg.cross, samples=[Sample(A(3), A(3)), Sample(A(2, 3), A(3)), Sample(A(3, 2), A(3, 2), axis=0)])

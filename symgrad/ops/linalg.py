@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.contract import conj, transpose
-from symgrad.ops.core import A, Sample, composite, constant, op
+from symgrad.ops.core import REGISTRY, A, Op, Rule, Sample, composite, constant, op
 
 
 def hermitian(x: Any) -> Any:
@@ -23,23 +24,28 @@ def hermitian(x: Any) -> Any:
     return transpose(conj(x))
 
 
-def _only_real(name: str, *arrays: Any) -> None:
-    if any(np.iscomplexobj(x) for x in arrays if x is not None):
-        raise NotDifferentiable(
-            f"np.linalg.{name} of a complex matrix has no derivative rule for its vectors: their phase is arbitrary. "
-            "Its eigenvalues or singular values alone have one; or use real matrices"
-        )
+def _only_real(
+    name: str, x: Any, advice: str = "of the vectors, whose phase is arbitrary; use the values alone"
+) -> None:
+    if np.iscomplexobj(x):
+        raise NotDifferentiable(f"np.linalg.{name} of a complex matrix has no derivative rule {advice}")
 
 
 SQUARE = [
     Sample(A(3, 3, kind="well")),
-    Sample(A(4, 4)),
+    Sample(A(4, 4, kind="well")),
     Sample(A(2, 3, 3, kind="well")),
     Sample(A(2, 1, 2, 2, kind="well")),
     Sample(A(1, 1, kind="well")),
     Sample(A(0, 0)),
     Sample(A(0, 2, 2)),
 ]
+
+
+def _own(fun: Callable[..., Any], *rules: Rule, **options: Any) -> Op:
+    """An operation of ours, for which NumPy has no function; rules call the ``Op``."""
+    REGISTRY[fun] = made = Op(fun, "op", rules, **options)
+    return made
 
 
 # -- inverse and linear systems ------------------------------------------------------------------------------------
@@ -146,8 +152,8 @@ def cofactor_vjp_a(h: Any, y: Any, g: Any, a: Any) -> Any:
     return det * ((along_g * along_h - both) * w - along_h * wg - along_g * wh + twice)
 
 
-COFACTOR = op(cofactor, lambda g, y, a: COFACTOR_VJP(g, a), samples=SQUARE)
-COFACTOR_VJP = op(
+COFACTOR: Op = _own(cofactor, lambda g, y, a: COFACTOR_VJP(g, a), samples=SQUARE)
+COFACTOR_VJP: Op = _own(
     cofactor_vjp,
     lambda h, y, g, a: COFACTOR_VJP(h, a),
     cofactor_vjp_a,
@@ -206,12 +212,14 @@ def cholesky(g: Any, y: Any, a: Any, *, upper: bool = False) -> Any:
     return transpose(y) @ inner @ conj(y)
 
 
-def over_gaps(m: Any, w: Any, skew: bool = False) -> Any:
+def over_gaps(m: Any, w: Any, skew: bool = False, hollow: bool = False) -> Any:
     """``m[i, j] / (w[j] - w[i])``, and the diagonal as it is; ``w`` are eigenvalues, ``m`` a cotangent in their basis.
 
-    ``skew``: of ``m`` off the diagonal, only its antisymmetric part. Where eigenvalues coincide, their vectors are
-    arbitrary within a subspace. If what is left of ``m`` on it is a multiple of the identity, it does not depend on the
-    choice, and 0 is exact off the diagonal; else the derivative is lost: NaN, and a warning.
+    ``skew``: of ``m`` off the diagonal, only its antisymmetric part. ``hollow``: as if its diagonal were zero.
+
+    Where eigenvalues coincide, their vectors are arbitrary within a subspace. If what is left of ``m`` on it is a
+    multiple of the identity, it does not depend on the choice, and 0 is exact off the diagonal; else the derivative is
+    lost: NaN, and a warning.
     """
     eye = np.eye(w.shape[-1], dtype=bool)
     rounding = 16 * w.shape[-1] * np.finfo(w.dtype).eps
@@ -220,6 +228,8 @@ def over_gaps(m: Any, w: Any, skew: bool = False) -> Any:
     tiny = 64 * rounding * np.max(np.abs(m), axis=(-2, -1), keepdims=True, initial=0)
     if skew:
         m = np.where(eye, m, 0.5 * (m - np.swapaxes(m, -1, -2)))
+    if hollow:
+        m = np.where(eye, 0, m)
     diagonal = np.diagonal(m, axis1=-2, axis2=-1)
     lost = near & ~eye & (np.abs(m) + np.abs(diagonal[..., None, :] - diagonal[..., None]) > tiny)
     if lost.any():
@@ -232,16 +242,16 @@ def over_gaps(m: Any, w: Any, skew: bool = False) -> Any:
     return np.where(lost, w.dtype.type(np.nan), np.where(eye, m, result))
 
 
-def over_gaps_m(g: Any, y: Any, m: Any, w: Any, skew: bool = False) -> Any:
-    return OVER_GAPS(0.5 * (g + transpose(g)) if skew else g, w)
+def over_gaps_m(g: Any, y: Any, m: Any, w: Any, skew: bool = False, hollow: bool = False) -> Any:
+    return OVER_GAPS(0.5 * (g + transpose(g)) if skew else g, w, hollow=hollow)
 
 
-def over_gaps_w(g: Any, y: Any, m: Any, w: Any, skew: bool = False) -> Any:
-    g = OVER_GAPS(_with_diagonal(g * y, None), w)
+def over_gaps_w(g: Any, y: Any, m: Any, w: Any, skew: bool = False, hollow: bool = False) -> Any:
+    g = OVER_GAPS(g * y, w, hollow=True)
     return np.sum(g, axis=-1) - np.sum(g, axis=-2)
 
 
-OVER_GAPS = op(
+OVER_GAPS: Op = _own(
     over_gaps,
     over_gaps_m,
     over_gaps_w,
@@ -256,15 +266,17 @@ OVER_GAPS = op(
 )
 
 
-def _with_diagonal(m: Any, d: Any) -> Any:
-    """``m`` with ``d`` on its diagonal, zeros for None."""
-    return np.where(np.eye(np.shape(m)[-1], dtype=bool), 0 if d is None else d[..., None, :], m)
+def _spectral(m: Any, d: Any, w: Any, skew: bool = False) -> Any:
+    """The cotangent in the basis of eigenvectors: ``m`` from the vectors, ``d`` from the eigenvalues, if any."""
+    if d is None:
+        return OVER_GAPS(m, w, skew=skew, hollow=True)
+    return OVER_GAPS(np.where(np.eye(np.shape(m)[-1], dtype=bool), d[..., None, :], m), w, skew=skew)
 
 
 SYMMETRIC = [
     Sample(A(3, 3, kind="spd")),
-    Sample(A(4, 4, kind="spd")),
-    Sample(A(4, 4, kind="spd"), UPLO="U"),
+    Sample(A(2, 2, kind="spd")),
+    Sample(A(3, 3, kind="spd"), UPLO="U"),
     Sample(A(2, 3, 3, kind="spd")),
     Sample(A(2, 1, 2, 2, kind="spd")),
     Sample(A(1, 1, kind="spd")),
@@ -272,35 +284,56 @@ SYMMETRIC = [
 ]
 
 
-@op(np.linalg.eigh, samples=SYMMETRIC, complex=False)
-def eigh(g: Any, y: Any, a: Any, UPLO: str = "L") -> Any:
+def _vectors(v: Any, t: Any) -> Any:
+    """The tangent of eigenvectors: NaN for complex ones, whose phase is arbitrary."""
+    return v * np.nan if np.iscomplexobj(v) else t
+
+
+def eigh_a(g: Any, y: Any, a: Any, UPLO: str = "L") -> Any:
     (g_w, g_v), (w, v) = g, y
     if g_v is None:
         return (conj(v) * g_w[..., None, :]) @ transpose(v)
     _only_real("eigh", v)
-    return v @ OVER_GAPS(_with_diagonal(transpose(v) @ g_v, g_w), w, skew=True) @ transpose(v)
+    return v @ _spectral(transpose(v) @ g_v, g_w, w, skew=True) @ transpose(v)
+
+
+def eigh_jvp(ts: Any, y: Any, a: Any, UPLO: str = "L") -> Any:
+    w, v = y
+    inner = hermitian(v) @ ts[0] @ v
+    inner = 0.5 * (inner + hermitian(inner))
+    t_w = np.real(np.diagonal(inner, axis1=-2, axis2=-1))
+    return t_w, _vectors(v, v @ OVER_GAPS(inner, w, hollow=True))
+
+
+def eig_a(g: Any, y: Any, a: Any) -> Any:
+    """C. Boeddeker et al., "On the computation of complex-valued gradients" (2017), eq. 4.77, for vectors of norm 1."""
+    (g_w, g_v), (w, v) = g, y
+    left = transpose(np.linalg.inv(v))
+    if g_v is None:
+        return (left * g_w[..., None, :]) @ transpose(v)
+    _only_real("eig", v)
+    inner = transpose(v) @ g_v - (transpose(v) @ v) * np.sum(v * g_v, axis=-2)[..., None, :]
+    return left @ _spectral(inner, g_w, w) @ transpose(v)
+
+
+def eig_jvp(ts: Any, y: Any, a: Any) -> Any:
+    w, v = y
+    inner = np.linalg.inv(v) @ ts[0] @ v
+    t_v = v @ OVER_GAPS(inner, w, hollow=True)
+    t_v = t_v - v * np.sum(v * t_v, axis=-2)[..., None, :]
+    return np.diagonal(inner, axis1=-2, axis2=-1), _vectors(v, t_v)
+
+
+op(np.linalg.eigh, eigh_a, jvp=eigh_jvp, samples=SYMMETRIC, complex=False)
+op(np.linalg.eig, eig_a, jvp=eig_jvp, samples=[x for x in SYMMETRIC if not x.kwargs], complex=False)
 
 
 @composite(np.linalg.eigvalsh, samples=SYMMETRIC)
-def eigvalsh(a: Any, UPLO: str = "L") -> Any:
+def eigvalsh(a: Any, UPLO: Any = "L") -> Any:
     return np.linalg.eigh(a, UPLO)[0]
 
 
-@op(np.linalg.eig, samples=[SYMMETRIC[0], *SYMMETRIC[3:], Sample(A(2, 2, kind="spd"))], complex=False)
-def eig(g: Any, y: Any, a: Any) -> Any:
-    """C. Boeddeker et al., "On the computation of complex-valued gradients" (2017), eq. 4.77, for vectors of norm 1."""
-    (g_w, g_v), (w, v) = g, y
-    left = np.linalg.inv(v)
-    if g_v is None:
-        return (transpose(left) * g_w[..., None, :]) @ transpose(v)
-    _only_real("eig", v)
-    inner = transpose(v) @ g_v
-    scale = np.sum(v * g_v, axis=-2)
-    inner = inner - (transpose(v) @ v) * scale[..., None, :]
-    return transpose(left) @ OVER_GAPS(_with_diagonal(inner, g_w), w) @ transpose(v)
-
-
-@composite(np.linalg.eigvals, samples=SQUARE)
+@composite(np.linalg.eigvals, samples=[x for x in SYMMETRIC if not x.kwargs])
 def eigvals(a: Any) -> Any:
     return np.linalg.eig(a)[0]
 
@@ -312,8 +345,8 @@ def _thin(g: Any, u: Any, k: int) -> tuple[Any, Any]:
     if g is None:
         return None, u1
     g1, g2 = g[..., :k], g[..., k:]
-    still = _with_diagonal(transpose(u2) @ g2, None)
-    turn = OVER_GAPS(still, np.zeros_like(u2[..., 0, :]), skew=True)  # 0, or NaN where the choice matters
+    equal = np.zeros_like(u2[..., 0, :])
+    turn = OVER_GAPS(transpose(u2) @ g2, equal, skew=True, hollow=True)  # 0, or NaN where the choice matters
     return g1 - (u2 + u2 @ turn) @ transpose(g2) @ u1, u1
 
 
@@ -347,9 +380,10 @@ def svd(g: Any, y: Any, a: Any, full_matrices: bool = True, compute_uv: bool = T
     if not compute_uv:
         g, y, full_matrices = (None, g, None), np.linalg.svd(a, full_matrices=False), False
     (g_u, g_s, g_v), (u, s, v) = g, y
-    m, n, k = *np.shape(a)[-2:], min(np.shape(a)[-2:])
+    (m, n), k = np.shape(a)[-2:], min(np.shape(a)[-2:])
     if g_u is None and g_v is None:
-        return (conj(u[..., :k]) * g_s[..., None, :]) @ conj(v[..., :k, :])
+        u, v = (u[..., :k], v[..., :k, :]) if full_matrices and m != n else (u, v)
+        return (conj(u) * g_s[..., None, :]) @ conj(v)
     _only_real("svd", a)
     if full_matrices and m > n:
         g_u, u = _thin(g_u, u, k)
@@ -359,7 +393,7 @@ def svd(g: Any, y: Any, a: Any, full_matrices: bool = True, compute_uv: bool = T
     right = v @ transpose(g_v) if g_v is not None else 0
     sums = np.where(np.eye(k, dtype=bool), 1, s[..., None, :] + s[..., None])
     apart = 0.5 * (left - right)
-    inner = OVER_GAPS(_with_diagonal(left + right, g_s), s, skew=True) + (apart - transpose(apart)) / sums
+    inner = _spectral(left + right, g_s, s, skew=True) + (apart - transpose(apart)) / sums
     result = u @ inner @ v
     if g_u is not None and m > k:
         g_u = g_u / s[..., None, :]
@@ -395,7 +429,7 @@ def svdvals(x: Any, /) -> Any:
 )
 def qr(g: Any, y: Any, a: Any, mode: str = "reduced") -> Any:
     """S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions" (2010)."""
-    _only_real("qr", a)
+    _only_real("qr", a, "yet")
     m, n = np.shape(a)[-2:]
     if mode == "raw":
         raise NotDifferentiable("np.linalg.qr(..., mode='raw') has no derivative rule; use mode='reduced'")
@@ -469,7 +503,7 @@ def lstsq_b(g: Any, y: Any, a: Any, b: Any, rcond: Any = None) -> Any:
 
 
 def _lstsq_inverse(a: Any, rcond: Any) -> Any:
-    _only_real("lstsq", a)
+    _only_real("lstsq", a, "yet; write np.linalg.pinv(a) @ b")
     return np.linalg.pinv(a, max(np.shape(a)) * float(np.finfo(a.dtype).eps) if rcond is None else rcond)
 
 
@@ -516,11 +550,12 @@ def cond(x: Any, p: Any = None) -> Any:
 @composite(
     np.linalg.tensorsolve,
     samples=[
-        Sample(A(2, 3, 6), A(2, 3)),
-        Sample(A(6, 2, 3), A(6)),
-        Sample(A(4, 2, 2), A(4)),
-        Sample(A(2, 6, 3), A(6), axes=(0, 2)),
-        Sample(A(1, 1), A(1)),
+        Sample(A(2, 2, 4), A(2, 2)),
+        Sample(A(3, 3, kind="well"), A(3)),
+        Sample(A(1, 3, 3, kind="well"), A(1, 3)),
+        Sample(A(1, 3, 3, kind="well"), A(1, 3), axes=(1,)),
+        Sample(A(3, 3, kind="well"), A(3), axes=(0,)),
+        Sample(A(1, 1, kind="well"), A(1)),
     ],
 )
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
@@ -535,11 +570,12 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
 @composite(
     np.linalg.tensorinv,
     samples=[
-        Sample(A(2, 3, 6)),
-        Sample(A(6, 2, 3), ind=1),
-        Sample(A(4, 2, 2), 1),
-        Sample(A(2, 2, 2, 2)),
-        Sample(A(1, 1), 1),
+        Sample(A(2, 2, 4)),
+        Sample(A(4, 2, 2), ind=1),
+        Sample(A(3, 3, kind="well"), 1),
+        Sample(A(1, 3, 3, kind="well")),
+        Sample(A(1, 1, 2, 2, kind="well"), 3),
+        Sample(A(1, 1, kind="well"), 1),
     ],
 )
 def tensorinv(a: Any, ind: int = 2) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors, aval_of
-from symgrad.ops import create, engine
+from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.program import Program
 
@@ -58,6 +58,7 @@ class Simplifier:
 
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
         """The simplified form of ``node`` on simplified arguments."""
+        start = len(self.graph)
         if node.op is INPUT:
             new = self.graph.input(dict(node.params)["position"], node.aval)
         elif node.op is CONST:
@@ -66,11 +67,11 @@ class Simplifier:
             new = self.graph.captured(self.program.graph.arrays[node])
         else:
             new = self.make(node.op, args, node.params, node.aval)
+        for made in self.graph.nodes[start:]:  # what a rewrite added belongs to the same line
+            made.line, made.phase = made.line or node.line, made.phase or node.phase
         new.active = new.active or node.active
         if new.name is None:
             new.name = node.name
-        if new.line is None:
-            new.line = node.line
         return new
 
     def make(self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...] = (), aval: Any = None) -> Node:
@@ -81,6 +82,8 @@ class Simplifier:
             folded = self._fold(op, args, params)
             if folded is not None:
                 return folded
+        if op.family in ("elementwise", "constant") and len(args) > 1:
+            args = self._weaken(args)
         probe = Node(op, args, params, aval, -1, False)
         for rule in RULES.get(op, ()):
             better = rule(self, probe, args)
@@ -92,11 +95,30 @@ class Simplifier:
                 return slim
         return self.graph.add(op, args, params, aval)
 
+    def _weaken(self, args: tuple[Node, ...]) -> tuple[Node, ...]:
+        """NumPy constants as Python numbers, beside a value whose dtype decides anyway."""
+        firm = {
+            arg.aval.dtype for arg in args if arg.op is not CONST and getattr(arg.aval, "kind", "python") != "python"
+        }
+        return tuple(
+            [
+                self.graph.const(const(arg).item())
+                if arg.op is CONST and isinstance(const(arg), np.number) and arg.aval.dtype in firm
+                else arg
+                for arg in args
+            ]
+        )
+
     def call(self, key: Any, *args: Any, **params: Any) -> Node:
         """``make`` by NumPy function, with plain numbers as arguments where wanted."""
         op = key if isinstance(key, Op) else REGISTRY[key]
         nodes = tuple([arg if isinstance(arg, Node) else self.graph.const(arg) for arg in args])
         return self.make(op, nodes, tuple(sorted(params.items())))
+
+    def add(self, key: Any, *args: Node) -> Node:
+        """The node of an operation as it stands, without rewriting."""
+        op = REGISTRY[key]
+        return self.graph.add(op, args, (), infer(op, args, ()))
 
     def _fold(self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...]) -> Node | None:
         try:
@@ -170,7 +192,149 @@ def _unbroadcast_arguments(s: Simplifier, node: Node, args: tuple[Node, ...]) ->
     return s.make(REGISTRY[np.broadcast_to], (inner,), (("shape", node.aval.shape),), node.aval)
 
 
-# -- the table -----------------------------------------------------------------------------------------------------
+# -- scale factors -------------------------------------------------------------------------------------------------
+#
+# Constant factors and signs move outward, through everything that is homogeneous, until they meet: -(2 * a) * b / 128
+# becomes one factor of one product. A value with a name of the user's keeps its own factor.
+
+
+def split(node: Node) -> tuple[float, Node]:
+    """``(c, x)`` with ``node == c * x``; ``c`` is 1.0 where there is no factor to take off."""
+    if node.name and not node.name.startswith(("g_", "t_")):
+        return 1.0, node
+    if is_op(node, np.negative):
+        return -1.0, node.args[0]
+    if is_op(node, np.multiply):
+        a, b = node.args
+        for factor, rest in ((a, b), (b, a)):
+            if _is_factor(factor) and rest.aval.dtype == node.aval.dtype and rest.aval.dtype.kind in "fc":
+                return float(const(factor)), rest
+    if is_op(node, np.true_divide) and _is_factor(node.args[1]) and node.args[0].aval.dtype == node.aval.dtype:
+        return 1.0 / float(const(node.args[1])), node.args[0]
+    return 1.0, node
+
+
+def _is_factor(node: Node) -> bool:
+    value = const(node)
+    return type(value) in (int, float) and math.isfinite(value) and value != 0 and abs(math.log(abs(value))) < 300
+
+
+def join(s: Simplifier, c: float, x: Node) -> Node:
+    """``c * x``."""
+    if c == 1.0:
+        return x
+    if c == -1.0:
+        return s.add(np.negative, x)
+    return s.add(np.multiply, s.graph.const(c), x)
+
+
+def _sized(node: Node) -> int:
+    return math.prod(node.aval.shape)
+
+
+@rewrite(np.negative)
+def negative(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    c, x = split(args[0])
+    if c != 1.0:
+        return join(s, -c, x)
+    if is_op(x, np.subtract) and not x.name:
+        return s.call(np.subtract, x.args[1], x.args[0])
+    return None
+
+
+@rewrite(np.multiply)
+def multiply(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    a, b = args
+    for x, y in ((a, b), (b, a)):
+        if is_number(x, 1.0):
+            return y
+        if is_number(x, -1.0):
+            return s.call(np.negative, y)
+    if _is_factor(a) or _is_factor(b):
+        factor, rest = (a, b) if _is_factor(a) else (b, a)
+        c, x = split(rest)
+        return join(s, float(const(factor)) * c, x) if c != 1.0 else None
+    (ca, x), (cb, y) = split(a), split(b)
+    if (ca, cb) != (1.0, 1.0):
+        return join(s, ca * cb, s.call(np.multiply, x, y))
+    for x, y in ((a, b), (b, a)):  # (c / x) * y = c * (y / x)
+        if is_op(x, np.true_divide) and not x.name and _is_factor(x.args[0]) and y.aval.dtype == node.aval.dtype:
+            return join(s, float(const(x.args[0])), s.call(np.true_divide, y, x.args[1]))
+    return None
+
+
+@rewrite(np.true_divide)
+def divide(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    a, b = args
+    if is_number(b, 1.0):
+        return a
+    if _is_factor(b):
+        c, x = split(a)
+        return join(s, c / float(const(b)), x) if c != 1.0 else None
+    (ca, x), (cb, y) = split(a), split(b)
+    if _is_factor(a):
+        return s.call(np.true_divide, float(const(a)) / cb, y) if cb != 1.0 else None
+    return join(s, ca / cb, s.call(np.true_divide, x, y)) if (ca, cb) != (1.0, 1.0) else None
+
+
+def _combine(s: Simplifier, a: Node, b: Node, sign: float) -> Node | None:
+    """``a + sign * b`` with signs and common factors sorted out."""
+    (ca, x), (cb, y) = split(a), split(b)
+    cb *= sign
+    if x is y:
+        return join(s, ca + cb, x) if ca + cb != 0.0 else None
+    if ca == 1.0 and (cb == sign or cb == 1.0):
+        return None if cb == sign else s.add(np.add, x, y)
+    if ca == cb:
+        return join(s, ca, s.call(np.add, x, y))
+    if ca == -cb:
+        return join(s, ca, s.call(np.subtract, x, y)) if ca > 0 else join(s, cb, s.call(np.subtract, y, x))
+    if cb < 0:
+        return s.add(np.subtract, a, join(s, -cb, y)) if sign > 0 else None
+    if ca < 0:
+        return s.add(np.subtract, join(s, cb, y), join(s, -ca, x))
+    return s.add(np.add, a, join(s, cb, y)) if sign < 0 else None
+
+
+@rewrite(np.add)
+def add(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    a, b = args
+    if is_number(a, 0.0):
+        return b
+    if is_number(b, 0.0):
+        return a
+    return _combine(s, a, b, 1.0)
+
+
+@rewrite(np.subtract)
+def subtract(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    a, b = args
+    if is_number(b, 0.0):
+        return a
+    if is_number(a, 0.0):
+        return s.call(np.negative, b)
+    return _combine(s, a, b, -1.0)
+
+
+@rewrite(np.sum, np.reshape, np.transpose, np.expand_dims, np.swapaxes, np.moveaxis, np.broadcast_to, index.GETITEM)
+def pull_factor(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    c, x = split(args[0])
+    if c == 1.0 or (is_op(node, np.sum) and node.aval.dtype != np.float64) or _sized(node) > _sized(x):
+        return None
+    return join(s, c, s.make(node.op, (x, *args[1:]), node.params))
+
+
+@rewrite(np.matmul, np.outer, np.dot)
+def pull_factors(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    (ca, x), (cb, y) = split(args[0]), split(args[1])
+    if (ca, cb) == (1.0, 1.0) or node.aval.dtype != np.float64:
+        return None
+    if {abs(ca), abs(cb)} != {1.0} and _sized(node) > (_sized(x) if abs(ca) != 1.0 else _sized(y)):
+        return None
+    return join(s, ca * cb, s.make(node.op, (x, y), node.params))
+
+
+# -- patterns ------------------------------------------------------------------------------------------------------
 
 
 @rewrite(engine.IDENTITY, engine.STOP)
@@ -183,63 +347,9 @@ def cast_to_same(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
     return args[0] if args[0].aval.dtype == node.aval.dtype and args[0].aval.kind == node.aval.kind else None
 
 
-@rewrite(np.add)
-def add(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    a, b = args
-    if is_number(a, 0.0):
-        return b
-    if is_number(b, 0.0):
-        return a
-    if is_op(b, np.negative):
-        return s.call(np.subtract, a, b.args[0])
-    if is_op(a, np.negative):
-        return s.call(np.subtract, b, a.args[0])
-    return None
-
-
-@rewrite(np.subtract)
-def subtract(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    a, b = args
-    if is_number(b, 0.0):
-        return a
-    if is_number(a, 0.0):
-        return s.call(np.negative, b)
-    if is_op(b, np.negative):
-        return s.call(np.add, a, b.args[0])
-    return None
-
-
-@rewrite(np.multiply)
-def multiply(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    a, b = args
-    for x, y in ((a, b), (b, a)):
-        if is_number(x, 1.0):
-            return y
-        if is_number(x, -1.0):
-            return s.call(np.negative, y)
-        if is_op(x, np.negative):
-            return s.call(np.negative, s.call(np.multiply, *((x.args[0], y) if x is a else (y, x.args[0]))))
-    return None
-
-
-@rewrite(np.true_divide)
-def divide(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    a, b = args
-    if is_number(b, 1.0):
-        return a
-    if is_op(a, np.negative):
-        return s.call(np.negative, s.call(np.true_divide, a.args[0], b))
-    return None
-
-
-@rewrite(np.negative)
-def negative(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    (x,) = args
-    if is_op(x, np.negative):
-        return x.args[0]
-    if is_op(x, np.subtract):
-        return s.call(np.subtract, x.args[1], x.args[0])
-    return None
+@rewrite(engine.TO_PYTHON)
+def number_already(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    return args[0] if args[0].aval.kind == "python" else None
 
 
 @rewrite(np.power)
@@ -248,32 +358,92 @@ def power(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return x if is_number(y, 1.0) else None
 
 
+@rewrite(np.where)
+def step(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``where(x == 0, g / 2, g * (x > 0))``, which maximum's rule gives, as ``g * heaviside(x, 0.5)``; likewise minimum."""
+    test, half, rest = args
+    if not is_op(test, np.equal) or not is_number(test.args[1], 0.0):
+        return None
+    x = test.args[0]
+    if x.aval.dtype.kind != "f":
+        return None
+    for side, sign in ((np.greater, 1.0), (np.less, -1.0)):
+        mask = s.graph.find(REGISTRY[side], test.args, ())
+        g = _without(rest, mask)
+        if g is None:
+            continue
+        (ch, h), (cg, base) = split(half), split(g)
+        same = const(half) == 0.5 * const(g) if const(g) is not None and const(half) is not None else False
+        if same or (h is base and ch == 0.5 * cg):
+            x = x if sign > 0 else s.call(np.negative, x)
+            return s.call(np.multiply, g, s.call(np.heaviside, x, 0.5))
+    return None
+
+
+def _without(product: Node, factor: Node | None) -> Node | None:
+    """What ``factor`` is multiplied by in ``product``; None where it is no factor of it."""
+    c, x = split(product)
+    if factor is None or not is_op(x, np.multiply) or factor not in x.args:
+        return None
+    other = x.args[1] if x.args[0] is factor else x.args[0]
+    return other if c == 1.0 else None
+
+
 @rewrite(np.transpose)
 def transpose(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     (x,) = args
     if is_op(x, np.transpose) and not x.params and not node.params:
         return x.args[0]
-    return x if not x.aval.shape or len(x.aval.shape) == 1 else None
+    return x if len(x.aval.shape) < 2 and x.aval.kind == "array" else None
 
 
 @rewrite(np.reshape, np.broadcast_to)
 def same_shape(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     (x,) = args
+    if "order" in dict(node.params + x.params):
+        return None
     if x.aval.shape == node.aval.shape and x.aval.kind == "array":
         return x
-    if x.op is node.op and node.op is REGISTRY[np.reshape] and "order" not in dict(node.params + x.params):
-        return s.make(node.op, x.args, node.params, node.aval)
-    if x.op is node.op and node.op is REGISTRY[np.broadcast_to]:
-        return s.make(node.op, x.args, node.params, node.aval)
-    return None
+    return s.make(node.op, x.args, node.params, node.aval) if x.op is node.op else None
+
+
+@rewrite(np.sum)
+def sum_of_equals(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """The sum over axes along which all elements are alike is a product."""
+    (x,) = args
+    if not is_op(x, np.broadcast_to) or x.args[0].aval.shape or node.aval.dtype != x.args[0].aval.dtype:
+        return None
+    count = _sized(x) // max(_sized(node), 1)
+    inner = s.call(np.multiply, float(count), x.args[0])
+    return inner if not node.aval.shape else s.call(np.broadcast_to, inner, shape=node.aval.shape)
 
 
 @rewrite(create.FULL)
 def full(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     dtype = dict(node.params)["dtype"]
-    number = const(args[0])
-    if number is not None and args[0].aval.dtype != dtype:
-        args = (s.graph.const(dtype.type(number)),)
+    value = const(args[0])
+    if value is not None and args[0].aval.dtype != dtype:
+        args = (s.graph.const(dtype.type(value)),)
     if args[0].aval.dtype != dtype:
         return None
     return s.make(REGISTRY[np.broadcast_to], args, (("shape", node.aval.shape),), node.aval)
+
+
+@rewrite(index.GETITEM)
+def read_what_was_written(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """An element read after writes at constant places: what was written there, or what was there before."""
+    source, spec = args[0], dict(node.params)["spec"]
+    while source.op is index.SETITEM and len(args) == 1 and len(source.args) == 2:
+        written = dict(source.params)["spec"]
+        if written == spec:
+            value = source.args[1]
+            return value if value.aval.shape == node.aval.shape and value.aval.dtype == node.aval.dtype else None
+        if not _disjoint(spec, written):
+            break
+        source = source.args[0]
+    return s.make(node.op, (source,), node.params, node.aval) if source is not args[0] else None
+
+
+def _disjoint(a: index.Spec, b: index.Spec) -> bool:
+    """Whether two indices surely name different elements: they start with different places of one sign."""
+    return bool(a and b) and type(a[0]) is int and type(b[0]) is int and a[0] != b[0] and (a[0] < 0) == (b[0] < 0)

@@ -125,8 +125,8 @@ def conjugate(g: Any, holomorphic: bool = False) -> Any:
 
 def run(trace: Trace, fun: Fun, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """The user's function, with a readable error for endless recursion."""
-    outer = trace.user, trace.line
-    trace.user, trace.line = True, None
+    outer = trace.user, trace.line, trace.phase
+    trace.user, trace.line, trace.phase = True, None, None
     try:
         return fun(*args, **kwargs)
     except RecursionError as error:
@@ -137,7 +137,7 @@ def run(trace: Trace, fun: Fun, args: Sequence[Any], kwargs: dict[str, Any]) -> 
             "does its recursion end on a value? sys.setrecursionlimit raises the limit"
         ) from error
     finally:
-        trace.user, trace.line = outer
+        trace.user, trace.line, trace.phase = outer
 
 
 # -- which arguments -----------------------------------------------------------------------------------------------
@@ -286,6 +286,8 @@ def value_and_grad(
 
 
 def _seed(trace: Trace, aval: Aval, symbolic: bool) -> Any:
+    if symbolic and not aval.shape and aval.dtype == float:
+        return trace.lookup(trace.constant(1.0)[0])  # a Python number reads better
     if symbolic:
         return trace.constant_like(1.0, aval)
     one = aval.dtype.type(1.0)

@@ -15,7 +15,8 @@ from symgrad.transform.reverse import as_numpy, path, reverse, tuple_of
 def forward(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Any]) -> list[Any | None]:
     """The tangents of ``outputs``, given those of ``wrt``; ``None`` where nothing flows. Writes nodes into the trace."""
     known: dict[Node, Any] = {node: t for node, t in zip(wrt, tangents, strict=True) if t is not None}
-    outer_line = trace.line
+    outer = trace.line, trace.phase
+    trace.phase = "tangents"
     try:
         for node in path(outputs, wrt):
             if node not in known and any(arg in known for arg in node.args):
@@ -25,7 +26,7 @@ def forward(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node], tangents
                     known[node] = t
                     _name(node, t)
     finally:
-        trace.line = outer_line
+        trace.line, trace.phase = outer
     return [known.get(node) for node in outputs]
 
 

@@ -51,18 +51,19 @@ def reverse(
     lookup: Lookup = trace.lookup if symbolic else trace.values.__getitem__
     found: dict[Node, Any] = {}
     owned: set[Node] = set()  # plain cotangents that this pass allocated itself, and may add to in place
-    outer_line = trace.line
+    outer = trace.line, trace.phase
+    trace.phase = "backward"
     try:
         for node in reversed(order):
             g = pending.pop(node, None)
             if g is None:
                 continue
-            if node in ends:
-                found[node] = g
-                continue
             if symbolic:
                 trace.line = node.line
                 _name(node, g)
+            if node in ends:
+                found[node] = g
+                continue
             if node.op is ITEM:
                 _add_part(pending, node, g)
             elif node.op is GETITEM and node.args[0] in flows:
@@ -76,7 +77,7 @@ def reverse(
                             pending[arg] = part if arg not in pending else pending[arg] + part
                             owned.discard(arg)
     finally:
-        trace.line = outer_line
+        trace.line, trace.phase = outer
     return [found.get(node) for node in wrt]
 
 
