@@ -19,6 +19,7 @@ import numpy as np
 
 from symgrad import pytree, runtime
 from symgrad.emit.build import Code, Signature, build
+from symgrad.emit.fast import build_fast
 from symgrad.errors import NotDifferentiable, Unexplored
 from symgrad.ir import aval_of
 from symgrad.optimize.simplify import simplify
@@ -109,6 +110,7 @@ class Specialization:
         self.dynamic: str | None = None
         self.notes: list[str] = []
         self.code: Code | None = None
+        self.simplified = self.program
         self.function: Callable[..., Any] | None = None
         self.entry: Callable[..., Any] | None = None
         self.filenames: list[str] = []
@@ -199,10 +201,15 @@ class Specialization:
         code = build(simplify(self.program), self.signature(), fresh=False).source
         return f"# runs in dynamic mode: {self.dynamic}\n{code}" if self.dynamic else code
 
+    def running(self) -> str:
+        """The source that runs, of all branches traced so far."""
+        return build_fast(simplify(self.program), self.signature()).source
+
     def compile(self) -> None:
         """Make the function of all confirmed branches, and the entry that checks a call and runs it."""
         program = self.program.confirmed()
-        code = build(simplify(program), self.signature())
+        self.simplified = simplify(program)
+        code = build_fast(self.simplified, self.signature())
         self.code = code
         namespace: dict[str, Any] = {"np": np, "runtime": runtime, "Unexplored": Unexplored, **code.namespace}
         self._execute(code.source, self.name, namespace)
@@ -262,7 +269,7 @@ class Specialization:
     def _caught(self) -> str:
         """The exceptions after which a call is traced: an unseen branch; Python arithmetic that NumPy would not raise."""
         caught = ["Unexplored"] if self.program.root is not None and not isinstance(self.program.root, Leaf) else []
-        if any(getattr(n.aval, "kind", "") == "python" and n.args for n in self.program.graph.nodes):
+        if any(getattr(n.aval, "kind", "") == "python" and n.args for n in self.simplified.graph.nodes):
             caught += ["ArithmeticError", "ValueError"]
         return f"({', '.join(caught)})" if len(caught) > 1 else "".join(caught)
 

@@ -55,7 +55,7 @@ def build(program: Program, signature: Signature, *, fresh: bool = True) -> Code
 
     ``fresh`` makes every result an array of its own, C-contiguous: the function that runs needs it, a reader does not.
     """
-    return _Builder(program, signature, fresh).build()
+    return Builder(program, signature, fresh).build()
 
 
 # -- small AST makers ----------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def number(value: Any) -> Expr:
 
 # -- spellings -----------------------------------------------------------------------------------------------------
 
-Spelling = Callable[["_Builder", Node, list[Expr]], Expr]
+Spelling = Callable[["Builder", Node, list[Expr]], Expr]
 SPELLINGS: dict[Any, Spelling] = {}
 
 
@@ -156,7 +156,7 @@ def _subscript(base: Expr, where: Expr) -> Expr:
     return ast.Subscript(base, where, ast.Load())
 
 
-def default_spelling(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+def default_spelling(b: Builder, node: Node, args: list[Expr]) -> Expr:
     """``np.function(a, b, option=value)``, or an ``op`` of the user's by its name."""
     op = node.op
     keywords = {key: literal(value) for key, value in node.params}
@@ -183,7 +183,7 @@ for ufunc, sign in {np.negative: ast.USub(), np.positive: ast.UAdd(), np.invert:
 
 
 @spelling(np.multiply)
-def product(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+def product(b: Builder, node: Node, args: list[Expr]) -> Expr:
     """``x / 128`` for ``0.0078125 * x``."""
     factor = dict(node.args[0].params).get("value") if node.args[0].op is CONST else None
     if isinstance(factor, float) and 0 < abs(factor) < 1 and factor == 1.0 / round(1.0 / factor):
@@ -192,17 +192,17 @@ def product(b: _Builder, node: Node, args: list[Expr]) -> Expr:
 
 
 @spelling(index.GETITEM)
-def getitem(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+def getitem(b: Builder, node: Node, args: list[Expr]) -> Expr:
     return _subscript(args[0], _index(dict(node.params)["spec"], args[1:]))
 
 
 @spelling(engine.ITEM)
-def item(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+def item(b: Builder, node: Node, args: list[Expr]) -> Expr:
     return _subscript(args[0], ast.Constant(dict(node.params)["item"]))
 
 
 @spelling(engine.ASTYPE)
-def astype(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+def astype(b: Builder, node: Node, args: list[Expr]) -> Expr:
     dtype = literal(dict(node.params)["dtype"])
     if node.args[0].aval.kind == "python":
         return call(dtype, args[0])
@@ -210,7 +210,7 @@ def astype(b: _Builder, node: Node, args: list[Expr]) -> Expr:
 
 
 @spelling(engine.TO_PYTHON)
-def to_python(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+def to_python(b: Builder, node: Node, args: list[Expr]) -> Expr:
     kinds = {"f": "float", "c": "complex", "i": "int", "u": "int", "b": "bool"}
     if node.args[0].aval.shape:
         return method(args[0], "item")
@@ -218,67 +218,67 @@ def to_python(b: _Builder, node: Node, args: list[Expr]) -> Expr:
 
 
 @spelling(engine.TO_NUMPY)
-def to_numpy(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+def to_numpy(b: Builder, node: Node, args: list[Expr]) -> Expr:
     return call(literal(node.aval.dtype), args[0])
 
 
 @spelling(engine.TO_ARRAY)
-def to_array(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+def to_array(b: Builder, node: Node, args: list[Expr]) -> Expr:
     return call("np.asarray", args[0])
 
 
 @spelling(engine.TO_FLOAT)
-def to_float(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+def to_float(b: Builder, node: Node, args: list[Expr]) -> Expr:
     return call("float", args[0])
 
 
 @spelling(engine.INT)
-def to_int(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+def to_int(b: Builder, node: Node, args: list[Expr]) -> Expr:
     return call("int", args[0])
 
 
 @spelling(engine.BOOL)
-def to_bool(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+def to_bool(b: Builder, node: Node, args: list[Expr]) -> Expr:
     return call("bool", args[0])
 
 
 @spelling(engine.SIZE)
-def size(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+def size(b: Builder, node: Node, args: list[Expr]) -> Expr:
     return ast.Attribute(args[0], "size", ast.Load())
 
 
 @spelling(create.ZEROS)
-def zeros(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+def zeros(b: Builder, node: Node, args: list[Expr]) -> Expr:
     return _zeros(node.aval)
 
 
 @spelling(create.FULL)
-def full(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+def full(b: Builder, node: Node, args: list[Expr]) -> Expr:
     params = dict(node.params)
     return call("np.full", literal(_shape(params["shape"])), args[0], literal(params["dtype"]))
 
 
 @spelling(np.transpose)
-def transpose(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+def transpose(b: Builder, node: Node, args: list[Expr]) -> Expr:
     if not node.params:
         return ast.Attribute(args[0], "T", ast.Load())
     return default_spelling(b, node, args)
 
 
 @spelling(np.reshape)
-def reshape(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+def reshape(b: Builder, node: Node, args: list[Expr]) -> Expr:
     if node.args[0].aval.kind == "array" and {key for key, _ in node.params} == {"shape"}:
         return method(args[0], "reshape", literal(_shape(dict(node.params)["shape"])))
     return default_spelling(b, node, args)
 
 
 @spelling(np.broadcast_to)
-def broadcast_to(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+def broadcast_to(b: Builder, node: Node, args: list[Expr]) -> Expr:
     return call("np.broadcast_to", args[0], literal(_shape(dict(node.params)["shape"])))
 
 
 @spelling(np.expand_dims)
-def expand_dims(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+def expand_dims(b: Builder, node: Node, args: list[Expr]) -> Expr:
     axis = dict(node.params)["axis"]
     if node.args[0].aval.kind != "array":
         return default_spelling(b, node, args)
@@ -292,7 +292,7 @@ def expand_dims(b: _Builder, node: Node, args: list[Expr]) -> Expr:
 
 
 @spelling(np.einsum)
-def einsum(b: _Builder, node: Node, args: list[Expr]) -> Expr:
+def einsum(b: Builder, node: Node, args: list[Expr]) -> Expr:
     params = dict(node.params)
     keywords = {key: literal(value) for key, value in params.items() if key != "subscripts"}
     return call("np.einsum", ast.Constant(params["subscripts"]), *args, **keywords)
@@ -315,7 +315,7 @@ WRITES = (index.SETITEM, index.INDEX_ADD, index.SCATTER)
 _FRESH_NAMES = {"np.outer", "np.concatenate", "np.stack", "np.cumsum", "np.tile", "np.repeat", "zeros", "full"}
 
 
-class _Builder:
+class Builder:
     """The state of one build: names given, values already computed, statements so far."""
 
     def __init__(self, program: Program, signature: Signature, fresh: bool) -> None:
@@ -323,6 +323,7 @@ class _Builder:
         self.names = Names(set(signature.names))
         self.namespace: dict[str, Any] = {}
         self.bound: dict[int, str] = {}
+        self.numbers: dict[Any, Any] = {}
         self.exprs: dict[Node, Expr] = {}
         self.weight: dict[Node, int] = {}
         self.buffers: dict[Node, str] = {}
@@ -404,8 +405,14 @@ class _Builder:
 
     def _side(self, tree: Tree, block: list[Any], done: set[Node]) -> None:
         """One side of a branch; what it computes is not known outside."""
-        kept = dict(self.exprs), dict(self.weight), dict(self.buffers), self.last_phase, set(self.lines_shown)
+        kept = self._snapshot()
         self._tree(tree, block, set(done))
+        self._restore(kept)
+
+    def _snapshot(self) -> Any:
+        return dict(self.exprs), dict(self.weight), dict(self.buffers), self.last_phase, set(self.lines_shown)
+
+    def _restore(self, kept: Any) -> None:
         self.exprs, self.weight, self.buffers, self.last_phase, self.lines_shown = kept
 
     def _before(self, branch: Branch, done: set[Node]) -> list[Node]:
@@ -477,7 +484,7 @@ class _Builder:
         expr = SPELLINGS.get(node.op, default_spelling)(self, node, args)
         weight = 1 + sum(self.weight[arg] for arg in node.args)
         inline = self.uses[node] == 1 and weight <= LONGEST and (not node.name or node.name.startswith(("g_", "t_")))
-        if _is_trivial(node, self.weight):
+        if is_trivial(node, self.weight):
             inline, weight = True, 0
         if inline:
             self.exprs[node], self.weight[node] = expr, weight
@@ -536,7 +543,7 @@ class _Builder:
         return ""
 
 
-def _is_trivial(node: Node, weight: dict[Node, int]) -> bool:
+def is_trivial(node: Node, weight: dict[Node, int]) -> bool:
     """Views that cost next to nothing and read well anywhere: ``x.T``, ``x[:, None]``."""
     return (
         node.op in (REGISTRY[np.transpose], REGISTRY[np.expand_dims], engine.ITEM)

@@ -98,7 +98,7 @@ def outputs_of(trace: Trace, tree: Any) -> tuple[list[Any], pytree.TreeDef]:
 def finish(g: Any, trace: Trace, aval: Aval) -> Any:
     """A derivative in the shape, dtype and kind of what it belongs to; zeros for None."""
     if g is None:
-        return trace.constant_like(0.0, aval)
+        g = trace.constant_like(0.0, aval)
     g = fit(g, aval)
     kind = (
         "python" if isinstance(_plain(g), (int, float, complex)) and not isinstance(_plain(g), np.generic) else "numpy"
@@ -365,7 +365,7 @@ def push(trace: Trace, run: Linearized, tangents: Sequence[Any]) -> Any:
     for out in run.outputs:
         if isinstance(out, Tracer):
             t = next(found)
-            results.append(finish(t, trace, out.node.aval) if out.node.aval.dtype.kind in "fc" else t)
+            results.append(finish(t, trace, out.node.aval) if out.node.aval.dtype.kind in "fc" else zero_like(out.value))
         else:
             results.append(zero_like(out))
     return run.tree.unflatten(results)
@@ -400,10 +400,14 @@ def jacobian(
             )
     outs = [traced(trace, out) for out in run.outputs]
     rows = sum(np.size(out.value) for out in outs)
-    columns = sum(np.size(v.value) for group in run.vars for v in group.tracers)
+    columns = sum(
+        np.size(v.value) * (2 if v.node.aval.dtype.kind == "c" and not holomorphic else 1)
+        for group in run.vars
+        for v in group.tracers
+    )
     if mode == "auto":
         mode = "forward" if columns < rows else "reverse"
-    blocks = _by_columns(trace, run, outs) if mode == "forward" else _by_rows(trace, run, outs, holomorphic)
+    blocks = _by_columns(trace, run, outs, holomorphic) if mode == "forward" else _by_rows(trace, run, outs, holomorphic)
     return run.tree.unflatten([run.rebuild(block, single) for block in blocks]), run.aux
 
 
@@ -444,25 +448,31 @@ def _by_rows(trace: Trace, run: Linearized, outs: list[Tracer], holomorphic: boo
     return blocks
 
 
-def _by_columns(trace: Trace, run: Linearized, outs: list[Tracer]) -> list[list[Any]]:
-    """One pushforward for each element of the variables."""
+def _by_columns(trace: Trace, run: Linearized, outs: list[Tracer], holomorphic: bool) -> list[list[Any]]:
+    """One pushforward for each element of the variables; two for a complex one, unless the function is holomorphic."""
     blocks: list[list[Any]] = [[] for _ in outs]
     nodes = [out.node for out in outs]
+
+    def column(n: Node, unit: Any) -> list[Any]:
+        ts = forward(trace, nodes, run.wrt, [unit if m is n else None for m in run.wrt])
+        return [finish(t, trace, out.aval) for t, out in zip(ts, nodes, strict=True)]
+
     for n in run.wrt:
         columns = []
         for unit in _basis(trace, n.aval):
-            ts = [unit if m is n else None for m in run.wrt]
-            columns.append(
-                [finish(t, trace, out.aval) for t, out in zip(forward(trace, nodes, run.wrt, ts), nodes, strict=True)]
-            )
-        for block, i in zip(blocks, range(len(nodes)), strict=True):
-            shape = nodes[i].aval.shape + n.aval.shape
+            parts = column(n, unit)
+            if n.aval.dtype.kind == "c" and not holomorphic:
+                parts = [re + 1j * im for re, im in zip(parts, column(n, 1j * unit), strict=True)]
+            columns.append(parts)
+        for i, (block, out) in enumerate(zip(blocks, nodes, strict=True)):
+            aval = Aval(out.aval.shape + n.aval.shape, n.aval.dtype, "array" if out.aval.shape else n.aval.kind)
             if not n.aval.shape:
-                block.append(columns[0][i])
+                derivative = columns[0][i]
             elif columns:
-                block.append(np.reshape(np.stack([column[i] for column in columns], axis=-1), shape))
+                derivative = np.reshape(np.stack([parts[i] for parts in columns], axis=-1), aval.shape)
             else:
-                block.append(np.zeros(shape, nodes[i].aval.dtype))
+                derivative = np.zeros(aval.shape, aval.dtype)
+            block.append(finish(derivative, trace, aval))
     return blocks
 
 

@@ -1,0 +1,241 @@
+"""The printing that runs: the same program in NumPy calls that cost less than those a reader would want.
+
+* ufuncs are called by name, with a dead buffer as their positional ``out``;
+* numbers beside arrays are 0-d arrays made once, which NumPy takes faster than Python's;
+* ``x.dot(w)`` for ``x @ w``, ``np.add.reduce`` for ``np.sum``, and the like.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from symgrad.emit.build import SPELLINGS, Builder, Code, Expr, Signature, Spelling
+from symgrad.emit.build import call as call_of
+from symgrad.emit.build import default_spelling, is_trivial, literal, method, name
+from symgrad.emit.printer import Line
+from symgrad.ir import CONST, Aval, Node
+from symgrad.ops import engine
+from symgrad.ops.core import REGISTRY
+from symgrad.program import Leaf, Program
+
+FAST: dict[Any, Spelling] = {}
+
+# functions that always make a new array
+_NEW = {
+    REGISTRY[key]
+    for key in (np.matmul, np.dot, np.outer, np.where, np.sum, np.mean, np.prod, np.max, np.min, np.concatenate, np.stack)
+}
+
+
+def build_fast(program: Program, signature: Signature) -> Code:
+    """The program as the source of the function that runs."""
+    return FastBuilder(program, signature).build()
+
+
+def _fast(*keys: Any) -> Any:
+    def register(rule: Spelling) -> Spelling:
+        for key in keys:
+            FAST[REGISTRY[key]] = rule
+        return rule
+
+    return register
+
+
+class FastBuilder(Builder):
+    """Keeps track of which buffers the code owns and when they die."""
+
+    def __init__(self, program: Program, signature: Signature) -> None:
+        super().__init__(program, signature, fresh=True)
+        self.remaining: dict[Node, int] = {}
+        self.root: dict[Node, Node] = {}  # of a view, the node that owns the memory
+        self.members: dict[Node, list[Node]] = {}
+        self.owner: dict[Node, str] = {}  # variables whose arrays this code may overwrite once they are dead
+        self.free: dict[tuple[Any, ...], list[str]] = {}
+        self.straight = False  # no branch follows: what is not used below is used nowhere
+
+    def _snapshot(self) -> Any:
+        free = {key: list(value) for key, value in self.free.items()}
+        return super()._snapshot(), dict(self.remaining), dict(self.owner), free, self.straight
+
+    def _restore(self, kept: Any) -> None:
+        base, self.remaining, self.owner, self.free, self.straight = kept
+        super()._restore(base)
+
+    def _leaf(self, leaf: Leaf, block: list[Any], done: set[Node]) -> None:
+        self.straight = True
+        super()._leaf(leaf, block, done)
+
+    def _nodes(self, nodes: list[Node], block: list[Any], done: set[Node]) -> None:
+        if not self.remaining:
+            self.remaining = dict(self.uses)
+        super()._nodes(nodes, block, done)
+
+    def _value(self, node: Node, block: list[Any]) -> None:
+        view = bool(node.op.alias) or node.op is engine.ITEM
+        if view and node.args:
+            root = self.root.get(node.args[0], node.args[0])
+            self.root[node] = root
+            self.members.setdefault(root, []).append(node)
+        for arg in node.args:
+            self.remaining[arg] -= 1
+        scalars = all(getattr(arg.aval, "kind", "array") != "array" for arg in node.args)
+        if self.uses[node] == 1 and (view or scalars) and sum(self.weight[arg] for arg in node.args) < 6:
+            self.exprs[node] = self._spell(node, block)
+            self.weight[node] = 0 if is_trivial(node, self.weight) else 1 + sum(self.weight[a] for a in node.args)
+            return
+        if self._is_ufunc(node):
+            self._ufunc(node, block)
+            return
+        expr = self._spell(node, block)
+        self._retire(node)
+        self._store(node, expr, block)
+        if node.op in _NEW and node.aval.shape:
+            self.owner[node] = expr_name(self.exprs[node])
+
+    def _write(self, node: Node, block: list[Any]) -> None:
+        for arg in node.args:
+            self.remaining[arg] -= 1
+        super()._write(node, block)
+
+    def _is_ufunc(self, node: Node) -> bool:
+        return (
+            isinstance(node.op.key, np.ufunc)
+            and node.op.family in ("elementwise", "constant")
+            and isinstance(node.aval, Aval)
+            and node.aval.shape != ()
+            and not node.params
+        )
+
+    def _ufunc(self, node: Node, block: list[Any]) -> None:
+        """``f(a, b, out)``, with a dead buffer as ``out`` where there is one."""
+        args = [self._operand(node, arg) for arg in node.args]
+        target = self._dead_argument(node) if self.straight else None
+        self._retire(node)
+        if target is None and self.straight:
+            waiting = self.free.get((node.aval.shape, node.aval.dtype))
+            target = waiting.pop() if waiting else None
+        function = name(self.bind(node.op.key.__name__, node.op.key))
+        if target is None:
+            self._store(node, call_of(function, *args), block)
+            self.owner[node] = expr_name(self.exprs[node])
+            return
+        statement = ast.Expr(call_of(function, *args, name(target)))
+        block.append(Line(statement, self._comment(node, block)))
+        self.exprs[node], self.weight[node] = name(target), 0
+        self.owner[node] = target
+
+    def _operand(self, node: Node, arg: Node) -> Expr:
+        """An argument of a ufunc; a number as a 0-d array of the dtype that it would be cast to anyway."""
+        value = dict(arg.params)["value"] if arg.op is CONST else None
+        if type(value) not in (int, float):
+            return self.exprs[arg]
+        others = {other.aval.dtype for other in node.args if other.op is not CONST and other.aval.kind == "array"}
+        if len(others) != 1:
+            return self.exprs[arg]
+        (dtype,) = others
+        if dtype.kind != "f":
+            return self.exprs[arg]
+        key = (repr(value), dtype)
+        if key not in self.numbers:
+            self.numbers[key] = np.array(value, dtype)
+        return name(self.bind(f"c{number_name(value)}", self.numbers[key]))
+
+    def _dead_argument(self, node: Node) -> str | None:
+        """An argument's buffer that nothing reads after this node, of the right shape and dtype."""
+        for arg in node.args:
+            if arg in self.owner and self._dies(arg) and arg.aval.shape == node.aval.shape:
+                if arg.aval.dtype == node.aval.dtype:
+                    return self.owner.pop(arg)
+        return None
+
+    def _dies(self, node: Node) -> bool:
+        return self.remaining[node] == 0 and not any(self.remaining.get(view, 0) for view in self.members.get(node, ()))
+
+    def _retire(self, node: Node) -> None:
+        """Put the buffers that die here aside, for later results."""
+        for arg in node.args:
+            root = self.root.get(arg, arg)
+            if root in self.owner and self._dies(root):
+                variable = self.owner.pop(root)
+                self.free.setdefault((root.aval.shape, root.aval.dtype), []).append(variable)
+
+    def _spell(self, node: Node, block: list[Any]) -> Expr:
+        args = [self.exprs[arg] for arg in node.args]
+        rule = FAST.get(node.op) or SPELLINGS.get(node.op, default_spelling)
+        return rule(self, node, args)
+
+
+def expr_name(expr: Expr) -> str:
+    """The variable that an expression is."""
+    assert isinstance(expr, ast.Name)
+    return expr.id
+
+
+def number_name(value: float) -> str:
+    """``2.0`` as ``2``, ``-0.5`` as ``m0_5``: part of a name."""
+    text = repr(value).removesuffix(".0")
+    return "".join(c if c.isalnum() else "m" if c == "-" else "_" for c in text)
+
+
+# -- cheaper calls -------------------------------------------------------------------------------------------------
+
+
+@_fast(np.matmul)
+def matmul(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """``a.dot(b)`` up to two dimensions, where it means the same."""
+    a, c = node.args
+    plain = all(n.aval.kind == "array" and 0 < len(n.aval.shape) <= 2 and 0 not in n.aval.shape for n in (a, c))
+    if plain and node.aval.dtype.kind in "fc" and a.aval.dtype == c.aval.dtype:
+        return method(args[0], "dot", args[1])
+    return SPELLINGS[node.op](b, node, args)
+
+
+@_fast(np.outer)
+def outer(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """``multiply.outer`` without the wrapper."""
+    if all(len(arg.aval.shape) == 1 for arg in node.args):
+        column = ast.Subscript(
+            args[0], ast.Tuple([ast.Slice(None, None, None), ast.Constant(None)], ast.Load()), ast.Load()
+        )
+        return call_of(b.bind("multiply", np.multiply), column, args[1])
+    return default_spelling(b, node, args)
+
+
+def _reduction(ufunc: np.ufunc) -> Spelling:
+    def spell(b: Builder, node: Node, args: list[Expr]) -> Expr:
+        params = dict(node.params)
+        if node.args[0].aval.kind != "array" or not set(params) <= {"axis", "keepdims"}:
+            return default_spelling(b, node, args)
+        if node.args[0].aval.dtype.kind not in "fc" or node.aval.dtype != node.args[0].aval.dtype:
+            return default_spelling(b, node, args)
+        function = b.bind(f"{ufunc.__name__}_reduce", ufunc.reduce)
+        positional = [args[0], literal(params.get("axis"))]
+        if params.get("keepdims"):
+            positional += [ast.Constant(None), ast.Constant(None), ast.Constant(True)]
+        return call_of(function, *positional)
+
+    return spell
+
+
+_fast(np.sum)(_reduction(np.add))
+_fast(np.prod)(_reduction(np.multiply))
+_fast(np.max)(_reduction(np.maximum))
+_fast(np.min)(_reduction(np.minimum))
+
+
+@_fast(np.mean)
+def mean(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """Sum over count, as NumPy's own; half precision sums in single, so it keeps ``np.mean``."""
+    x = node.args[0].aval
+    params = dict(node.params)
+    if x.kind != "array" or x.dtype.kind not in "fc" or x.dtype.itemsize < 4 or not set(params) <= {"axis", "keepdims"}:
+        return default_spelling(b, node, args)
+    count = int(np.prod(x.shape)) // max(int(np.prod(node.aval.shape)), 1)
+    if count == 0:
+        return default_spelling(b, node, args)
+    total = _reduction(np.add)(b, node, args)
+    return ast.BinOp(total, ast.Div(), ast.Constant(count))
+

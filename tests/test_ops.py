@@ -1,0 +1,280 @@
+"""Every registered operation against finite differences, and its derivatives against each other.
+
+All tests iterate the registry: an operation that is added with samples is tested with no change here.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from ops_samples import CONSTANT, DIFFERENTIABLE, ENGINE, OPERATIONS, Case, along, cases, close, deep, dot, gradient
+
+from symgrad import grad, jvp, vjp
+from symgrad.errors import NotDifferentiable
+from symgrad.ops.core import REGISTRY, Composite, Op, Refused
+
+COMPOSITE = [op for op in DIFFERENTIABLE if isinstance(op, Composite)]
+COMPLEX = [op for op in DIFFERENTIABLE if op.complex]
+name = lambda op: op.name
+
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "C": lambda x: x.copy(),
+    "F": lambda x: np.array(x, order="F"),
+    "strided": lambda x: np.repeat(x, 2, axis=-1)[..., ::2] if x.ndim else x,
+    "reversed": lambda x: np.flip(np.flip(x).copy()) if x.ndim else x,
+    "read-only": lambda x: _locked(x.copy()),
+}
+
+
+def _locked(x: Any) -> Any:
+    x.setflags(write=False)
+    return x
+
+
+@contextmanager
+def noted(case: Case, **more: Any) -> Iterator[None]:
+    """Say in the traceback which sample it was."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(f"in {case!r} {more or ''}")
+        raise
+
+
+def all_of(case: Case) -> tuple[int, ...]:
+    return tuple(range(len(case.primals)))
+
+
+# -- derivatives ---------------------------------------------------------------------------------------------------
+
+
+def check_first_order(case: Case) -> None:
+    """Value, pullback and pushforward: against NumPy, finite differences, and each other."""
+    primals, weights, tangents = case.primals, case.like(case.outputs), case.tangents()
+    value, pullback = vjp(case, *primals)
+    close(value, case.outputs, 1e-11, "value")
+    assert [x.dtype for x in value] == [np.result_type(x) for x in case.outputs]
+    grads = pullback(weights)
+    assert [(g.shape, g.dtype) for g in grads] == [(x.shape, x.dtype) for x in primals]
+    close(case.symmetric(grads), gradient(case, weights), 1e-6, "reverse")
+    pushed = jvp(case, primals, tangents)[1]
+    assert [np.result_type(t) for t in pushed] == [np.result_type(x) for x in case.outputs]
+    close(pushed, along(case, primals, tangents), 1e-6, "forward")
+    close([dot(weights, pushed)], [dot(grads, tangents)], 1e-9, "<w, J t> = <J' w, t>")
+
+
+def check_second_order(case: Case) -> None:
+    """Forward over reverse against finite differences of the gradient; reverse over reverse against both."""
+    primals, weights, tangents = case.primals, case.like(case.outputs), case.tangents()
+    other = case.tangents()
+    scalar = lambda *xs: dot(weights, case(*xs))
+    first = lambda *xs: grad(scalar, all_of(case))(*xs)
+    pushed = case.symmetric(jvp(first, primals, tangents)[1])
+    numeric = along(lambda *xs: case.symmetric(vjp(case, *xs)[1](weights)), primals, tangents)
+    close(pushed, numeric, 1e-6, "forward over reverse")
+    twice = vjp(first, *primals)[1](tuple(other))
+    close([dot(other, pushed)], [dot(twice, tangents)], 1e-9, "reverse over reverse")
+    second = jvp(lambda *xs: jvp(case, xs, other)[1], primals, tangents)[1]
+    close([dot(weights, second)], [dot(other, pushed)], 1e-9, "forward over forward")
+
+
+@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=name)
+def test_first_order(op):
+    for case in cases(op):
+        with noted(case):
+            check_first_order(case)
+
+
+@pytest.mark.parametrize("op", COMPLEX, ids=name)
+def test_first_order_of_complex(op):
+    for case in cases(op, np.complex128):
+        with noted(case):
+            check_first_order(case)
+
+
+@pytest.mark.parametrize("op", COMPLEX, ids=name)
+def test_first_order_of_real_with_complex(op):
+    for case in cases(op, (np.float64, np.complex128)) + cases(op, (np.complex128, np.float64)):
+        if len(case.primals) > 1:
+            with noted(case):
+                check_first_order(case)
+
+
+@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=name)
+def test_second_order(op):
+    for case in cases(op):
+        with noted(case):
+            check_second_order(case)
+
+
+@pytest.mark.parametrize("op", COMPLEX, ids=name)
+def test_second_order_of_complex(op):
+    for case in cases(op, np.complex128)[: None if deep() else 3]:
+        with noted(case):
+            check_second_order(case)
+
+
+@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=name)
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_single_precision(op, dtype):
+    """float32 in, float32 out, and near what float64 gives."""
+    if dtype == np.complex64 and not (op.complex and deep()):
+        return
+    for case in cases(op, dtype):
+        with noted(case):
+            weights, tangents = case.like(case.outputs), case.tangents()
+            value, pullback = vjp(case, *case.primals)
+            grads, pushed = pullback(weights), jvp(case, case.primals, tangents)[1]
+            assert [x.dtype for x in value] == [np.result_type(x) for x in case.outputs]
+            assert [t.dtype for t in pushed] == [np.result_type(x) for x in case.outputs]
+            assert [g.dtype for g in grads] == [x.dtype for x in case.primals]
+            wide = np.result_type(dtype, np.float64)
+            exact = [x.astype(wide) for x in case.primals]
+            close(grads, vjp(case, *exact)[1](_double(weights)), 2e-3, "reverse")
+            close(pushed, jvp(case, exact, _double(tangents))[1], 2e-3, "forward")
+
+
+def _double(arrays: Any) -> list[Any]:
+    return [x.astype(np.result_type(x, np.float64)) for x in arrays]
+
+
+# -- compiled and dynamic ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=name)
+def test_compiled_equals_dynamic(op):
+    for case in cases(op):
+        with noted(case):
+            check_compiled(case)
+
+
+@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=name)
+@pytest.mark.parametrize("dtype", [np.float32, np.complex128])
+def test_compiled_equals_dynamic_in(op, dtype):
+    if dtype == np.float32 or op.complex:
+        for case in cases(op, dtype)[: None if deep() else 2]:
+            with noted(case):
+                check_compiled(case)
+
+
+def check_compiled(case: Case) -> None:
+    """Traced twice, then compiled, for every layout of the arguments, the gradient is the same, and the caller's own."""
+    weights = case.like(case.outputs)
+    fun = lambda *xs: dot(weights, case(*xs))
+    expected = grad(fun, all_of(case), mode="dynamic")(*case.primals)
+    rtol = 1e-4 if np.finfo(case.dtypes[0]).bits == 32 else 1e-11
+    derivative = grad(fun, all_of(case))
+    for number, layout in enumerate(["C", "C", *LAYOUTS]):
+        args = [LAYOUTS[layout](x) for x in case.primals]
+        result = derivative(*args)
+        with noted(case, call=number, layout=layout):
+            close(result, expected, rtol, "gradient")
+            check_own(result, args)
+        assert all(np.array_equal(a, x) for a, x in zip(args, case.primals, strict=True)), "an argument was changed"
+        for g in result:
+            g.fill(np.nan)  # which must not be seen by later calls
+    derivative.compiled(*case.primals)  # raises if it was not
+    for layout in LAYOUTS if deep() else ["reversed"]:
+        args = [LAYOUTS[layout](x) for x in case.primals]
+        result = grad(fun, all_of(case), mode="dynamic")(*args)
+        with noted(case, mode="dynamic", layout=layout):
+            close(result, expected, rtol, "gradient")
+            check_own(result, args)
+
+
+def check_own(result: Any, args: Any) -> None:
+    """Results are fresh, writable, C-contiguous, and of their arguments' dtypes."""
+    for i, (g, x) in enumerate(zip(result, args, strict=True)):
+        assert type(g) is np.ndarray
+        assert g.dtype == x.dtype
+        assert g.flags.writeable
+        assert g.flags.c_contiguous
+        assert not any(np.shares_memory(g, other) for other in (*args, *result[:i]))
+
+
+@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=name)
+def test_numbers_give_back_their_kind(op):
+    """NumPy scalars and Python floats in place of 0-d arrays."""
+    for case in cases(op):
+        if not any(x.ndim == 0 for x in case.primals):
+            continue
+        weights = case.like(case.outputs)
+        fun = lambda *xs, case=case, weights=weights: dot(weights, case(*xs))
+        expected = grad(fun, all_of(case), mode="dynamic")(*case.primals)
+        for number in (np.float64, float):
+            args = [number(x) if x.ndim == 0 else x for x in case.primals]
+            with noted(case, number=number):
+                for derivative in (grad(fun, all_of(case)), grad(fun, all_of(case), mode="dynamic")):
+                    for _ in range(3):
+                        result = derivative(*args)
+                        assert [type(g) for g in result] == [type(x) for x in args]
+                        close(result, expected, 1e-11, "gradient")
+
+
+# -- what is registered --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("op", COMPOSITE, ids=name)
+def test_composite_is_numpys_function(op):
+    for case in cases(op) + (cases(op, np.complex128) if op.complex else []) + cases(op, np.float32):
+        numpys = case.run
+        with noted(case):
+            case.run = op.fun
+            ours = case(*case.primals)
+            case.run = numpys
+            close(ours, case.outputs, 1e-4 if case.dtypes[0] == np.float32 else 1e-11, "value")
+            assert [np.result_type(x) for x in ours] == [np.result_type(x) for x in case.outputs]
+
+
+@pytest.mark.parametrize("op", CONSTANT, ids=name)
+def test_constant_has_zero_derivative(op):
+    for case in cases(op):
+        weights = case.like(case.primals)
+        fun = lambda *xs, case=case: [dot(xs, weights), *case(*xs)]
+        with noted(case):
+            value, pullback = vjp(case, *case.primals)
+            close(value, case.outputs, 1e-12, "value")
+            assert all(not np.any(g) for g in pullback(case.like(value)))
+            pushed = jvp(case, case.primals, case.like(case.primals))[1]
+            assert all(not np.any(t) for t in pushed)
+            scalar = lambda *xs: np.sum(fun(*xs)[0]) + sum(np.sum(x) for x in fun(*xs)[1:])
+            for mode in ("auto", "dynamic"):
+                derivative = grad(scalar, all_of(case), mode=mode)
+                for _ in range(3):
+                    close(derivative(*case.primals), weights, 1e-12, "gradient")
+
+
+@pytest.mark.parametrize("key", [key for key, op in REGISTRY.items() if isinstance(op, Refused)], ids=lambda k: k.__name__)
+def test_refused_says_what_to_do(key):
+    needed = sum(p.default is p.empty for p in inspect.signature(key).parameters.values())
+    with pytest.raises(NotDifferentiable, match=rf"test_ops.py:\d+: .*{key.__name__} .*\b(write|use)\b"):
+        grad(lambda x: np.sum(key(x, *[0] * (needed - 1))))(np.ones(3))
+
+
+@pytest.mark.parametrize("op", OPERATIONS, ids=name)
+def test_has_samples(op):
+    made = cases(op)
+    assert len(made) >= 1
+    assert all(case.primals for case in made), "a sample has no array to differentiate"
+
+
+@pytest.mark.parametrize("op", [op for op in DIFFERENTIABLE if isinstance(op, Op) and op not in ENGINE], ids=name)
+def test_rules_have_numpys_names(op):
+    """The rules' arrays are NumPy's leading arguments, and their parameters are parameters of NumPy's, by name."""
+    try:
+        theirs = inspect.signature(op.key).parameters
+    except ValueError:
+        pytest.skip("NumPy gives no signature")
+    if any(p.kind is p.VAR_POSITIONAL for p in theirs.values()) or op._bind is not None and op.variadic:
+        return
+    for rule in filter(None, op.rules):
+        own = list(inspect.signature(rule).parameters.values())[3 if op.variadic else 2 :]
+        arrays = [p.name for p in own if p.default is p.empty]
+        assert len(arrays) == len(op.rules)
+        assert arrays == list(theirs)[: len(arrays)]
+        assert {p.name for p in own} <= set(theirs)
