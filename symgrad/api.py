@@ -41,18 +41,15 @@ class Derivative:
         self._mode = options.get("mode", "auto")
         title = getattr(fun, "__name__", type(fun).__name__)
         name = f"{kind}_{title if title.isidentifier() else 'fun'}"
-        self._calls = 0
         self._compiler = Compiler(self._body, name, self._argument_names, self._mode)
         self._methods: Derivative | None = None
 
     # ---- calling ----
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if active_trace() is not None:
-            return self._nested(args, kwargs)
-        self._calls += 1
-        compiler = self._compiler
-        return compiler.entry(args, kwargs, compiler.miss)
+        if active_trace() is None:
+            return self._compiler.entry(args, kwargs)
+        return self._nested(args, kwargs)
 
     def _body(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any], symbolic: bool) -> Any:
         return BODIES[self._kind](trace, self._fun, args, kwargs, symbolic, self._options)
@@ -123,11 +120,10 @@ class Derivative:
 
     def cache_info(self) -> CacheInfo:
         """Calls answered by compiled code, calls traced, the bound on signatures, and signatures held."""
-        return self._compiler.info(self._calls)
+        return self._compiler.info()
 
     def cache_clear(self) -> None:
         """Forget all traces and code."""
-        self._calls = 0
         self._compiler.clear()
 
     def __repr__(self) -> str:

@@ -114,6 +114,7 @@ class Specialization:
         self.function: Callable[..., Any] | None = None
         self.entry: Callable[..., Any] | None = None
         self.filenames: list[str] = []
+        self.counters: list[dict[str, Any]] = []
 
     # ---- running ----
 
@@ -205,7 +206,7 @@ class Specialization:
         """The source that runs, of all branches traced so far."""
         return build_fast(simplify(self.program), self.signature()).source
 
-    def compile(self) -> None:
+    def compile(self, miss: Callable[..., Any]) -> None:
         """Make the function of all confirmed branches, and the entry that checks a call and runs it."""
         program = self.program.confirmed()
         self.simplified = simplify(program)
@@ -214,7 +215,7 @@ class Specialization:
         namespace: dict[str, Any] = {"np": np, "runtime": runtime, "Unexplored": Unexplored, **code.namespace}
         self._execute(code.source, self.name, namespace)
         self.function = namespace[self.name]
-        self.entry = self._entry()
+        self.entry = self._entry(miss)
 
     def _execute(self, text: str, name: str, namespace: dict[str, Any]) -> None:
         filename = f"<symgrad {name} {next(_serial)}>"
@@ -227,18 +228,18 @@ class Specialization:
         for filename in self.filenames:
             linecache.cache.pop(filename, None)
 
-    def _entry(self) -> Callable[..., Any]:
-        """A function ``entry(args, kwargs, miss)``: checks that a call has this signature, then runs the code."""
+    def _entry(self, miss: Callable[..., Any]) -> Callable[..., Any]:
+        """A function ``entry(args, kwargs)``: checks that a call has this signature, then runs the code."""
         checks: list[str] = []
         count = len(self.layout.tree.children[0].children)
-        space: dict[str, Any] = {"ndarray": np.ndarray, "function": self.function, "Unexplored": Unexplored}
+        space: dict[str, Any] = {"hits": 0, "miss": miss, "ndarray": np.ndarray, "function": self.function, "Unexplored": Unexplored}
         kinds = iter(self.layout.kinds)
         for i, child in enumerate(self.layout.tree.children[0].children):
             _check(child, f"a{i}", kinds, checks, space)
         for j, child in enumerate(self.layout.tree.children[1].children):
             _check(child, f"a{count + j}", kinds, checks, space)
         names = [f"a{i}" for i in range(len(self.names))]
-        lines = ["def entry(args, kwargs, miss):"]
+        lines = ["def entry(args, kwargs):", "    global hits"]
         form = [f"len(args) == {count}"]
         if self.layout.keywords:
             form += [f"len(kwargs) == {len(self.layout.keywords)}"]
@@ -251,6 +252,7 @@ class Specialization:
         for keyword, name in zip(self.layout.keywords, names[count:], strict=True):
             lines.append(f"        {name} = kwargs[{keyword!r}]")
         lines.append(f"        if {' and '.join(checks) or 'True'}:")
+        lines.append("            hits += 1")
         run = f"return function({', '.join(names)})"
         caught = self._caught()
         if caught:
@@ -264,6 +266,7 @@ class Specialization:
             lines.append(f"            {run}")
         lines.append("    return miss(args, kwargs)")
         self._execute("\n".join(lines) + "\n", f"{self.name} entry", space)
+        self.counters.append(space)
         return space["entry"]  # type: ignore[no-any-return]
 
     def _caught(self) -> str:
@@ -349,7 +352,7 @@ class Compiler:
         self.known: OrderedDict[Layout, Specialization] = OrderedDict()
         self.lock = threading.RLock()
         self.misses = 0
-        self.entry: Callable[..., Any] = lambda args, kwargs, miss: miss(args, kwargs)
+        self.entry: Callable[..., Any] = self.miss
 
     def specialization(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Specialization, list[Any]]:
         """The specialization of a call, new if need be, and the leaves of its arguments."""
@@ -371,7 +374,7 @@ class Compiler:
         entry = spec.entry
         if entry is not None and entry is not self.entry:
             self.entry = entry
-            return entry(args, kwargs, self.explore)
+            return entry(args, kwargs)  # it misses again, to be traced, when it meets an unseen branch
         return self.explore(args, kwargs)
 
     def explore(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -383,7 +386,7 @@ class Compiler:
         if run is not None:
             with self.lock:
                 if spec.dynamic is None and spec.learn(run, impure):
-                    spec.compile()
+                    spec.compile(self.miss)
                     assert spec.entry is not None
                     self.entry = spec.entry
         return result
@@ -398,9 +401,11 @@ class Compiler:
                 spec.learn(run, impure)
         return spec
 
-    def info(self, calls: int) -> CacheInfo:
-        """Counts, given how many calls there were."""
-        return CacheInfo(max(calls - self.misses, 0), self.misses, MAX_SIGNATURES, len(self.known))
+    def info(self) -> CacheInfo:
+        """Counts, as ``functools.lru_cache`` gives them."""
+        with self.lock:
+            hits = sum(space["hits"] for spec in self.known.values() for space in spec.counters)
+            return CacheInfo(hits, self.misses, MAX_SIGNATURES, len(self.known))
 
     def clear(self) -> None:
         """Forget everything."""
@@ -408,5 +413,5 @@ class Compiler:
             for spec in self.known.values():
                 spec.forget()
             self.known.clear()
-            self.entry = lambda args, kwargs, miss: miss(args, kwargs)
+            self.entry = self.miss
             self.misses = 0

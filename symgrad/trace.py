@@ -209,9 +209,8 @@ class Trace:
 _active: ContextVar[Trace | None] = ContextVar("symgrad_trace", default=None)
 
 
-def active_trace() -> Trace | None:
-    """The trace that runs in this thread (or context) now, if any."""
-    return _active.get()
+# the trace that runs in this thread (or context) now, if any; not a function of Python's, for it is asked at every call
+active_trace = _active.get
 
 
 class tracing:
