@@ -16,5 +16,28 @@ from symgrad.api import (
     value_and_grad,
     vjp,
 )
+from symgrad.custom import custom_jvp, custom_vjp, primitive
+from symgrad.testing import check_grads
+
+__all__ = [
+    "Derivative",
+    "check_grads",
+    "custom_jvp",
+    "custom_vjp",
+    "elementwise_grad",
+    "grad",
+    "graph",
+    "hessian",
+    "hvp",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "primitive",
+    "stop_gradient",
+    "value_and_grad",
+    "vjp",
+]
 
 __version__ = "0.1.0"

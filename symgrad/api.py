@@ -530,7 +530,9 @@ def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> Any:
         trace = active_trace()
         symbolic = trace is work.trace
         grads = calculus.pull(work.trace, run, cotangent, False, symbolic)
-        return grads if symbolic else pytree.map_tree(own_result, grads)
+        if symbolic:
+            return settle(work.trace, work.start, (primals, cotangent), grads)
+        return pytree.map_tree(own_result, grads)
 
     return (out, pullback, work.plain(primals, run.aux)) if has_aux else (out, pullback)
 

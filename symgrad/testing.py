@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import linecache
+import warnings
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ Vector = np.ndarray[Any, np.dtype[Any]]
 
 SMALL = 24  # real variables, up to which each derivative is compared by itself
 LOCATED = 512  # real variables, up to which a mistake that a random direction has shown is located
-STEPS = 3  # of finite differences, each half the one before
+MIN_STEPS, MAX_STEPS = 3, 8  # of finite differences, each half the one before, more where they do not settle
 
 
 # -- derivatives against finite differences ------------------------------------------------------------------------
@@ -46,9 +47,9 @@ def check_grads(
 ) -> None:
     """Compare the derivatives of a function at a point to finite differences, and to each other.
 
-    Up to some 24 variables each derivative is compared by itself; beyond, derivatives in random directions. Forward and
-    reverse mode must agree (``<u, J v> == <J' u, v>``), and so must traced and compiled runs. The point must be away from
-    kinks, jumps and poles: finite differences lie there.
+    Up to some 24 variables each derivative is compared by itself; beyond, derivatives in random directions. Forward
+    and reverse mode must agree (``<u, J v> == <J' u, v>``), and so must traced and compiled runs. The point must be
+    away from kinks, jumps and poles: finite differences lie there.
 
     Args:
         fun: any function that symgrad can differentiate; its output may be any tree, real or complex.
@@ -80,7 +81,7 @@ def check_grads(
         raise ValueError(f'modes={modes!r}: choose from "rev" and "fwd"')
     if order < 1:
         raise ValueError(f"order={order!r}: must be at least 1")
-    call = select(fun, (*range(len(args)), *(kwargs or {})) if argnums is None else argnums, args, kwargs or {})
+    call = select(fun, (*range(len(args)), *(kwargs or {})) if argnums is None else argnums, args, dict(kwargs or {}))
     leaves, tree = pytree.flatten(call.selected)
     paths = [call.names[int(path[0][1])] + _spelled(path[1:]) for path in tree.paths()]
     free = [i for i, leaf in enumerate(leaves) if _inexact(leaf)]
@@ -99,7 +100,9 @@ def check_grads(
         return [leaf for leaf in pytree.flatten(fun(*given, **named))[0] if _inexact(leaf)]
 
     title = getattr(fun, "__name__", type(fun).__name__)
-    check = _Check(flat, [leaves[i] for i in free], [paths[i] for i in free], title, tuple(modes), rtol, atol, eps, seed)
+    check = _Check(
+        flat, [leaves[i] for i in free], [paths[i] for i in free], title, tuple(modes), rtol, atol, eps, seed
+    )
     check.run(order)
 
 
@@ -131,6 +134,7 @@ class _Check:
         self.scale = float(max(1.0, np.max(np.abs(self.y[np.isfinite(self.y)]), initial=0.0)))
         rng = np.random.default_rng(seed)
         self.u, self.v = rng.uniform(-1, 1, self.y.size), rng.uniform(-1, 1, self.x.size)
+        self.settled = True  # the finite differences so far
         self.slopes: dict[int, Vector] = {}
 
     def run(self, order: int) -> None:
@@ -165,7 +169,7 @@ class _Check:
         """The derivative in a direction by central differences, extrapolated to step 0 (Ridders' table)."""
         before: list[Vector] = []
         best, doubt = np.full(self.y.size, np.nan), np.full(self.y.size, np.inf)
-        for k in range(STEPS):
+        for k in range(MAX_STEPS):
             h = self.step / 2**k
             with np.errstate(all="ignore"):
                 above, below = (_vector(self.fun(*_like(self.x + s * h * v, self.point))) for s in (1, -1))
@@ -176,6 +180,10 @@ class _Check:
                     better = error < doubt
                     best[better], doubt[better] = now[-1][better], error[better]
             before = now
+            settled = doubt <= 0.1 * (self.atol * self.scale + self.rtol * np.abs(best))
+            if k + 1 >= MIN_STEPS and np.all(settled):
+                break
+        self.settled &= bool(np.all(settled))
         return best
 
     def unit(self, i: int) -> Vector:
@@ -209,7 +217,7 @@ class _Check:
 
     def check_fwd(self, small: bool) -> None:
         out, got = jvp(self.fun, self.point, _like(self.v, self.point))
-        names = [f"output {i}" if len(self.out) > 1 else "the output" for i in range(len(self.out))]
+        names = [f"output({i})" if len(self.out) > 1 else "output" for i in range(len(self.out))]
         self.check_kinds(got, self.out, names, "fwd")
         if not np.allclose(_vector(out), self.y, self.same, self.same * self.scale, equal_nan=True):
             raise CheckFailed(f"{self.title} gives {self.out!r} when called, and {out!r} when traced")
@@ -221,8 +229,8 @@ class _Check:
             t, slope = _vector(jvp(self.fun, self.point, _like(self.unit(i), self.point))[1]), self.slope_at(i)
             for j in range(self.y.size):
                 if not self.close(slope[j], t[j], abs(slope[j])):
-                    of = f", {_place(j, self.out, names)}" if self.y.size > 1 else ""
-                    self.fail("fwd", _place(i, self.point, self.names) + of, slope[j], t[j])
+                    of = f"{_place(j, self.out, names)} of " if self.y.size > 1 else ""
+                    self.fail("fwd", _place(i, self.point, self.names), slope[j], t[j], of)
         if not small:
             self.fail("fwd", "a random direction", slope, _vector(got))
 
@@ -249,8 +257,8 @@ class _Check:
                 actual = _vector(leaves)
                 if not all(_close(a, b, self.same * size) for a, b in zip(expected, actual, strict=True)):
                     raise CheckFailed(
-                        f"call {count + 1} of the derivative of {self.title} in mode={how!r} gives another result than the "
-                        f"function alone ({self.order(mode)})\n"
+                        f"call {count + 1} of the derivative of {self.title} in mode={how!r} differs from the first "
+                        f"({self.order(mode)})\n"
                         f"  expected {expected}\n  actual   {actual}\n{derivative.source(*self.point)}"
                     )
 
@@ -262,15 +270,15 @@ class _Check:
                     f"the derivative of {self.title} for {name} is {got}, expected {want} ({self.order(mode)})"
                 )
 
-    def close(self, expected: float, actual: float, size: float) -> bool:
+    def close(self, expected: Any, actual: Any, size: Any) -> bool:
         """Whether a derivative is what finite differences say; both may be NaN, one may not."""
         return _close(expected, actual, self.atol * self.scale + self.rtol * size)
 
-    def fail(self, mode: str, place: str, expected: Any, actual: Any) -> None:
-        unknown = " (fun is not finite near this point, which can be no sample)" if np.any(np.isnan(expected)) else ""
+    def fail(self, mode: str, place: str, expected: Any, actual: Any, of: str = "") -> None:
+        unknown = "" if self.settled else "; they do not settle: is there a kink, a jump or the end of the domain near?"
         expected, actual = (np.array2string(np.asarray(x), precision=6, threshold=20) for x in (expected, actual))
         raise CheckFailed(
-            f"the derivative of {self.title} with respect to {place} is wrong ({self.order(mode)})\n"
+            f"the derivative of {of}{self.title} with respect to {place} is wrong ({self.order(mode)})\n"
             f"  expected {expected}, by finite differences{unknown}\n"
             f"  actual   {actual}"
         )
@@ -282,7 +290,7 @@ class _Check:
         return f" of {' of '.join(reversed(self.passes))}" if self.passes else ""
 
 
-def _close(a: float, b: float, tolerance: float) -> bool:
+def _close(a: Any, b: Any, tolerance: Any) -> bool:
     return bool(a == b or abs(a - b) <= tolerance or (np.isnan(a) and np.isnan(b)))
 
 
@@ -292,7 +300,7 @@ def _inexact(leaf: Any) -> bool:
 
 
 def _dtype(leaf: Any) -> np.dtype[Any]:
-    return leaf.dtype if hasattr(leaf, "dtype") else np.result_type(leaf)  # type: ignore[no-any-return]
+    return leaf.dtype if hasattr(leaf, "dtype") else np.result_type(leaf)
 
 
 def _kind(leaf: Any) -> str:
@@ -339,3 +347,357 @@ def _place(i: int, leaves: Sequence[Any], names: Sequence[str]) -> str:
 
 def _spelled(path: Sequence[tuple[str, Any]]) -> str:
     return "".join(f".{key}" if step == "attr" else f"[{key!r}]" for step, key in path)
+
+
+# -- strategies ----------------------------------------------------------------------------------------------------
+
+Strategy = Any  # hypothesis' SearchStrategy, which is there only where hypothesis is
+LAYOUTS = ("C", "F", "strided", "reversed", "broadcast")
+
+
+def _hypothesis(module: str = "strategies") -> Any:
+    try:
+        return importlib.import_module(f"hypothesis.{module}")
+    except ImportError as error:
+        raise ImportError(
+            'the strategies of symgrad.testing need hypothesis: pip install "hypothesis[numpy]"'
+        ) from error
+
+
+def shapes(min_dims: int = 0, max_dims: int = 3, min_side: int = 0, max_side: int = 4) -> Strategy:
+    """Shapes, 0-d and empty ones among them.
+
+    >>> shapes(min_dims=2, min_side=1).example()  # doctest: +SKIP
+    (3, 1)
+    """
+    return _hypothesis("extra.numpy").array_shapes(
+        min_dims=min_dims, max_dims=max_dims, min_side=min_side, max_side=max_side
+    )
+
+
+def broadcastable_shapes(n: int, max_dims: int = 3, max_side: int = 4) -> Strategy:
+    """Tuples of ``n`` shapes that broadcast together."""
+    made = _hypothesis("extra.numpy").mutually_broadcastable_shapes(num_shapes=n, max_dims=max_dims, max_side=max_side)
+    return made.map(lambda result: result.input_shapes)
+
+
+def away_from(kinks: Sequence[float] | float, lo: float = -2.0, hi: float = 2.0, gap: float = 0.05) -> Strategy:
+    """Floats in ``[lo, hi]`` that stay at least ``gap`` away from the ``kinks``, where finite differences lie.
+
+    Raises:
+        ValueError: no float is left.
+    """
+    points = sorted([kinks] if isinstance(kinks, (int, float)) else kinks)
+    starts, stops = [lo, *(k + gap for k in points)], [*(k - gap for k in points), hi]
+    free = [(max(a, lo), min(b, hi)) for a, b in zip(starts, stops, strict=True)]
+    st = _hypothesis()
+    pieces = [st.floats(a, b, allow_subnormal=False) for a, b in free if a <= b]
+    if not pieces:
+        raise ValueError(f"no float in [{lo}, {hi}] is {gap} away from {points}")
+    return st.one_of(pieces)
+
+
+def arrays(
+    shape: Any = None,
+    dtype: Any = np.float64,
+    *,
+    lo: float = -2.0,
+    hi: float = 2.0,
+    elements: Strategy | None = None,
+    layouts: bool = True,
+) -> Strategy:
+    """Arrays of floating point or complex numbers, in any memory layout.
+
+    Args:
+        shape: a shape, or a strategy of shapes; any small one by default.
+        dtype: a dtype, or a strategy of dtypes.
+        lo, hi: the bounds of the elements (of their real and imaginary parts).
+        elements: a strategy of the elements (their parts), such as ``away_from(0.0)``, instead of the bounds.
+        layouts: draw Fortran-ordered, strided, reversed and broadcast (read-only) arrays too.
+    """
+    st = _hypothesis()
+    numbers = st.floats(lo, hi, allow_subnormal=False) if elements is None else elements
+
+    def draw(draw: Any) -> Any:
+        size = shapes() if shape is None else shape
+        size = draw(size) if hasattr(size, "example") else size
+        kind = np.dtype(draw(dtype) if hasattr(dtype, "example") else dtype)
+        layout = draw(st.sampled_from(LAYOUTS)) if layouts else "C"
+        stored = (1, *size[1:]) if layout == "broadcast" and size else size
+        parts = [
+            _hypothesis("extra.numpy").arrays(np.float64, stored, elements=numbers)
+            for _ in range(2 if kind.kind == "c" else 1)
+        ]
+        values = draw(parts[0]) if len(parts) == 1 else draw(parts[0]) + 1j * draw(parts[1])
+        return laid_out(np.asarray(values).astype(kind), layout, size)
+
+    return st.composite(draw)()
+
+
+def laid_out(values: Vector, layout: str, shape: tuple[int, ...] | None = None) -> Vector:
+    """An array of these values in another memory layout, one of ``LAYOUTS``.
+
+    >>> laid_out(np.ones((2, 3)), "strided").strides
+    (96, 16)
+    """
+    if layout == "F":
+        return np.asfortranarray(values) if values.ndim else values
+    if layout == "broadcast":
+        return np.broadcast_to(values, values.shape if shape is None else shape)
+    if layout in ("strided", "reversed") and values.ndim:
+        step = 2 if layout == "strided" else -1
+        room = np.zeros([n * abs(step) for n in values.shape], values.dtype)
+        view = room[(slice(None, None, step),) * values.ndim]
+        view[...] = values
+        return view
+    return values
+
+
+def arguments(*specs: Any) -> Strategy:
+    """Argument tuples: each of ``specs`` is a strategy, a tree (dicts, tuples, lists) of them, or a value held fixed.
+
+    >>> arguments({"w": arrays((2, 3)), "b": arrays((3,))}, arrays((2,)), "relu")  # doctest: +ELLIPSIS
+    tuples(...)
+    """
+    return _hypothesis().tuples(*map(_structured, specs))
+
+
+def _structured(spec: Any) -> Strategy:
+    st = _hypothesis()
+    if hasattr(spec, "example"):
+        return spec
+    if isinstance(spec, dict):
+        return st.fixed_dictionaries({key: _structured(value) for key, value in spec.items()})
+    if isinstance(spec, tuple):
+        return st.tuples(*map(_structured, spec))
+    if isinstance(spec, list):
+        return st.tuples(*map(_structured, spec)).map(list)
+    return st.just(spec)
+
+
+# -- random programs -----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Program:
+    """A random NumPy function: its ``repr`` is its source; call it with ``arguments(seed)``."""
+
+    source: str
+    specs: dict[str, tuple[str, tuple[int, ...]]]
+    seed: int
+
+    def __post_init__(self) -> None:
+        filename = f"<program {zlib.crc32(self.source.encode()):08x}>"
+        linecache.cache[filename] = (len(self.source), None, self.source.splitlines(True), filename)
+        namespace: dict[str, Any] = {"np": np}
+        exec(compile(self.source, filename, "exec"), namespace)
+        self.fun: Callable[..., Any] = namespace["program"]
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(f"{name}: {kind}{list(shape)}" for name, (kind, shape) in self.specs.items())
+        return f"# {kinds}; seed {self.seed}\n{self.source}"
+
+    @property
+    def __name__(self) -> str:  # a derivative is called after its function
+        return "program"
+
+    def __call__(self, *args: Any) -> Any:
+        return self.fun(*args)
+
+    def arguments(self, seed: int | None = None) -> tuple[Any, ...]:
+        """Arguments of generic values: another seed gives others, which may take other branches."""
+        rng = np.random.default_rng(self.seed if seed is None else seed)
+        return tuple(_argument(rng, kind, shape) for kind, shape in self.specs.values())
+
+
+def _argument(rng: np.random.Generator, kind: str, shape: tuple[int, ...]) -> Any:
+    values = rng.uniform(-1.5, 1.5, shape)
+    if kind == "float":
+        return float(values)
+    return (values + 1j * rng.uniform(-1.5, 1.5, shape) if kind == "complex128" else values).astype(kind)
+
+
+# Templates of expressions: {a}, {b} are variables, {c} a number of either sign, {p} a positive one, {i} a small int.
+# NumPy says whether an expression fits its variables: the ones that raise or warn are drawn again.
+SMOOTH = """
+    np.sin({a}) np.cos({a}) np.tanh({a}) np.arctan({a}) np.exp(-{a}*{a}) np.sqrt({a}*{a}+{p}) np.log1p({a}*{a})
+    {a}*{a} -{a} {a}**2 {a}**3 {c}*{a} {a}+{c} {c}-{a} {a}/{p} {p}/(1.0+{a}*{a}) np.square({a}) 2.0**np.sin({a})
+    np.abs({a}+{c}) {a}+{b} {a}-{b} {a}*{b} {a}/(1.5+{b}*{b}) np.add({a},{b}) np.multiply({a},np.cos({b}))
+    np.subtract({b},{a}) np.logaddexp({a},{b}) np.hypot({a},{b}+3.0) np.arctan2({a},3.0+{b}*{b}) np.maximum({a},{b})
+    np.minimum({a},{c}) np.where({a}>{c},{a}*{b},np.sin({b})) np.where({a}>{b},{a},{c}) np.clip({a},-{p},{p})
+    np.maximum({a},{c})*{b} {a}.astype(np.float64) {a}.copy() np.positive({a}) np.power(1.0+{p}*{a}*{a},{c})
+    np.expm1(np.sin({a})) {i}*{a} {a}+np.ones_like({a}) np.nan_to_num({a}) np.sinc({a})
+    np.float_power({a}*{a}+{p},{c}) np.real(({a}+{c}*1j)*({b}-1j)) np.imag(np.exp(1j*{a})) np.abs({a}+1j*({b}+3.0))
+    np.real(np.conj({a}+1j)*{b})
+""".split()
+REDUCING = """
+    np.sum({a}) {a}.sum(axis=0) {a}.sum(axis=-1,keepdims=True) np.mean({a},axis=0) {a}.mean() np.max({a})
+    {a}.min(axis=-1) np.prod(np.cos({a}),axis=0) np.var({a})
+    np.std({a}+np.arange(np.size({a})).reshape(np.shape({a}))) np.ptp({a}) np.linalg.norm({a}+{c})
+    np.log(np.sum(np.exp({a}),axis=-1)) np.add.reduce({a},axis=0) np.sum({a}[{a}>{c}]) np.sum({a},axis=(0,1))
+    {a}.sum().item() np.max({a},axis=0,keepdims=True) np.median({a},axis=0) np.average({a}) np.vdot({a},{b})
+    np.dot({a}.ravel(),{a}.ravel()) np.einsum('...i,...i->...',{a},{b}) np.trace({a}@{a}.T)
+""".split()
+SHAPING = """
+    {a}.reshape(-1) {a}.T np.ravel({a}) np.expand_dims({a},0) {a}[None] {a}[...,None] np.squeeze({a}) {a}[0] {a}[-1]
+    {a}[1:] {a}[:-1] {a}[::-1] {a}[...,0] {a}[...,::2] {a}[[0,-1]] {a}[[0,0]] np.flip({a},-1) np.roll({a},{i},axis=-1)
+    np.tile({a},2) np.repeat({a},2,axis=0) np.concatenate([{a},{b}]) np.stack([{a},{b}]) np.vstack([{a},{b}])
+    np.hstack([{a},{b}]) np.pad({a},1) np.diag({a}) np.tril({a}) np.triu({a},1) np.swapaxes({a},0,-1)
+    np.moveaxis({a},0,-1) np.broadcast_to({a},(2,)+np.shape({a})) np.take({a},[1,0],axis=0) np.split({a},2)[1]
+    np.atleast_2d({a}) np.cumsum({a},axis=0) np.cumprod(np.cos({a}),axis=-1) np.sort({a},axis=-1) np.diff({a},axis=-1)
+    {a}.flatten()
+""".split()
+LINEAR = """
+    {a}@{b} {a}@{a}.T {a}.T@{b} np.dot({a},{b}) np.outer({a},{b}) np.einsum('ij,jk->ik',{a},{b})
+    np.tensordot({a},{b},1) np.inner({a},{b}) np.matmul({a},{b}[...,None])
+    np.linalg.inv({a}@{a}.mT+2.0*np.eye({a}.shape[-2])) np.linalg.solve({a}@{a}.mT+2.0*np.eye({a}.shape[-2]),{b})
+    np.linalg.det({a}@{a}.mT+np.eye({a}.shape[-2])) np.linalg.cholesky({a}@{a}.mT+np.eye({a}.shape[-2]))
+    np.linalg.slogdet({a}@{a}.mT+np.eye({a}.shape[-2]))[1] np.kron({a},{b})
+""".split()
+# Statements on a new variable {v}. Writes go to copies, and to views of copies.
+WRITING = [
+    "{v} = {a}.copy()\n{v}[0] = np.sum({b})",
+    "{v} = {a}.copy()\n{v}[1:] *= {v}[:-1]",
+    "{v} = {a} * 1.0\n{v} += {b}\n{v} *= {v}",
+    "{v} = np.zeros_like({a})\n{v}[...] = {b}\n{v}[..., 0] -= {c}",
+    "{v} = {a} + 0.0\nview = {v}[::-1]\nview[:1] = {p}\nview *= {c}",
+    "{v} = {a}.copy()\nview = {v}.reshape(-1)\nview[::2] = np.sin(view[::2])",
+    "{v} = {a}.copy()\n{v}.T[0] += {c}\n{v} = {v} * {b}",
+    "{v} = np.sin({a})\nnp.multiply({v}, {b}, out={v})",
+    "{v} = {a}.copy()\nnp.add.at({v}, [0, 0, -1], {c} * {v}[0])",
+    "{v} = {a}.copy()\n{v}[{v} > {c}] = {p}",
+    "{v} = np.empty_like({a})\nfor i in range(len({a})):\n    {v}[i] = np.cos({a}[i] * {c}) + i",
+    "{v} = {a}.copy()\n{v} -= {v}.mean()\n{v} /= 1.0 + {v}.max() ** 2",
+]
+LOOPING = [
+    "{v} = {a}\nfor i in range({i}):\n    {v} = np.tanh({v} * {b} + i * {c})",
+    "{v} = {a}\nwhile np.sum(np.abs({v})) > {p}:\n    {v} = 0.6 * {v}",
+    "{v} = 0.0\nfor row in {a}:\n    {v} = {v} + np.sin(row) * {c}",
+    "{v} = [np.cos(x) * {p} for x in {a}]\n{v} = {v}[0] * {v}[-1]",
+    "{v} = {a}\nfor i, row in enumerate({b}):\n    {v} = {v} + row * i if np.sum(row) > {c} else {v} * {p}",
+    "{v}, steps = {a}, 0\nwhile steps < {i} and np.max({v}) > -9.0:\n    {v}, steps = np.sin({v}) + {b}, steps + 1",
+]
+BRANCHING = [
+    "if np.sum({a}) > {c}:\n    {v} = {a} * {p}\nelse:\n    {v} = np.sin({a})",
+    "{v} = {a} * {b} if np.max({a}) > {c} else {a} - {b}",
+    "if np.mean({a}) < {c} and np.max({b}) > {p}:\n    {v} = {a} + {b}\n"
+    "elif np.min({a}) > {c}:\n    {v} = {b} - {a}\nelse:\n    {v} = np.cos({a}) * {b}",
+    "if np.all({a} > {c}):\n    {v} = {a} ** 2\nelse:\n    {v} = {a} * {b}.sum()",
+    "k = int(np.sum({a} > {c}))\n{v} = {a} * k if k % 2 else np.sin({a})",
+    "k = np.argmax({a})\n{v} = {b} * np.ravel({a})[k] ** 2",
+]
+COMPLEX = """
+    {a}*{a} np.exp(1j*{a}) np.conj({a}) {a}.sum(axis=0) {a}.T {a}+{c} {a}*(1.0-{p}j) 1.0/({a}*np.conj({a})+{p})
+    np.sin({a}) np.real({a}) {a}.imag np.abs({a}+{c}) np.mean({a}) {a}.reshape(-1) {a}@np.conj({a}).T
+    np.stack([{a},{a}]) {a}[...,::-1] np.angle({a}*{a}*0.05+3.0) np.tanh({a}*0.2) np.real({a}).astype(complex)
+    np.where({a}.real>{c},{a},{a}*{a}) {a}*{b} {b}-{a}
+""".split()
+FORMS = {
+    "smooth": [f"{{v}} = {text}" for text in SMOOTH],
+    "reduce": [f"{{v}} = {text}" for text in REDUCING],
+    "shape": [f"{{v}} = {text}" for text in SHAPING],
+    "linear": [f"{{v}} = {text}" for text in LINEAR],
+    "write": WRITING,
+    "loop": LOOPING,
+    "branch": BRANCHING,
+    "complex": [f"{{v}} = {text}" for text in [*COMPLEX, "{b}+1j*{b}"]],
+}
+
+
+def programs(
+    min_ops: int = 3, max_ops: int = 40, *, forms: Sequence[str] = tuple(FORMS), outputs: str = "scalar"
+) -> Strategy:
+    """Random programs with their arguments: straight lines, branches on values, loops and in-place writes.
+
+    Values stay moderate, as do derivatives, and away from kinks almost surely. Arguments mix float64, float32, complex,
+    Python numbers, 0-d and larger arrays.
+
+    Args:
+        min_ops, max_ops: bounds of the number of statements.
+        forms: the kinds of statements to draw: keys of ``FORMS``.
+        outputs: ``"scalar"`` for one real number, ``"tree"`` for a dict of all unused variables.
+    """
+    st = _hypothesis()
+
+    def draw(draw: Any) -> Program:
+        kinds = ["float64", "float64", "float64", "float32", "float", *(["complex128"] if "complex" in forms else [])]
+        # several arguments of one shape, for operations that need it
+        shape = draw(st.sampled_from([(3,), (2, 3), (3, 3), (1, 3), (), (2, 2, 2)]))
+        specs = {}
+        for name in ["x", "y", "z"][: draw(st.integers(1, 3))]:
+            kind = draw(st.sampled_from(kinds))
+            specs[name] = (kind, () if kind == "float" else draw(st.sampled_from([shape, shape, shape[-1:], ()])))
+        writer = _Writer(specs, draw(st.integers(0, 999)))
+        numbers = st.integers(0, 12)
+        for _ in range(draw(st.integers(min_ops, max_ops))):
+            form = draw(st.sampled_from([form for form in forms if form != "complex"]))
+            for _ in range(3):
+                a = draw(st.sampled_from(writer.names()))
+                templates = FORMS["complex" if np.iscomplexobj(writer.values[a]) else form]
+                if writer.add(
+                    draw(st.sampled_from(templates)),
+                    a=a,
+                    b=draw(st.sampled_from(writer.names())),
+                    c=(draw(st.integers(-12, 12)) + 0.43) / 8,
+                    p=(draw(numbers) + 0.57) / 8,
+                    i=draw(st.integers(2, 4)),
+                ):
+                    break
+        return writer.program(outputs)
+
+    return st.composite(draw)()
+
+
+class _Writer:
+    """A program being written: each statement runs at once, and stays if NumPy likes it."""
+
+    def __init__(self, specs: dict[str, tuple[str, tuple[int, ...]]], seed: int) -> None:
+        self.specs, self.seed = specs, seed
+        rng = np.random.default_rng(seed)
+        self.values = {name: _argument(rng, kind, shape) for name, (kind, shape) in specs.items()}
+        self.used: set[str] = set()
+        self.lines: list[str] = []
+        self.single = any(kind == "float32" for kind, _ in specs.values())
+
+    def names(self) -> list[str]:
+        """The variables, the latest first and more often, so that programs become deep and shrink to their ends."""
+        names = list(self.values)[::-1]
+        return names[:3] + names
+
+    def add(self, template: str, a: str, b: str, c: float, p: float, i: int) -> bool:
+        """Try a statement; whether it fits: it runs without a warning and gives a moderate number or small array."""
+        if np.iscomplexobj(self.values[b]) and not np.iscomplexobj(self.values[a]):
+            b = a
+        v = f"v{len(self.values) - len(self.specs)}"
+        text = template.format(v=v, a=a, b=b, c=f"({round(c, 3)})" if c < 0 else round(c, 3), p=round(p, 3), i=i)
+        space = {"np": np, **self.values}
+        try:
+            with warnings.catch_warnings(), np.errstate(all="raise"):
+                warnings.simplefilter("error")
+                exec(text, space)
+                value: Any = space[v]
+                size = float(np.max(np.abs(value)))
+        except (TypeError, ValueError, IndexError, ArithmeticError, AttributeError, np.linalg.LinAlgError, Warning):
+            return False
+        narrow = np.result_type(value).itemsize < 8 and not self.single  # finite differences would not know
+        if not 1 <= np.size(value) <= 64 or np.ndim(value) > 3 or not _inexact(value) or narrow or not size < 1e3:
+            return False
+        self.lines += text.split("\n")
+        if size > 4:
+            self.lines.append(f"{v} = {v} * {2 / size:.2g}")
+            value = value * float(f"{2 / size:.2g}")
+        self.values[v] = value
+        self.used.add(a)
+        if "{b}" in template:
+            self.used.add(b)
+        return True
+
+    def program(self, outputs: str) -> Program:
+        ends = [name for name in self.values if name not in self.used] or list(self.values)[-1:]
+        if outputs == "tree":
+            self.lines.append(f"return {{{', '.join(f'{name!r}: {name}' for name in ends)}}}")
+        else:
+            terms = [f"np.sum(np.{'abs' if np.iscomplexobj(self.values[name]) else 'sin'}({name}))" for name in ends]
+            self.lines.append(f"return {' + '.join(terms)}")
+        lines = [f"def program({', '.join(self.specs)}):", *(f"    {line}" for line in self.lines)]
+        return Program("\n".join(lines) + "\n", self.specs, self.seed)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from hypothesis import settings
 
-from symgrad import pytree
+from symgrad import ops, pytree
 from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, A, Composite, Op, Sample
 
@@ -48,7 +48,9 @@ ENGINE = {
     index.INDEX_ADD: [Sample(x, _taken(x, spec, arrays), *arrays, spec=spec) for x, spec, arrays in _INDICES],
     create.FULL: [Sample(A(), shape=shape, dtype=np.dtype(float)) for shape in ((), (3,), (2, 0))],
 }
-OPERATIONS: list[Op | Composite] = [op for op in REGISTRY.values() if isinstance(op, (Op, Composite))] + list(ENGINE)
+PRIVATE = [op for part in ops.__all__ for op in vars(getattr(ops, part)).values() if isinstance(op, Op) and op.samples]
+OPERATIONS: list[Op | Composite] = [op for op in REGISTRY.values() if isinstance(op, (Op, Composite))]
+OPERATIONS += [op for op in (*ENGINE, *PRIVATE) if op not in OPERATIONS]
 CONSTANT = [op for op in OPERATIONS if isinstance(op, Op) and op.family == "constant"]
 DIFFERENTIABLE = [op for op in OPERATIONS if op not in CONSTANT]
 
@@ -102,7 +104,7 @@ class Case:
         self.primals: list[Any] = []
         self.kinds: list[str] = []
         self.args, self.kwargs = self._fill(sample.args), self._fill(sample.kwargs)
-        self.run = op.key if isinstance(op, Composite) or op.key in REGISTRY and _is_numpys(op.key) else op
+        self.run = op.key if REGISTRY.get(op.key) is op and _is_numpys(op.key) else op
         self.__name__ = "case"
         self.outputs = self(*self.primals)
 
@@ -201,13 +203,14 @@ def dot(a: Arrays, b: Arrays) -> Any:
 
 
 def along(fun: Callable[..., Arrays], primals: Arrays, direction: Arrays, step: float = 1e-3) -> list[Any]:
-    """The derivative of all results in a direction: central differences at two steps, extrapolated (Richardson)."""
+    """The derivative of all results in a direction: central differences at three steps, extrapolated (Richardson)."""
 
     def central(h: float) -> list[Any]:
         ends = [fun(*[x + s * h * t for x, t in zip(primals, direction, strict=True)]) for s in (1, -1)]
         return [(np.asarray(up) - np.asarray(down)) / (2 * h) for up, down in zip(*ends, strict=True)]
 
-    return [(4 * fine - coarse) / 3 for fine, coarse in zip(central(step / 2), central(step), strict=True)]
+    steps = zip(central(step), central(step / 2), central(step / 4), strict=True)
+    return [(coarse - 20 * middle + 64 * fine) / 45 for coarse, middle, fine in steps]
 
 
 def gradient(case: Case, weights: Arrays) -> list[Any]:

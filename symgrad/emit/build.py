@@ -252,6 +252,14 @@ def zeros(b: Builder, node: Node, args: list[Expr]) -> Expr:
     return _zeros(node.aval)
 
 
+@spelling(create.EYE)
+def eye(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    params = dict(node.params)
+    if params["dtype"] == np.float64:
+        return call("np.eye", ast.Constant(params["n"]))
+    return call("np.eye", ast.Constant(params["n"]), dtype=literal(params["dtype"]))
+
+
 @spelling(create.FULL)
 def full(b: Builder, node: Node, args: list[Expr]) -> Expr:
     params = dict(node.params)

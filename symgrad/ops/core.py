@@ -83,6 +83,7 @@ class Op:
         self.variadic, self.alias, self.sized = variadic, alias, sized
         self.fun: Callable[..., Any] = fun or ((lambda *arrays, **params: key(arrays, **params)) if variadic else key)
         self.domain, self.samples, self.complex = domain, tuple(samples), complex
+        self.joint: Callable[..., list[Any]] | None = None  # all cotangents in one: joint(g, y, args, params)
         self._bind, self._prepare = bind, prepare
         self._signature: _Signature | None = None
 
@@ -290,16 +291,15 @@ def fit(g: Any, aval: Aval) -> Any:
     shape = np.shape(g)
     if shape != aval.shape:
         g = unbroadcast(g, shape, aval.shape)
-    dtype = g.dtype if hasattr(g, "dtype") else np.result_type(g)
-    if dtype != aval.dtype and aval.kind != "python":
-        if dtype.kind == "c" and aval.dtype.kind == "f":
-            g = np.real(g)
-            dtype = g.dtype
-        if dtype != aval.dtype:
-            g = g.astype(aval.dtype) if hasattr(g, "astype") else np.asarray(g).astype(aval.dtype)
-    elif dtype.kind == "c" and aval.dtype.kind == "f":
+    if _dtype(g).kind == "c" and aval.dtype.kind == "f":
         g = np.real(g)
+    if _dtype(g) != aval.dtype and aval.kind != "python":
+        g = g.astype(aval.dtype) if hasattr(g, "astype") else np.asarray(g).astype(aval.dtype)
     return g
+
+
+def _dtype(x: Any) -> np.dtype[Any]:
+    return x.dtype if hasattr(x, "dtype") else np.result_type(x)
 
 
 def unbroadcast(g: Any, shape: tuple[int, ...], target: tuple[int, ...]) -> Any:
@@ -314,9 +314,10 @@ def unbroadcast(g: Any, shape: tuple[int, ...], target: tuple[int, ...]) -> Any:
     padded = (1,) * (len(target) - len(shape)) + shape
     axes = tuple(i for i, (have, want) in enumerate(zip(padded, target, strict=True)) if want == 1 and have != 1)
     if axes:
+        g = np.reshape(g, padded) if padded != shape else g
         g = np.sum(g, axis=axes if len(axes) > 1 else axes[0], keepdims=True)
-        padded = tuple(1 if i in axes else n for i, n in enumerate(padded))
-    return g if padded == target else np.broadcast_to(g, target)
+        shape = tuple(1 if i in axes else n for i, n in enumerate(padded))
+    return g if shape == target else np.broadcast_to(g, target)
 
 
 def expand(g: Any, a: Any, axis: Any, keepdims: bool = False) -> Any:

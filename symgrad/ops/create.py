@@ -18,6 +18,8 @@ FULL = Op(
     fun=lambda fill_value, shape, dtype: np.full(shape, fill_value, dtype),
 )
 
+EYE = Op(np.eye, "constant", (), name="np.eye", fun=lambda n, dtype: np.eye(n, dtype=dtype))
+
 
 def full(like: Traced, shape: Any, value: Any, dtype: Any) -> Any:
     """A traced array filled with a plain or traced number."""

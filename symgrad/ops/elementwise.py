@@ -124,6 +124,22 @@ def absolute(g: Any, y: Any, x: Any) -> Any:
     return g * (np.conj(x) / (y + (y == 0))) if np.iscomplexobj(x) else g * np.sign(x)
 
 
+def sign(g: Any, y: Any, x: Any) -> Any:
+    """Constant for real numbers; for complex ones ``x / abs(x)``, whose direction moves."""
+    return (g - np.conj(g * y * y)) * turning(x) if np.iscomplexobj(x) else None
+
+
+def sign_jvp(ts: Any, y: Any, x: Any) -> Any:
+    return (ts[0] - np.conj(ts[0]) * y * y) * turning(x) if np.iscomplexobj(x) else None
+
+
+def turning(x: Any) -> Any:
+    """Half of ``1 / abs(x)``, and 0 for 0."""
+    size = np.abs(x)
+    return 0.5 / np.where(size == 0, np.inf, size)
+
+
+elementwise(np.sign, sign, jvp=sign_jvp)
 elementwise(np.fabs,      lambda g, y, x: g * np.sign(x), complex=False)
 elementwise(np.copysign,  lambda g, y, x1, x2: g * (np.sign(x1) * np.sign(y)), None, complex=False)
 elementwise(np.heaviside, None, lambda g, y, x1, x2: g * (x1 == 0), complex=False)
@@ -196,7 +212,7 @@ refused("the dtype of its result depends on values; write np.real(x)", np.real_i
 
 # -- no derivative -------------------------------------------------------------------------------------------------
 
-constant(np.sign, np.floor, np.ceil, np.trunc, np.rint, np.round, np.around, np.fix, np.spacing, np.nextafter)
+constant(np.floor, np.ceil, np.trunc, np.rint, np.round, np.around, np.fix, np.spacing, np.nextafter)
 constant(np.isnan, np.isinf, np.isfinite, np.isposinf, np.isneginf, np.isclose, np.isreal, np.iscomplex, np.signbit)
 constant(np.logical_and, np.logical_or, np.logical_xor, np.logical_not, np.gcd, np.lcm, np.bitwise_count)
 

@@ -284,11 +284,6 @@ SYMMETRIC = [
 ]
 
 
-def _vectors(v: Any, t: Any) -> Any:
-    """The tangent of eigenvectors: NaN for complex ones, whose phase is arbitrary."""
-    return v * np.nan if np.iscomplexobj(v) else t
-
-
 def eigh_a(g: Any, y: Any, a: Any, UPLO: str = "L") -> Any:
     (g_w, g_v), (w, v) = g, y
     if g_v is None:
@@ -301,8 +296,12 @@ def eigh_jvp(ts: Any, y: Any, a: Any, UPLO: str = "L") -> Any:
     w, v = y
     inner = hermitian(v) @ ts[0] @ v
     inner = 0.5 * (inner + hermitian(inner))
-    t_w = np.real(np.diagonal(inner, axis1=-2, axis2=-1))
-    return t_w, _vectors(v, v @ OVER_GAPS(inner, w, hollow=True))
+
+    def t_v() -> Any:
+        _only_real("eigh", v)
+        return v @ OVER_GAPS(inner, w, hollow=True)
+
+    return np.real(np.diagonal(inner, axis1=-2, axis2=-1)), t_v
 
 
 def eig_a(g: Any, y: Any, a: Any) -> Any:
@@ -319,9 +318,13 @@ def eig_a(g: Any, y: Any, a: Any) -> Any:
 def eig_jvp(ts: Any, y: Any, a: Any) -> Any:
     w, v = y
     inner = np.linalg.inv(v) @ ts[0] @ v
-    t_v = v @ OVER_GAPS(inner, w, hollow=True)
-    t_v = t_v - v * np.sum(v * t_v, axis=-2)[..., None, :]
-    return np.diagonal(inner, axis1=-2, axis2=-1), _vectors(v, t_v)
+
+    def t_v() -> Any:
+        _only_real("eig", v)
+        moved = v @ OVER_GAPS(inner, w, hollow=True)
+        return moved - v * np.sum(v * moved, axis=-2)[..., None, :]
+
+    return np.diagonal(inner, axis1=-2, axis2=-1), t_v
 
 
 op(np.linalg.eigh, eigh_a, jvp=eigh_jvp, samples=SYMMETRIC, complex=False)

@@ -151,7 +151,9 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
         weights = _spread(weights, a, axis)
     scale = np.sum(weights, axis, keepdims=keepdims)
     mean = np.sum(a * weights, axis, keepdims=keepdims) / scale
-    return (mean, np.broadcast_to(scale, np.shape(mean))) if returned else mean
+    if not returned:
+        return mean
+    return mean, np.broadcast_to(scale if scale.dtype == mean.dtype else scale.astype(mean.dtype), np.shape(mean))
 
 
 def _spread(weights: Any, a: Any, axis: Any) -> Any:
@@ -231,7 +233,8 @@ def _ptp(a: Any, axis: Any = None, out: None = None, keepdims: Any = False) -> A
     return np.max(a, axis=axis, keepdims=keepdims) - np.min(a, axis=axis, keepdims=keepdims)
 
 
-constant(np.any, np.all, np.count_nonzero, np.argmax, np.argmin, np.nanargmax, np.nanargmin)
+constant(np.any, np.all, np.count_nonzero)
+constant(np.argmax, np.argmin, np.nanargmax, np.nanargmin, samples=[Sample(A(5)), Sample(A(3, 4), axis=0, keepdims=True)])
 
 
 # -- variance and standard deviation --------------------------------------------------------------------------------

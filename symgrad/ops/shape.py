@@ -503,13 +503,14 @@ def _repeats(a: Any, repeats: Any, axis: int | None = None) -> dict[str, Any]:
         Sample(A(3, 2), [1, 0, 2], axis=0),
         Sample(A(2, 2), [1, 2, 0, 1]),
         Sample(A(), 3),
+        Sample(A(), 2, axis=0),
         Sample(A(1, 3), [2], axis=0),
         Sample(A(3), 0),
     ],
 )
 def _repeat(g: Any, y: Any, a: Any, repeats: Any = None, axis: int | None = None) -> Any:
     shape = np.shape(a)
-    line, axis = ((math.prod(shape),), 0) if axis is None else (shape, axis % len(shape))
+    line, axis = ((math.prod(shape),), 0) if axis is None or not shape else (shape, axis % len(shape))
     if isinstance(repeats, int):
         return np.reshape(np.sum(np.reshape(g, (*line[: axis + 1], repeats, *line[axis + 1 :])), axis=axis + 1), shape)
     return np.reshape(scatter(g, along(axis, np.repeat(np.arange(line[axis]), repeats)), line), shape)

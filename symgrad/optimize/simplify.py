@@ -221,6 +221,8 @@ def _is_factor(node: Node) -> bool:
 
 def join(s: Simplifier, c: float, x: Node) -> Node:
     """``c * x``."""
+    inner, x = split(x)
+    c *= inner
     if c == 1.0:
         return x
     if c == -1.0:
@@ -355,6 +357,9 @@ def number_already(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | 
 @rewrite(np.power)
 def power(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     x, y = args
+    if is_number(y, 0.0) and x.aval.dtype.kind in "fc":
+        one = s.graph.const(x.aval.dtype.type(1) if x.aval.kind != "python" else 1.0)
+        return s.call(np.broadcast_to, one, shape=node.aval.shape) if node.aval.shape else one
     return x if is_number(y, 1.0) else None
 
 
@@ -387,6 +392,42 @@ def _without(product: Node, factor: Node | None) -> Node | None:
         return None
     other = x.args[1] if x.args[0] is factor else x.args[0]
     return other if c == 1.0 else None
+
+
+@rewrite(np.matmul)
+def times_identity(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    a, b = args
+    if a.op is create.EYE and len(b.aval.shape) == 2:
+        return b
+    return a if b.op is create.EYE and len(a.aval.shape) == 2 else None
+
+
+@rewrite(np.sum)
+def sum_of_diagonal(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``sum(eye * v, axis=1)`` is ``v``."""
+    (x,) = args
+    axis = dict(node.params).get("axis")
+    if not is_op(x, np.multiply) or len(node.params) != 1 or axis not in (0, 1, -1, (0,), (1,)):
+        return None
+    for a, b in (x.args, x.args[::-1]):
+        if a.op is create.EYE and b.aval.shape == (len_of(a),):
+            return b
+    return None
+
+
+def len_of(node: Node) -> int:
+    """The length of a node's first axis."""
+    return int(node.aval.shape[0])
+
+
+@rewrite(np.moveaxis)
+def moveaxis(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Two axes can only change places."""
+    (x,) = args
+    params = dict(node.params)
+    if len(x.aval.shape) != 2 or not all(isinstance(axis, int) for axis in params.values()):
+        return None
+    return s.call(np.transpose, x) if (params["source"] - params["destination"]) % 2 else x
 
 
 @rewrite(np.transpose)

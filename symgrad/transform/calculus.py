@@ -7,6 +7,7 @@ nest: an inner one appends to the same graph, behind identity nodes of its own.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -19,8 +20,9 @@ from symgrad.ops import create
 from symgrad.ops.core import fit
 from symgrad.ops.engine import ASTYPE, TO_ARRAY, TO_FLOAT, TO_NUMPY, TO_PYTHON
 from symgrad.trace import Trace, Tracer, where
+from symgrad.transform.batch import batch
 from symgrad.transform.forward import forward
-from symgrad.transform.reverse import reverse
+from symgrad.transform.reverse import path, reverse
 
 Fun = Callable[..., Any]
 
@@ -104,7 +106,8 @@ def finish(g: Any, trace: Trace, aval: Aval) -> Any:
         "python" if isinstance(_plain(g), (int, float, complex)) and not isinstance(_plain(g), np.generic) else "numpy"
     )
     if aval.kind == "python":
-        return g if kind == "python" else TO_PYTHON(g)
+        g = g if kind == "python" else TO_PYTHON(g)
+        return g + 0j if aval.dtype.kind == "c" and not isinstance(_plain(g), complex) else g
     if kind == "python":
         g = ASTYPE(TO_NUMPY(g), dtype=aval.dtype)
     if aval.kind == "array" and not aval.shape and not isinstance(_plain(g), np.ndarray):
@@ -411,69 +414,69 @@ def jacobian(
     return run.tree.unflatten([run.rebuild(block, single) for block in blocks]), run.aux
 
 
-def _basis(trace: Trace, aval: Aval) -> list[Any]:
-    """The unit vectors of a value's space."""
-    if not aval.shape:
-        return [trace.constant_like(1.0, aval)]
-    units = []
-    for place in np.ndindex(aval.shape):
-        unit = np.zeros(aval.shape, aval.dtype)
-        unit[place] = 1.0
-        units.append(traced(trace, unit))
-    return units
+def _units(trace: Trace, aval: Aval) -> Tracer:
+    """The unit vectors of a value's space, along a new first axis."""
+    size = math.prod(aval.shape)
+    return np.reshape(trace.record(create.EYE, (), {"n": size, "dtype": aval.dtype}), (size, *aval.shape))  # type: ignore[no-any-return]
+
+
+def _stand_in(trace: Trace, aval: Aval) -> Tracer:
+    """A value to take linear maps apart with: what is linear in it does not depend on which it is."""
+    return trace.fresh(trace.constant_like(1.0, aval))
 
 
 def _by_rows(trace: Trace, run: Linearized, outs: list[Tracer], holomorphic: bool) -> list[list[Any]]:
-    """One pullback for each element of the outputs."""
+    """Each output's pullback, at all unit cotangents at once."""
     blocks = []
     for out in outs:
         aval = out.node.aval
-        rows = [
-            [
-                finish(conjugate(g, holomorphic), trace, n.aval)
-                for g, n in zip(reverse(trace, [(out.node, unit)], run.wrt), run.wrt, strict=True)
-            ]
-            for unit in _basis(trace, aval)
-        ]
-        if aval.shape:
-            block = [
-                np.reshape(np.stack([row[i] for row in rows]), aval.shape + n.aval.shape)
-                if rows
-                else np.zeros(aval.shape + n.aval.shape, n.aval.dtype)
-                for i, n in enumerate(run.wrt)
-            ]
-        else:
-            block = rows[0]
+        if not aval.shape:
+            found = reverse(trace, [(out.node, trace.constant_like(1.0, aval))], run.wrt)
+            blocks.append([finish(conjugate(g, holomorphic), trace, n.aval) for g, n in zip(found, run.wrt, strict=True)])
+            continue
+        unit = _stand_in(trace, aval)
+        rows = reverse(trace, [(out.node, unit)], run.wrt)
+        maps = _at_units(trace, unit, [None if g is None else fit(g, n.aval) for g, n in zip(rows, run.wrt, strict=True)])
+        block = []
+        for g, n in zip(maps, run.wrt, strict=True):
+            target = Aval(aval.shape + n.aval.shape, n.aval.dtype, "array")
+            g = None if g is None else np.reshape(g, target.shape)
+            block.append(finish(conjugate(g, holomorphic), trace, target))
         blocks.append(block)
     return blocks
 
 
 def _by_columns(trace: Trace, run: Linearized, outs: list[Tracer], holomorphic: bool) -> list[list[Any]]:
-    """One pushforward for each element of the variables; two for a complex one, unless the function is holomorphic."""
+    """Each variable's pushforward, at all unit tangents at once.
+
+    A complex variable has two directions, 1 and i, unless the function is holomorphic.
+    """
     blocks: list[list[Any]] = [[] for _ in outs]
     nodes = [out.node for out in outs]
-
-    def column(n: Node, unit: Any) -> list[Any]:
-        ts = forward(trace, nodes, run.wrt, [unit if m is n else None for m in run.wrt])
-        return [finish(t, trace, out.aval) for t, out in zip(ts, nodes, strict=True)]
-
     for n in run.wrt:
-        columns = []
-        for unit in _basis(trace, n.aval):
-            parts = column(n, unit)
-            if n.aval.dtype.kind == "c" and not holomorphic:
-                parts = [re + 1j * im for re, im in zip(parts, column(n, 1j * unit), strict=True)]
-            columns.append(parts)
-        for i, (block, out) in enumerate(zip(blocks, nodes, strict=True)):
-            aval = Aval(out.aval.shape + n.aval.shape, n.aval.dtype, "array" if out.aval.shape else n.aval.kind)
-            if not n.aval.shape:
-                derivative = columns[0][i]
-            elif columns:
-                derivative = np.reshape(np.stack([parts[i] for parts in columns], axis=-1), aval.shape)
-            else:
-                derivative = np.zeros(aval.shape, aval.dtype)
-            block.append(finish(derivative, trace, aval))
+        unit = _stand_in(trace, n.aval)
+        ts = forward(trace, nodes, run.wrt, [unit if m is n else None for m in run.wrt])
+        linear = [None if t is None else fit(t, o.aval) for t, o in zip(ts, nodes, strict=True)]
+        maps = _at_units(trace, unit, linear)
+        if n.aval.dtype.kind == "c" and not holomorphic:
+            turned = _at_units(trace, unit, linear, 1j)
+            maps = [None if a is None else a + 1j * b for a, b in zip(maps, turned, strict=True)]
+        for block, t, o in zip(blocks, maps, nodes, strict=True):
+            target = Aval(o.aval.shape + n.aval.shape, n.aval.dtype, "array" if o.aval.shape else n.aval.kind)
+            if t is not None:
+                t = np.reshape(np.moveaxis(t, 0, -1) if o.aval.shape else t, target.shape)
+                t = t[()] if target.kind != "array" else t
+            block.append(finish(t, trace, target))
     return blocks
+
+
+def _at_units(trace: Trace, unit: Tracer, linear: Sequence[Any], scale: complex = 1.0) -> list[Any]:
+    """What depends linearly on ``unit``, at each unit vector (times ``scale``) in its place: one more axis in front."""
+    ends = [x.node for x in linear if isinstance(x, Tracer)]
+    units = _units(trace, unit.node.aval)
+    units = units if scale == 1.0 else scale * units
+    found = batch(trace, path(ends, [unit.node]), {unit.node: units}, units.shape[0])
+    return [found.get(x.node) if isinstance(x, Tracer) else None for x in linear]
 
 
 def hessian_product(

@@ -31,10 +31,14 @@ def forward(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node], tangents
 
 
 def tangent(trace: Trace, node: Node, known: dict[Node, Any]) -> Any:
-    """The tangent of one node, from those of its arguments. A tuple, with None for what has none, for several results."""
+    """The tangent of one node, from those of its arguments.
+
+    Of several results a tuple: None for what has none, a function for what is to be made only where it is needed.
+    """
     op, params = node.op, dict(node.params)
     if op is ITEM:
-        return known[node.args[0]][params["item"]]
+        part = known[node.args[0]][params["item"]]
+        return part() if callable(part) else part
     active = [i for i, arg in enumerate(node.args) if arg in known and op.differentiable(i)]
     if not active:
         return None
@@ -81,8 +85,9 @@ def _transposed(trace: Trace, node: Node, active: list[int], ts: list[Any]) -> A
     g = tuple(stand_ins) if several else stand_ins[0]
     y = tuple_of(node, trace.lookup) if several else trace.lookup(node)
     outputs = []
+    parts = op.joint(g, y, args, params) if op.joint is not None else None
     for i in active:
-        part = op.vjp(i, g, y, args, params)
+        part = parts[i] if parts is not None else op.vjp(i, g, y, args, params)
         if isinstance(part, Tracer):
             outputs.append((fit(part, node.args[i].aval).node, ts[i]))
     wrt = [s.node for s in stand_ins if s is not None]

@@ -69,16 +69,24 @@ def reverse(
             elif node.op is GETITEM and node.args[0] in flows:
                 _add_at(pending, owned, node, g, lookup)
             else:
-                for i, arg in enumerate(node.args):
-                    if arg in flows and node.op.differentiable(i):
-                        part = cotangent(node, i, g, lookup)
-                        if part is not None:
-                            part = fit(part, arg.aval) if isinstance(arg.aval, Aval) else part
-                            pending[arg] = part if arg not in pending else pending[arg] + part
-                            owned.discard(arg)
+                places = [i for i, arg in enumerate(node.args) if arg in flows and node.op.differentiable(i)]
+                for i, part in zip(places, _cotangents(node, places, g, lookup), strict=True):
+                    if part is not None:
+                        arg = node.args[i]
+                        part = fit(part, arg.aval) if isinstance(arg.aval, Aval) else part
+                        pending[arg] = part if arg not in pending else pending[arg] + part
+                        owned.discard(arg)
     finally:
         trace.line, trace.phase = outer
     return [found.get(node) for node in wrt]
+
+
+def _cotangents(node: Node, places: list[int], g: Any, lookup: Lookup) -> list[Any]:
+    """The cotangents of the arguments at ``places``."""
+    if node.op.joint is None:
+        return [cotangent(node, i, g, lookup) for i in places]
+    found = node.op.joint(g, tuple_of(node, lookup), [lookup(arg) for arg in node.args], dict(node.params))
+    return [found[i] for i in places]
 
 
 def cotangent(node: Node, position: int, g: Any, lookup: Lookup) -> Any:

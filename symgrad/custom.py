@@ -1,0 +1,314 @@
+"""Rules of the user's own: ``primitive`` for functions that cannot be traced, ``custom_vjp`` and ``custom_jvp`` for better rules."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad import pytree
+from symgrad.api import vjp
+from symgrad.errors import NotDifferentiable
+from symgrad.ir import Node
+from symgrad.ops.core import Op, Rule, Traced
+from symgrad.ops.engine import ITEM
+from symgrad.optimize.simplify import Simplifier, rewrite
+from symgrad.testing import check_grads
+
+Fun = Callable[..., Any]
+
+
+# -- primitives ----------------------------------------------------------------------------------------------------
+
+
+class Primitive:
+    """A function that is not traced but called: by the trace, and again by generated code. Made by ``primitive``."""
+
+    def __init__(self, fun: Fun) -> None:
+        functools.update_wrapper(self, fun)
+        self._fun = fun
+        self._op = Op(fun, "op", (), name=getattr(fun, "__name__", "primitive"), fun=fun)
+        self._op.rules = _NoRules(self._op.name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._op(*args, **kwargs)
+
+    def defvjp(self, *rules: Rule | None, sample: Sequence[Any] | None = None) -> Primitive:
+        """Give one rule an argument, ``rule(g, y, *args, **kwargs)``: from the cotangent of the result ``y`` to the argument's.
+
+        ``None`` says that an argument takes no derivative. With a ``sample`` of arguments, the rules are checked against
+        finite differences at once (``CheckFailed`` if they are wrong). Returns the primitive.
+        """
+        self._op.rules = tuple(rules)
+        if sample is not None:
+            self._check(sample)
+        return self
+
+    def defjvp(self, *rules: Rule | None, sample: Sequence[Any] | None = None) -> Primitive:
+        """Give one rule an argument, ``rule(t, y, *args, **kwargs)``: from its tangent to that of the result ``y``.
+
+        Reverse mode transposes them, unless ``defvjp`` gave rules of its own. Otherwise as ``defvjp``.
+        """
+
+        def jvp(ts: Sequence[Any], y: Any, *args: Any, **kwargs: Any) -> Any:
+            parts = [rule(t, y, *args, **kwargs) for rule, t in zip(rules, ts, strict=True) if rule and t is not None]
+            return functools.reduce(lambda a, b: a + b, parts) if parts else None
+
+        self._op.jvp = jvp
+        if isinstance(self._op.rules, _NoRules):
+            self._op.rules = tuple(rule and _transposed(rule, i) for i, rule in enumerate(rules))
+        if sample is not None:
+            self._check(sample)
+        return self
+
+    def _check(self, sample: Sequence[Any]) -> None:
+        argnums = [i for i, rule in enumerate(self._op.rules) if rule is not None]
+        check_grads(self, tuple(sample), argnums=tuple(argnums), order=1, modes=("rev",))
+
+
+class _NoRules(tuple[Any, ...]):
+    """The rules of a primitive that has none yet: asking for one is an error, where an empty tuple would mean zero."""
+
+    def __new__(cls, name: str) -> _NoRules:
+        made = super().__new__(cls, (None,))
+        made.name = name
+        return made
+
+    name: str
+
+    def __getitem__(self, position: Any) -> Any:
+        def refuse(*args: Any, **kwargs: Any) -> Any:
+            raise NotDifferentiable(f"the primitive {self.name} has no derivative rule yet; give it one with .defvjp")
+
+        return refuse
+
+
+def _transposed(rule: Rule, position: int) -> Rule:
+    """The reverse rule that a forward rule implies: it is linear in the tangent, so transpose it."""
+
+    def reverse_rule(g: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+        _, pullback = vjp(lambda t: rule(t, y, *args, **kwargs), np.zeros_like(args[position]))
+        return _conj(pullback(_conj(g))[0])
+
+    return reverse_rule
+
+
+def _conj(g: Any) -> Any:
+    """Between the rules' convention and the public one."""
+    return np.conj(g) if np.iscomplexobj(g) else g
+
+
+def primitive(fun: Fun) -> Primitive:
+    """Make a function opaque to tracing: it is called with plain arrays, and its derivative is what you say.
+
+    For functions that NumPy cannot trace: SciPy's, C extensions, table look-ups. Positional arguments are arrays or numbers;
+    keyword arguments are static. The result is an array or number.
+
+    >>> import math, symgrad
+    >>> gamma = symgrad.primitive(np.vectorize(math.erf)).defvjp(lambda g, y, x: g * 2 / np.sqrt(np.pi) * np.exp(-x * x))
+    >>> round(symgrad.grad(lambda x: gamma(x))(0.0), 6)
+    1.128379
+    """
+    return Primitive(fun)
+
+
+# -- custom rules for traced functions -----------------------------------------------------------------------------
+
+
+class _Outputs(Op):
+    """Stands behind the results of a custom function: takes (arguments, results, residuals), gives the results.
+
+    Derivatives reach its arguments by the user's rule and do not go on into the results' own computation.
+    """
+
+    def __init__(self, name: str, count: int, results: int, joint: Any, jvp: Any) -> None:
+        super().__init__(self, "op", (), name=name, fun=lambda *leaves: tuple(leaves[count : count + results]), jvp=jvp)
+        self.count = count
+        self.joint = joint
+
+    def differentiable(self, position: int) -> bool:
+        return position < self.count
+
+
+class _Custom:
+    """What ``custom_vjp`` and ``custom_jvp`` share: a traced call with a node of its own behind its results."""
+
+    def __init__(self, fun: Fun) -> None:
+        functools.update_wrapper(self, fun)
+        self._fun = fun
+        self._ops: dict[Any, _Outputs] = {}
+
+    def __call__(self, *args: Any) -> Any:
+        leaves, tree = pytree.flatten(args)
+        traced = [leaf for leaf in leaves if isinstance(leaf, Traced)]
+        if not traced:
+            return self._fun(*args)
+        result, residuals = self._run(args)
+        outs, out_tree = pytree.flatten(result)
+        extra, extra_tree = pytree.flatten(residuals)
+        places = [i for i, leaf in enumerate(leaves) if _is_number(leaf)]
+        kept = [None if i in set(places) else leaf for i, leaf in enumerate(leaves)]
+        fixed = [None if _is_number(leaf) else leaf for leaf in extra]
+        key = (tree, out_tree, extra_tree, tuple(map(_key, kept)), tuple(map(_key, fixed)))
+        op = self._ops.get(key)
+        if op is None:
+            op = self._ops[key] = self._make(tree, out_tree, extra_tree, places, kept, fixed)
+        numbers = [leaves[i] for i in places] + outs + [leaf for leaf in extra if _is_number(leaf)]
+        parts = traced[0].record(op, numbers, {})
+        return out_tree.unflatten(list(parts))
+
+    def _run(self, args: Any) -> tuple[Any, Any]:
+        raise NotImplementedError
+
+    def _make(self, *shape: Any) -> _Outputs:
+        raise NotImplementedError
+
+
+def _is_number(leaf: Any) -> bool:
+    return isinstance(leaf, (Traced, np.ndarray, np.generic, int, float, complex)) and not isinstance(leaf, bool)
+
+
+def _key(leaf: Any) -> Any:
+    try:
+        hash(leaf)
+    except TypeError:
+        return id(leaf)
+    return (type(leaf), leaf)
+
+
+def _fill(kept: list[Any], places: list[int], numbers: Sequence[Any]) -> list[Any]:
+    """Leaves put together from the fixed ones and the numbers at ``places``."""
+    leaves = list(kept)
+    for place, number in zip(places, numbers, strict=True):
+        leaves[place] = number
+    return leaves
+
+
+class CustomVJP(_Custom):
+    """A function with a reverse rule of the user's. Made by ``custom_vjp``."""
+
+    def defvjp(self, fwd: Fun, bwd: Fun) -> CustomVJP:
+        """``fwd(*args)`` returns ``(result, residuals)``; ``bwd(residuals, g)`` a tuple of cotangents, one an argument.
+
+        A cotangent may be None for an argument that takes no derivative. Returns the function.
+        """
+        self._fwd, self._bwd = fwd, bwd
+        return self
+
+    def _run(self, args: Any) -> tuple[Any, Any]:
+        if not hasattr(self, "_fwd"):
+            raise NotDifferentiable(f"{getattr(self, '__name__', 'custom_vjp')} has no rule yet; give it one with .defvjp")
+        return self._fwd(*args)  # type: ignore[no-any-return]
+
+    def _make(self, tree: Any, out_tree: Any, extra_tree: Any, places: Any, kept: Any, fixed: Any) -> _Outputs:
+        spots = [i for i, leaf in enumerate(fixed) if leaf is None]
+        count, results = len(places), out_tree.size
+
+        def joint(g: Sequence[Any], y: Any, args: Sequence[Any], params: Any) -> list[Any]:
+            outs, residuals = args[count : count + results], args[count + results :]
+            g = [_zeros(out) if part is None else _conj(part) for part, out in zip(g, outs, strict=True)]
+            rest = extra_tree.unflatten(_fill(fixed, spots, residuals))
+            found = self._bwd(rest, out_tree.unflatten(g))
+            if not isinstance(found, tuple) or len(found) != len(tree.children):
+                raise TypeError(f"bwd must return a tuple of {len(tree.children)} cotangents, it returned {found!r:.60}")
+            leaves: list[Any] = []
+            for part, child in zip(found, tree.children, strict=True):
+                leaves += [None] * child.size if part is None else pytree.flatten(part)[0]
+            return [None if leaves[i] is None else _conj(leaves[i]) for i in places]
+
+        name = getattr(self, "__name__", "custom_vjp")
+
+        def jvp(ts: Sequence[Any], y: Any, *args: Any) -> Any:
+            raise NotDifferentiable(
+                f"{name} has a reverse rule only (custom_vjp), and forward mode met it; use reverse mode "
+                "(grad, jacrev, jacrev(grad(f)) for second derivatives), or custom_jvp, which serves both"
+            )
+
+        return _Outputs(name, count, results, joint, jvp)
+
+
+class CustomJVP(_Custom):
+    """A function with a forward rule of the user's. Made by ``custom_jvp``."""
+
+    def defjvp(self, jvp: Fun) -> CustomJVP:
+        """``jvp(primals, tangents)``, two tuples, returns ``(result, tangent of the result)``, linear in the tangents.
+
+        Returns the function.
+        """
+        self._jvp = jvp
+        return self
+
+    def _run(self, args: Any) -> tuple[Any, Any]:
+        if not hasattr(self, "_jvp"):
+            raise NotDifferentiable(f"{getattr(self, '__name__', 'custom_jvp')} has no rule yet; give it one with .defjvp")
+        return self._fun(*args), ()
+
+    def _make(self, tree: Any, out_tree: Any, extra_tree: Any, places: Any, kept: Any, fixed: Any) -> _Outputs:
+        count, results = len(places), out_tree.size
+
+        def push(numbers: Sequence[Any], ts: Sequence[Any]) -> Any:
+            primals = tree.unflatten(_fill(kept, places, numbers))
+            tangents = tree.unflatten(_fill([0.0] * len(kept), places, ts))
+            return pytree.flatten(self._jvp(primals, tangents)[1])[0]
+
+        def jvp(ts: Sequence[Any], y: Any, *args: Any) -> Any:
+            numbers = args[:count]
+            return tuple(push(numbers, [_zeros(x) if t is None else t for t, x in zip(ts, numbers, strict=False)]))
+
+        def joint(g: Sequence[Any], y: Any, args: Sequence[Any], params: Any) -> list[Any]:
+            numbers = args[:count]
+            outs, pullback = vjp(lambda *ts: push(numbers, ts), *[_zeros(x) for x in numbers])
+            seeds = [_zeros(out) if part is None else _conj(part) for part, out in zip(g, outs, strict=True)]
+            return [_conj(part) for part in pullback(seeds)]
+
+        return _Outputs(getattr(self, "__name__", "custom_jvp"), count, results, joint, jvp)
+
+
+def _zeros(x: Any) -> Any:
+    """A zero of the kind of ``x``; of an integer, a float zero."""
+    if not hasattr(x, "dtype"):
+        return 0j if isinstance(x, complex) else 0.0
+    dtype = np.result_type(x.dtype, np.float16)
+    return np.zeros(np.shape(x), dtype) if np.shape(x) else dtype.type(0)
+
+
+@rewrite(ITEM)
+def result_itself(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """A custom function's result is what its body computed; only derivatives care for the node behind it."""
+    op = args[0].op
+    return args[0].args[op.count + dict(node.params)["item"]] if isinstance(op, _Outputs) else None
+
+
+def custom_vjp(fun: Fun) -> CustomVJP:
+    """A function whose reverse rule you give: for numerical stability, clipping, or a cheaper formula.
+
+    Positional arguments and results may be trees. ``fun`` runs where no derivative is asked for; under a derivative ``fwd``
+    does.
+
+    >>> import symgrad
+    >>> @symgrad.custom_vjp
+    ... def clipped(x):
+    ...     return x
+    >>> clipped = clipped.defvjp(lambda x: (x, None), lambda _, g: (np.clip(g, -1.0, 1.0),))
+    >>> symgrad.grad(lambda x: clipped(x) ** 2)(3.0)
+    1.0
+    """
+    return CustomVJP(fun)
+
+
+def custom_jvp(fun: Fun) -> CustomJVP:
+    """A function whose forward rule you give; reverse mode transposes it.
+
+    >>> import symgrad
+    >>> @symgrad.custom_jvp
+    ... def log1pexp(x):
+    ...     return np.log1p(np.exp(x))
+    >>> rule = lambda x, t: (log1pexp(*x), t[0] / (1.0 + np.exp(-x[0])))
+    >>> log1pexp = log1pexp.defjvp(rule)
+    >>> symgrad.grad(log1pexp)(0.0)
+    0.5
+    """
+    return CustomJVP(fun)
+

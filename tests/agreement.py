@@ -1,0 +1,62 @@
+"""What the tests of tracing share: a plain function, its traced and its compiled runs must agree, and so must its slope."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad import value_and_grad
+from symgrad.pytree import flatten
+
+
+def scalar(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """``fun`` with its outputs, weighted unevenly, summed to one real number."""
+
+    def total(*args: Any) -> Any:
+        leaves, _ = flatten(fun(*args))
+        result = 0.0
+        for leaf in leaves:
+            weights = np.cos(np.arange(np.size(leaf)) + 1.0).reshape(np.shape(leaf))
+            whole = leaf * weights
+            result = result + np.sum(np.real(whole) + 0.5 * np.imag(whole))
+        return result
+
+    return total
+
+
+def copied(args: Any) -> list[Any]:
+    """Arguments that a call may spoil."""
+    return [np.array(arg) if isinstance(arg, np.ndarray) else arg for arg in args]
+
+
+def slopes(fun: Callable[..., float], args: Any, step: float = 1e-6) -> list[Any]:
+    """Central differences by every element of every argument."""
+    result = []
+    for number, arg in enumerate(args):
+        slope = np.zeros(np.shape(arg))
+        for place in np.ndindex(np.shape(arg)):
+            ends = []
+            for sign in (1, -1):
+                moved = copied(args)
+                if isinstance(arg, np.ndarray):
+                    moved[number][place] += sign * step
+                else:
+                    moved[number] = type(arg)(arg + sign * step)
+                ends.append(fun(*moved))
+            slope[place] = (ends[0] - ends[1]) / (2 * step)
+        result.append(slope)
+    return result
+
+
+def agrees(fun: Callable[..., Any], *args: Any, modes: tuple[str, ...] = ("auto", "dynamic")) -> None:
+    """Assert that value and gradient of ``fun`` are right, traced twice, compiled, and in dynamic mode."""
+    total = scalar(fun)
+    value = total(*copied(args))
+    expected = slopes(total, args)
+    for mode in modes:
+        derivative = value_and_grad(total, argnums=tuple(range(len(args))), mode=mode)
+        for _ in range(3):
+            got, grads = derivative(*copied(args))
+            np.testing.assert_allclose(got, value, rtol=1e-12, atol=1e-12)
+            for slope, grad in zip(expected, grads, strict=True):
+                np.testing.assert_allclose(grad, slope, rtol=2e-6, atol=2e-7)

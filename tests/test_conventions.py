@@ -1,0 +1,301 @@
+"""What a derivative is where there is none, or more than one: the design's table, at the point itself.
+
+Finite differences lie there, so the values are written down. Every row holds in reverse and forward mode, compiled and
+dynamic, for Python floats and for arrays.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from symgrad import elementwise_grad, grad, jvp, vjp
+from symgrad.errors import IntegerArgument
+
+INF, ROWS = np.inf, []
+
+
+def row(fun, args, expected):
+    """The derivative of ``fun``'s sum at ``args`` with respect to each of them."""
+    ROWS.append(pytest.param(fun, args, expected, id=f"{len(ROWS)}"))
+
+
+# -- steps and kinks: the mean of both sides -----------------------------------------------------------------------
+
+for fun in (np.abs, np.fabs, np.sign, np.floor, np.ceil, np.trunc, np.rint, np.round, np.square):
+    row(fun, (0.0,), (0.0,))
+for fun in (np.floor, np.ceil, np.trunc, np.rint, np.round):
+    row(fun, (1.0,), (0.0,))
+    row(fun, (0.5,), (0.0,))
+row(lambda x: x * (x > 0), (0.0,), (0.0,))
+row(lambda x: x * (x >= 0), (0.0,), (1.0,))
+row(lambda x, y: x + (x == y) + (x != y) + (x < y) + (x <= y), (2.0, 2.0), (1.0, 0.0))
+for fun in (np.maximum, np.minimum, np.fmax, np.fmin):
+    row(fun, (1.0, 1.0), (0.5, 0.5))
+    row(lambda x, fun=fun: fun(x, 0.0), (0.0,), (0.5,))
+    row(lambda x, fun=fun: fun(x, x), (3.0,), (1.0,))
+for fun in (np.max, np.amax):
+    row(fun, (np.array([1.0, 3.0, 3.0]),), ([0.0, 0.5, 0.5],))
+    row(lambda x, fun=fun: fun(x, axis=0), (np.array([[1.0, 3.0], [1.0, 2.0]]),), ([[0.5, 1.0], [0.5, 0.0]],))
+for fun in (np.min, np.amin):
+    row(fun, (np.array([1.0, 1.0, 3.0, 1.0]),), ([1 / 3, 1 / 3, 0.0, 1 / 3],))
+row(np.ptp, (np.ones(4),), (np.zeros(4),))
+for bound in (-1.0, 0.5, 1.0):
+    row(lambda x: np.clip(x, -1.0, 1.0), (bound,), (1.0,))
+row(lambda x: np.clip(x, 1.0, None), (1.0,), (1.0,))
+
+# -- what is made of kinks is exact --------------------------------------------------------------------------------
+
+
+def softplus(x):
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def bce(z, y):
+    return np.maximum(z, 0) - z * y + np.log1p(np.exp(-np.abs(z)))
+
+
+row(softplus, (0.0,), (0.5,))
+row(lambda x: np.logaddexp(x, 0.0), (0.0,), (0.5,))
+row(bce, (0.0, 1.0), (-0.5, 0.0))
+row(bce, (0.0, 0.25), (0.25, 0.0))
+for fun in (np.logaddexp, np.logaddexp2):
+    row(fun, (-INF, -INF), (0.5, 0.5))
+    row(fun, (-INF, 1.0), (0.0, 1.0))
+
+# -- poles, and 0/0 ------------------------------------------------------------------------------------------------
+
+row(np.sqrt, (0.0,), (INF,))
+row(np.cbrt, (0.0,), (INF,))
+row(lambda x: x**0.5, (0.0,), (INF,))
+row(lambda x, y: x**y, (0.0, 0.0), (0.0, 0.0))
+row(lambda x, y: x**y, (0.0, 1.0), (1.0, 0.0))
+row(lambda x, y: x**y, (0.0, 2.0), (0.0, 0.0))
+row(lambda x, y: x**y, (2.0, 0.0), (0.0, np.log(2)))
+row(lambda x: x**0.0, (0.0,), (0.0,))
+row(lambda x: x**0, (-2.0,), (0.0,))
+row(lambda x: x**2, (0.0,), (0.0,))
+row(lambda x: x**3, (-1.0,), (3.0,))
+row(lambda y: 0.0**y, (2.0,), (0.0,))
+for order in (None, 1, 2, 3, INF):
+    row(lambda x, order=order: np.linalg.norm(x, order), (np.zeros(3),), (np.zeros(3),))
+row(lambda x: np.linalg.norm(x, axis=1), (np.array([[0.0, 0.0], [3.0, 4.0]]),), ([[0.0, 0.0], [0.6, 0.8]],))
+row(np.linalg.norm, (np.zeros((2, 2)),), (np.zeros((2, 2)),))
+row(np.std, (np.ones(3),), (np.zeros(3),))
+row(lambda x: np.std(x, ddof=1), (np.zeros(3),), (np.zeros(3),))
+row(np.hypot, (0.0, 0.0), (0.0, 0.0))
+row(np.arctan2, (0.0, 0.0), (0.0, 0.0))
+row(np.sinc, (0.0,), (0.0,))
+
+# -- products with zeros -------------------------------------------------------------------------------------------
+
+row(np.prod, (np.array([0.0, 2.0, 3.0]),), ([6.0, 0.0, 0.0],))
+row(np.prod, (np.array([0.0, 2.0, 0.0]),), ([0.0, 0.0, 0.0],))
+row(lambda x: np.prod(x, axis=1), (np.array([[0.0, 2.0], [3.0, 0.0]]),), ([[2.0, 0.0], [0.0, 3.0]],))
+row(np.cumprod, (np.array([2.0, 0.0, 3.0]),), ([1.0, 8.0, 0.0],))
+
+# -- ties of order: the stable permutation -------------------------------------------------------------------------
+
+WEIGHTS = np.array([1.0, 2.0, 3.0])
+row(lambda x: np.sort(x) * WEIGHTS, (np.array([1.0, 1.0, 0.0]),), ([2.0, 3.0, 1.0],))
+row(lambda x: np.partition(x, 1) * WEIGHTS, (np.array([1.0, 1.0, 0.0]),), ([2.0, 3.0, 1.0],))
+row(np.median, (np.array([1.0, 1.0, 3.0, 1.0]),), ([0.0, 0.5, 0.0, 0.5],))
+row(lambda x: np.quantile(x, 0.25), (np.array([1.0, 1.0, 1.0, 1.0, 0.0]),), ([1.0, 0.0, 0.0, 0.0, 0.0],))
+
+# -- matrices ------------------------------------------------------------------------------------------------------
+
+row(np.linalg.det, (np.diag([0.0, 2.0, 3.0]),), (np.diag([6.0, 0.0, 0.0]),))
+row(lambda a: np.linalg.eigvalsh(a) ** 2, (np.eye(3),), (2 * np.eye(3),))
+row(lambda a: np.linalg.norm(a, "nuc"), (np.eye(2),), (np.eye(2),))
+
+
+@pytest.mark.parametrize(("fun", "args", "expected"), ROWS)
+@np.errstate(divide="ignore")
+def test_row(fun, args, expected):
+    check(fun, args, expected)
+    if all(type(arg) is float for arg in args):
+        check(fun, tuple(np.full(2, arg) for arg in args), tuple(np.full(2, e) for e in expected))
+        check(fun, tuple(map(np.array, args)), tuple(map(np.array, expected)))
+
+
+def check(fun, args, expected):
+    argnums = tuple(range(len(args)))
+    for mode in ("auto", "dynamic"):
+        derivative = elementwise_grad(lambda *xs: fun(*xs) * 1.0, argnums, mode=mode)
+        for call in range(3):
+            for found, wanted in zip(derivative(*args), expected, strict=True):
+                np.testing.assert_allclose(found, wanted, 1e-12, 1e-15, err_msg=f"{mode} mode, call {call}")
+    for i, x in enumerate(args):
+        for place in np.ndindex(np.shape(x)):
+            with np.errstate(invalid="ignore"):  # inf * 0 beside inf * 1
+                pushed = jvp(lambda x, i=i: fun(*args[:i], x, *args[i + 1 :]), (x,), (unit(x, place),))[1]
+            found = np.nansum(pushed)
+            np.testing.assert_allclose(found, np.asarray(expected[i])[place], 1e-12, 1e-15, err_msg="forward")
+
+
+def unit(x, place):
+    if type(x) is float:
+        return 1.0
+    t = np.zeros(x.shape)
+    t[place] = 1.0
+    return t
+
+
+# -- matrices that are symmetric, eigenvalues that coincide --------------------------------------------------------
+
+SYMMETRIC = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]])
+
+
+@pytest.mark.parametrize("fun", [np.linalg.cholesky, lambda a: np.linalg.eigh(a)[1], np.linalg.eigvalsh])
+def test_symmetric_input_has_symmetric_cotangent(fun):
+    out, pullback = vjp(fun, SYMMETRIC)
+    (g,) = pullback(np.arange(1.0, out.size + 1).reshape(out.shape))
+    np.testing.assert_allclose(g, g.T, 1e-12, 1e-14)
+    derivative = grad(lambda a: np.sum(fun(a) * np.arange(1.0, out.size + 1).reshape(out.shape)))
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(SYMMETRIC), g, 1e-12)
+
+
+def test_vectors_of_repeated_eigenvalues_warn():
+    derivative = grad(lambda a: np.linalg.eigh(a)[1][0, 1])
+    for _ in range(3):
+        with pytest.warns(RuntimeWarning, match="repeated eigenvalues"):
+            assert np.isnan(derivative(np.eye(3))).any()
+
+
+# -- kinds of numbers ----------------------------------------------------------------------------------------------
+
+KINDS = [3.0, np.float64(3), np.float32(3), np.array(3.0), np.array(3, np.float32), np.full(2, 3.0), 3j, np.complex64(3j)]
+
+
+@pytest.mark.parametrize("x", KINDS, ids=lambda x: f"{type(x).__name__}-{np.result_type(x)}")
+def test_number_gives_back_its_kind(x):
+    funs = (
+        lambda x: np.sum(np.abs(np.sin(x) * 2.5 + x / 3)),
+        lambda x: np.abs(np.mean(x)) + np.pi * np.real(np.sum(x**2)),
+        lambda x: np.sum(np.where(np.real(x) > 0, np.abs(x), 0.0)),
+        lambda x: 1.0,
+        lambda x: np.sum(np.real(x)),
+    )
+    for fun, mode in itertools.product(funs, ("auto", "dynamic")):
+        derivative = grad(fun, mode=mode)
+        for _ in range(3):
+            g = derivative(x)
+            assert type(g) is type(x)
+            assert np.shape(g) == np.shape(x)
+            assert np.result_type(g) == np.result_type(x)
+
+
+SINGLE = [
+    lambda x: x * 2.5 + 1,
+    lambda x: np.exp(x) / 3.0,
+    lambda x: x * np.pi * np.e,
+    lambda x: np.mean(x * x),
+    lambda x: np.var(x) + np.std(x),
+    lambda x: np.linalg.norm(x) * 2,
+    lambda x: np.maximum(x, 0.0) + np.clip(x, -0.5, 0.5),
+    lambda x: np.where(x > 0, x, 0.0) ** 2,
+    lambda x: x**2.5 + 2.0**x,
+    lambda x: np.logaddexp(x, 0.0) + np.arctan2(x, 1.0) + np.hypot(x, 1.0),
+    lambda x: np.cumprod(x) + np.prod(x),
+    lambda x: np.sinc(x) + np.log2(x) + np.log10(x) + np.exp2(x) + np.deg2rad(x),
+    lambda x: np.median(x) + np.quantile(x, 0.3),
+    lambda x: np.average(x) + np.trapezoid(x),
+]
+
+
+@pytest.mark.parametrize("fun", SINGLE)
+def test_single_precision_stays(fun):
+    x = np.array([0.3, 0.7, 1.2], np.float32)
+    assert fun(x).dtype == np.float32
+    for mode in ("auto", "dynamic"):
+        derivative = elementwise_grad(fun, mode=mode)
+        for _ in range(3):
+            g = derivative(x)
+            assert g.dtype == np.float32
+            np.testing.assert_allclose(g, elementwise_grad(fun)(x.astype(float)), 1e-5)
+    out, tangent = jvp(fun, (x,), (x,))
+    assert out.dtype == tangent.dtype == np.float32
+
+
+def test_python_int_is_taken_as_float():
+    for mode in ("auto", "dynamic"):
+        derivative = grad(lambda n: n**3, mode=mode)
+        for _ in range(3):
+            g = derivative(2)
+            assert type(g) is float
+            assert g == 12.0
+
+
+def test_integer_array_is_an_error_that_names_the_cast():
+    with pytest.raises(IntegerArgument, match=r"x is int64.* x\.astype\(float\)"):
+        grad(lambda x: np.sum(x**2))(np.arange(3))
+
+
+# -- complex numbers -----------------------------------------------------------------------------------------------
+
+Z = np.array([1 + 2j, -0.5 + 0.25j, 3 - 1j])
+
+
+@pytest.mark.parametrize(
+    ("fun", "expected"),
+    [
+        (lambda z: np.abs(z) ** 2, 2 * Z),
+        (lambda z: np.real(z * z), 2 * np.conj(Z)),
+        (lambda z: np.imag(z), 1j * np.ones(3)),
+        (lambda z: np.real(np.conj(z) * 1j), 1j * np.ones(3)),
+        (np.abs, Z / np.abs(Z)),
+        (np.angle, 1j * Z / np.abs(Z) ** 2),
+        (lambda z: np.abs(z - Z), np.zeros(3)),
+    ],
+)
+def test_gradient_of_real_function_is_steepest_ascent(fun, expected):
+    for mode in ("auto", "dynamic"):
+        derivative = grad(lambda z: np.sum(fun(z)), mode=mode)
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(Z), expected, 1e-12)
+    change = jvp(lambda z: np.sum(fun(z)), (Z,), (expected,))[1]
+    np.testing.assert_allclose(change, np.sum(np.abs(expected) ** 2), 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("fun", "expected"), [(np.exp, np.exp(Z)), (np.square, 2 * Z), (lambda z: np.sin(z) / z, None)]
+)
+def test_holomorphic_gives_the_complex_derivative(fun, expected):
+    expected = np.cos(Z) / Z - np.sin(Z) / Z**2 if expected is None else expected
+    for mode in ("auto", "dynamic"):
+        derivative = grad(lambda z: np.sum(fun(z)), holomorphic=True, mode=mode)
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(Z), expected, 1e-12)
+
+
+# -- whose memory it is --------------------------------------------------------------------------------------------
+
+C = np.arange(6.0).reshape(2, 3)
+LINEAR = [
+    lambda a, b: np.sum(C * a) + np.sum(C * b),
+    lambda a, b: np.sum(C * (a + b)),
+    lambda a, b: np.sum(a * b),
+    lambda a, b: np.sum(C.T * a.T) + np.sum(C[::-1] * b),
+    lambda a, b: np.sum(np.stack([a, b]) * np.stack([C, C])),
+    lambda a, b: np.sum(a) - np.sum(b),
+    lambda a, b: 0.0,
+]
+
+
+@pytest.mark.parametrize("fun", LINEAR)
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_results_are_the_callers_own(fun, mode):
+    derivative = grad(fun, (0, 1), mode=mode)
+    a, b, before = np.ones((2, 3)), np.full((2, 3), 2.0), C.copy()
+    wanted = [g.copy() for g in derivative(a, b)]
+    for _ in range(4):
+        found = derivative(a, b)
+        for g, w in zip(found, wanted, strict=True):
+            assert g.flags.writeable
+            assert g.flags.c_contiguous
+            np.testing.assert_array_equal(g, w)
+        assert not any(np.shares_memory(x, y) for x, y in itertools.combinations((*found, a, b, C), 2))
+        for g in found:
+            g.fill(np.nan)
+    np.testing.assert_array_equal(C, before)
