@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import linecache
 import warnings
 import zlib
@@ -74,8 +75,8 @@ def check_grads(
     Traceback (most recent call last):
         ...
     symgrad.errors.CheckFailed: the derivative of <lambda> with respect to x is wrong (order 1, mode rev)
-      expected 0.754384, by finite differences
-      actual   0.377192
+      expected 6, by finite differences
+      actual   3
     """
     if not modes or not set(modes) <= {"rev", "fwd"}:
         raise ValueError(f'modes={modes!r}: choose from "rev" and "fwd"')
@@ -134,6 +135,8 @@ class _Check:
         self.scale = float(max(1.0, np.max(np.abs(self.y[np.isfinite(self.y)]), initial=0.0)))
         rng = np.random.default_rng(seed)
         self.u, self.v = rng.uniform(-1, 1, self.y.size), rng.uniform(-1, 1, self.x.size)
+        if self.y.size == 1 and not passes:
+            self.u[:] = 1.0  # a gradient, in the user's own terms
         self.settled = True  # the finite differences so far
         self.slopes: dict[int, Vector] = {}
 
@@ -276,11 +279,10 @@ class _Check:
 
     def fail(self, mode: str, place: str, expected: Any, actual: Any, of: str = "") -> None:
         unknown = "" if self.settled else "; they do not settle: is there a kink, a jump or the end of the domain near?"
-        expected, actual = (np.array2string(np.asarray(x), precision=6, threshold=20) for x in (expected, actual))
         raise CheckFailed(
             f"the derivative of {of}{self.title} with respect to {place} is wrong ({self.order(mode)})\n"
-            f"  expected {expected}, by finite differences{unknown}\n"
-            f"  actual   {actual}"
+            f"  expected {_shown(expected)}, by finite differences{unknown}\n"
+            f"  actual   {_shown(actual)}"
         )
 
     def order(self, mode: str) -> str:
@@ -343,6 +345,10 @@ def _place(i: int, leaves: Sequence[Any], names: Sequence[str]) -> str:
             return f"{name}{shown}{('.real', '.imag')[i % 2] if parts == 2 else ''}"
         i -= np.size(leaf) * parts
     raise IndexError(i)
+
+
+def _shown(x: Any) -> str:
+    return f"{x:.6g}" if np.ndim(x) == 0 else np.array2string(x, precision=6, threshold=20)
 
 
 def _spelled(path: Sequence[tuple[str, Any]]) -> str:
@@ -492,6 +498,7 @@ class Program:
         namespace: dict[str, Any] = {"np": np}
         exec(compile(self.source, filename, "exec"), namespace)
         self.fun: Callable[..., Any] = namespace["program"]
+        self.__signature__ = inspect.signature(self.fun)
 
     def __repr__(self) -> str:
         kinds = ", ".join(f"{name}: {kind}{list(shape)}" for name, (kind, shape) in self.specs.items())

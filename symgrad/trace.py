@@ -11,22 +11,25 @@ made a view remembers its base, writes through to it, and looks again when the b
 
 from __future__ import annotations
 
+import math
 import operator
-import os
-import sys
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from opcode import opname
-from types import CodeType, FrameType
+from threading import get_ident
+from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.errors import EscapedTracer, LeavesNumPy, MutatedInput, NotDifferentiable
-from symgrad.ir import CONST, Aval, Graph, Node, aval_of
+from symgrad.errors import EscapedTracer, LeavesNumPy, MutatedInput, NotDifferentiable, SymgradError
+from symgrad.frames import leaving, raised_at, target, user_frame, user_line, where
+from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, aval_of, is_inexact
 from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static, Traced
-from symgrad.ops.engine import ASTYPE, BOOL, IDENTITY, INT, ITEM, SIZE, TO_NUMPY, TO_PYTHON
+from symgrad.ops.engine import ASTYPE, BOOL, IDENTITY, INT, ITEM, ROUND, SIZE, STOP, TO_ARRAY, TO_NUMPY, TO_PYTHON
+
+__all__ = ["Guard", "Trace", "Tracer", "active_trace", "tracing", "user_frame", "user_line", "where"]
 
 
 class Guard(NamedTuple):
@@ -198,7 +201,7 @@ class Trace:
         frame = user_frame() if self.user else None
         if frame is not None:
             node.line = (frame.f_code.co_filename, frame.f_lineno)
-            node.name = _target(frame)
+            node.name = target(frame)
 
     def guard(self, node: Node, value: Any) -> None:
         """Note that Python saw ``value`` at ``node``."""
@@ -256,72 +259,6 @@ def _enumerates(items: list[Any], shape: tuple[int, ...]) -> Node | None:
         if item.node.args[0] is not whole or item.node.params != (("spec", place),):
             return None
     return whole
-
-
-# -- the user's lines and names ------------------------------------------------------------------------------------
-
-_INTERNAL = (os.path.dirname(__file__) + os.sep, os.path.dirname(np.__file__) + os.sep)
-
-
-def user_frame() -> FrameType | None:
-    """The innermost frame outside symgrad and NumPy."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if not frame.f_code.co_filename.startswith(_INTERNAL):
-            return frame
-        frame = frame.f_back
-    return None
-
-
-def user_line() -> tuple[str, int] | None:
-    """File and line of the innermost frame outside symgrad and NumPy."""
-    frame = user_frame()
-    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-
-
-def where() -> str:
-    """``file:line`` of the user's code, for messages."""
-    line = user_line()
-    return "?" if line is None else f"{line[0]}:{line[1]}"
-
-
-_opcodes: dict[CodeType, bytes] = {}
-_STORES = {
-    "STORE_FAST": lambda code, arg: code._varname_from_oparg(arg),
-    "STORE_DEREF": lambda code, arg: code._varname_from_oparg(arg),
-    "STORE_NAME": lambda code, arg: code.co_names[arg],
-    "STORE_GLOBAL": lambda code, arg: code.co_names[arg],
-    "STORE_FAST_LOAD_FAST": lambda code, arg: code._varname_from_oparg(arg >> 4),
-    "STORE_FAST_STORE_FAST": lambda code, arg: code._varname_from_oparg(arg >> 4),
-}
-
-
-def _target(frame: FrameType | None) -> str | None:
-    """The variable that the running call's result is about to be stored in: what the next instruction says.
-
-    Where it is returned, the caller's instruction says.
-    """
-    for _ in range(4):
-        if frame is None:
-            return None
-        code = frame.f_code
-        raw = _opcodes.get(code)
-        if raw is None:
-            if len(_opcodes) > 10_000:
-                _opcodes.clear()
-            raw = _opcodes[code] = code.co_code
-        at = frame.f_lasti + 2
-        while at < len(raw) and raw[at] == 0:  # inline caches
-            at += 2
-        if at >= len(raw):
-            return None
-        name = opname[raw[at]]
-        if name in _STORES:
-            return str(_STORES[name](code, raw[at + 1]))
-        if name != "RETURN_VALUE":
-            return None
-        frame = frame.f_back
-    return None
 
 
 # -- Tracer --------------------------------------------------------------------------------------------------------

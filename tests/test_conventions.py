@@ -30,6 +30,7 @@ for fun in (np.floor, np.ceil, np.trunc, np.rint, np.round):
 row(lambda x: x * (x > 0), (0.0,), (0.0,))
 row(lambda x: x * (x >= 0), (0.0,), (1.0,))
 row(lambda x, y: x + (x == y) + (x != y) + (x < y) + (x <= y), (2.0, 2.0), (1.0, 0.0))
+row(np.heaviside, (0.0, 0.5), (0.0, 1.0))
 for fun in (np.maximum, np.minimum, np.fmax, np.fmin):
     row(fun, (1.0, 1.0), (0.5, 0.5))
     row(lambda x, fun=fun: fun(x, 0.0), (0.0,), (0.5,))
@@ -165,7 +166,16 @@ def test_vectors_of_repeated_eigenvalues_warn():
 
 # -- kinds of numbers ----------------------------------------------------------------------------------------------
 
-KINDS = [3.0, np.float64(3), np.float32(3), np.array(3.0), np.array(3, np.float32), np.full(2, 3.0), 3j, np.complex64(3j)]
+KINDS = [
+    3.0,
+    np.float64(3),
+    np.float32(3),
+    np.array(3.0),
+    np.array(3, np.float32),
+    np.full(2, 3.0),
+    3j,
+    np.complex64(3j),
+]
 
 
 @pytest.mark.parametrize("x", KINDS, ids=lambda x: f"{type(x).__name__}-{np.result_type(x)}")

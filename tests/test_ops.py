@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ops_samples import CONSTANT, DIFFERENTIABLE, OPERATIONS, Case, along, cases, close, deep, dot, gradient, samples_of
+from ops_samples import CONSTANT, DIFFERENTIABLE, OPERATIONS, Case, along, cases, close, dot, gradient, samples_of
 
-from symgrad import grad, jvp, vjp
+from symgrad import grad, jvp, pytree, vjp
 from symgrad.errors import NotDifferentiable
 from symgrad.ops import create
 from symgrad.ops.core import REGISTRY, Composite, Op, Refused
@@ -120,21 +120,20 @@ def test_second_order(op):
 
 @pytest.mark.parametrize("op", COMPLEX, ids=name)
 def test_second_order_of_complex(op):
-    for case in cases(op, np.complex128)[: None if deep() else 3]:
+    for case in cases(op, np.complex128):
         with noted(case):
             try:
                 check_second_order(case)
-            except NotDifferentiable as error:
-                assert "phase is arbitrary" in str(error)
+            except NotDifferentiable as error:  # of the eigenvalues' derivative, which has complex vectors in it
+                if "phase is arbitrary" not in str(error):
+                    raise
 
 
 @pytest.mark.parametrize("op", DIFFERENTIABLE, ids=name)
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64])
 def test_single_precision(op, dtype):
     """float32 in, float32 out, and near what float64 gives."""
-    if dtype == np.complex64 and not (op in COMPLEX and deep()):
-        return
-    for case in cases(op, dtype):
+    for case in cases(op, dtype) if dtype == np.float32 or op in COMPLEX else ():
         with noted(case):
             weights, tangents = case.like(case.outputs), case.tangents()
             value, pullback = vjp(case, *case.primals)
@@ -165,14 +164,13 @@ def test_compiled_equals_dynamic(op):
 @pytest.mark.parametrize("op", DIFFERENTIABLE, ids=name)
 @pytest.mark.parametrize("dtype", [np.float32, np.complex128])
 def test_compiled_equals_dynamic_in(op, dtype):
-    if dtype == np.float32 or op in COMPLEX:
-        for case in cases(op, dtype)[: None if deep() else 2]:
-            with noted(case):
-                check_compiled(case)
+    for case in cases(op, dtype) if dtype == np.float32 or op in COMPLEX else ():
+        with noted(case):
+            check_compiled(case)
 
 
 def check_compiled(case: Case) -> None:
-    """Traced twice, then compiled, for every layout of the arguments, the gradient is the same, and the caller's own."""
+    """Traced twice, then compiled, for every layout of arguments, the gradient is the same, and the caller's own."""
     weights = case.like(case.outputs)
     fun = lambda *xs: dot(weights, case(*xs))
     expected = grad(fun, all_of(case), mode="dynamic")(*case.primals)
@@ -188,7 +186,7 @@ def check_compiled(case: Case) -> None:
         for g in result:
             g.fill(np.nan)  # which must not be seen by later calls
     derivative.compiled(*case.primals)  # raises if it was not
-    for layout in LAYOUTS if deep() else ["reversed"]:
+    for layout in LAYOUTS:
         args = [LAYOUTS[layout](x) for x in case.primals]
         result = grad(fun, all_of(case), mode="dynamic")(*args)
         with noted(case, mode="dynamic", layout=layout):
@@ -243,22 +241,27 @@ def test_composite_is_numpys_function(op):
 @pytest.mark.parametrize("op", CONSTANT, ids=name)
 def test_constant_has_zero_derivative(op):
     for case in cases(op):
-        weights = case.like(case.primals)
-        fun = lambda *xs, case=case: [dot(xs, weights), *case(*xs)]
         with noted(case):
-            value, pullback = vjp(case, *case.primals)
-            close(value, case.outputs, 1e-12, "value")
-            assert all(not np.any(g) for g in pullback(case.like(value)))
-            pushed = jvp(case, case.primals, case.like(case.primals))[1]
-            assert all(not np.any(t) for t in pushed)
-            scalar = lambda *xs: np.sum(fun(*xs)[0]) + sum(np.sum(x) for x in fun(*xs)[1:])
-            for mode in ("auto", "dynamic"):
-                derivative = grad(scalar, all_of(case), mode=mode)
-                for _ in range(3):
-                    close(derivative(*case.primals), weights, 1e-12, "gradient")
+            check_constant(case)
 
 
-@pytest.mark.parametrize("key", [key for key, op in REGISTRY.items() if isinstance(op, Refused)], ids=lambda k: k.__name__)
+def check_constant(case: Case) -> None:
+    """Alone it gives zeros; beside something else it adds nothing, compiled too."""
+    value, pullback = vjp(case, *case.primals)
+    close(value, case.outputs, 1e-12, "value")
+    assert not any(np.any(g) for g in pullback(case.like(value)))
+    assert not any(np.any(t) for t in jvp(case, case.primals, case.like(case.primals))[1])
+    weights = case.like(case.primals)
+    fun = lambda *xs: dot(xs, weights) + sum(np.sum(y) for y in pytree.flatten(case.call(*xs))[0])
+    for mode in ("auto", "dynamic"):
+        derivative = grad(fun, all_of(case), mode=mode)
+        for _ in range(3):
+            close(derivative(*case.primals), weights, 1e-12, "gradient")
+
+
+@pytest.mark.parametrize(
+    "key", [key for key, op in REGISTRY.items() if isinstance(op, Refused)], ids=lambda k: k.__name__
+)
 def test_refused_says_what_to_do(key):
     needed = sum(p.default is p.empty for p in inspect.signature(key).parameters.values())
     with pytest.raises(NotDifferentiable, match=rf"test_ops.py:\d+: .*{key.__name__} .*\b(write|use)\b"):
@@ -279,7 +282,7 @@ def test_rules_have_numpys_names(op):
         theirs = inspect.signature(op.key).parameters
     except ValueError:
         pytest.skip("NumPy gives no signature")
-    if any(p.kind is p.VAR_POSITIONAL for p in theirs.values()) or op._bind is not None and op.variadic:
+    if any(p.kind is p.VAR_POSITIONAL for p in theirs.values()) or (op._bind is not None and op.variadic):
         return
     for rule in filter(None, op.rules):
         own = list(inspect.signature(rule).parameters.values())[3 if op.variadic else 2 :]

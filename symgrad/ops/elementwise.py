@@ -174,7 +174,7 @@ elementwise(np.clip,  lambda g, y, a, a_min, a_max: g * (y == a),
                       lambda g, y, a, a_min, a_max: g * (np.maximum(a, a_min) > a_max),
                       bind=bind_clip, complex=False, samples=[
     Sample(A(3, 4), -0.7, 0.9), Sample(A(3, 4), None, 0.3), Sample(A(4), a_min=-0.2, a_max=None), Sample(A(), -1, 1),
-    Sample(A(3, 4), A(4, lo=-2, hi=-0.5), A(3, 1, lo=0.5, hi=2)), Sample(A(4), A(3, 4, lo=-1, hi=0), 0.5)])
+    Sample(A(3, 4), A(4, lo=-0.8, hi=-0.2), A(3, 1, lo=0.2, hi=0.8)), Sample(A(4), A(3, 4, lo=-1, hi=0), 0.5)])
 elementwise(np.where, None,
                       lambda g, _, condition, x, y: np.where(condition, g, 0),
                       lambda g, _, condition, x, y: np.where(condition, 0, g), samples=[

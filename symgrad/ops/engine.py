@@ -24,6 +24,7 @@ TO_ARRAY = _engine("to_array", "linear", np.asarray, lambda g, y, x: g)
 TO_FLOAT = _engine("float", "linear", float, lambda g, y, x: g)
 BOOL = _engine("bool", "constant", bool)
 INT = _engine("int", "constant", int)
+ROUND = _engine("round", "constant", round)
 SIZE = _engine("size", "constant", np.size)
 STOP = _engine("stop_gradient", "constant", lambda x: x)
 

@@ -14,7 +14,9 @@ from symgrad.ops.shape import along_axis, scatter
 
 constant(np.argsort)
 constant(np.argpartition, samples=[Sample(A(5), 2), Sample(A(3, 4), (0, 2), axis=0)])
-constant(np.searchsorted, samples=[Sample(np.arange(3.0), A(4)), Sample(A(1), A()), Sample(A(1), A(2, 3), side="right")])
+constant(
+    np.searchsorted, samples=[Sample(np.arange(3.0), A(4)), Sample(A(1), A()), Sample(A(1), A(2, 3), side="right")]
+)
 constant(np.digitize, samples=[Sample(A(4), np.arange(3.0)), Sample(A(2, 3), A(1), right=True)])
 constant(np.lexsort, samples=[Sample((A(4), A(4))), Sample((A(2, 3), A(2, 3)), axis=0)])
 refused("has a result whose shape depends on values; use np.sort and a mask of where neighbours differ", np.unique)

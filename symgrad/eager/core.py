@@ -1,0 +1,714 @@
+"""``Tensor`` and ``Node``: a value, the operation that it came from, and how one more operation is recorded.
+
+An operation evaluates ``op.fun`` on plain NumPy values. Where a tensor that requires grad goes in and recording is on, its
+result gets a ``Node`` that holds what the operation's rule will read: nothing more is done until ``backward``.
+"""
+
+from __future__ import annotations
+
+import dis
+import itertools
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.eager.dtypes import CPU, Size, as_dtype, as_numpy, device, dtype, python_dtype, title
+from symgrad.eager.modes import mode
+from symgrad.eager.printing import show
+from symgrad.ops import index
+from symgrad.ops.core import REGISTRY, Op, Traced, fit
+from symgrad.ops.engine import ASTYPE
+from symgrad.ir import Aval
+
+Array = Any
+NONE: dict[str, Any] = {}
+
+# -- what a rule reads ---------------------------------------------------------------------------------------------
+
+
+class Plan:
+    """What to do for an operation when certain of its arguments require grad.
+
+    ``flows``: the positions that a cotangent goes to. ``reads``: the positions whose values the rules read. ``result``:
+    whether they read the result.
+    """
+
+    __slots__ = ("flows", "reads", "result")
+
+    def __init__(self, op: Op, count: int, wanting: Sequence[int]) -> None:
+        self.flows = tuple(i for i in wanting if op.differentiable(i))
+        read: set[Any] = set()
+        for i in self.flows:
+            read |= _reads(op, i, count)
+        self.result = "y" in read
+        self.reads = tuple(i for i in range(count) if i in read)
+
+
+_READ_BY_SHAPE_ALONE = {"linear"}
+
+
+def _reads(op: Op, position: int, count: int) -> set[Any]:
+    """The arguments (by position) and the result ("y") whose values the rule of one argument looks at."""
+    fixed = {i for i in range(count) if not op.differentiable(i)}
+    if op.family in _READ_BY_SHAPE_ALONE:
+        return fixed
+    rule = op.rules[0 if op.variadic else position]
+    assert rule is not None
+    known = READS.get(op.key)
+    if known is not None:
+        return set(known[position])
+    code = rule.__code__
+    names = code.co_varnames[: code.co_argcount][1 + op.variadic :]
+    used: set[Any] = set()
+    for step in dis.get_instructions(code):
+        if not step.opname.startswith("STORE"):
+            used |= set(step.argval) if isinstance(step.argval, tuple) else {step.argval}
+    found: set[Any] = {"y"} if names and names[0] in used else set()
+    found |= {i for i, name in enumerate(names[1:]) if name in used}
+    if code.co_flags & 0x04:  # *args
+        found |= set(range(len(names) - 1, count))
+    return found
+
+
+# where bytecode cannot tell: of each argument's rule, what it reads
+READS: dict[Any, Sequence[Sequence[Any]]] = {
+    np.absolute: [(0,)],
+    np.clip: [(0, 1, 2)] * 3,
+    np.max: [("y", 0)],
+    np.min: [("y", 0)],
+}
+
+_plans: dict[Any, Plan] = {}
+
+
+def plan_of(op: Op, count: int, wanting: tuple[int, ...]) -> Plan:
+    """The ``Plan``, made once."""
+    key = (op, count, wanting)
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _plans[key] = Plan(op, count, wanting)
+    return plan
+
+
+# -- nodes ---------------------------------------------------------------------------------------------------------
+
+_ticks = itertools.count(1)
+tick: Callable[[], int] = _ticks.__next__
+
+
+class Node:
+    """A recorded operation, ``grad_fn``. Its edges lead to the nodes and leaves that its cotangents go to."""
+
+    __slots__ = (
+        "__weakref__", "args", "counters", "dtype", "edges", "hooks", "label", "metadata", "op", "params", "plan", "result",
+        "serial", "shape",
+    )  # fmt: skip
+
+    def __init__(
+        self, op: Op, plan: Plan, args: Any, params: dict[str, Any], edges: Any, counters: Any, y: Any, label: str | None
+    ) -> None:
+        self.op, self.plan, self.args, self.params, self.edges, self.counters = op, plan, args, params, edges, counters
+        self.result = y if plan.result else None
+        self.label, self.hooks = label, None
+        self.serial = tick()
+        if type(y) is not tuple:
+            self.shape, self.dtype = y.shape, y.dtype
+        if mode.anomaly:
+            self.metadata: dict[str, Any] = {"traceback": traceback.format_stack()[:-3]}
+
+    def name(self) -> str:
+        """Torch's name of the operation: ``AddBackward0``."""
+        return self.label or node_name(self)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {hex(id(self))}>"
+
+    @property
+    def next_functions(self) -> tuple[Any, ...]:
+        """Where the cotangents go: a node and the number of its output, for each argument that may take one."""
+        return tuple(_next(edge) for edge in self.edges)
+
+    @property
+    def saves(self) -> bool:
+        """Whether values were kept for the backward pass."""
+        return bool(self.plan.reads or self.plan.result)
+
+    def pull(self, g: Any) -> list[Any]:
+        """A cotangent for each edge, from the result's: arrays, or tensors if that is one."""
+        if self.args is None:
+            raise RuntimeError(TWICE)
+        for which, counter, seen in self.counters:
+            if counter[0] != seen:
+                raise RuntimeError(self.changed(which, counter, seen))
+        args, y, op, params = self.args, self.result, self.op, self.params
+        if isinstance(g, Tensor) or (type(g) is tuple and any([isinstance(part, Tensor) for part in g])):
+            args, y = self.revive(), self.revived_result()
+        return [op.vjp(i, g, y, args, params) for i in self.plan.flows]
+
+    def revive(self) -> list[Any]:
+        """The saved arguments as tensors, so that the rules themselves are recorded."""
+        args = list(self.args)
+        for i, edge in zip(self.plan.flows, self.edges, strict=True):
+            if isinstance(edge, Tensor):
+                args[i] = edge if edge.value is args[i] else linked(args[i], edge)
+            elif args[i] is not None:
+                args[i] = linked(args[i], edge)
+        return args
+
+    def revived_result(self) -> Any:
+        return None if self.result is None else linked(self.result, self)
+
+    def free(self) -> None:
+        """Let go of the saved values; a second backward through them raises."""
+        if self.plan.reads or self.plan.result:
+            self.args = self.result = None
+
+    def changed(self, which: int, counter: list[Any], seen: int) -> str:
+        """The message that a saved value was written to."""
+        if which < 0:
+            value, source = self.result, f", which is output 0 of {self.name()},"
+        else:
+            value, source = self.args[which], ""
+            edge = next((e for i, e in zip(self.plan.flows, self.edges, strict=True) if i == which), None)
+            if isinstance(edge, (Node, Part)):
+                node, number = _next(edge)
+                source = f", which is output {number} of {node.name()},"
+        writer = f" It was changed by {counter[1]}() at {counter[2]}, after {self.name()} had saved it." if len(counter) > 1 else ""
+        kind = f"torch.{title(value.dtype)}Tensor {list(value.shape)}"
+        return (
+            "one of the variables needed for gradient computation has been modified by an inplace operation: "
+            f"[{kind}]{source} is at version {counter[0]}; expected version {seen} instead. {_HINT}{writer}"
+        )
+
+    # ---- hooks ----
+
+    def register_hook(self, hook: Any) -> Handle:
+        """``hook(grad_inputs, grad_outputs)`` runs after this node's rules; what it returns replaces ``grad_inputs``."""
+        return self._hook("after", hook)
+
+    def register_prehook(self, hook: Any) -> Handle:
+        """``hook(grad_outputs)`` runs before this node's rules; what it returns replaces them."""
+        return self._hook("before", hook)
+
+    def _hook(self, kind: str, hook: Any) -> Handle:
+        if self.hooks is None:
+            self.hooks = {}
+        return Handle(self.hooks, kind, hook)
+
+
+TWICE = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
+    "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if "
+    "you need to backward through the graph a second time or if you need to access saved tensors after calling backward."
+)
+_HINT = (
+    "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
+    "torch.autograd.set_detect_anomaly(True)."
+)
+
+
+class Part:
+    """One result of a node that has several."""
+
+    __slots__ = ("dtype", "hooks", "node", "number", "shape")
+
+    def __init__(self, node: Node, number: int, y: Any) -> None:
+        self.node, self.number, self.shape, self.dtype, self.hooks = node, number, y.shape, y.dtype, None
+
+
+class AccumulateGrad:
+    """What ``next_functions`` shows for a leaf: adds what arrives to ``variable.grad``."""
+
+    __slots__ = ("__weakref__", "variable")
+
+    next_functions: tuple[Any, ...] = ()
+
+    def __init__(self, variable: Tensor) -> None:
+        self.variable = variable
+
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad object at {hex(id(self))}>"
+
+
+def _next(edge: Any) -> tuple[Any, int]:
+    if type(edge) is Part:
+        return edge.node, edge.number
+    if isinstance(edge, Tensor):
+        known = edge.__dict__.get("_accumulate")
+        if known is None:  # kept by the tensor, for identity's sake
+            known = edge.__dict__["_accumulate"] = AccumulateGrad(edge)
+        return known, 0
+    return edge, 0
+
+
+class Handle:
+    """What registering a hook gives: ``remove()`` takes it away again."""
+
+    serials = itertools.count()
+
+    def __init__(self, hooks: dict[Any, Any], kind: str, hook: Any) -> None:
+        self._hooks, self.id = hooks, (kind, next(Handle.serials))
+        hooks[self.id] = hook
+
+    def remove(self) -> None:
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
+
+
+def node_name(node: Node) -> str:
+    """Torch's name, where nothing more special was noted when the node was made."""
+    name = NAMES.get(node.op.key)
+    if callable(name):
+        name = name(node)
+    if name is None:
+        name = node.op.name.rsplit(".", 1)[-1].title().replace("_", "")
+        return f"{name}Backward0"
+    return f"{name}"
+
+
+NAMES: dict[Any, Any] = {}
+
+
+# -- tensors -------------------------------------------------------------------------------------------------------
+
+
+class Tensor(Traced):
+    """A value that remembers where it came from.
+
+    ``value`` is its array (or NumPy scalar), ``node`` the operation that made it, ``needs`` says whether it requires grad.
+    Most methods are the functions of this package, which add themselves (``method``).
+    """
+
+    value: Any
+    counter: list[Any]  # how often it was written to, shared by all views; then the last writer and its line
+    node: Any = None
+    needs: bool = False
+    parent: Tensor | None = None  # of a view: what it looks at, as it was then, and by which operation
+    parent_node: Any = None
+    how: Any = None
+    hooks: dict[Any, Any] | None = None
+    kept: bool = False
+    inference: bool = False
+    _grad: Tensor | None = None
+
+    __array_priority__ = 1000.0
+
+    def __init__(self, *data: Any) -> None:
+        if not data:
+            self.value = np.empty(0, as_dtype(float).dtype)
+        elif isinstance(data[0], (int, np.integer)):
+            self.value = np.zeros([int(n) for n in data], as_dtype(float).dtype)
+        else:
+            self.value = plain(data[0]).astype(as_dtype(float).dtype)
+        self.counter = [0]
+
+    # ---- what it is ----
+
+    @property
+    def shape(self) -> Size:
+        return Size(self.value.shape)
+
+    @property
+    def dtype(self) -> dtype:
+        return as_dtype(self.value.dtype)
+
+    @property
+    def ndim(self) -> int:
+        return self.value.ndim  # type: ignore[no-any-return]
+
+    @property
+    def device(self) -> device:
+        return CPU
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether operations on it are recorded."""
+        return self.needs
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        if self.grad_fn is not None:
+            if not wanted:
+                raise RuntimeError(
+                    "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+                    "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                )
+            return
+        if wanted and self.value.dtype.kind not in "fc":
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        if wanted and self.inference and not mode.inference:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        self.needs = bool(wanted)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Set ``requires_grad``, and return this tensor."""
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it was made by the user, not by a recorded operation."""
+        return self.node is None
+
+    @property
+    def grad_fn(self) -> Any:
+        """The recorded operation that it came from, None for leaves."""
+        if self.parent is not None:
+            renew(self)
+        node = self.node
+        return node.node if type(node) is Part else node
+
+    @property
+    def output_nr(self) -> int:
+        return self.node.number if type(self.node) is Part else 0
+
+    @property
+    def grad(self) -> Tensor | None:
+        """What ``backward`` has accumulated here; only in leaves, and where ``retain_grad()`` asked for it."""
+        if self.node is not None and not self.kept and self._grad is None:
+            warnings.warn(_NOT_A_LEAF, stacklevel=2)
+        return self._grad
+
+    @grad.setter
+    def grad(self, new: Any) -> None:
+        if new is not None:
+            if not isinstance(new, Tensor):
+                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(new).__name__}")
+            if new.value.shape != self.value.shape:
+                raise RuntimeError(
+                    f"assigned grad has data of a different size: expected {list(self.value.shape)}, "
+                    f"got {list(new.value.shape)}"
+                )
+        self._grad = new
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def data(self) -> Tensor:
+        """Its values, outside the graph; writes to them go unnoticed."""
+        return wrap(whole(self))
+
+    @data.setter
+    def data(self, new: Tensor) -> None:
+        self.value = new.value
+
+    @property
+    def _version(self) -> int:
+        return int(self.counter[0])
+
+    @property
+    def _base(self) -> Tensor | None:
+        return None if self.parent is None else root(self)
+
+    def __repr__(self) -> str:
+        fn = self.grad_fn
+        suffix = f"grad_fn=<{fn.name()}>" if fn is not None else "requires_grad=True" if self.needs else None
+        if isinstance(self.value, Traced):
+            return f"tensor({self.value!r})"
+        return show(np.asarray(self.value), suffix)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if self.value.ndim == 0 else object.__format__(self, spec)
+
+    def item(self) -> Any:
+        """The one number in it, as Python's."""
+        if self.value.size != 1:
+            raise RuntimeError(f"a Tensor with {self.value.size} elements cannot be converted to Scalar")
+        return self.value.item()
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    # ---- Traced ----
+
+    def record(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        return apply(op, args, params)
+
+    def adopt(self, value: Any) -> Any:
+        if isinstance(value, np.ndarray) and value.dtype == object:
+            return np.stack(list(value.ravel())).reshape(value.shape)
+        return wrap(np.asarray(value))
+
+    # ---- methods that NumPy's arrays have and rules use ----
+
+    def astype(self, kind: Any, **options: Any) -> Tensor:
+        """In another dtype."""
+        return apply(ASTYPE, (self,), {"dtype": as_numpy(kind)})  # type: ignore[no-any-return]
+
+
+_NOT_A_LEAF = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated during "
+    "autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
+    "non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See "
+    "github.com/pytorch/pytorch/pull/30531 for more informations."
+)
+
+_new = Tensor.__new__
+
+
+def wrap(value: Any) -> Tensor:
+    """A tensor of these values, which it takes as they are."""
+    tensor = _new(Tensor)
+    tensor.value, tensor.counter = value, [0]
+    if mode.inference:
+        tensor.inference = True
+    return tensor
+
+
+def linked(value: Any, edge: Any) -> Tensor:
+    """A tensor that came from ``edge``."""
+    tensor = _new(Tensor)
+    tensor.value, tensor.counter, tensor.needs = value, [0], True
+    tensor.node = edge if not isinstance(edge, Tensor) else CAST_OF(edge, value)
+    return tensor
+
+
+def CAST_OF(leaf: Tensor, value: Any) -> Node:
+    """A node that leads to a leaf from a cast of it."""
+    return Node(ASTYPE, plan_of(ASTYPE, 1, (0,)), (value,), {"dtype": value.dtype}, (leaf,), (), value, "ToCopyBackward0")
+
+
+def plain(x: Any) -> Any:
+    """The NumPy value of a tensor, an array, a number or nested lists of them."""
+    if isinstance(x, Tensor):
+        return x.value
+    return x if isinstance(x, (np.ndarray, np.generic)) else np.asarray(x)
+
+
+def whole(x: Tensor) -> np.ndarray[Any, Any]:
+    """The array of a tensor, which a NumPy scalar is turned into, so that others may share it."""
+    if type(x.value) is not np.ndarray and not isinstance(x.value, Traced):
+        x.value = np.array(x.value)
+    return x.value  # type: ignore[no-any-return]
+
+
+class tracing:
+    """``depth`` counts the functions of eager tensors that run on traced values now (``symgrad.grad`` of such a one)."""
+
+    depth = 0
+
+
+# -- recording -----------------------------------------------------------------------------------------------------
+
+
+def apply(op: Op, args: Sequence[Any], params: dict[str, Any] = NONE, label: str | None = None) -> Any:
+    """Run ``op`` on tensors and plain values; its result as a tensor (a tuple of them), recorded where that is wanted."""
+    values = []
+    needs = False
+    for arg in args:
+        if isinstance(arg, Tensor):
+            values.append(arg.value)
+            if arg.needs:
+                needs = True
+        else:
+            values.append(arg)
+    y = op(*values, **params) if tracing.depth else mode.quiet(op.fun, *values, **params)
+    if needs and mode.grad:
+        return attach(op, args, values, params, y, label)
+    if op.alias:
+        return view(op, args, params, y)
+    if type(y) is tuple or isinstance(y, tuple):
+        return tuple([wrap(part) for part in y])
+    return wrap(y)
+
+
+def attach(op: Op, args: Any, values: Any, params: Any, y: Any, label: str | None) -> Any:
+    """The result ``y`` of a recorded operation."""
+    wanting = tuple([i for i, arg in enumerate(args) if isinstance(arg, Tensor) and arg.needs])
+    plan = _plans.get((op, len(values), wanting)) or plan_of(op, len(values), wanting)
+    counters = []
+    for i in plan.reads:
+        arg = args[i]
+        if isinstance(arg, Tensor):
+            counter = arg.counter
+            counters.append((i, counter, counter[0]))
+    edges = []
+    for i in plan.flows:
+        arg = args[i]
+        if arg.parent is not None:
+            renew(arg)
+        edges.append(arg.node or arg)
+    several = isinstance(y, tuple)
+    if not edges or (not several and y.dtype.kind not in "fc"):
+        return view(op, args, params, y) if op.alias else tuple(map(wrap, y)) if several else wrap(y)
+    node = Node(op, plan, values, params, edges, counters, y, label)
+    if several:
+        return tuple([_part(node, i, part) for i, part in enumerate(y)])
+    tensor = view(op, args, params, y) if op.alias else wrap(y)
+    tensor.node, tensor.needs = node, True
+    if plan.result:
+        node.counters.append((-1, tensor.counter, tensor.counter[0]))
+    return tensor
+
+
+def _part(node: Node, number: int, y: Any) -> Tensor:
+    tensor = wrap(y)
+    if y.dtype.kind in "fc":
+        tensor.node, tensor.needs = Part(node, number, y), True
+    return tensor
+
+
+# -- views and writing in place ------------------------------------------------------------------------------------
+
+
+def view(op: Op, args: Sequence[Any], params: dict[str, Any], y: Any) -> Tensor:
+    """A tensor for ``y``, which remembers that it looks at the first argument's memory, if it does."""
+    tensor, source = wrap(y), args[0]
+    if isinstance(source, Tensor) and type(y) is np.ndarray and np.may_share_memory(y, source.value):
+        tensor.parent, tensor.parent_node, tensor.how = source, source.node, (op, args[1:], params)
+        tensor.counter = source.counter
+    return tensor
+
+
+def root(x: Tensor) -> Tensor:
+    """What a view of views looks at in the end."""
+    while x.parent is not None:
+        x = x.parent
+    return x
+
+
+def renew(x: Tensor) -> None:
+    """Take the node of a view anew when what it looks at has been written to."""
+    parent = x.parent
+    assert parent is not None
+    if parent.parent is not None:
+        renew(parent)
+    if parent.node is not x.parent_node:
+        op, rest, params = x.how
+        fresh = apply(op, (parent, *rest), params, "AsStridedBackward0")
+        x.node, x.needs, x.parent_node = fresh.node, fresh.needs, parent.node
+
+
+def assign(x: Tensor, new: Tensor, verb: str) -> Tensor:
+    """Write ``new`` into the memory of ``x``: what every in-place operation does."""
+    recorded = mode.grad and (x.needs or new.needs)
+    top = root(x) if x.parent is not None else x
+    if mode.grad:
+        if x.needs and x.node is None:
+            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+        if top.needs and top.node is None:
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        recorded = recorded or top.needs
+    if x.inference and not mode.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
+            "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
+    source, target = new.value, x.value
+    if source.shape != target.shape:
+        raise RuntimeError(
+            f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(source.shape)}"
+        )
+    if source.dtype is not target.dtype:
+        if _RANK[source.dtype.kind] > _RANK[target.dtype.kind]:
+            raise RuntimeError(
+                f"result type {title(source.dtype)} can't be cast to the desired output type {title(target.dtype)}"
+            )
+        new = new.astype(target.dtype)
+        source = new.value
+    if type(target) is np.ndarray:
+        target[...] = source
+    else:
+        x.value = source
+    counter = x.counter
+    counter[0] += 1
+    counter[1:] = (verb, user_line())
+    if not recorded:
+        return x
+    if top is x:
+        x.node, x.needs = new.node, new.needs
+    else:
+        _rebase(top, x, new)
+    _hold(new, x)
+    return x
+
+
+_RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+def _hold(new: Tensor, x: Tensor) -> None:
+    """A node that saved its own result now saves ``x``, which is where that result lies."""
+    node = new.node
+    if type(node) is Node and node.plan.result:
+        node.result = x.value
+        node.counters = [c if c[0] >= 0 else (-1, x.counter, x.counter[0]) for c in node.counters]
+
+
+def _rebase(top: Tensor, x: Tensor, new: Tensor) -> None:
+    """The history of ``top`` after a write into its view ``x``: what it was, with ``new`` copied into that place."""
+    chain = []
+    one: Tensor = x
+    while one.parent is not None:
+        chain.append(one)
+        one = one.parent
+    places = np.arange(top.value.size).reshape(top.value.shape)
+    for one in reversed(chain):
+        op, rest, params = one.how
+        places = op.fun(places, *[plain(r) if isinstance(r, Tensor) else r for r in rest], **params)
+    plan = plan_of(COPY_SLICES, 3, tuple(i for i, t in enumerate((top, new)) if t.needs))
+    edges = [t.node or t for t in (top, new) if t.needs]
+    values = (top.value, new.value, places.ravel())
+    top.node = Node(COPY_SLICES, plan, values, NONE, edges, [], top.value, "CopySlices")
+    top.needs = True
+    renew(x)
+
+
+COPY_SLICES = Op(
+    lambda base, value, places: base,
+    "linear",
+    (
+        lambda g, y, base, value, places: np.reshape(
+            index.SETITEM(np.reshape(g, -1), 0.0, places, spec=(index.Hole(0),)), np.shape(base)
+        ),
+        lambda g, y, base, value, places: np.reshape(np.reshape(g, -1)[places], np.shape(value)),
+        None,
+    ),
+    name="copy_slices",
+)
+
+_HERE = (os.path.dirname(os.path.dirname(__file__)) + os.sep, os.path.dirname(np.__file__) + os.sep)
+
+
+def user_line() -> str:
+    """``file:line`` of the innermost frame outside symgrad and NumPy."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+# -- helpers of the functions --------------------------------------------------------------------------------------
+
+
+def method(fun: Any) -> Any:
+    """Make a function of a tensor a method of tensors too."""
+    setattr(Tensor, fun.__name__.rstrip("_") if fun.__name__.endswith("__") else fun.__name__, fun)
+    return fun
+
+
+def as_tensor_of(x: Any) -> Tensor:
+    """A tensor as it is; anything else as one."""
+    return x if isinstance(x, Tensor) else wrap(np.asarray(x))
+
+
+def fitted(g: Any, shape: Any, kind: Any) -> Any:
+    """A cotangent in the shape and dtype of what it belongs to."""
+    return fit(g, Aval(shape, kind, "array"))
+
+
+__all__ = ["Node", "Tensor", "apply", "assign", "method", "python_dtype", "wrap", "REGISTRY"]

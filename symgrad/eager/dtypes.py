@@ -1,0 +1,241 @@
+"""Torch's dtypes and sizes over NumPy's, the default dtype, and torch's rules of type promotion."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+
+class dtype:
+    """An element type: prints as ``torch.float32``, and is NumPy's ``float32`` wherever NumPy asks.
+
+    >>> float32, np.dtype(float32), float32 == np.float32
+    (torch.float32, dtype('float32'), True)
+    """
+
+    __slots__ = ("dtype",)
+
+    def __init__(self, numpy: Any) -> None:
+        self.dtype: np.dtype[Any] = np.dtype(numpy)
+
+    def __repr__(self) -> str:
+        return f"torch.{self.dtype.name}"
+
+    def __reduce__(self) -> Any:
+        return (as_dtype, (self.dtype.str,))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, dtype):
+            return self.dtype is other.dtype or self.dtype == other.dtype
+        return isinstance(other, (np.dtype, type)) and self.dtype == other
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+    @property
+    def is_floating_point(self) -> bool:
+        return self.dtype.kind == "f"
+
+    @property
+    def is_complex(self) -> bool:
+        return self.dtype.kind == "c"
+
+    @property
+    def is_signed(self) -> bool:
+        return self.dtype.kind in "ifc"
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    # what rules ask of NumPy's dtypes
+
+    @property
+    def kind(self) -> str:
+        return self.dtype.kind
+
+    @property
+    def type(self) -> Any:
+        return self.dtype.type
+
+    @property
+    def name(self) -> str:
+        return self.dtype.name
+
+
+_NAMES = "float16 float32 float64 complex64 complex128 uint8 uint16 uint32 uint64 int8 int16 int32 int64 bool".split()
+_KNOWN = {np.dtype(name): dtype(name) for name in _NAMES}
+
+
+def as_dtype(given: Any) -> dtype:
+    """Torch's dtype of a NumPy dtype, a Python type or a torch dtype."""
+    if type(given) is dtype:
+        return given
+    if given is float:
+        return get_default_dtype()
+    return _KNOWN[np.dtype(given)]
+
+
+def as_numpy(given: Any) -> np.dtype[Any]:
+    """NumPy's dtype of the same."""
+    return as_dtype(given).dtype
+
+
+float16, float32, float64, complex64, complex128 = (_KNOWN[np.dtype(name)] for name in _NAMES[:5])
+uint8, uint16, uint32, uint64, int8, int16, int32, int64 = (_KNOWN[np.dtype(name)] for name in _NAMES[5:13])
+bool_ = _KNOWN[np.dtype(bool)]
+half, float_, double, cfloat, cdouble = float16, float32, float64, complex64, complex128
+short, int_, long = int16, int32, int64
+
+# what ``.type()`` and error messages call a tensor of each dtype
+TITLES = {
+    "float16": "Half", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+    "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool",
+    "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
+}  # fmt: skip
+
+
+def title(numpy: np.dtype[Any]) -> str:
+    """``Float`` for float32, as torch's messages say."""
+    return TITLES[numpy.name]
+
+
+class _Default:
+    real = np.dtype(np.float32)
+    complex = np.dtype(np.complex64)
+
+
+default = _Default
+
+
+def get_default_dtype() -> dtype:
+    """The dtype of tensors that are made from Python's floats."""
+    return _KNOWN[default.real]
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Let tensors that are made from Python's floats have this dtype from now on."""
+    given = as_dtype(d)
+    if not given.is_floating_point:
+        raise TypeError(
+            "only floating-point types are supported as the default type"
+        )
+    default.real = given.dtype
+    default.complex = np.result_type(given.dtype, np.complex64)
+
+
+class Size(tuple[int, ...]):
+    """A shape: a tuple that prints as ``torch.Size([5, 3])``."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"torch.Size({list(self)})"
+
+    def numel(self) -> int:
+        """How many elements."""
+        return math.prod(self)
+
+    def __getitem__(self, key: Any) -> Any:
+        part = tuple.__getitem__(self, key)
+        return Size(part) if isinstance(key, slice) else part
+
+    def __add__(self, other: Any) -> Size:
+        return Size(tuple.__add__(self, tuple(other)))
+
+
+class device:
+    """Where a tensor lives: always the CPU."""
+
+    __slots__ = ("type",)
+    index = None
+
+    def __init__(self, type: Any = "cpu") -> None:
+        name = str(type)
+        if name.split(":")[0] != "cpu":
+            raise RuntimeError(f"symgrad.eager runs on the CPU only, not on {name!r}")
+        self.type = "cpu"
+
+    def __repr__(self) -> str:
+        return "device(type='cpu')"
+
+    def __str__(self) -> str:
+        return "cpu"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device)
+
+    def __hash__(self) -> int:
+        return hash("cpu")
+
+
+CPU = device("cpu")
+
+# -- promotion -----------------------------------------------------------------------------------------------------
+
+_RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+def promoted(operands: Any) -> np.dtype[Any]:
+    """Torch's result type of plain values: arrays with dimensions lead, 0-d ones and Python's numbers only lift the kind."""
+    best: list[Any] = [None, None, None]  # of arrays with dimensions, of 0-d ones, of Python's numbers
+    for value in operands:
+        if isinstance(value, (bool, int, float, complex)):
+            place, kind = 2, python_dtype(value)
+        else:
+            place, kind = 0 if value.ndim else 1, value.dtype
+        best[place] = kind if best[place] is None else _joined(best[place], kind)
+    result = best[0]
+    for kind in best[1:]:
+        if kind is not None and (result is None or _RANK[kind.kind] > _RANK[result.kind]):
+            result = kind if result is None or kind.kind != "c" or result.kind != "f" else _joined(result, np.complex64)
+    return result  # type: ignore[no-any-return]
+
+
+def _joined(a: Any, b: Any) -> np.dtype[Any]:
+    a, b = np.dtype(a), np.dtype(b)
+    if a == b:
+        return a
+    ranks = _RANK[a.kind], _RANK[b.kind]
+    if ranks[0] < ranks[1] and ranks[1] > 1:
+        return b if not (a.kind == "f") else np.result_type(a, b)
+    if ranks[1] < ranks[0] and ranks[0] > 1:
+        return a if not (b.kind == "f") else np.result_type(a, b)
+    return np.result_type(a, b)
+
+
+def python_dtype(value: Any) -> np.dtype[Any]:
+    """The dtype that torch infers for a Python number."""
+    kind = type(value)
+    if kind is bool:
+        return bool_.dtype
+    if kind is int:
+        return int64.dtype
+    return default.complex if kind is complex else default.real
+
+
+def result_type(a: Any, b: Any) -> dtype:
+    """The dtype of ``a + b``, for tensors and numbers."""
+    return _KNOWN[promoted([getattr(x, "value", x) for x in (a, b)])]
+
+
+def can_cast(source: dtype, target: dtype) -> bool:
+    """Whether an in-place operation may put ``source`` values into a ``target`` tensor."""
+    return _RANK[source.kind] <= _RANK[target.kind] and not (target.kind == "b" and source.kind != "b")
+
+
+def promote_types(a: dtype, b: dtype) -> dtype:
+    """The smallest dtype that both fit into."""
+    return _KNOWN[_joined(a.dtype, b.dtype)]
+
+
+def finfo(kind: Any = None) -> Any:
+    """NumPy's ``finfo`` of a floating-point dtype."""
+    return np.finfo(as_numpy(kind or default.real))
+
+
+def iinfo(kind: Any) -> Any:
+    """NumPy's ``iinfo`` of an integer dtype."""
+    return np.iinfo(as_numpy(kind))

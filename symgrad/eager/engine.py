@@ -1,0 +1,422 @@
+"""The backward pass: cotangents flow from node to node, the latest recorded first, until they reach leaves."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+
+from symgrad.eager.core import AccumulateGrad, Handle, Node, Part, Tensor, fitted, method, renew, whole, wrap
+from symgrad.eager.dtypes import Size
+from symgrad.eager.modes import mode
+
+
+class Sweep:
+    """One backward pass. ``create``: cotangents are tensors, and what is computed is recorded in turn.
+
+    ``only``: where given, cotangents go to these edges alone, and are collected in ``found`` rather than in ``.grad``.
+    """
+
+    def __init__(self, keep: bool, create: bool, only: Sequence[Any] | None = None, collect: bool = False) -> None:
+        self.keep, self.create, self.collect = keep, create, collect
+        self.only = None if only is None else {id(edge) for edge in only}
+        self.found: dict[int, Any] = {}
+        self.pending: dict[Any, Any] = {}
+        self.order: list[tuple[int, Node]] = []
+        self.leaves: list[Tensor] = []
+        self.path: set[int] | None = None
+
+    def run(self, roots: Sequence[tuple[Any, Any]]) -> None:
+        """Send the cotangents of ``roots``, (edge, cotangent) each, through the graph."""
+        if self.only is not None:
+            self.path = needed([edge for edge, _ in roots], self.only)
+        recording, mode.grad = mode.grad, self.create
+        try:
+            with np.errstate(all="ignore"):
+                for edge, g in roots:
+                    self.send(edge, g, None)
+                self.flow()
+        finally:
+            mode.grad = recording
+        for leaf in self.leaves:
+            self.settle(leaf)
+
+    def flow(self) -> None:
+        pending, order, anomaly = self.pending, self.order, mode.anomaly
+        send = self.send
+        while order:
+            node = heappop(order)[1]
+            g = pending.pop(node)
+            if node.hooks:
+                g = self.hooked(node, g)
+            if self.only is not None and id(node) in self.only:
+                self.found[id(node)] = g
+                assert self.path is not None
+                if not any(id(edge) in self.path for edge in _targets(node)):
+                    continue
+            parts = checked(node, g) if anomaly else node.pull(g)
+            if not self.keep:
+                node.free()
+            if node.hooks:
+                parts = self.hooked_after(node, parts, g)
+            for edge, part in zip(node.edges, parts, strict=True):
+                if part is not None:
+                    send(edge, part, g)
+
+    def send(self, edge: Any, part: Any, source: Any) -> None:
+        """Add a cotangent to what has come to an edge. ``source``: the one that it was made from."""
+        if type(edge) is Node or isinstance(edge, Node):
+            shape, kind = edge.shape, edge.dtype
+        elif type(edge) is Part:
+            return self.send_part(edge, part)
+        else:
+            shape, kind = edge.value.shape, edge.value.dtype
+        if self.path is not None and id(edge) not in self.path:
+            return None
+        value = part.value if isinstance(part, Tensor) else part
+        if not isinstance(value, (np.ndarray, np.generic)) or value.shape != shape or value.dtype != kind:
+            part = fitted(part, shape, kind)
+        pending = self.pending
+        before = pending.get(edge)
+        if before is not None:
+            pending[edge] = before + part
+        else:
+            if isinstance(edge, Node):
+                heappush(self.order, (-edge.serial, edge))
+            else:
+                self.leaves.append(edge)
+                if not self.create and (part is source or part.base is not None or not part.flags.c_contiguous):
+                    part = np.array(part, order="C")  # the leaf's own
+            pending[edge] = part
+        return None
+
+    def send_part(self, edge: Part, part: Any) -> None:
+        node = edge.node
+        if self.path is not None and id(edge) not in self.path:
+            return
+        part = fitted(part, edge.shape, edge.dtype)
+        all_parts = self.pending.get(node)
+        if all_parts is None:
+            heappush(self.order, (-node.serial, node))
+            all_parts = (None,) * node.outputs
+        before = all_parts[edge.number]
+        new = part if before is None else before + part
+        self.pending[node] = (*all_parts[: edge.number], new, *all_parts[edge.number + 1 :])
+
+    # ---- ends ----
+
+    def settle(self, leaf: Tensor) -> None:
+        """Give a leaf its gradient, through its hooks."""
+        g = self.pending.pop(leaf)
+        if not isinstance(g, Tensor):
+            g = wrap(g)
+        if leaf.hooks:
+            g = run_hooks(leaf.hooks, "tensor", g)
+        if self.collect:
+            self.found[id(leaf)] = g
+            return
+        old = leaf._grad
+        if old is None:
+            leaf._grad = g
+        elif self.create:
+            leaf._grad = old + g
+        else:
+            total = whole(old)
+            np.add(total, g.value, out=total)
+            old.counter[0] += 1
+        if leaf.hooks:
+            for kind, hook in list(_kinds(leaf.hooks)):
+                if kind == "accumulated":
+                    hook(leaf)
+
+    # ---- hooks ----
+
+    def hooked(self, node: Node, g: Any) -> Any:
+        parts = list(g) if type(g) is tuple else [g]
+        for i, part in enumerate(parts):
+            if part is None:
+                continue
+            tensor = part if isinstance(part, Tensor) else wrap(part)
+            assert node.hooks is not None
+            tensor = run_hooks(node.hooks, ("tensor", i), tensor)
+            parts[i] = tensor if self.create else tensor.value
+        if any(kind == "before" for kind, _ in _kinds(node.hooks)):
+            given = tuple(part if part is None or isinstance(part, Tensor) else wrap(part) for part in parts)
+            for kind, hook in list(_kinds(node.hooks)):
+                if kind == "before":
+                    given = hook(given) or given
+            parts = [part if self.create or part is None else part.value for part in given]
+        return tuple(parts) if type(g) is tuple else parts[0]
+
+    def hooked_after(self, node: Node, parts: list[Any], g: Any) -> list[Any]:
+        for kind, hook in list(_kinds(node.hooks)):
+            if kind == "after":
+                outs = tuple(x if x is None or isinstance(x, Tensor) else wrap(x) for x in (g if type(g) is tuple else (g,)))
+                ins = tuple(x if x is None or isinstance(x, Tensor) else wrap(np.asarray(x)) for x in parts)
+                new = hook(ins, outs)
+                if new is not None:
+                    parts = [x if self.create or x is None else x.value for x in (new if isinstance(new, tuple) else (new,))]
+        return parts
+
+
+def _kinds(hooks: Any) -> Any:
+    return [(key[0], hook) for key, hook in hooks.items()]
+
+
+def run_hooks(hooks: Any, kind: Any, g: Tensor) -> Tensor:
+    """The gradient after the hooks of one kind; those that retain it come last."""
+    for key, hook in list(hooks.items()):
+        if key[0] == kind:
+            new = hook(g)
+            if new is not None:
+                g = new
+    for key, hook in list(hooks.items()):
+        if key[0] == ("retain", kind):
+            hook(g)
+    return g
+
+
+def _targets(node: Node) -> list[Any]:
+    return [edge.node if type(edge) is Part else edge for edge in node.edges]
+
+
+def needed(roots: Sequence[Any], ends: set[int]) -> set[int]:
+    """The ids of the nodes and edges from which one of ``ends`` can be reached."""
+    seen: dict[int, Node] = {}
+    result = set(ends)
+    stack = [edge.node if type(edge) is Part else edge for edge in roots]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Node) and id(node) not in seen:
+            seen[id(node)] = node
+            stack.extend(_targets(node))
+    for node in sorted(seen.values(), key=lambda node: node.serial):
+        for edge in node.edges:
+            inner = edge.node if type(edge) is Part else edge
+            if id(inner) in result or id(edge) in result:
+                result.update((id(node), id(edge), id(inner)))
+    for edge in roots:
+        if type(edge) is Part and id(edge.node) in result:
+            result.add(id(edge))
+    return result
+
+
+def checked(node: Node, g: Any) -> list[Any]:
+    """As ``node.pull``, naming the recorded line where it fails or gives NaN."""
+    try:
+        parts = node.pull(g)
+    except Exception:
+        warn_of(node)
+        raise
+    for i, part in enumerate(parts):
+        value = part.value if isinstance(part, Tensor) else part
+        if mode.check_nan and value is not None and np.any(np.isnan(value)):
+            warn_of(node)
+            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
+    return parts
+
+
+def warn_of(node: Node) -> None:
+    """Tell where a node was recorded, when anomaly mode knows."""
+    trace = getattr(node, "metadata", {}).get("traceback")
+    if trace:
+        text = f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(trace)}"
+    else:
+        text = (
+            f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during forward "
+            "pass for more information."
+        )
+    warnings.warn(text, stacklevel=2)
+
+
+# -- torch's entries -----------------------------------------------------------------------------------------------
+
+
+def edge_of(x: Tensor) -> Any:
+    """What leads from a tensor into the graph: its node, or itself where it is a leaf."""
+    if x.parent is not None:
+        renew(x)
+    return x.node or x
+
+
+def _many(x: Any) -> tuple[Any, ...]:
+    return (x,) if isinstance(x, Tensor) or x is None else tuple(x)
+
+
+def seeds(outputs: tuple[Any, ...], given: Any, create: bool) -> list[tuple[Any, Any]]:
+    """The roots of a backward pass: each output's edge and its cotangent, ones where none is given."""
+    grads = _many(given) if given is not None else (None,) * len(outputs)
+    if len(grads) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")
+    roots = []
+    for i, (out, g) in enumerate(zip(outputs, grads, strict=True)):
+        if g is not None:
+            if not isinstance(g, Tensor):
+                raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
+            if g.value.shape != out.value.shape:
+                raise RuntimeError(
+                    f"Mismatch in shape: grad_output[{i}] has a shape of {Size(g.value.shape)} and output[{i}] has a shape of "
+                    f"{Size(out.value.shape)}."
+                )
+        elif out.needs or not out.needs:
+            if out.needs and out.value.size != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        if not out.needs:
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+        seed = np.ones(out.value.shape, out.value.dtype) if g is None else g if create else g.value
+        roots.append((edge_of(out), wrap(seed) if create and not isinstance(seed, Tensor) else seed))
+    return roots
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Add the gradients of ``tensors`` to the ``.grad`` of the leaves that they come from.
+
+    Args:
+        tensors: one or several; those that are not scalars need a cotangent each in ``grad_tensors``.
+        grad_tensors: the cotangents, tensors or None.
+        retain_graph: keep what the graph has saved, for another backward pass. As ``create_graph`` by default.
+        create_graph: record the backward pass itself, so that it can be differentiated.
+        inputs: only these get gradients.
+    """
+    outputs = _many(tensors)
+    create = bool(create_graph)
+    roots = seeds(outputs, grad_tensors if grad_tensors is not None else grad_variables, create)
+    ends = None
+    if inputs is not None:
+        wanted = _many(inputs)
+        if not wanted:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        ends = [edge_of(x) for x in wanted]
+    sweep = Sweep(create if retain_graph is None else bool(retain_graph), create, ends)
+    sweep.run(roots)
+    if ends is not None:
+        for x, edge in zip(wanted, ends, strict=True):
+            g = sweep.found.get(id(edge))
+            if isinstance(edge, Node) and g is not None and not x.kept:
+                x._grad = g if isinstance(g, Tensor) else wrap(np.array(g))
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of the sum of ``outputs`` with respect to ``inputs``, a tuple; nothing is accumulated.
+
+    Arguments as for ``backward``. An input that the outputs do not depend on is an error, or None with ``allow_unused``, or
+    zeros with ``materialize_grads``.
+    """
+    outs, wanted = _many(outputs), _many(inputs)
+    if is_grads_batched:
+        rows = range(len(_many(grad_outputs)[0]))
+        each = [
+            grad(outs, wanted, [g[i] for g in _many(grad_outputs)], True, create_graph, allow_unused) for i in rows
+        ]
+        return tuple(np.stack(parts) for parts in zip(*each, strict=True))  # type: ignore[call-overload]
+    roots = seeds(outs, grad_outputs, bool(create_graph))
+    for x in wanted:
+        if not x.needs:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    ends = [edge_of(x) for x in wanted]
+    sweep = Sweep(bool(create_graph) if retain_graph is None else bool(retain_graph), bool(create_graph), ends, True)
+    sweep.run(roots)
+    results: list[Tensor | None] = []
+    for x, edge in zip(wanted, ends, strict=True):
+        g = sweep.found.get(id(edge))
+        if type(edge) is Part:
+            whole_g = sweep.found.get(id(edge.node))
+            g = None if whole_g is None else whole_g[edge.number]
+        if g is None and materialize_grads:
+            g = np.zeros(x.value.shape, x.value.dtype)
+        if g is None and not allow_unused:
+            raise RuntimeError(
+                "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this "
+                "is the desired behavior."
+            )
+        results.append(g if g is None or isinstance(g, Tensor) else wrap(np.array(g)))
+    return tuple(results)
+
+
+# -- methods of tensors --------------------------------------------------------------------------------------------
+
+
+def _backward(
+    self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+) -> None:
+    """Add the gradients of this tensor to the ``.grad`` of the leaves that it comes from. See ``autograd.backward``."""
+    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+Tensor.backward = _backward  # type: ignore[attr-defined]
+
+
+@method
+def retain_grad(self: Tensor) -> None:
+    """Let ``backward`` leave the gradient in ``.grad`` though this is no leaf."""
+    if not self.needs:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    if self.node is None or self.kept:
+        return
+    self.kept = True
+
+    def keep(g: Tensor) -> None:
+        self._grad = g if g.node is not None else wrap(np.array(g.value))
+
+    Handle(_hooks_of(self), ("retain", _kind(self)), keep)
+
+
+@method
+def retains_grad(self: Tensor) -> bool:
+    return self.kept
+
+
+Tensor.retains_grad = property(lambda self: self.kept)  # type: ignore[attr-defined]
+
+
+@method
+def register_hook(self: Tensor, hook: Any) -> Handle:
+    """``hook(grad)`` runs when the gradient of this tensor is known; what it returns replaces it."""
+    if not self.needs:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    return Handle(_hooks_of(self), _kind(self), hook)
+
+
+@method
+def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> Handle:
+    """``hook(leaf)`` runs when ``.grad`` of this leaf has been added to."""
+    if not self.needs:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if self.node is not None:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    return Handle(_hooks_of(self), "accumulated", hook)
+
+
+def _hooks_of(x: Tensor) -> dict[Any, Any]:
+    edge = edge_of(x)
+    holder = edge.node if type(edge) is Part else edge
+    if holder.hooks is None:
+        holder.hooks = {}
+    return holder.hooks  # type: ignore[no-any-return]
+
+
+def _kind(x: Tensor) -> Any:
+    edge = edge_of(x)
+    return ("tensor", edge.number) if type(edge) is Part else ("tensor", 0) if isinstance(edge, Node) else "tensor"
+
+
+__all__ = ["AccumulateGrad", "backward", "grad"]

@@ -1,0 +1,163 @@
+"""What is recorded: ``no_grad``, ``enable_grad``, ``set_grad_enabled``, ``inference_mode``, all per thread."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import Any
+
+import numpy as np
+
+
+class _Mode(threading.local):
+    """The switches of a thread. ``quiet(fun, *args)`` runs NumPy without its floating-point warnings, which torch has not."""
+
+    def __init__(self) -> None:
+        self.grad, self.inference, self.anomaly, self.check_nan = True, False, False, True
+        context = copy_context()
+        context.run(np.seterr, all="ignore")
+        self.quiet: Callable[..., Any] = context.run
+
+
+mode = _Mode()
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations are being recorded in this thread."""
+    return mode.grad
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is in ``inference_mode``."""
+    return mode.inference
+
+
+class _Switch:
+    """A context manager and decorator that sets one of the switches."""
+
+    values: dict[str, Any] = {}
+
+    def __enter__(self) -> Any:
+        self.before = {name: getattr(mode, name) for name in self.values}
+        self.set()
+
+    def set(self) -> None:
+        for name, value in self.values.items():
+            setattr(mode, name, value)
+
+    def __exit__(self, *exc: object) -> None:
+        for name, value in self.before.items():
+            setattr(mode, name, value)
+
+    def clone(self) -> Any:
+        return type(self)()
+
+    def __call__(self, fun: Any) -> Any:
+        if inspect.isgeneratorfunction(fun):
+
+            @functools.wraps(fun)
+            def stepped(*args: Any, **kwargs: Any) -> Any:
+                steps = fun(*args, **kwargs)
+                sent: Any = None
+                while True:
+                    try:
+                        with self.clone():
+                            value = steps.send(sent)
+                    except StopIteration as end:
+                        return end.value
+                    sent = yield value
+
+            return stepped
+
+        @functools.wraps(fun)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with self.clone():
+                return fun(*args, **kwargs)
+
+        return wrapped
+
+
+class no_grad(_Switch):
+    """Nothing is recorded: ``with no_grad(): ...`` or ``@no_grad()``."""
+
+    values = {"grad": False}
+
+    def __new__(cls, fun: Any = None) -> Any:
+        self = super().__new__(cls)
+        return self if fun is None else self(fun)
+
+
+class enable_grad(_Switch):
+    """Operations are recorded again, within ``no_grad``."""
+
+    values = {"grad": True}
+
+    def __new__(cls, fun: Any = None) -> Any:
+        self = super().__new__(cls)
+        return self if fun is None else self(fun)
+
+
+class set_grad_enabled(_Switch):
+    """Turns recording on or off: at once when called, and until the block ends as a context manager."""
+
+    def __init__(self, mode: bool) -> None:
+        self.values = {"grad": bool(mode)}
+        self.now = {"grad": is_grad_enabled()}
+        self.set()
+
+    def __enter__(self) -> None:
+        self.before = self.now
+        self.set()
+
+    def __call__(self, fun: Any) -> Any:
+        for name, value in self.now.items():
+            setattr(mode, name, value)
+        return super().__call__(fun)
+
+    def clone(self) -> Any:
+        return set_grad_enabled(self.values["grad"])
+
+
+class inference_mode(_Switch):
+    """As ``no_grad``, and what is made here can never be recorded."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        self = super().__new__(cls)
+        if callable(mode):
+            self.__init__()  # type: ignore[misc]
+            return self(mode)
+        return self
+
+    def __init__(self, mode: bool = True) -> None:
+        self.values = {"grad": False, "inference": True} if mode else {"grad": True, "inference": False}
+
+    def clone(self) -> Any:
+        return inference_mode(self.values["inference"])
+
+
+class _DetectAnomaly(_Switch):
+    """Remember where each operation was recorded; name it when its backward fails or gives NaN."""
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self.values = {"anomaly": True, "check_nan": check_nan}
+
+    def clone(self) -> Any:
+        return type(self)(self.values["check_nan"])
+
+
+detect_anomaly = _DetectAnomaly
+
+
+class set_detect_anomaly(_Switch):
+    """``detect_anomaly`` that is switched on or off at once."""
+
+    def __init__(self, mode_: bool, check_nan: bool = True) -> None:
+        self.values = {"anomaly": mode_, "check_nan": check_nan}
+        self.now = {name: getattr(mode, name) for name in self.values}
+        self.set()
+
+    def __enter__(self) -> None:
+        self.before = self.now

@@ -1,0 +1,175 @@
+"""The user's code from inside: which line runs, which variable a result goes to, and what to write in place of a call."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import linecache
+import os
+import sys
+from collections.abc import Callable
+from itertools import islice
+from opcode import opname
+from types import CodeType, FrameType, ModuleType, TracebackType
+from typing import Any
+
+import numpy as np
+
+Line = tuple[str, int]
+
+_INTERNAL = (os.path.dirname(__file__) + os.sep, os.path.dirname(np.__file__) + os.sep, "<symgrad ", "<__array_function__")
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
+_foreign: dict[str, bool] = {}
+
+
+def is_internal(filename: str) -> bool:
+    """Whether a file is symgrad's, NumPy's or Python's own, rather than the user's."""
+    known = _foreign.get(filename)
+    if known is None:
+        library = filename.startswith(_LIBRARY) and "site-packages" not in filename
+        known = _foreign[filename] = library or filename.startswith(_INTERNAL)
+    return known
+
+
+def user_frame() -> FrameType | None:
+    """The innermost frame of the user's code."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if not is_internal(frame.f_code.co_filename):
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def user_line() -> Line | None:
+    """File and line of the user's code that runs."""
+    frame = user_frame()
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+def where() -> str:
+    """``file:line`` of the user's code, for messages."""
+    line = user_line()
+    return "?" if line is None else f"{line[0]}:{line[1]}"
+
+
+def raised_at(traceback: TracebackType | None) -> str:
+    """``file:line`` of the user's code that an exception came through last."""
+    place = "?"
+    while traceback is not None:
+        if not is_internal(traceback.tb_frame.f_code.co_filename):
+            place = f"{traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno}"
+        traceback = traceback.tb_next
+    return place
+
+
+# -- where a result goes -------------------------------------------------------------------------------------------
+
+_opcodes: dict[CodeType, bytes] = {}
+_STORES: dict[str, Callable[[Any, int], str]] = {
+    "STORE_FAST": lambda code, arg: code._varname_from_oparg(arg),
+    "STORE_DEREF": lambda code, arg: code._varname_from_oparg(arg),
+    "STORE_NAME": lambda code, arg: code.co_names[arg],
+    "STORE_GLOBAL": lambda code, arg: code.co_names[arg],
+    "STORE_FAST_LOAD_FAST": lambda code, arg: code._varname_from_oparg(arg >> 4),
+    "STORE_FAST_STORE_FAST": lambda code, arg: code._varname_from_oparg(arg >> 4),
+}
+
+
+def target(frame: FrameType | None) -> str | None:
+    """The variable that the running call's result is about to be stored in: what the next instruction says.
+
+    Where it is returned, the caller's instruction says.
+    """
+    for _ in range(4):
+        if frame is None:
+            return None
+        code = frame.f_code
+        raw = _opcodes.get(code)
+        if raw is None:
+            if len(_opcodes) > 10_000:
+                _opcodes.clear()
+            raw = _opcodes[code] = code.co_code
+        at = frame.f_lasti + 2
+        while at < len(raw) and raw[at] == 0:  # inline caches
+            at += 2
+        if at >= len(raw):
+            return None
+        name = opname[raw[at]]
+        if name in _STORES:
+            return str(_STORES[name](code, raw[at + 1]))
+        if name != "RETURN_VALUE":
+            return None
+        frame = frame.f_back
+    return None
+
+
+# -- what to write instead -----------------------------------------------------------------------------------------
+
+_ARRAYS = "make the array with np.zeros_like(x), np.zeros(n, like=x) or symgrad.numpy.zeros(n)"
+_GENERIC = f"use NumPy's functions on it (np.sin for math.sin, x * 1.0 for float(x)); to fill an array, {_ARRAYS}"
+_NUMPY_OF_MATH = {"fabs": "abs", "pow": "power", "gamma": "", "lgamma": "", "erf": "", "erfc": "", "fsum": "sum"}
+
+
+def leaving() -> tuple[str, str]:
+    """What the running line of the user's does to a traced value, as source text, and what to write instead."""
+    frame = user_frame()
+    text, node = _expression(frame) if frame is not None else ("", None)
+    if isinstance(node, ast.Subscript):
+        return text, f"it is written into a plain array, which cannot follow it; {_ARRAYS}"
+    if isinstance(node, ast.BinOp):
+        return text, "to print it, write an f-string: f'{x:.3f}'"
+    if isinstance(node, ast.Call) and frame is not None:
+        return text, _instead_of(node, _called(node.func, frame))
+    return text, _GENERIC
+
+
+def _instead_of(call: ast.Call, function: Any) -> str:
+    name = getattr(function, "__name__", "")
+    module = getattr(function, "__module__", None) or ""
+    spelled = ast.unparse(call.func)
+    if module in ("math", "cmath"):
+        twin = _NUMPY_OF_MATH.get(name, name)
+        if hasattr(np, twin):
+            return f"{spelled} takes plain numbers only; write np.{twin}"
+        return f"{spelled} takes plain numbers only; give it a rule with symgrad.primitive"
+    if function is float:
+        return "leave float() out, or write x * 1.0"
+    if function is complex:
+        return "write a + 1j * b"
+    if isinstance(function, type) and issubclass(function, np.generic):
+        return f"write x.astype({spelled})"
+    if function in (np.array, np.asarray, np.asanyarray, np.ascontiguousarray):
+        return f"leave dtype= out, write symgrad.numpy.{name}, or x.astype(dtype) afterwards"
+    if "random" in spelled or "numpy.random" in (module, type(getattr(function, "__self__", None)).__module__[:12]):
+        return (
+            "random numbers cannot be drawn from a traced distribution; draw standard ones and transform them: "
+            "mean + scale * np.random.standard_normal(n)"
+        )
+    return _GENERIC
+
+
+def _expression(frame: FrameType) -> tuple[str, ast.AST | None]:
+    """The expression that a frame is at, as text and parsed; the text is empty where Python cannot tell."""
+    code, at = frame.f_code, frame.f_lasti // 2
+    first, last, start, end = next(islice(code.co_positions(), at, None), (None,) * 4)
+    if first is None or first != last or start is None or end is None:
+        return "", None
+    text = linecache.getline(code.co_filename, first).encode()[start:end].decode(errors="replace")
+    try:
+        return text, ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        return text, None
+
+
+def _called(node: ast.expr, frame: FrameType) -> Any:
+    """The object that a called name stands for; attributes are looked up in modules only, where that runs no code."""
+    if isinstance(node, ast.Name):
+        spaces = (frame.f_locals, frame.f_globals, vars(builtins))
+        return next((space[node.id] for space in spaces if node.id in space), None)
+    if isinstance(node, ast.Attribute):
+        owner = _called(node.value, frame)
+        if isinstance(owner, (np.random.Generator, np.random.RandomState)):
+            return getattr(owner, node.attr, None)
+        return vars(owner).get(node.attr) if isinstance(owner, ModuleType) else None
+    return None

@@ -1,0 +1,185 @@
+"""Random programs: every way to a derivative gives the same numbers, and those are the finite differences.
+
+``pytest --hypothesis-profile=deep tests/test_programs.py`` searches for long.
+"""
+
+import ast
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from symgrad import grad, graph, hessian, hvp, jacfwd, jacobian, jacrev, jvp, runtime, value_and_grad, vjp
+from symgrad.emit.build import build
+from symgrad.errors import CheckFailed, Unexplored
+from symgrad.optimize.simplify import simplify
+from symgrad.pytree import flatten
+from symgrad.testing import FORMS, Program, check_grads, programs
+
+REAL = tuple(form for form in FORMS if form != "complex")
+slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much])
+
+
+def few(fraction: float) -> settings:
+    """The running profile with a part of its examples, for what takes long."""
+    return settings(slow, max_examples=max(int(settings().max_examples * fraction), 5))
+
+
+def check(program: Program, order: int) -> None:
+    try:
+        check_grads(program, program.arguments(), order=order)
+    except CheckFailed as error:
+        assume("settle" not in str(error))  # a kink happens to be near: no finite differences there
+        raise
+
+
+def all_of(program: Program) -> tuple[int, ...]:
+    return tuple(range(len(program.specs)))
+
+
+def same(a: Any, b: Any, scale: float = 1.0) -> None:
+    """Two trees of derivatives agree, in kind too, up to the rounding of their least precise leaf."""
+    (left, tree), (right, other) = flatten(a), flatten(b)
+    assert tree == other
+    for x, y in zip(left, right, strict=True):
+        assert (type(x), np.shape(x), np.result_type(x)) == (type(y), np.shape(y), np.result_type(y))
+        size = max(scale, float(np.max(np.abs(x), initial=0.0)))
+        np.testing.assert_allclose(x, y, rtol=0, atol=size * tolerance(left))
+
+
+def tolerance(leaves: list[Any]) -> float:
+    return 1e-9 if all(np.result_type(leaf).itemsize >= 8 for leaf in leaves) else 1e-3
+
+
+@slow
+@given(programs(max_ops=12))
+def test_first_order(program: Program) -> None:
+    check(program, 1)
+
+
+@few(0.3)
+@given(programs())
+def test_long_programs(program: Program) -> None:
+    check(program, 1)
+
+
+@few(0.3)
+@given(programs(max_ops=5))
+def test_second_order(program: Program) -> None:
+    check(program, 2)
+
+
+@slow
+@given(programs(max_ops=8), st.lists(st.integers(0, 9), min_size=3, max_size=9))
+def test_compiled_and_dynamic_agree_on_all_branches(program: Program, seeds: list[int]) -> None:
+    """Arguments of other seeds take other branches; each end of the tree is compiled when it was met twice."""
+    compiled = value_and_grad(program, argnums=all_of(program))
+    dynamic = value_and_grad(program, argnums=all_of(program), mode="dynamic")
+    for seed in [*seeds, *seeds, *seeds]:
+        args = program.arguments(seed)
+        with np.errstate(all="ignore"):
+            try:
+                value = program(*args)
+            except (ArithmeticError, np.linalg.LinAlgError):
+                continue
+            assume(np.isfinite(value))
+            result = compiled(*args)
+            same(result, dynamic(*args))
+        np.testing.assert_allclose(result[0], value, rtol=1e-9 if np.result_type(value).itemsize > 4 else 1e-3)
+
+
+@slow
+@given(programs(max_ops=10))
+def test_gradients_are_tangents(program: Program) -> None:
+    """Public forward and reverse mode agree, and so does what both return beside the derivative."""
+    args, others = program.arguments(), program.arguments(program.seed + 1)
+    value, grads = value_and_grad(program, argnums=all_of(program))(*args)
+    out, tangent = jvp(program, args, others)
+    again, pullback = vjp(program, *args)
+    same(value, out)
+    same(value, again)
+    same(grads, pullback(np.ones_like(value)[()]))
+    slope = sum(np.sum(np.real(np.conj(g) * t)) for g, t in zip(grads, others, strict=True))
+    size = sum(np.sum(np.abs(g) * np.abs(t)) for g, t in zip(grads, others, strict=True))
+    assert abs(tangent - slope) <= tolerance([*grads, value]) * (1.0 + size)
+
+
+@few(0.6)
+@given(programs(max_ops=6, forms=REAL, outputs="tree"))
+def test_jacobians_agree(program: Program) -> None:
+    args = program.arguments()
+    rows, columns = jacrev(program, argnums=all_of(program)), jacfwd(program, argnums=all_of(program))
+    expected = jacobian(program, argnums=all_of(program), mode="dynamic")(*args)
+    for _ in range(3):
+        same(rows(*args), expected)
+        same(columns(*args), expected)
+
+
+@few(0.6)
+@given(programs(max_ops=6, forms=REAL))
+def test_hessians_are_symmetric(program: Program) -> None:
+    args = program.arguments()
+    matrix = hessian(program, argnums=all_of(program))
+    first = matrix(*args)
+    same(matrix(*args), first)
+    same(matrix(*args), first)
+    precision = tolerance([*flatten(first)[0], *args])
+    for i, x in enumerate(args):
+        for j, y in enumerate(args):
+            block, mirror = (np.reshape(first[a][b], (np.size(args[a]), np.size(args[b]))) for a, b in ((i, j), (j, i)))
+            np.testing.assert_allclose(block, mirror.T, rtol=0, atol=precision * (1 + np.max(np.abs(block), initial=0)))
+        assert np.shape(first[i][i]) == np.shape(x) * 2, y
+    v = program.arguments(program.seed + 1)[0]
+    product = hvp(program)(args[0], v, *args[1:])
+    expected = np.tensordot(first[0][0], v, np.ndim(v))
+    np.testing.assert_allclose(product, expected, rtol=0, atol=precision * (1 + np.max(np.abs(expected), initial=0)))
+
+
+@slow
+@given(programs(max_ops=12))
+def test_both_printings_run_alone(program: Program) -> None:
+    """The readable source and the fast one are valid Python, and give the derivative without symgrad around them."""
+    args = program.arguments()
+    derivative = grad(program, argnums=all_of(program))
+    expected = derivative(*args)
+    same(derivative.compiled(*args)(*args), expected)
+    spec = derivative._compiler.traced(args, {})
+    code = build(simplify(spec.program), spec.signature(), fresh=False)
+    assert code.source == derivative.source(*args)
+    for text in (code.source, derivative.source(*args, fast=True)):
+        (function,) = ast.parse(text).body
+        assert isinstance(function, ast.FunctionDef)
+        assert ast.get_docstring(function)
+    namespace: dict[str, Any] = {"np": np, "runtime": runtime, "Unexplored": Unexplored, **code.namespace}
+    exec(compile(code.source, "<readable>", "exec"), namespace)
+    result = namespace[derivative._compiler.name](*args)
+    for x, y in zip(result, expected, strict=True):  # a reader may get a view, or a NumPy number for a 0-d array
+        size = max(1.0, float(np.max(np.abs(y), initial=0.0)))
+        np.testing.assert_allclose(x, y, rtol=0, atol=size * tolerance(list(expected)))
+
+
+@slow
+@given(programs(max_ops=12))
+def test_graphs_are_well_formed(program: Program) -> None:
+    args = program.arguments()
+    for view in (graph(program, *args), grad(program, argnums=all_of(program)).graph(*args)):
+        view.graph.verify()
+        assert str(view).endswith("return " + ", ".join(f"%{node.index}" for node in view.outputs))
+
+
+@slow
+@given(programs(max_ops=12))
+def test_arguments_stay_as_they_are(program: Program) -> None:
+    """Nothing writes into an argument, and no result shares memory with one or with another result."""
+    args = program.arguments()
+    derivative = value_and_grad(program, argnums=all_of(program))
+    for _ in range(3):
+        results = [r for r in flatten(derivative(*args))[0] if isinstance(r, np.ndarray)]
+        for a, b in zip(args, program.arguments(), strict=True):
+            np.testing.assert_array_equal(a, b)
+        for i, r in enumerate(results):
+            assert r.flags.writeable
+            assert r.flags.c_contiguous
+            others = [*args, *results[:i]]
+            assert not any(np.shares_memory(r, x) for x in others if isinstance(x, np.ndarray))
