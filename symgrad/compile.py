@@ -22,6 +22,7 @@ from symgrad.emit.build import Code, Signature, build
 from symgrad.emit.fast import build_fast
 from symgrad.errors import NotDifferentiable, Unexplored
 from symgrad.ir import aval_of
+from symgrad.optimize.lower import lower
 from symgrad.optimize.simplify import simplify
 from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import LEAF, TreeDef
@@ -147,7 +148,7 @@ class Specialization:
                 nodes.append(trace.constant(leaf)[0])
             else:
                 nodes.append(leaf)
-        return result, Run(trace.graph, [tuple(guard) for guard in trace.guards], Leaf(nodes, tree)), trace.impure  # type: ignore[misc]
+        return result, Run(trace.graph, [tuple(guard) for guard in trace.guards], Leaf(nodes, tree, [getattr(getattr(n, "aval", None), "kind", "") for n in nodes])), trace.impure  # type: ignore[misc]
 
     def _input_name(self, path: tuple[tuple[str, Any], ...]) -> str:
         (_, group), (_, which), *rest = path
@@ -204,13 +205,13 @@ class Specialization:
 
     def running(self) -> str:
         """The source that runs, of all branches traced so far."""
-        return build_fast(simplify(self.program), self.signature()).source
+        return build_fast(lower(simplify(self.program)), self.signature()).source
 
     def compile(self, miss: Callable[..., Any]) -> None:
         """Make the function of all confirmed branches, and the entry that checks a call and runs it."""
         program = self.program.confirmed()
         self.simplified = simplify(program)
-        code = build_fast(self.simplified, self.signature())
+        code = build_fast(lower(self.simplified), self.signature())
         self.code = code
         namespace: dict[str, Any] = {"np": np, "runtime": runtime, "Unexplored": Unexplored, **code.namespace}
         self._execute(code.source, self.name, namespace)

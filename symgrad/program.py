@@ -22,6 +22,7 @@ class Leaf:
 
     outputs: list[Any]
     tree: TreeDef
+    kinds: list[str]  # of each output, as ``Aval.kind`` has it: rewriting may turn a 0-d array into a scalar
     seen: int = 0
 
     def nodes(self) -> list[Node]:
@@ -63,7 +64,7 @@ class Program:
         for node in ancestors([node for node, _, _ in run.guards] + leaf_nodes):
             mapping[node] = self._adopt(run.graph, node, mapping)
         outputs = [mapping[out] if isinstance(out, Node) else out for out in run.leaf.outputs]
-        leaf = Leaf(outputs, run.leaf.tree)
+        leaf = Leaf(outputs, run.leaf.tree, run.leaf.kinds)
         tree: Tree = leaf
         merged = _unique_guards([(mapping[node], value, line) for node, value, line in run.guards])
         for node, value, line in reversed(merged):
@@ -193,7 +194,7 @@ def _map(root: Tree, mapping: dict[Node, Node]) -> Tree:
     done: dict[int, Tree] = {}
     for tree in reversed([*_preorder(root)]):
         if isinstance(tree, Leaf):
-            done[id(tree)] = Leaf([mapping[o] if isinstance(o, Node) else o for o in tree.outputs], tree.tree)
+            done[id(tree)] = Leaf([mapping[o] if isinstance(o, Node) else o for o in tree.outputs], tree.tree, tree.kinds)
         else:
             cases = {value: done[id(child)] for value, child in tree.cases.items()}
             done[id(tree)] = Branch(mapping[tree.node], tree.line, cases)

@@ -61,3 +61,14 @@ def last_write(base: Array, index: Any) -> Array:
     order = np.arange(last[index].size).reshape(last[index].shape)
     last[index] = order
     return last[index] == order
+
+
+def compose(real: Array, imag: Array) -> Array:
+    """``real + 1j * imag``, right for infinities, too.
+
+    >>> compose(np.array([1.0, np.inf]), np.array([0.0, 2.0]))
+    array([ 1.+0.j, inf+2.j])
+    """
+    out = np.empty(np.shape(real), np.result_type(real, imag, np.complex64))
+    out.real, out.imag = real, imag
+    return out

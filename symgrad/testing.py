@@ -504,6 +504,9 @@ class Program:
         kinds = ", ".join(f"{name}: {kind}{list(shape)}" for name, (kind, shape) in self.specs.items())
         return f"# {kinds}; seed {self.seed}\n{self.source}"
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # how hypothesis shows it
+        printer.text(repr(self))
+
     @property
     def __name__(self) -> str:  # a derivative is called after its function
         return "program"

@@ -561,7 +561,7 @@ class Tracer(Traced):
         return np.searchsorted(self, v, side=side, sorter=sorter)
 
     def __getattr__(self, name: str) -> Any:
-        if not hasattr(self.value, name):
+        if name.startswith("__") or not hasattr(self.value, name):  # NumPy asks for protocols that way
             raise AttributeError(f"{type(self.value).__name__!r} object has no attribute {name!r}")
         if name in ("nbytes", "itemsize", "strides", "flags"):
             return getattr(self.value, name)
@@ -752,6 +752,8 @@ class _UFuncMethods:
         for harmless in ("casting", "order", "subok"):
             kwargs.pop(harmless, None)
         handler = REGISTRY.get(ufunc)
+        if kwargs and isinstance(handler, Op) and handler.family == "multilinear":
+            return call(trace, ufunc, args, kwargs)
         if handler is None or kwargs:
             option = f" with {', '.join(kwargs)}=" if kwargs else ""
             raise NotDifferentiable(f"{where()}: {_called(ufunc)}{option} has no derivative rule; {_ADVICE}")

@@ -105,8 +105,8 @@ class Node:
     """A recorded operation, ``grad_fn``. Its edges lead to the nodes and leaves that its cotangents go to."""
 
     __slots__ = (
-        "__weakref__", "args", "counters", "dtype", "edges", "hooks", "label", "metadata", "op", "params", "plan", "result",
-        "serial", "shape",
+        "__weakref__", "args", "counters", "dtype", "edges", "hooks", "label", "metadata", "op", "outputs", "params", "plan",
+        "result", "serial", "shape",
     )  # fmt: skip
 
     def __init__(
@@ -118,6 +118,8 @@ class Node:
         self.serial = tick()
         if type(y) is not tuple:
             self.shape, self.dtype = y.shape, y.dtype
+        else:
+            self.outputs = len(y)
         if mode.anomaly:
             self.metadata: dict[str, Any] = {"traceback": traceback.format_stack()[:-3]}
 
@@ -497,6 +499,18 @@ def whole(x: Tensor) -> np.ndarray[Any, Any]:
     return x.value  # type: ignore[no-any-return]
 
 
+class Fused(Op):
+    """An operation of our own, for which NumPy has no function; on a traced value it is what it is made of."""
+
+    def __init__(self, fun: Any, *rules: Any, family: str = "op", name: str | None = None, **options: Any) -> None:
+        super().__init__(fun, family, rules, name=name, **options)
+
+    def __call__(self, *arrays: Any, **params: Any) -> Any:
+        if any([isinstance(array, Tensor) for array in arrays]):
+            return apply(self, arrays, params)
+        return self.fun(*arrays, **params)
+
+
 class tracing:
     """``depth`` counts the functions of eager tensors that run on traced values now (``symgrad.grad`` of such a one)."""
 
@@ -517,12 +531,17 @@ def apply(op: Op, args: Sequence[Any], params: dict[str, Any] = NONE, label: str
                 needs = True
         else:
             values.append(arg)
+    return execute(op, args, values, needs, params, label)
+
+
+def execute(op: Op, args: Sequence[Any], values: list[Any], needs: bool, params: dict[str, Any], label: str | None) -> Any:
+    """``apply``, on values that have been looked up (and perhaps cast) already."""
     y = op(*values, **params) if tracing.depth else mode.quiet(op.fun, *values, **params)
     if needs and mode.grad:
         return attach(op, args, values, params, y, label)
     if op.alias:
         return view(op, args, params, y)
-    if type(y) is tuple or isinstance(y, tuple):
+    if isinstance(y, tuple):
         return tuple([wrap(part) for part in y])
     return wrap(y)
 
@@ -546,7 +565,10 @@ def attach(op: Op, args: Any, values: Any, params: Any, y: Any, label: str | Non
     several = isinstance(y, tuple)
     if not edges or (not several and y.dtype.kind not in "fc"):
         return view(op, args, params, y) if op.alias else tuple(map(wrap, y)) if several else wrap(y)
-    node = Node(op, plan, values, params, edges, counters, y, label)
+    if op.family == "elementwise":  # what no rule reads is let go
+        reads = plan.reads
+        values = [value if i in reads else None for i, value in enumerate(values)]
+    node = Node(op, plan, values, params, edges, counters, tuple(y) if several else y, label)
     if several:
         return tuple([_part(node, i, part) for i, part in enumerate(y)])
     tensor = view(op, args, params, y) if op.alias else wrap(y)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+import weakref
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Any
@@ -374,8 +375,12 @@ def retain_grad(self: Tensor) -> None:
         return
     self.kept = True
 
+    mine = weakref.ref(self)
+
     def keep(g: Tensor) -> None:
-        self._grad = g if g.node is not None else wrap(np.array(g.value))
+        tensor = mine()
+        if tensor is not None:
+            tensor._grad = g if g.node is not None else wrap(np.array(g.value))
 
     Handle(_hooks_of(self), ("retain", _kind(self)), keep)
 

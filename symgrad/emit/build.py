@@ -196,6 +196,11 @@ def getitem(b: Builder, node: Node, args: list[Expr]) -> Expr:
     return _subscript(args[0], _index(dict(node.params)["spec"], args[1:]))
 
 
+@spelling(index.LAST_WRITE)
+def last_write(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    return call("runtime.last_write", args[0], _as_value(_index(dict(node.params)["spec"], args[1:])))
+
+
 @spelling(engine.ITEM)
 def item(b: Builder, node: Node, args: list[Expr]) -> Expr:
     return _subscript(args[0], ast.Constant(dict(node.params)["item"]))
@@ -224,7 +229,7 @@ def to_numpy(b: Builder, node: Node, args: list[Expr]) -> Expr:
 
 @spelling(engine.TO_ARRAY)
 def to_array(b: Builder, node: Node, args: list[Expr]) -> Expr:
-    return call("np.asarray", args[0])
+    return call("np.array", args[0])
 
 
 @spelling(engine.TO_FLOAT)
@@ -320,7 +325,7 @@ def _zeros(aval: Aval) -> Expr:
 WRITES = (index.SETITEM, index.INDEX_ADD, index.SCATTER)
 
 # operations whose result is a new C-contiguous array whatever their arguments look like
-_FRESH_NAMES = {"np.outer", "np.concatenate", "np.stack", "np.cumsum", "np.tile", "np.repeat", "zeros", "full"}
+_FRESH_NAMES = {"np.outer", "zeros", "full", "np.eye"}
 
 
 class Builder:
@@ -435,12 +440,12 @@ class Builder:
     def _leaf(self, leaf: Leaf, block: list[Any], done: set[Node]) -> None:
         self._nodes([node for node in ancestors(leaf.nodes()) if node not in done], block, done)
         used: set[Node] = set()
-        outputs = iter(leaf.outputs)
+        outputs = iter(zip(leaf.outputs, leaf.kinds, strict=True))
         block.append(Line(ast.Return(self._container(leaf.tree, outputs, used))))
 
     def _container(self, tree: TreeDef, outputs: Any, used: set[Node]) -> Expr:
         if tree.kind is LEAF:
-            return self._output(next(outputs), used)
+            return self._output(*next(outputs), used)
         if tree.kind is None:
             return ast.Constant(None)
         items = [self._container(child, outputs, used) for child in tree.children]
@@ -453,7 +458,7 @@ class Builder:
         rebuild = self.bind(f"make_{tree.kind.__name__}", _Rebuild(tree))
         return call(rebuild, *items)
 
-    def _output(self, out: Any, used: set[Node]) -> Expr:
+    def _output(self, out: Any, kind: str, used: set[Node]) -> Expr:
         if not isinstance(out, Node):
             if out is None or isinstance(out, (str, bool)):
                 return ast.Constant(out)
@@ -461,8 +466,10 @@ class Builder:
         expr = self.exprs[out]
         again = out in used
         used.add(out)
-        if not isinstance(out.aval, Aval) or out.aval.kind != "array":
+        if kind != "array" or (out.op is engine.TO_ARRAY and not isinstance(expr, ast.Name)):
             return expr
+        if not out.aval.shape:  # arithmetic on 0-d arrays gives scalars
+            return call("np.array", expr)
         if again or _may_alias(out):
             return method(expr, "copy")
         if self.fresh and len(out.aval.shape) > 1 and not _is_contiguous(out):

@@ -122,7 +122,10 @@ class FastBuilder(Builder):
             self._store(node, call_of(function, *args), block)
             self.owner[node] = expr_name(self.exprs[node])
             return
-        statement = ast.Expr(call_of(function, *args, name(target)))
+        if node.op.key in (np.maximum, np.minimum):  # NumPy deprecates their positional out
+            statement = ast.Expr(call_of(function, *args, out=name(target)))
+        else:
+            statement = ast.Expr(call_of(function, *args, name(target)))
         block.append(Line(statement, self._comment(node, block)))
         self.exprs[node], self.weight[node] = name(target), 0
         self.owner[node] = target
@@ -136,7 +139,7 @@ class FastBuilder(Builder):
         if len(others) != 1:
             return self.exprs[arg]
         (dtype,) = others
-        if dtype.kind != "f":
+        if dtype.kind != "f" or not any(t.startswith(dtype.char * node.op.key.nin + "->") for t in node.op.key.types):
             return self.exprs[arg]
         key = (repr(value), dtype)
         if key not in self.numbers:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import NotDifferentiable
-from symgrad.ops.core import A, Sample, constant, elementwise, refused
+from symgrad.ops.core import A, Sample, constant, elementwise, op, refused
 
 # fmt: off
 
@@ -35,6 +35,15 @@ elementwise(np.remainder,  lambda g, y, x1, x2: g,
 elementwise(np.fmod,       lambda g, y, x1, x2: g,
                            lambda g, y, x1, x2: -g * np.rint((x1 - y) / x2),
                            domain=[(-4.8, -4.2), (1.7, 2)], complex=False)
+op(np.divmod,              lambda g, y, x1, x2: g[1],
+                           lambda g, y, x1, x2: None if g[1] is None else -g[1] * np.rint((x1 - y[1]) / x2),
+                           complex=False, samples=[
+    Sample(A(3, 4, lo=-4.8, hi=-4.2), A(4, lo=1.7, hi=2)), Sample(A(3, lo=-4.8, hi=-4.2), 1.9),
+    Sample(4.5, A(2, lo=1.7, hi=2)), Sample(A(lo=4.2, hi=4.8), A(lo=1.7, hi=2))])
+op(np.modf,                lambda g, y, x: g[0], complex=False, samples=[
+    Sample(A(3, 4, lo=1.1, hi=1.9)), Sample(A(2, lo=-1.9, hi=-1.1)), Sample(A(lo=0.1, hi=0.9))])
+op(np.frexp,               lambda g, y, x: None if g[0] is None else np.ldexp(g[0], -y[1]), complex=False, samples=[
+    Sample(A(3, 4, lo=1.1, hi=1.9)), Sample(A(2, lo=-7.9, hi=-4.1)), Sample(A(lo=0.6, hi=0.9))])
 elementwise(np.reciprocal, lambda g, y, x: -g * y * y, domain=(0.5, 2))
 elementwise(np.square,     lambda g, y, x: 2 * g * x)
 elementwise(np.sqrt,       lambda g, y, x: g / (2 * y), domain=(0.5, 3))

@@ -21,12 +21,12 @@ Rewrite = Callable[["Simplifier", Node, tuple[Node, ...]], "Node | None"]
 RULES: dict[Any, list[Rewrite]] = {}
 
 
-def rewrite(*keys: Any) -> Callable[[Rewrite], Rewrite]:
-    """Put a rewrite into the table, for operations given by NumPy function or by op."""
+def rewrite(*keys: Any, rules: dict[Any, list[Rewrite]] = RULES) -> Callable[[Rewrite], Rewrite]:
+    """Put a rewrite into a table, for operations given by NumPy function or by op."""
 
     def register(rule: Rewrite) -> Rewrite:
         for key in keys:
-            RULES.setdefault(key if isinstance(key, Op) else REGISTRY[key], []).append(rule)
+            rules.setdefault(key if isinstance(key, Op) else REGISTRY[key], []).append(rule)
         return rule
 
     return register
@@ -34,14 +34,14 @@ def rewrite(*keys: Any) -> Callable[[Rewrite], Rewrite]:
 
 def simplify(program: Program) -> Program:
     """The same program, simplified."""
-    return Simplifier(program).run()
+    return Simplifier(program, RULES).run()
 
 
 class Simplifier:
-    """One pass over a program: rebuilds its graph in order, every node through the table."""
+    """One pass over a program: rebuilds its graph in order, every node through a table of rewrites."""
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    def __init__(self, program: Program, rules: dict[Any, list[Rewrite]]) -> None:
+        self.program, self.rules = program, rules
         self.graph = Graph()
         self.uses: dict[Node, int] = {}
 
@@ -85,7 +85,7 @@ class Simplifier:
         if op.family in ("elementwise", "constant") and len(args) > 1:
             args = self._weaken(args)
         probe = Node(op, args, params, aval, -1, False)
-        for rule in RULES.get(op, ()):
+        for rule in self.rules.get(op, ()):
             better = rule(self, probe, args)
             if better is not None and compatible(better.aval, aval):
                 return better

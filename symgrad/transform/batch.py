@@ -61,10 +61,15 @@ def loop(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
     for i in range(b.size):
         rows.append(b.trace.record(node.op, [a[i] if flag else a for a, flag in zip(args, flags, strict=True)], params))
     if not rows:
-        return None
+        none = [np.zeros((0, *aval.shape), aval.dtype) for aval in _avals(node)]
+        return none[0] if isinstance(node.aval, Aval) else tuple(none)
     if isinstance(node.aval, Aval):
         return np.stack(rows)
     return tuple(np.stack([row[j] for row in rows]) for j in range(len(node.aval)))
+
+
+def _avals(node: Node) -> Sequence[Aval]:
+    return [node.aval] if isinstance(node.aval, Aval) else node.aval
 
 
 def elementwise(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
@@ -75,10 +80,10 @@ def elementwise(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any
 
 
 def _line_up(a: Any, have: int, want: int) -> Any:
-    """A batched array whose elements have ``have`` axes, with axes put in so that they broadcast as ``want``."""
-    if have == want:
-        return a
-    return np.expand_dims(a, tuple(range(1, 1 + want - have)))
+    """A batched array whose elements have ``have`` axes, with ones put in (or left out) so that they have ``want``."""
+    if have > want:
+        return np.reshape(a, (len(a), *np.shape(a)[1 + have - want :]))
+    return a if have == want else np.expand_dims(a, tuple(range(1, 1 + want - have)))
 
 
 def _shift(axis: Any, ndim: int) -> Any:
@@ -108,7 +113,7 @@ def reduction(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
     params = dict(node.params)
     ndim = len(node.args[0].aval.shape)
     axis = params.pop("axis", None)
-    axis = tuple(range(1, ndim + 1)) if axis is None else _shift(axis, ndim)
+    axis = tuple(range(1, ndim + 1)) if axis is None or not ndim else _shift(axis, ndim)
     return b.trace.record(node.op, args, {**params, "axis": axis})
 
 
@@ -117,7 +122,7 @@ def along_axis(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
     params = dict(node.params)
     ndim = len(node.args[0].aval.shape)
     axis = params.get("axis")
-    if axis is None and node.op is REGISTRY[np.squeeze]:
+    if not ndim or (axis is None and node.op is REGISTRY[np.squeeze]):
         return np.reshape(args[0], (b.size, *node.aval.shape))
     if axis is None and ndim == 1:
         axis = 0

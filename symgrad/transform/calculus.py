@@ -112,6 +112,8 @@ def finish(g: Any, trace: Trace, aval: Aval) -> Any:
         g = ASTYPE(TO_NUMPY(g), dtype=aval.dtype)
     if aval.kind == "array" and not aval.shape and not isinstance(_plain(g), np.ndarray):
         g = TO_ARRAY(g)
+    elif aval.kind == "scalar" and isinstance(_plain(g), np.ndarray):
+        g = TO_NUMPY(g)
     return g
 
 

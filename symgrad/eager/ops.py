@@ -1,0 +1,312 @@
+"""Operations for which NumPy has no function: activations and losses, each with its rule, stable at both ends.
+
+Rules follow torch at kinks: ``relu`` is flat at 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from symgrad.eager.core import Fused
+from symgrad.ops.core import fit  # noqa: F401
+
+
+def _sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def _log_sigmoid(x: Any) -> Any:
+    return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
+
+
+SIGMOID = Fused(_sigmoid, lambda g, y, x: g * ((1 - y) * y), family="elementwise", name="sigmoid")
+LOG_SIGMOID = Fused(_log_sigmoid, lambda g, y, x: g * SIGMOID(-x), family="elementwise", name="log_sigmoid")
+LOGIT = Fused(lambda x: np.log(x / (1 - x)), lambda g, y, x: g / (x * (1 - x)), family="elementwise", name="logit")
+RELU = Fused(lambda x: np.maximum(x, 0), lambda g, y, x: g * (y > 0), family="elementwise", name="relu")
+RSQRT = Fused(lambda x: 1 / np.sqrt(x), lambda g, y, x: g * (-0.5 * y**3), family="elementwise", name="rsqrt")
+FILL = Fused(lambda x, v: np.full_like(x, v), lambda g, y, x, v: g * 0, None, family="elementwise", name="fill")
+COPY = Fused(
+    lambda x, v: np.broadcast_to(v, np.shape(x)).astype(x.dtype),
+    lambda g, y, x, v: np.zeros_like(g),
+    lambda g, y, x, v: g,
+    family="elementwise",
+    name="copy",
+)
+
+
+def _flat(fun: Any, name: str) -> Fused:
+    """A step function: its derivative is zero, and recorded as such."""
+    return Fused(fun, lambda g, y, x: np.zeros_like(g), family="elementwise", name=name)
+
+
+FLOOR, CEIL, ROUND, TRUNC, SIGN = (
+    _flat(fun, name)
+    for fun, name in ((np.floor, "floor"), (np.ceil, "ceil"), (np.rint, "round"), (np.trunc, "trunc"), (np.sign, "sign"))
+)
+
+# -- the error function, and gelu ----------------------------------------------------------------------------------
+
+_erf = np.frompyfunc(math.erf, 1, 1)
+
+
+def erf_values(x: Any) -> Any:
+    """``erf`` of plain values, from Python's own."""
+    return np.asarray(_erf(x), dtype=x.dtype) if not isinstance(x, float) else math.erf(x)
+
+
+ERF = Fused(
+    erf_values,
+    lambda g, y, x: g * (2 / math.sqrt(math.pi) * np.exp(-x * x)),
+    family="elementwise",
+    name="erf",
+)
+ERFINV_SCALE = math.sqrt(0.5)
+
+
+def _gelu(x: Any, approximate: str = "none") -> Any:
+    if approximate == "tanh":
+        return 0.5 * x * (1 + np.tanh(_GELU * (x + 0.044715 * x**3)))
+    return 0.5 * x * (1 + ERF(x * ERFINV_SCALE))
+
+
+def _gelu_rule(g: Any, y: Any, x: Any, approximate: str = "none") -> Any:
+    if approximate == "tanh":
+        t = np.tanh(_GELU * (x + 0.044715 * x**3))
+        return g * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * (_GELU * (1 + 3 * 0.044715 * x * x)))
+    return g * (0.5 * (1 + ERF(x * ERFINV_SCALE)) + x * np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi))
+
+
+_GELU = math.sqrt(2 / math.pi)
+GELU = Fused(_gelu, _gelu_rule, family="elementwise", name="gelu")
+
+
+def _silu_rule(g: Any, y: Any, x: Any) -> Any:
+    s = SIGMOID(x)
+    return g * (s * (1 + x * (1 - s)))
+
+
+SILU = Fused(lambda x: x * _sigmoid(x), _silu_rule, family="elementwise", name="silu")
+LEAKY_RELU = Fused(
+    lambda x, slope: np.where(x > 0, x, x * slope),
+    lambda g, y, x, slope: np.where(x > 0, g, g * slope),
+    family="elementwise",
+    name="leaky_relu",
+)
+ELU = Fused(
+    lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
+    lambda g, y, x, alpha: np.where(x > 0, g, g * (alpha * np.exp(np.minimum(x, 0)))),
+    family="elementwise",
+    name="elu",
+)
+
+
+def _softplus(x: Any, beta: float, threshold: float) -> Any:
+    z = x * beta
+    return np.where(z > threshold, x, np.log1p(np.exp(np.minimum(z, threshold))) / beta)
+
+
+SOFTPLUS = Fused(
+    _softplus,
+    lambda g, y, x, beta, threshold: g * np.where(x * beta > threshold, 1, SIGMOID(x * beta)),
+    family="elementwise",
+    name="softplus",
+)
+HARDTANH = Fused(
+    lambda x, low, high: np.clip(x, low, high),
+    lambda g, y, x, low, high: g * ((x > low) & (x < high)),
+    family="elementwise",
+    name="hardtanh",
+)
+
+# -- softmax and its relatives -------------------------------------------------------------------------------------
+
+
+def _shifted(x: Any, axis: int) -> Any:
+    top = np.max(x, axis=axis, keepdims=True)
+    return x - np.where(np.isfinite(top), top, 0)
+
+
+def _softmax(x: Any, axis: int) -> Any:
+    e = np.exp(_shifted(x, axis))
+    return e / np.sum(e, axis=axis, keepdims=True)
+
+
+def _log_softmax(x: Any, axis: int) -> Any:
+    z = _shifted(x, axis)
+    return z - np.log(np.sum(np.exp(z), axis=axis, keepdims=True))
+
+
+def _logsumexp(x: Any, axis: Any, keepdims: bool) -> Any:
+    top = np.max(x, axis=axis, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0)
+    y = np.log(np.sum(np.exp(x - top), axis=axis, keepdims=keepdims))
+    return y + (top if keepdims else np.reshape(top, np.shape(y)))
+
+
+def _logsumexp_rule(g: Any, y: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    if not keepdims:
+        kept = tuple(1 if i in axis else n for i, n in enumerate(np.shape(x)))
+        g, y = np.reshape(g, kept), np.reshape(y, kept)
+    return g * np.exp(x - y)
+
+
+SOFTMAX = Fused(
+    _softmax, lambda g, y, x, axis: y * (g - np.sum(g * y, axis=axis, keepdims=True)), name="softmax"
+)
+LOG_SOFTMAX = Fused(
+    _log_softmax,
+    lambda g, y, x, axis: g - np.exp(y) * np.sum(g, axis=axis, keepdims=True),
+    name="log_softmax",
+)
+LOGSUMEXP = Fused(_logsumexp, _logsumexp_rule, name="logsumexp")
+
+# -- losses --------------------------------------------------------------------------------------------------------
+
+
+def _reduced(loss: Any, reduction: str) -> Any:
+    return loss if reduction == "none" else np.mean(loss) if reduction == "mean" else np.sum(loss)
+
+
+def _spread(g: Any, x: Any, y: Any, reduction: str) -> Any:
+    """The cotangent of each element's loss."""
+    return g / math.prod(np.broadcast_shapes(np.shape(x), np.shape(y))) if reduction == "mean" else g
+
+
+def _bce_logits(x: Any, y: Any, weight: Any = None, pos_weight: Any = None, *, reduction: str) -> Any:
+    low = _log_sigmoid(x)
+    if pos_weight is None:
+        loss = (1 - y) * x - low
+    else:
+        loss = (1 - y) * x - (1 + (pos_weight - 1) * y) * low
+    return _reduced(loss if weight is None else loss * weight, reduction)
+
+
+def _bce_logits_x(g: Any, _: Any, x: Any, y: Any, weight: Any = None, pos_weight: Any = None, *, reduction: str) -> Any:
+    g = _spread(g, x, y, reduction)
+    g = g if weight is None else g * weight
+    if pos_weight is None:
+        return (SIGMOID(x) - y) * g
+    t = pos_weight * y
+    return ((t + 1 - y) * SIGMOID(x) - t) * g
+
+
+def _bce_logits_y(g: Any, _: Any, x: Any, y: Any, weight: Any = None, pos_weight: Any = None, *, reduction: str) -> Any:
+    g = _spread(g, x, y, reduction)
+    g = g if weight is None else g * weight
+    if pos_weight is None:
+        return -x * g
+    return (LOG_SIGMOID(-x) - pos_weight * LOG_SIGMOID(x)) * g
+
+
+BCE_LOGITS = Fused(
+    _bce_logits, _bce_logits_x, _bce_logits_y, None, None, name="binary_cross_entropy_with_logits"
+)
+
+
+def _bce(x: Any, y: Any, weight: Any = None, *, reduction: str) -> Any:
+    loss = (y - 1) * np.maximum(np.log1p(-x), -100) - y * np.maximum(np.log(x), -100)
+    return _reduced(loss if weight is None else loss * weight, reduction)
+
+
+def _bce_x(g: Any, _: Any, x: Any, y: Any, weight: Any = None, *, reduction: str) -> Any:
+    g = _spread(g, x, y, reduction)
+    g = g if weight is None else g * weight
+    return g * (x - y) / np.maximum((1 - x) * x, 1e-12)
+
+
+def _bce_y(g: Any, _: Any, x: Any, y: Any, weight: Any = None, *, reduction: str) -> Any:
+    g = _spread(g, x, y, reduction)
+    return (g if weight is None else g * weight) * (np.log1p(-x) - np.log(x))
+
+
+BCE = Fused(_bce, _bce_x, _bce_y, None, name="binary_cross_entropy")
+
+
+def _pairwise(name: str, loss: Any, slope: Any) -> Fused:
+    """A loss of the difference of two arrays, with its slope."""
+
+    def rule(g: Any, _: Any, x: Any, y: Any, *, reduction: str, **options: Any) -> Any:
+        return _spread(g, x, y, reduction) * slope(x - y, **options)
+
+    return Fused(
+        lambda x, y, *, reduction, **options: _reduced(loss(x - y, **options), reduction),
+        rule,
+        lambda g, _, x, y, *, reduction, **options: -rule(g, _, x, y, reduction=reduction, **options),
+        name=name,
+    )
+
+
+MSE = _pairwise("mse_loss", lambda d: d * d, lambda d: 2 * d)
+L1 = _pairwise("l1_loss", np.abs, np.sign)
+SMOOTH_L1 = _pairwise(
+    "smooth_l1_loss",
+    lambda d, beta: np.where(np.abs(d) < beta, 0.5 * d * d / (beta or 1), np.abs(d) - 0.5 * beta),
+    lambda d, beta: np.where(np.abs(d) < beta, d / (beta or 1), np.sign(d)),
+)
+HUBER = _pairwise(
+    "huber_loss",
+    lambda d, delta: np.where(np.abs(d) <= delta, 0.5 * d * d, delta * (np.abs(d) - 0.5 * delta)),
+    lambda d, delta: np.where(np.abs(d) <= delta, d, delta * np.sign(d)),
+)
+
+
+def _picked(weights: Any, target: Any, shape: tuple[int, ...]) -> Any:
+    """A table of ``shape`` (N, C, ...) that holds each target's weight at its class, else zeros."""
+    classes = np.reshape(np.arange(shape[1]), (shape[1],) + (1,) * (len(shape) - 2))
+    hit = classes == np.expand_dims(target, 1)
+    return hit * np.expand_dims(weights, 1)
+
+
+def _nll(x: Any, weights: Any, target: Any, *, reduction: str) -> Any:
+    """``weights``: of each target, zero for those to be ignored."""
+    safe = np.where(weights == 0, 0, target)
+    loss = -np.take_along_axis(x, np.expand_dims(safe, 1), 1)
+    loss = np.reshape(loss, np.shape(target)) * weights
+    loss = np.where(weights == 0, 0, loss).astype(x.dtype)
+    if reduction == "none":
+        return loss
+    return np.sum(loss) / np.sum(weights) if reduction == "mean" else np.sum(loss)
+
+
+def _nll_rule(g: Any, _: Any, x: Any, weights: Any, target: Any, *, reduction: str) -> Any:
+    if reduction == "mean":
+        g = g / np.sum(weights)
+    table = -_picked(weights, target, np.shape(x))
+    return (np.expand_dims(g, 1) if reduction == "none" else g) * table
+
+
+NLL = Fused(_nll, _nll_rule, None, None, family="linear", name="nll_loss")
+
+
+def _layer_norm(x: Any, count: int, eps: float) -> Any:
+    axes = tuple(range(-count, 0))
+    centred = x - np.mean(x, axis=axes, keepdims=True)
+    return centred / np.sqrt(np.mean(centred * centred, axis=axes, keepdims=True) + eps)
+
+
+def layer_norm(x: Any, weight: Any = None, bias: Any = None, *, count: int, eps: float) -> Any:
+    """Each row less its mean, over its deviation; scaled and moved where weight and bias are given."""
+    y = _layer_norm(x, count, eps)
+    y = y if weight is None else y * weight
+    return y if bias is None else y + bias
+
+
+def _layer_norm_x(g: Any, _: Any, x: Any, weight: Any = None, bias: Any = None, *, count: int, eps: float) -> Any:
+    axes = tuple(range(-count, 0))
+    g = g if weight is None else g * weight
+    centred = x - np.mean(x, axis=axes, keepdims=True)
+    scale = 1 / np.sqrt(np.mean(centred * centred, axis=axes, keepdims=True) + eps)
+    y = centred * scale
+    return scale * (g - np.mean(g, axis=axes, keepdims=True) - y * np.mean(g * y, axis=axes, keepdims=True))
+
+
+LAYER_NORM = Fused(
+    layer_norm,
+    _layer_norm_x,
+    lambda g, _, x, weight, bias=None, *, count, eps: g * _layer_norm(x, count, eps),
+    lambda g, _, x, weight, bias, *, count, eps: g,
+    name="native_layer_norm",
+)

@@ -1,0 +1,499 @@
+"""Functions of each element, operators, comparisons: torch's names for the elementwise operations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad.eager import ops
+from symgrad.eager.core import (
+    NAMES,
+    NONE,
+    READS,
+    Tensor,
+    Traced,
+    apply,
+    as_tensor_of,
+    assign,
+    execute,
+    method,
+    plain,
+    wrap,
+)
+from symgrad.eager.dtypes import default, promoted
+from symgrad.ops.core import REGISTRY, Op
+from symgrad.ops.engine import ASTYPE
+
+__all__: list[str] = []
+FUNCTIONS: dict[str, Any] = {}
+
+
+def known(key: Any) -> Op:
+    found = REGISTRY[key]
+    assert isinstance(found, Op)
+    return found
+
+
+def function(fun: Any) -> Any:
+    """A function of the package, and a method of tensors."""
+    FUNCTIONS[fun.__name__] = fun
+    return method(fun)
+
+
+def floating(x: Tensor) -> Any:
+    """The values as floating-point ones, which those of integers become in the default dtype."""
+    value = x.value
+    return value if value.dtype.kind in "fc" else value.astype(default.real)
+
+
+def _require_tensor(name: str, x: Any) -> None:
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
+
+
+# -- functions of one argument -------------------------------------------------------------------------------------
+
+
+def _unary(name: str, op: Op, keeps_integers: bool = False) -> None:
+    def fun(input: Any, *, out: Any = None) -> Any:
+        if not isinstance(input, Tensor):
+            _require_tensor(name, input)
+        value = input.value
+        if not keeps_integers and value.dtype.kind not in "fc":
+            value = value.astype(default.real)
+        result = execute(op, (input,), [value], input.needs, NONE, None)
+        return result if out is None else assign(out, result, name)
+
+    fun.__name__ = fun.__qualname__ = name
+    fun.__doc__ = f"``{name}`` of each element."
+    function(fun)
+    in_place(name, fun)
+
+
+def in_place(name: str, fun: Any) -> None:
+    """The method ``name_``, which writes the result of ``fun`` into the tensor."""
+
+    def method_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return assign(self, fun(self, *args, **kwargs), f"{name}_")
+
+    method_.__name__ = method_.__qualname__ = f"{name}_"
+    method_.__doc__ = f"``{name}``, written into this tensor."
+    setattr(Tensor, f"{name}_", method_)
+
+
+for _name, _key in {
+    "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh,
+    "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "exp": np.exp,
+    "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p,
+    "sqrt": np.sqrt, "reciprocal": np.reciprocal, "deg2rad": np.deg2rad, "rad2deg": np.rad2deg, "sinc": np.sinc,
+    "arcsin": np.arcsin, "arccos": np.arccos, "arctan": np.arctan, "arcsinh": np.arcsinh, "arccosh": np.arccosh,
+    "arctanh": np.arctanh,
+}.items():  # fmt: skip
+    _unary(_name, known(_key))
+for _name, _op in {
+    "sigmoid": ops.SIGMOID, "erf": ops.ERF, "rsqrt": ops.RSQRT, "logit": ops.LOGIT,
+}.items():  # fmt: skip
+    _unary(_name, _op)
+for _name, _op in {
+    "abs": known(np.absolute), "absolute": known(np.absolute), "neg": known(np.negative), "negative": known(np.negative),
+    "relu": ops.RELU, "floor": ops.FLOOR, "ceil": ops.CEIL, "trunc": ops.TRUNC, "fix": ops.TRUNC, "sign": ops.SIGN,
+    "sgn": ops.SIGN, "positive": known(np.positive), "conj": known(np.conjugate),
+}.items():  # fmt: skip
+    _unary(_name, _op, keeps_integers=True)
+for _name in "isnan isinf isfinite isposinf isneginf signbit logical_not".split():
+    _unary(_name, known(getattr(np, _name)), keeps_integers=True)
+_unary("bitwise_not", known(np.invert), keeps_integers=True)
+
+NAMES.update({
+    np.arcsin: "AsinBackward0", np.arccos: "AcosBackward0", np.arctan: "AtanBackward0", np.arcsinh: "AsinhBackward0",
+    np.arccosh: "AcoshBackward0", np.arctanh: "AtanhBackward0", np.absolute: "AbsBackward0", np.negative: "NegBackward0",
+    np.add: "AddBackward0", np.subtract: "SubBackward0", np.multiply: "MulBackward0", np.divide: "DivBackward0",
+    np.square: "PowBackward0", np.arctan2: "Atan2Backward0", np.deg2rad: "Deg2RadBackward0", np.rad2deg: "Rad2DegBackward0",
+    np.power: lambda node: f"PowBackward{int(np.ndim(node.args[1]) > 0 or isinstance(node.args[1], (np.ndarray, np.generic)))}"
+    if node.args is not None else "PowBackward0",
+    np.where: "WhereBackward0", np.clip: "ClampBackward1", np.remainder: "RemainderBackward0", np.fmod: "FmodBackward0",
+    np.logaddexp: "LogaddexpBackward0", np.logaddexp2: "Logaddexp2Backward0", np.conjugate: "ConjBackward0",
+    ASTYPE.key: "ToCopyBackward0", np.nan_to_num: "NanToNumBackward0", np.real: "RealBackward0", np.imag: "ImagBackward0",
+})  # fmt: skip
+READS[ops.FILL.key] = [(), ()]
+READS[ops.COPY.key] = [(), ()]
+
+
+@function
+def round(input: Tensor, *, decimals: int = 0) -> Any:
+    """Each element to the nearest integer, or to ``decimals``; halves go to the even one."""
+    if not decimals:
+        return apply(ops.ROUND, (input,))
+    scale = 10.0**decimals
+    return apply(ops.ROUND, (input * scale,)) / scale
+
+
+in_place("round", round)
+
+
+@function
+def square(input: Tensor) -> Any:
+    """``x * x``."""
+    return power(input, 2)
+
+
+@function
+def real(input: Tensor) -> Any:
+    """The real parts."""
+    return apply(known(np.real), (input,)) if input.value.dtype.kind == "c" else input
+
+
+@function
+def imag(input: Tensor) -> Any:
+    """The imaginary parts."""
+    if input.value.dtype.kind != "c":
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return apply(known(np.imag), (input,))
+
+
+@function
+def angle(input: Tensor) -> Any:
+    """The angles of complex numbers."""
+    return apply(known(np.angle), (input,))
+
+
+Tensor.real = property(real)  # type: ignore[attr-defined]
+Tensor.imag = property(imag)  # type: ignore[attr-defined]
+
+# -- functions of two arguments ------------------------------------------------------------------------------------
+
+_PYTHON = (int, float, bool, complex)
+
+
+def binary(op: Op, a: Any, b: Any, label: str | None = None, floats: bool = False) -> Any:
+    """``op`` on tensors and numbers, of which one at least is a tensor, by torch's rules of promotion."""
+    needs = False
+    if isinstance(a, Tensor):
+        x, needs = a.value, a.needs
+    else:
+        x = a
+    if isinstance(b, Tensor):
+        y, needs = b.value, needs or b.needs
+    else:
+        y = b
+    kind = x.dtype if hasattr(x, "dtype") else None
+    if hasattr(y, "dtype"):
+        other = y.dtype
+        same = other is kind or kind is None and (other.kind in "fc" or type(x) is int and other.kind in "iu")
+        kind = other
+    else:
+        same = kind is not None and (kind.kind in "fc" and type(y) is not complex or type(y) is int and kind.kind in "iu")  # type: ignore[redundant-expr]
+    if not same or (floats and kind.kind not in "fc"):  # type: ignore[union-attr]
+        x, y = cast_alike(x, y, floats)
+    return execute(op, (a, b), [x, y], needs, NONE, label)
+
+
+def cast_alike(x: Any, y: Any, floats: bool = False) -> tuple[Any, Any]:
+    """Two values in the dtype that torch's promotion gives them."""
+    x, y = (v if isinstance(v, _PYTHON) or hasattr(v, "dtype") else np.asarray(v) for v in (x, y))
+    kind = promoted((x, y))
+    if floats and kind.kind not in "fc":
+        kind = default.real
+    return tuple(v.astype(kind) if hasattr(v, "dtype") else v if _fits(v, kind) else kind.type(v) for v in (x, y))  # type: ignore[return-value]
+
+
+def _fits(number: Any, kind: np.dtype[Any]) -> bool:
+    return isinstance(number, bool) is (kind.kind == "b")
+
+
+_operand = (Tensor, int, float, complex, np.ndarray, np.generic, Traced)
+
+
+def _binary(name: str, key: Any, floats: bool = False, label: str | None = None) -> Callable[..., Any]:
+    op = key if isinstance(key, Op) else known(key)
+
+    def fun(input: Any, other: Any, *, out: Any = None) -> Any:
+        result = binary(op, input, other, label, floats)
+        return result if out is None else assign(out, result, name)
+
+    fun.__name__ = fun.__qualname__ = name
+    fun.__doc__ = f"``{name}`` of the elements of two tensors."
+    function(fun)
+    in_place(name, fun)
+    return fun
+
+
+for _name, _key in {
+    "maximum": np.maximum, "minimum": np.minimum, "fmax": np.fmax, "fmin": np.fmin, "remainder": np.remainder,
+    "fmod": np.fmod, "copysign": np.copysign, "hypot": np.hypot, "gcd": np.gcd, "lcm": np.lcm,
+    "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
+    "bitwise_left_shift": np.left_shift, "bitwise_right_shift": np.right_shift,
+    "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor,
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+    "less": np.less, "less_equal": np.less_equal, "greater": np.greater, "greater_equal": np.greater_equal,
+    "not_equal": np.not_equal,
+}.items():  # fmt: skip
+    _binary(_name, _key)
+for _name, _key in {
+    "atan2": np.arctan2, "arctan2": np.arctan2, "logaddexp": np.logaddexp, "logaddexp2": np.logaddexp2,
+    "heaviside": np.heaviside, "true_divide": np.divide, "float_power": np.float_power,
+}.items():  # fmt: skip
+    _binary(_name, _key, floats=True)
+
+ADD, SUB, MUL, DIV, POW = (known(key) for key in (np.add, np.subtract, np.multiply, np.divide, np.power))
+FLOOR_DIVIDE = known(np.floor_divide)
+
+
+def _scaled(other: Any, alpha: Any) -> Any:
+    return other if alpha == 1 else other * alpha
+
+
+@function
+def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+    """``input + alpha * other``."""
+    result = binary(ADD, input, _scaled(other, alpha))
+    return result if out is None else assign(out, result, "add")
+
+
+@function
+def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+    """``input - alpha * other``."""
+    result = binary(SUB, input, _scaled(other, alpha))
+    if result.value.dtype == bool:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+        )
+    return result if out is None else assign(out, result, "sub")
+
+
+@function
+def mul(input: Any, other: Any, *, out: Any = None) -> Any:
+    """``input * other``."""
+    result = binary(MUL, input, other)
+    return result if out is None else assign(out, result, "mul")
+
+
+@function
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
+    """``input / other``; ``rounding_mode`` "floor" or "trunc" rounds the quotient."""
+    if rounding_mode == "floor":
+        result = floor_divide(input, other)
+    elif rounding_mode == "trunc":
+        quotient = binary(DIV, input, other, floats=True)
+        result = trunc(quotient).to(as_tensor_of(input).dtype if promoted((plain(input), plain(other))).kind in "iu" else quotient.dtype)
+    else:
+        result = binary(DIV, input, other, floats=True)
+    return result if out is None else assign(out, result, "div")
+
+
+@function
+def floor_divide(input: Any, other: Any) -> Any:
+    """The quotient rounded down."""
+    return binary(FLOOR_DIVIDE, input, other)
+
+
+def _power_label(exponent: Any) -> str:
+    return "PowBackward1" if isinstance(exponent, Tensor) else "PowBackward0"
+
+
+def power(input: Any, exponent: Any) -> Any:
+    """``input ** exponent``."""
+    if isinstance(exponent, int) and exponent < 0 and isinstance(input, Tensor) and input.value.dtype.kind in "iu":
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    return binary(POW, input, exponent, _power_label(exponent))
+
+
+@function
+def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
+    """``input ** exponent``."""
+    result = power(input, exponent)
+    return result if out is None else assign(out, result, "pow")
+
+
+@function
+def clamp(input: Tensor, min: Any = None, max: Any = None) -> Any:
+    """Each element, no less than ``min`` and no more than ``max``."""
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    label = "ClampBackward0" if isinstance(min, Tensor) or isinstance(max, Tensor) else "ClampBackward1"
+    kind = input.value.dtype
+    if kind.kind in "iu":
+        info = np.iinfo(kind)
+        low, high = (int(info.min) if min is None else min), (int(info.max) if max is None else max)
+        if isinstance(low, float) or isinstance(high, float):
+            return clamp(input.to(default.real), min, max)
+    else:
+        low, high = -math.inf if min is None else min, math.inf if max is None else max
+    return apply(known(np.clip), (input, low, high), NONE, label)
+
+
+FUNCTIONS["clip"] = Tensor.clip = clamp  # type: ignore[attr-defined]
+
+
+@function
+def clamp_min(input: Tensor, min: Any) -> Any:
+    """Each element, no less than ``min``."""
+    return apply(known(np.clip), (input, min, math.inf), NONE, "ClampMinBackward0")
+
+
+@function
+def clamp_max(input: Tensor, max: Any) -> Any:
+    """Each element, no more than ``max``."""
+    return apply(known(np.clip), (input, -math.inf, max), NONE, "ClampMaxBackward0")
+
+
+@function
+def lerp(input: Tensor, end: Any, weight: Any) -> Any:
+    """``input + weight * (end - input)``."""
+    return input + weight * (end - input)
+
+
+@function
+def addcmul(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    """``input + value * tensor1 * tensor2``."""
+    return input + _scaled(tensor1 * tensor2, value)
+
+
+@function
+def addcdiv(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    """``input + value * tensor1 / tensor2``."""
+    return input + _scaled(tensor1 / tensor2, value)
+
+
+@function
+def nan_to_num(input: Tensor, nan: float | None = None, posinf: Any = None, neginf: Any = None) -> Any:
+    """Numbers in place of NaN and infinities."""
+    params = {"nan": nan or 0.0, "posinf": posinf, "neginf": neginf}
+    return apply(known(np.nan_to_num), (input,), params)
+
+
+@function
+def xlogy(input: Any, other: Any) -> Any:
+    """``input * log(other)``, zero where ``input`` is."""
+    safe = where(as_tensor_of(input) == 0, 1.0, other)
+    return input * log(as_tensor_of(safe))
+
+
+@function
+def isclose(input: Tensor, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+    """Where two tensors agree to a tolerance."""
+    return wrap(np.isclose(input.value, plain(other), rtol, atol, equal_nan))
+
+
+@function
+def allclose(input: Tensor, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether two tensors agree to a tolerance."""
+    return bool(np.allclose(input.value, plain(other), rtol, atol, equal_nan))
+
+
+@function
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether shapes and elements are the same."""
+    return bool(np.array_equal(input.value, other.value))
+
+
+def where(condition: Any, input: Any = None, other: Any = None) -> Any:
+    """``input`` where the condition holds, else ``other``; with the condition alone, the places where it does."""
+    if input is None and other is None:
+        return tuple(wrap(place) for place in np.nonzero(plain(condition)))
+    x, y = (v.value if isinstance(v, Tensor) else v for v in (input, other))
+    if getattr(x, "dtype", None) is not getattr(y, "dtype", 0):
+        x, y = cast_alike(x, y)
+        if isinstance(x, _PYTHON) and isinstance(y, _PYTHON):
+            x = promoted((x, y)).type(x)
+    needs = any(isinstance(v, Tensor) and v.needs for v in (input, other))
+    return execute(known(np.where), (condition, input, other), [plain(condition), x, y], needs, NONE, None)
+
+
+FUNCTIONS["where"] = where
+Tensor.where = lambda self, condition, other: where(condition, self, other)  # type: ignore[attr-defined]
+
+
+@function
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
+    """``value`` where the mask is set."""
+    kind = input.value.dtype
+    filled = value if isinstance(value, Tensor) else kind.type(value)
+    return apply(known(np.where), (mask, filled, input), NONE, "MaskedFillBackward0")
+
+
+for _name, _fun in {
+    "add": add, "sub": sub, "mul": mul, "div": div, "pow": pow, "clamp": clamp, "clamp_min": clamp_min, "clip": clamp,
+    "clamp_max": clamp_max, "lerp": lerp, "addcmul": addcmul, "addcdiv": addcdiv, "masked_fill": masked_fill,
+    "square": square, "nan_to_num": nan_to_num, "floor_divide": floor_divide,
+}.items():  # fmt: skip
+    in_place(_name, _fun)
+for _name, _alias in {"subtract": sub, "multiply": mul, "divide": div}.items():
+    FUNCTIONS[_name] = _alias
+    setattr(Tensor, _name, _alias)
+    in_place(_name, _alias)
+trunc, log = FUNCTIONS["trunc"], FUNCTIONS["log"]
+
+
+# -- operators -----------------------------------------------------------------------------------------------------
+
+
+def _operators() -> None:
+    for name, op, floats in (
+        ("add", ADD, False), ("mul", MUL, False), ("truediv", DIV, True), ("mod", known(np.remainder), False),
+        ("floordiv", FLOOR_DIVIDE, False), ("and", known(np.bitwise_and), False), ("or", known(np.bitwise_or), False),
+        ("xor", known(np.bitwise_xor), False), ("lshift", known(np.left_shift), False), ("rshift", known(np.right_shift), False),
+        ("lt", known(np.less), False), ("le", known(np.less_equal), False), ("gt", known(np.greater), False),
+        ("ge", known(np.greater_equal), False), ("eq", known(np.equal), False), ("ne", known(np.not_equal), False),
+    ):  # fmt: skip
+        _operator(name, op, floats)
+
+    def left(self: Tensor, other: Any) -> Any:
+        return sub(self, other) if isinstance(other, _operand) else NotImplemented
+
+    def right(self: Tensor, other: Any) -> Any:
+        return sub(other, self) if isinstance(other, _operand) else NotImplemented
+
+    Tensor.__sub__, Tensor.__rsub__ = left, right  # type: ignore[attr-defined]
+    Tensor.__pow__ = lambda self, other: power(self, other) if isinstance(other, _operand) else NotImplemented  # type: ignore[attr-defined]
+    Tensor.__rpow__ = lambda self, other: power(other, self) if isinstance(other, _operand) else NotImplemented  # type: ignore[attr-defined]
+    for name in ("neg", "abs"):
+        setattr(Tensor, f"__{name}__", FUNCTIONS[name])
+    Tensor.__pos__ = lambda self: self  # type: ignore[attr-defined]
+    Tensor.__invert__ = FUNCTIONS["bitwise_not"]  # type: ignore[attr-defined]
+    for python, torch in {
+        "iadd": "add_", "isub": "sub_", "imul": "mul_", "itruediv": "div_", "ipow": "pow_", "ifloordiv": "floor_divide_",
+        "imod": "remainder_", "iand": "bitwise_and_", "ior": "bitwise_or_", "ixor": "bitwise_xor_",
+    }.items():  # fmt: skip
+        setattr(Tensor, f"__{python}__", getattr(Tensor, torch))
+
+
+def _operator(name: str, op: Op, floats: bool) -> None:
+    def left(self: Tensor, other: Any) -> Any:
+        return binary(op, self, other, None, floats) if isinstance(other, _operand) else NotImplemented
+
+    def right(self: Tensor, other: Any) -> Any:
+        return binary(op, other, self, None, floats) if isinstance(other, _operand) else NotImplemented
+
+    setattr(Tensor, f"__{name}__", left)
+    if name not in ("lt", "le", "gt", "ge", "eq", "ne"):
+        setattr(Tensor, f"__r{name}__", right)
+
+
+_operators()
+
+
+# -- writes --------------------------------------------------------------------------------------------------------
+
+
+@method
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Set all elements to one number."""
+    return assign(self, apply(ops.FILL, (self, plain(value)), NONE, "FillBackward0"), "fill_")
+
+
+@method
+def zero_(self: Tensor) -> Tensor:
+    """Set all elements to zero."""
+    return assign(self, apply(ops.FILL, (self, 0), NONE, "ZeroBackward0"), "zero_")
+
+
+@method
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Write the elements of ``src`` here."""
+    return assign(self, apply(ops.COPY, (self, src), NONE, "CopyBackwards"), "copy_")
+
+

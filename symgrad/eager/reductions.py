@@ -1,0 +1,446 @@
+"""Sums, moments, extremes, order statistics and scans, with torch's ``dim`` and ``keepdim``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symgrad.eager import ops
+from symgrad.eager.core import NAMES, NONE, Fused, Tensor, apply, as_tensor_of, wrap
+from symgrad.eager.dtypes import as_numpy, default, int64, title
+from symgrad.eager.pointwise import FUNCTIONS, binary, floating, function, in_place, known
+from symgrad.ops.core import Op
+
+
+class Found(NamedTuple):
+    """The values and the places where they were."""
+
+    values: Any
+    indices: Any
+
+
+def _named(name: str) -> Any:
+    """Torch's result type of a function: prints as ``torch.return_types.max(values=..., indices=...)``."""
+
+    class Result(Found):
+        __slots__ = ()
+
+        def __repr__(self) -> str:
+            return f"torch.return_types.{name}(\nvalues={self.values!r},\nindices={self.indices!r})"
+
+    Result.__name__ = Result.__qualname__ = name
+    return Result
+
+
+_TYPES = {name: _named(name) for name in "max min median mode sort topk kthvalue cummax cummin nanmedian".split()}
+
+
+def axis_of(dim: Any, ndim: int) -> Any:
+    """NumPy's axis of torch's ``dim``: None for all, checked as torch does."""
+    if isinstance(dim, (list, tuple)):
+        axes = tuple(axis_of(d, ndim) for d in dim)
+        if len(set(axes)) < len(axes):
+            twice = next(d for d in axes if axes.count(d) > 1)
+            raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
+        return axes
+    limit = max(ndim, 1)
+    if not -limit <= dim < limit:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})"
+        )
+    return dim % limit
+
+
+def _axes(dim: Any, keepdim: bool, ndim: int) -> dict[str, Any]:
+    """The parameters of a NumPy reduction."""
+    params: dict[str, Any] = {}
+    if dim is not None and not (isinstance(dim, (list, tuple)) and not dim):
+        axis = axis_of(dim, ndim)
+        if ndim:
+            params["axis"] = axis
+    if keepdim:
+        params["keepdims"] = True
+    return params
+
+
+_AXIS = lambda name: lambda node: f"{name}Backward{int('axis' in node.params)}"
+NAMES.update({
+    np.sum: _AXIS("Sum"), np.mean: _AXIS("Mean"), np.prod: _AXIS("Prod"), np.std: "StdBackward0", np.var: "VarBackward0",
+    np.max: "MaxBackward1", np.min: "MinBackward1", np.cumsum: "CumsumBackward0", np.cumprod: "CumprodBackward0",
+    np.linalg.norm: "LinalgVectorNormBackward0",
+})  # fmt: skip
+
+
+def _cast(input: Any, dtype: Any) -> Any:
+    return input if dtype is None else input.to(dtype)
+
+
+@function
+def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The sum over all dimensions, or over ``dim``."""
+    input = _cast(input, dtype)
+    if dim is None and not keepdim:
+        return apply(SUM, (input,))
+    params = _axes(dim, keepdim, input.value.ndim)
+    return apply(SUM, (input,), params, "SumBackward1" if dim is not None else None)
+
+
+SUM, MEAN, PROD, STD, VAR = (known(key) for key in (np.sum, np.mean, np.prod, np.std, np.var))
+
+
+def _floats_only(name: str, input: Tensor) -> None:
+    if input.value.dtype.kind not in "fc":
+        raise RuntimeError(
+            f"{name}(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+            f"Got: {title(input.value.dtype)}"
+        )
+
+
+@function
+def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The mean over all dimensions, or over ``dim``."""
+    input = _cast(input, dtype)
+    _floats_only("mean", input)
+    if not input.value.size and dim is None:
+        return apply(SUM, (input,)) / 0
+    params = _axes(dim, keepdim, input.value.ndim)
+    return apply(MEAN, (input,), params, "MeanBackward1" if dim is not None else None)
+
+
+@function
+def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The product over all elements, or over ``dim``."""
+    input = _cast(input, dtype)
+    return apply(PROD, (input,), _axes(dim, keepdim, input.value.ndim))
+
+
+@function
+def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """``sum`` of what is no NaN."""
+    return sum(FUNCTIONS["where"](FUNCTIONS["isnan"](input), 0.0, input), dim, keepdim, dtype=dtype)
+
+
+@function
+def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """``mean`` of what is no NaN."""
+    gone = FUNCTIONS["isnan"](input)
+    return nansum(input, dim, keepdim, dtype=dtype) / sum(~gone, dim, keepdim)
+
+
+def _moment(op: Op, input: Tensor, dim: Any, unbiased: Any, correction: Any, keepdim: bool) -> Any:
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    name = op.name.removeprefix("np.")
+    if input.value.dtype.kind not in "fc":
+        raise RuntimeError(f"{name} and var_mean only support tensors of floating point or complex dtypes" if name == "var"
+                           else "std and var only support floating point and complex dtypes")
+    if correction is None:
+        correction = 1 if unbiased is None else int(unbiased)
+    params = _axes(dim, keepdim, input.value.ndim)
+    return apply(op, (input,), {**params, **({"ddof": correction} if correction else {})})
+
+
+@function
+def std(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Any:
+    """The standard deviation, by default with Bessel's correction."""
+    return _moment(STD, input, dim, unbiased, correction, keepdim)
+
+
+@function
+def var(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Any:
+    """The variance, by default with Bessel's correction."""
+    return _moment(VAR, input, dim, unbiased, correction, keepdim)
+
+
+def var_mean(input: Tensor, dim: Any = None, **options: Any) -> Any:
+    """``var`` and ``mean``."""
+    return var(input, dim, **options), mean(input, dim, keepdim=options.get("keepdim", False))
+
+
+def std_mean(input: Tensor, dim: Any = None, **options: Any) -> Any:
+    """``std`` and ``mean``."""
+    return std(input, dim, **options), mean(input, dim, keepdim=options.get("keepdim", False))
+
+
+# -- norms ---------------------------------------------------------------------------------------------------------
+
+
+def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The ``ord``-norm of all elements, or along ``dim``."""
+    x = _cast(x, dtype)
+    if dim is None and x.value.ndim > 1:
+        flat = apply(NORM, (x.reshape(-1),), {} if ord == 2 else {"ord": ord}, "LinalgVectorNormBackward0")
+        return flat.reshape((1,) * x.value.ndim) if keepdim else flat
+    params = _axes(dim, keepdim, x.value.ndim)
+    if isinstance(params.get("axis"), tuple) and len(params["axis"]) == 1:
+        params["axis"] = params["axis"][0]
+    if ord != 2:
+        params["ord"] = ord
+    return apply(NORM, (x,), params)
+
+
+NORM = known(np.linalg.norm)
+
+
+@function
+def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    """The norm of all elements, or along ``dim``."""
+    return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)
+
+
+@function
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Any:
+    """The ``p``-norm of the difference."""
+    return norm(input - other, p)
+
+
+@function
+def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
+    """``log(sum(exp(input)))``, without overflow."""
+    axis = axis_of(dim, input.value.ndim)
+    params = {"axis": axis if isinstance(axis, tuple) else (axis,), "keepdims": keepdim}
+    return apply(ops.LOGSUMEXP, (input,), params)
+
+
+# -- extremes ------------------------------------------------------------------------------------------------------
+
+TAKE = known(np.take_along_axis)
+
+
+def pick(input: Tensor, places: Any, axis: int, keepdim: bool, label: str) -> Any:
+    """The elements at ``places`` along an axis, which goes unless ``keepdim``."""
+    if input.value.ndim == 0:
+        return apply(known(np.reshape), (input,), {"shape": ()}, label)
+    kept = apply(TAKE, (input, np.expand_dims(places, axis)), {"axis": axis}, label)
+    if keepdim:
+        return kept
+    gone = np.squeeze(kept.value, axis)
+    if kept.node is None:
+        return wrap(gone)
+    squeezed = apply(PICK, (input, np.expand_dims(places, axis)), {"axis": axis}, label)
+    return squeezed
+
+
+def _pick_rule(g: Any, y: Any, arr: Any, indices: Any, axis: int) -> Any:
+    return TAKE.vjp(0, np.expand_dims(g, axis), None, (arr, indices), {"axis": axis})
+
+
+PICK = Fused(
+    lambda arr, indices, axis: np.squeeze(np.take_along_axis(arr, indices, axis), axis),
+    _pick_rule,
+    None,
+    family="linear",
+    name="pick",
+)
+
+
+def _extreme(name: str, op: Op, arg: Any, pairwise: Op, input: Tensor, dim: Any, keepdim: bool) -> Any:
+    if isinstance(dim, Tensor):
+        return binary(pairwise, input, dim)
+    if dim is None:
+        if not input.value.size:
+            raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
+        return apply(op, (input,))
+    axis = axis_of(dim, input.value.ndim)
+    places = _first(arg, input.value, axis)
+    values = pick(input, places, axis, keepdim, f"{name.title()}Backward0")
+    indices = np.expand_dims(places, axis) if keepdim and input.value.ndim else places
+    return _TYPES[name](values, wrap(np.asarray(indices)))
+
+
+def _first(arg: Any, value: Any, axis: int) -> Any:
+    return arg(value, axis=axis) if value.ndim else np.int64(0)
+
+
+@function
+def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+    """The largest element; along ``dim``, the largest ones and their places; of two tensors, as ``maximum``."""
+    return _extreme("max", known(np.max), np.argmax, known(np.maximum), input, dim, keepdim)
+
+
+@function
+def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+    """The smallest element; along ``dim``, the smallest ones and their places; of two tensors, as ``minimum``."""
+    return _extreme("min", known(np.min), np.argmin, known(np.minimum), input, dim, keepdim)
+
+
+@function
+def amax(input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
+    """The largest elements; equal ones share the gradient."""
+    return apply(known(np.max), (input,), _axes(dim, keepdim, input.value.ndim), "AmaxBackward0")
+
+
+@function
+def amin(input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
+    """The smallest elements; equal ones share the gradient."""
+    return apply(known(np.min), (input,), _axes(dim, keepdim, input.value.ndim), "AminBackward0")
+
+
+@function
+def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
+    """``amin`` and ``amax``."""
+    dims = () if dim is None else dim
+    return amin(input, dims, keepdim), amax(input, dims, keepdim)
+
+
+def _places(input: Tensor, arg: Any, dim: Any, keepdim: bool) -> Any:
+    value = input.value
+    if dim is None:
+        return wrap(np.asarray(arg(value)))
+    axis = axis_of(dim, value.ndim)
+    return wrap(np.asarray(arg(value, axis=axis, keepdims=keepdim) if value.ndim else 0))
+
+
+@function
+def argmax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+    """The place of the largest element."""
+    return _places(input, np.argmax, dim, keepdim)
+
+
+@function
+def argmin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+    """The place of the smallest element."""
+    return _places(input, np.argmin, dim, keepdim)
+
+
+@function
+def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+    """Whether all elements are true."""
+    return wrap(np.all(input.value, **_axes(dim, keepdim, input.value.ndim)))
+
+
+@function
+def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+    """Whether one element is true."""
+    return wrap(np.any(input.value, **_axes(dim, keepdim, input.value.ndim)))
+
+
+@function
+def count_nonzero(input: Tensor, dim: Any = None) -> Any:
+    """How many elements are not zero."""
+    return wrap(np.asarray(np.count_nonzero(input.value, **_axes(dim, False, input.value.ndim))))
+
+
+# -- order ---------------------------------------------------------------------------------------------------------
+
+
+def _lower_median(value: Any, axis: int) -> Any:
+    order = np.argsort(value, axis=axis, kind="stable")
+    place = np.take(order, (value.shape[axis] - 1) // 2, axis)
+    if value.dtype.kind == "f":
+        nan = np.isnan(value)
+        place = np.where(nan.any(axis), nan.argmax(axis), place)
+    return place
+
+
+@function
+def median(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+    """The median, the lower one of two; along ``dim``, with its places."""
+    value = input.value
+    if dim is None:
+        place = _lower_median(value.reshape(-1), 0)
+        return pick(input.reshape(-1), place, 0, False, "MedianBackward0")
+    axis = axis_of(dim, value.ndim)
+    if value.ndim == 0:
+        return _TYPES["median"](input.clone(), wrap(np.asarray(0)))
+    places = _lower_median(value, axis)
+    values = pick(input, places, axis, keepdim, "MedianBackward1")
+    return _TYPES["median"](values, wrap(np.expand_dims(places, axis) if keepdim else np.asarray(places)))
+
+
+@function
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    """The ``k``-th smallest elements along ``dim``, and their places."""
+    axis = axis_of(dim, input.value.ndim)
+    places = np.take(np.argsort(input.value, axis=axis, kind="stable"), k - 1, axis)
+    values = pick(input, places, axis, keepdim, "KthvalueBackward0")
+    return _TYPES["kthvalue"](values, wrap(np.expand_dims(places, axis) if keepdim else np.asarray(places)))
+
+
+def _order(value: Any, axis: int, descending: bool) -> Any:
+    if not descending:
+        return np.argsort(value, axis=axis, kind="stable")
+    back = np.flip(value, axis)
+    order = np.flip(np.argsort(back, axis=axis, kind="stable"), axis)
+    return value.shape[axis] - 1 - order
+
+
+@function
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    """The elements in order along ``dim``, and their places."""
+    if input.value.ndim == 0:
+        return _TYPES["sort"](input.clone(), wrap(np.asarray(0)))
+    axis = axis_of(dim, input.value.ndim)
+    order = _order(input.value, axis, descending)
+    return _TYPES["sort"](apply(TAKE, (input, order), {"axis": axis}, "SortBackward0"), wrap(order))
+
+
+@function
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    """The places of the elements in order."""
+    return wrap(_order(input.value, axis_of(dim, input.value.ndim), descending))
+
+
+@function
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    """The ``k`` largest (or smallest) elements along ``dim``, and their places."""
+    axis = axis_of(dim, input.value.ndim)
+    if k > input.value.shape[axis]:
+        raise RuntimeError("selected index k out of range")
+    order = np.take(_order(input.value, axis, largest), np.arange(k), axis)
+    return _TYPES["topk"](apply(TAKE, (input, order), {"axis": axis}, "TopkBackward0"), wrap(order))
+
+
+@function
+def quantile(input: Tensor, q: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The ``q``-quantiles, between neighbours."""
+    level = q.value if isinstance(q, Tensor) else np.asarray(q, input.value.dtype)
+    params = _axes(dim, keepdim, input.value.ndim)
+    return apply(known(np.quantile), (input, level), params).to(input.dtype)
+
+
+# -- scans ---------------------------------------------------------------------------------------------------------
+
+
+@function
+def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
+    """Running sums along ``dim``."""
+    input = _cast(input, dtype)
+    return apply(known(np.cumsum), (input,), {"axis": axis_of(dim, input.value.ndim)}) if input.value.ndim else input.clone()
+
+
+@function
+def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
+    """Running products along ``dim``."""
+    input = _cast(input, dtype)
+    return apply(known(np.cumprod), (input,), {"axis": axis_of(dim, input.value.ndim)}) if input.value.ndim else input.clone()
+
+
+@function
+def diff(input: Tensor, n: int = 1, dim: int = -1) -> Any:
+    """Differences of neighbours along ``dim``."""
+    for _ in range(n):
+        size = input.value.shape[dim]
+        input = input.narrow(dim, 1, size - 1) - input.narrow(dim, 0, size - 1)
+    return input
+
+
+@function
+def softmax(input: Tensor, dim: int, dtype: Any = None) -> Any:
+    """``exp(input)``, scaled so that it sums to one along ``dim``."""
+    input = _cast(input, dtype)
+    return apply(ops.SOFTMAX, (input,), {"axis": axis_of(dim, input.value.ndim)})
+
+
+@function
+def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Any:
+    """``log(softmax(input))``, without overflow."""
+    input = _cast(input, dtype)
+    return apply(ops.LOG_SOFTMAX, (input,), {"axis": axis_of(dim, input.value.ndim)})
+
+
+for _name, _fun in {"cumsum": cumsum, "cumprod": cumprod}.items():
+    in_place(_name, _fun)
+FUNCTIONS.update(var_mean=var_mean, std_mean=std_mean)

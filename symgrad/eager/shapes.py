@@ -1,0 +1,1091 @@
+"""Shapes, joining and splitting, indexing, casts and products of matrices: torch's names for what moves elements."""
+
+from __future__ import annotations
+
+import math
+import string
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.eager import ops
+from symgrad.eager.core import (
+    NAMES,
+    NONE,
+    Fused,
+    Tensor,
+    Traced,
+    apply,
+    as_tensor_of,
+    assign,
+    execute,
+    method,
+    plain,
+    tracing,
+    view,
+    whole,
+    wrap,
+)
+from symgrad.eager.dtypes import CPU, Size, as_dtype, as_numpy, default, device, dtype, title
+from symgrad.eager.modes import mode
+from symgrad.eager.pointwise import FUNCTIONS, cast_alike, function, known
+from symgrad.eager.reductions import axis_of, pick
+from symgrad.ops import index
+from symgrad.ops.engine import ASTYPE
+
+RESHAPE, TRANSPOSE, SWAPAXES, SQUEEZE, EXPAND_DIMS, BROADCAST, MATMUL, COPY, CONCATENATE, STACK = (
+    known(key)
+    for key in (
+        np.reshape, np.transpose, np.swapaxes, np.squeeze, np.expand_dims, np.broadcast_to, np.matmul, np.copy, np.concatenate,
+        np.stack,
+    )
+)  # fmt: skip
+NAMES.update({
+    np.reshape: "ViewBackward0", np.transpose: "PermuteBackward0", np.swapaxes: "TransposeBackward0",
+    np.squeeze: lambda node: f"SqueezeBackward{int('axis' in node.params)}", np.expand_dims: "UnsqueezeBackward0",
+    np.broadcast_to: "ExpandBackward0", np.copy: "CloneBackward0", np.concatenate: "CatBackward0", np.stack: "StackBackward0",
+    index.SETITEM.key: "IndexPutBackward0", index.GETITEM.key: "IndexBackward0", index.INDEX_ADD.key: "IndexAddBackward0",
+    np.take_along_axis: "GatherBackward0", np.flip: "FlipBackward0", np.roll: "RollBackward0", np.tril: "TrilBackward0",
+    np.triu: "TriuBackward0", np.trace: "TraceBackward0", np.diagonal: "DiagonalBackward0", np.outer: "MulBackward0",
+    np.matmul: lambda node: _MATMUL.get(tuple(map(np.ndim, node.args or ())), "MmBackward0"),
+})  # fmt: skip
+_MATMUL = {(1, 1): "DotBackward0", (2, 1): "MvBackward0", (2, 2): "MmBackward0", (3, 3): "BmmBackward0"}
+
+
+def sizes(shape: Sequence[Any]) -> tuple[int, ...]:
+    """A shape that was given as several numbers, or as one list of them."""
+    given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    return tuple([int(n) for n in given])
+
+
+# -- sizes and values ----------------------------------------------------------------------------------------------
+
+
+@method
+def size(self: Tensor, dim: int | None = None) -> Any:
+    """The shape, or its size along ``dim``."""
+    return self.shape if dim is None else self.value.shape[axis_of(dim, self.value.ndim)]
+
+
+@method
+def dim(self: Tensor) -> int:
+    """The number of dimensions."""
+    return self.value.ndim  # type: ignore[no-any-return]
+
+
+Tensor.ndimension = dim  # type: ignore[attr-defined]
+
+
+@function
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return int(input.value.size)
+
+
+Tensor.nelement = numel  # type: ignore[attr-defined]
+
+
+@method
+def element_size(self: Tensor) -> int:
+    return int(self.value.itemsize)
+
+
+@method
+def stride(self: Tensor, dim: int | None = None) -> Any:
+    """How many elements lie between neighbours along each dimension."""
+    steps = tuple(n // self.value.itemsize for n in self.value.strides)
+    return steps if dim is None else steps[dim]
+
+
+@method
+def is_contiguous(self: Tensor) -> bool:
+    return bool(self.value.flags.c_contiguous)
+
+
+@function
+def is_floating_point(input: Tensor) -> bool:
+    """Whether its numbers are floating-point ones."""
+    return bool(input.value.dtype.kind == "f")
+
+
+@function
+def is_complex(input: Tensor) -> bool:
+    """Whether its numbers are complex."""
+    return bool(input.value.dtype.kind == "c")
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether ``x`` is a tensor."""
+    return isinstance(x, Tensor)
+
+
+@method
+def tolist(self: Tensor) -> Any:
+    """The numbers in nested lists, Python's own."""
+    return self.value.tolist()
+
+
+@method
+def numpy(self: Tensor, *, force: bool = False) -> Any:
+    """The NumPy array itself, whose memory stays shared."""
+    if self.needs and not force:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    return whole(self)
+
+
+@method
+def detach(self: Tensor) -> Tensor:
+    """The same values, as a constant; the memory is shared."""
+    same = wrap(whole(self))
+    same.counter = self.counter
+    return same
+
+
+@method
+def detach_(self: Tensor) -> Tensor:
+    """Make this tensor itself a constant."""
+    if self.parent is not None:
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
+            "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py "
+            "as a solution."
+        )
+    self.node, self.needs = None, False
+    return self
+
+
+@function
+def clone(input: Tensor, *, memory_format: Any = None) -> Any:
+    """A copy of its own memory, still part of the graph."""
+    if type(input.value) is not np.ndarray:
+        whole(input)
+    return apply(COPY, (input,))
+
+
+@method
+def contiguous(self: Tensor) -> Any:
+    """This tensor, or a copy that lies in memory in order."""
+    return self if isinstance(self.value, Traced) or self.value.flags.c_contiguous else clone(self)
+
+
+def _cast(x: Tensor, kind: Any) -> Any:
+    wanted = as_numpy(kind)
+    if x.value.dtype == wanted:
+        return x
+    return apply(ASTYPE, (x,), {"dtype": wanted})
+
+
+@method
+def to(self: Tensor, *target: Any, copy: bool = False, **options: Any) -> Any:
+    """In another dtype (or that of another tensor); there is only one device."""
+    result = self
+    for given in (*target, *options.values()):
+        if isinstance(given, Tensor):
+            result = _cast(result, given.dtype)
+        elif isinstance(given, (str, device)):
+            device(given)
+        elif isinstance(given, dtype) or given in (float, int, bool):
+            result = _cast(result, given)
+        elif isinstance(given, np.dtype):
+            result = _cast(result, given)
+    return clone(result) if copy and result is self else result
+
+
+for _name, _kind in {
+    "double": np.float64, "half": np.float16, "long": np.int64, "int": np.int32, "short": np.int16, "bool": np.bool_,
+    "char": np.int8, "byte": np.uint8, "cfloat": np.complex64, "cdouble": np.complex128,
+}.items():  # fmt: skip
+    setattr(Tensor, _name, lambda self, kind=_kind: _cast(self, kind))
+Tensor.float = lambda self: _cast(self, np.float32)  # type: ignore[attr-defined]
+Tensor.cpu = lambda self: self  # type: ignore[attr-defined]
+
+
+@method
+def type(self: Tensor, dtype: Any = None) -> Any:
+    """The name of its type, or this tensor in another dtype."""
+    return f"torch.{title(self.value.dtype)}Tensor" if dtype is None else _cast(self, dtype)
+
+
+@method
+def type_as(self: Tensor, other: Tensor) -> Any:
+    """In the dtype of ``other``."""
+    return _cast(self, other.dtype)
+
+
+@method
+def share_memory_(self: Tensor) -> Tensor:
+    return self
+
+
+@method
+def data_ptr(self: Tensor) -> int:
+    """Where its first element lies in memory."""
+    return int(whole(self).ctypes.data)
+
+
+@method
+def set_(self: Tensor, source: Tensor) -> Tensor:
+    """Take the memory of ``source``."""
+    self.value = source.value
+    return self
+
+
+def _look(x: Tensor) -> Any:
+    if x.value.size != 1:
+        if x.value.size == 0:
+            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+    return x.value if isinstance(x.value, Traced) else x.value.item()
+
+
+Tensor.__bool__ = lambda self: bool(_look(self))  # type: ignore[attr-defined]
+Tensor.__int__ = lambda self: int(_number(self))  # type: ignore[attr-defined]
+Tensor.__complex__ = lambda self: complex(_number(self))  # type: ignore[attr-defined]
+
+
+def _number(x: Tensor) -> Any:
+    return x.value if isinstance(x.value, Traced) else x.item()
+
+
+def _float(self: Tensor) -> float:
+    if self.needs:
+        import warnings
+
+        warnings.warn(
+            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using "
+            "tensor.detach() first.",
+            stacklevel=2,
+        )
+    return float(_number(self))
+
+
+def _index(self: Tensor) -> int:
+    if self.value.dtype.kind not in "iub" or self.value.size != 1:
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return int(_number(self))
+
+
+Tensor.__float__, Tensor.__index__ = _float, _index  # type: ignore[attr-defined]
+
+
+def _len(self: Tensor) -> int:
+    if self.value.ndim == 0:
+        raise TypeError("len() of a 0-d tensor")
+    return len(self.value)
+
+
+def _iter(self: Tensor) -> Any:
+    if self.value.ndim == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(unbind(self))
+
+
+Tensor.__len__, Tensor.__iter__ = _len, _iter  # type: ignore[attr-defined]
+Tensor.__contains__ = lambda self, item: bool(np.any(self.value == plain(item)))  # type: ignore[attr-defined]
+
+
+def _deepcopy(self: Tensor, memo: Any) -> Tensor:
+    if self.node is not None:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you were "
+            "attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+            "https://github.com/pytorch/pytorch/pull/103001"
+        )
+    same = _rebuild(self.__class__, np.array(self.value), self.needs)
+    same._grad = None if self._grad is None else _deepcopy(self._grad, memo)
+    return same
+
+
+def _rebuild(kind: Any, value: Any, needs: bool) -> Tensor:
+    made: Tensor = kind.__new__(kind)
+    made.value, made.counter, made.needs = value, [0], needs
+    return made
+
+
+Tensor.__deepcopy__ = _deepcopy  # type: ignore[attr-defined]
+Tensor.__reduce_ex__ = lambda self, version: (_rebuild, (self.__class__, np.array(self.value), self.needs))  # type: ignore[assignment]
+
+
+# -- new shapes ----------------------------------------------------------------------------------------------------
+
+
+def _shape_error(shape: tuple[int, ...], value: Any) -> RuntimeError:
+    return RuntimeError(f"shape '{list(shape)}' is invalid for input of size {value.size}")
+
+
+@method
+def view_(self: Tensor, *shape: Any) -> Any:
+    raise AttributeError("'Tensor' object has no attribute 'view_'")
+
+
+del Tensor.view_  # type: ignore[attr-defined]
+
+
+def _reshaped(x: Tensor, shape: tuple[int, ...], label: str) -> Any:
+    try:
+        return apply(RESHAPE, (x,), {"shape": shape}, label)
+    except ValueError:
+        raise _shape_error(shape, x.value) from None
+
+
+@function
+def reshape(input: Tensor, *shape: Any) -> Any:
+    """The same elements in another shape; one size may be -1."""
+    value = input.value
+    lies = isinstance(value, Traced) or not isinstance(value, np.ndarray) or value.flags.c_contiguous
+    return _reshaped(input, sizes(shape), "ViewBackward0" if lies else "UnsafeViewBackward0")
+
+
+def _view(self: Tensor, *shape: Any) -> Any:
+    """``reshape``, of a tensor that lies in memory in order; or its bytes in another dtype."""
+    if len(shape) == 1 and isinstance(shape[0], dtype):
+        return wrap(self.value.view(shape[0].dtype))
+    wanted = sizes(shape)
+    result = _reshaped(self, wanted, "ViewBackward0")
+    if result.parent is None and isinstance(self.value, np.ndarray) and self.value.size and not self.value.flags.c_contiguous:
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+            "contiguous subspaces). Use .reshape(...) instead."
+        )
+    return result
+
+
+Tensor.view = _view  # type: ignore[attr-defined]
+
+
+@method
+def view_as(self: Tensor, other: Tensor) -> Any:
+    """``view`` in the shape of ``other``."""
+    return _view(self, *other.value.shape)
+
+
+@method
+def reshape_as(self: Tensor, other: Tensor) -> Any:
+    """``reshape`` to the shape of ``other``."""
+    return reshape(self, other.value.shape)
+
+
+@function
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """The dimensions from ``start_dim`` to ``end_dim`` as one."""
+    shape = input.value.shape or (1,)
+    first, last = axis_of(start_dim, len(shape)), axis_of(end_dim, len(shape))
+    if first == last and input.value.ndim:
+        return input
+    return reshape(input, (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]))
+
+
+@function
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Any:
+    """One dimension as several."""
+    shape = input.value.shape
+    axis = axis_of(dim, len(shape))
+    return reshape(input, (*shape[:axis], *sizes, *shape[axis + 1 :]))
+
+
+@function
+def ravel(input: Tensor) -> Any:
+    """All elements in one dimension."""
+    return reshape(input, (-1,))
+
+
+@function
+def squeeze(input: Tensor, dim: Any = None) -> Any:
+    """Without dimensions of size 1: all of them, or ``dim``."""
+    shape = input.value.shape
+    if dim is None:
+        return apply(SQUEEZE, (input,), NONE, "SqueezeBackward0")
+    axes = tuple(axis for axis in np.atleast_1d(axis_of(dim, len(shape))).tolist() if shape and shape[axis] == 1)
+    label = "SqueezeBackward2" if isinstance(dim, (tuple, list)) else "SqueezeBackward1"
+    return apply(SQUEEZE, (input,), {"axis": axes}, label) if axes else apply(RESHAPE, (input,), {"shape": shape}, label)
+
+
+@function
+def unsqueeze(input: Tensor, dim: int) -> Any:
+    """With a new dimension of size 1."""
+    return apply(EXPAND_DIMS, (input,), {"axis": axis_of(dim, input.value.ndim + 1)})
+
+
+def _expanded(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
+    own = x.value.shape
+    lead = len(shape) - len(own)
+    for i, n in enumerate(shape):
+        have = own[i - lead] if i >= lead else 1
+        if n not in (-1, have) and have != 1:
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton dimension {i}.  "
+                f"Target sizes: {list(shape)}.  Tensor sizes: {list(own)}"
+            )
+    return tuple(own[i - lead] if n == -1 else n for i, n in enumerate(shape))
+
+
+@method
+def expand(self: Tensor, *shape: Any) -> Any:
+    """Dimensions of size 1 stretched, without copying."""
+    return apply(BROADCAST, (self,), {"shape": _expanded(self, sizes(shape))})
+
+
+@method
+def expand_as(self: Tensor, other: Tensor) -> Any:
+    """``expand`` to the shape of ``other``."""
+    return expand(self, other.value.shape)
+
+
+def broadcast_to(input: Tensor, shape: Any) -> Any:
+    """``expand`` to ``shape``."""
+    return expand(input, shape)
+
+
+def broadcast_tensors(*tensors: Tensor) -> Any:
+    """All expanded to their common shape."""
+    shape = np.broadcast_shapes(*(t.value.shape for t in tensors))
+    return tuple(expand(t, shape) for t in tensors)
+
+
+@method
+def repeat(self: Tensor, *times: Any) -> Any:
+    """Copies side by side, so often along each dimension."""
+    return tile_with(self, sizes(times), "RepeatBackward0")
+
+
+def tile_with(x: Tensor, times: tuple[int, ...], label: str) -> Any:
+    shape = (1,) * (len(times) - x.value.ndim) + x.value.shape
+    apart = tuple(n for pair in zip((1,) * len(shape), shape, strict=True) for n in pair)
+    wide = tuple(n for pair in zip(times, shape, strict=True) for n in pair)
+    joined = tuple(t * n for t, n in zip(times, shape, strict=True))
+    spread = apply(BROADCAST, (apply(RESHAPE, (x,), {"shape": apart}),), {"shape": wide})
+    return apply(RESHAPE, (spread,), {"shape": joined}, label)
+
+
+@function
+def tile(input: Tensor, *dims: Any) -> Any:
+    """As ``repeat``; missing dimensions once."""
+    times = sizes(dims)
+    return tile_with(input, (1,) * (input.value.ndim - len(times)) + times, "RepeatBackward0")
+
+
+@function
+def repeat_interleave(input: Tensor, repeats: int, dim: int | None = None) -> Any:
+    """Each element several times in a row."""
+    x = input if dim is not None else ravel(input)
+    axis = axis_of(dim or 0, x.value.ndim)
+    return index_select(x, axis, wrap(np.repeat(np.arange(x.value.shape[axis]), plain(repeats))))
+
+
+@function
+def permute(input: Tensor, *dims: Any) -> Any:
+    """The dimensions in another order."""
+    axes = axis_of(sizes(dims), input.value.ndim)
+    if len(axes) != input.value.ndim:
+        raise RuntimeError(
+            f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of "
+            f"dimensions i.e. input.dim() = {input.value.ndim} is not equal to len(dims) = {len(axes)}"
+        )
+    return apply(TRANSPOSE, (input,), {"axes": axes})
+
+
+@function
+def transpose(input: Tensor, dim0: int, dim1: int) -> Any:
+    """Two dimensions exchanged."""
+    ndim = input.value.ndim
+    return apply(SWAPAXES, (input,), {"axis1": axis_of(dim0, ndim), "axis2": axis_of(dim1, ndim)})
+
+
+Tensor.swapaxes = Tensor.swapdims = transpose  # type: ignore[attr-defined]
+
+
+@function
+def movedim(input: Tensor, source: Any, destination: Any) -> Any:
+    """Dimensions moved to other places."""
+    order = np.moveaxis(np.empty((1,) * input.value.ndim), source, destination)
+    places = np.moveaxis(np.arange(input.value.ndim).reshape((-1, *order.shape[1:])), 0, 0).ravel().tolist()
+    source, destination = np.atleast_1d(source).tolist(), np.atleast_1d(destination).tolist()
+    ndim = input.value.ndim
+    rest = [i for i in range(ndim) if i not in [s % ndim for s in source]]
+    for d, s in sorted(zip([d % ndim for d in destination], [s % ndim for s in source], strict=True)):
+        rest.insert(d, s)
+    del places
+    return apply(TRANSPOSE, (input,), {"axes": tuple(rest)})
+
+
+Tensor.moveaxis = movedim  # type: ignore[attr-defined]
+
+
+@function
+def t(input: Tensor) -> Any:
+    """The transpose of a matrix."""
+    if input.value.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.value.ndim}D")
+    return apply(TRANSPOSE, (input,), NONE, "TBackward0")
+
+
+Tensor.T = property(lambda self: apply(TRANSPOSE, (self,), NONE, "PermuteBackward0"))  # type: ignore[attr-defined]
+Tensor.mT = property(lambda self: transpose(self, -2, -1))  # type: ignore[attr-defined]
+Tensor.H = property(lambda self: transpose(self, -2, -1).conj())  # type: ignore[attr-defined]
+Tensor.mH = Tensor.H  # type: ignore[attr-defined]
+
+
+@function
+def flip(input: Tensor, *dims: Any) -> Any:
+    """In reverse order along ``dims``."""
+    return apply(known(np.copy), (apply(known(np.flip), (input,), {"axis": axis_of(sizes(dims), input.value.ndim)}),), NONE, "FlipBackward0")
+
+
+@function
+def roll(input: Tensor, shifts: Any, dims: Any = None) -> Any:
+    """Elements moved on, and round."""
+    params = {"shift": shifts if isinstance(shifts, int) else tuple(shifts)}
+    if dims is not None:
+        params["axis"] = dims if isinstance(dims, int) else tuple(dims)
+    return apply(known(np.roll), (input,), params)
+
+
+@function
+def tril(input: Tensor, diagonal: int = 0) -> Any:
+    """The lower triangle, zeros elsewhere."""
+    return apply(known(np.tril), (input,), {"k": diagonal})
+
+
+@function
+def triu(input: Tensor, diagonal: int = 0) -> Any:
+    """The upper triangle, zeros elsewhere."""
+    return apply(known(np.triu), (input,), {"k": diagonal})
+
+
+@function
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """The diagonal of a matrix."""
+    return np.diagonal(input, offset, dim1, dim2)  # type: ignore[call-overload]
+
+
+@function
+def diag(input: Tensor, diagonal: int = 0) -> Any:
+    """The diagonal of a matrix, or the matrix of a diagonal."""
+    return np.diag(input, diagonal)  # type: ignore[call-overload]
+
+
+@function
+def trace(input: Tensor) -> Any:
+    """The sum of the diagonal."""
+    return np.trace(input)  # type: ignore[call-overload]
+
+
+# -- joining and splitting -----------------------------------------------------------------------------------------
+
+
+def _joined(op: Any, tensors: Any, axis: int) -> Any:
+    tensors = list(tensors)
+    if not tensors:
+        raise ValueError("expected a non-empty list of Tensors")
+    kinds = {x.value.dtype for x in tensors}
+    values = [x.value for x in tensors]
+    if len(kinds) > 1:
+        common = values[0]
+        for value in values[1:]:
+            common = cast_alike(common, value)[0]
+        values = [value.astype(common.dtype) for value in values]
+    needs = any([x.needs for x in tensors])
+    return execute(op, tensors, values, needs, {"axis": axis}, None)
+
+
+def cat(tensors: Any, dim: int = 0) -> Any:
+    """Tensors joined along a dimension."""
+    tensors = [x for x in tensors if x.value.shape != (0,)] or list(tensors)
+    first = tensors[0].value
+    for i, x in enumerate(tensors[1:], 1):
+        axis = axis_of(dim, first.ndim)
+        if x.value.ndim != first.ndim:
+            raise RuntimeError(
+                f"Tensors must have same number of dimensions: got {first.ndim} and {x.value.ndim}"
+            )
+        for j, (m, n) in enumerate(zip(first.shape, x.value.shape, strict=True)):
+            if j != axis and m != n:
+                raise RuntimeError(
+                    f"Sizes of tensors must match except in dimension {axis}. Expected size {m} but got size {n} for tensor "
+                    f"number {i} in the list."
+                )
+    return _joined(CONCATENATE, tensors, axis_of(dim, first.ndim))
+
+
+def stack(tensors: Any, dim: int = 0) -> Any:
+    """Tensors of one shape, joined along a new dimension."""
+    tensors = list(tensors)
+    for i, x in enumerate(tensors):
+        if x.value.shape != tensors[0].value.shape:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(tensors[0].value.shape)} at entry 0 and "
+                f"{list(x.value.shape)} at entry {i}"
+            )
+    return _joined(STACK, tensors, axis_of(dim, tensors[0].value.ndim + 1))
+
+
+def hstack(tensors: Any) -> Any:
+    """Joined from left to right."""
+    tensors = [x if x.value.ndim else reshape(x, (1,)) for x in tensors]
+    return cat(tensors, 0 if tensors[0].value.ndim == 1 else 1)
+
+
+def vstack(tensors: Any) -> Any:
+    """Joined from top to bottom."""
+    return cat([x if x.value.ndim > 1 else reshape(x, (1, -1)) for x in tensors], 0)
+
+
+def _cuts(x: Any, cuts: Any, axis: int) -> tuple[Any, ...]:
+    lead = (slice(None),) * axis
+    return tuple([x[(*lead, slice(a, b))] for a, b in zip(cuts, cuts[1:], strict=False)])
+
+
+def _split_rule(g: Any, y: Any, x: Any, cuts: Any, axis: int) -> Any:
+    shapes = [list(np.shape(x)) for _ in cuts[1:]]
+    for shape, a, b in zip(shapes, cuts, cuts[1:], strict=False):
+        shape[axis] = b - a
+    parts = [np.zeros(shape, x.dtype) if part is None else part for part, shape in zip(g, shapes, strict=True)]
+    return np.concatenate(parts, axis)
+
+
+SPLIT = Fused(_cuts, _split_rule, family="linear", name="split")
+UNBIND = Fused(
+    lambda x, axis: tuple([x[(slice(None),) * axis + (i, ...)] for i in range(np.shape(x)[axis])]),
+    lambda g, y, x, axis: np.stack(
+        [np.zeros(np.shape(x)[:axis] + np.shape(x)[axis + 1 :], x.dtype) if part is None else part for part in g], axis
+    ),
+    family="linear",
+    name="unbind",
+)
+
+
+def _shared(parts: Any, x: Tensor) -> Any:
+    for part in parts:
+        part.counter = x.counter
+    return parts
+
+
+@function
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Any:
+    """Pieces of one size, or of the given sizes, along ``dim``."""
+    axis = axis_of(dim, tensor.value.ndim)
+    n = tensor.value.shape[axis]
+    if isinstance(split_size_or_sections, int):
+        cuts = (*range(0, n, split_size_or_sections), n) if n else (0, 0)
+        label = "SplitBackward0"
+    else:
+        cuts, label = tuple(np.cumsum([0, *split_size_or_sections]).tolist()), "SplitWithSizesBackward0"
+        if cuts[-1] != n:
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {axis}), but got "
+                f"split_sizes={list(split_size_or_sections)}"
+            )
+    return _shared(apply(SPLIT, (tensor,), {"cuts": cuts, "axis": axis}, label), tensor)
+
+
+@function
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
+    """About equal pieces along ``dim``."""
+    return split(input, max(1, math.ceil(input.value.shape[axis_of(dim, input.value.ndim)] / chunks)), dim)
+
+
+@function
+def unbind(input: Tensor, dim: int = 0) -> Any:
+    """The slices along ``dim``."""
+    return _shared(apply(UNBIND, (input,), {"axis": axis_of(dim, input.value.ndim)}), input)
+
+
+# -- indexing ------------------------------------------------------------------------------------------------------
+
+
+def _index_of(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any], str]:
+    """The static part of an index, its arrays, and torch's name of the operation."""
+    parts: list[Any] = []
+    arrays: list[Any] = []
+    label, used = "AliasBackward0", 0
+    for part in key if isinstance(key, tuple) else (key,):
+        if isinstance(part, Tensor) and part.value.ndim == 0 and part.value.dtype.kind in "iu":
+            part = part if isinstance(part.value, Traced) else int(part.value)
+        if isinstance(part, (int, np.integer)) and not isinstance(part, (bool, np.bool_)):
+            parts.append(int(part))
+            label = "SelectBackward0"
+            used += 1
+        elif isinstance(part, slice):
+            ends = [None if end is None else int(end) for end in (part.start, part.stop, part.step)]
+            if ends[2] is not None and ends[2] <= 0:
+                raise ValueError("step must be greater than zero")
+            parts.append(index.Slice(*ends))
+            label = label if ends == [None] * 3 and label != "AliasBackward0" else "SliceBackward0"
+            used += 1
+        elif part is None:
+            parts.append(part)
+            label = "UnsqueezeBackward0"
+        elif part is Ellipsis:
+            parts.append(part)
+        else:
+            array = part.value if isinstance(part, Tensor) else np.asarray(part)
+            array = array.astype(np.int64) if not array.size and array.dtype.kind == "f" else array
+            parts.append(index.Hole(len(arrays)))
+            arrays.append(array)
+            used += array.ndim if array.dtype == bool else 1
+    if used > x.value.ndim:
+        if x.value.ndim == 0:
+            raise IndexError(
+                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
+                "tensor to a number"
+            )
+        raise IndexError(f"too many indices for tensor of dimension {x.value.ndim}")
+    if arrays:
+        label = "IndexBackward0"
+    elif Ellipsis not in parts:
+        parts.append(Ellipsis)  # so that NumPy gives an array that shares memory, not a number
+    return tuple(parts), arrays, label
+
+
+def getitem(self: Tensor, key: Any) -> Any:
+    """``x[key]``: a view for integers and slices, a copy for index tensors and masks."""
+    spec, arrays, label = _index_of(self, key)
+    if not isinstance(self.value, np.ndarray):
+        whole(self)
+    try:
+        return apply(index.GETITEM, (self, *arrays), {"spec": spec}, label)
+    except IndexError as error:
+        raise IndexError(_out_of_range(self, spec, arrays) or str(error)) from None
+
+
+def _out_of_range(x: Tensor, spec: Any, arrays: Any) -> str | None:
+    axis = 0
+    for part in spec:
+        if part is None or part is Ellipsis:
+            continue
+        n = x.value.shape[axis]
+        if isinstance(part, int) and not -n <= part < n:
+            return f"index {part} is out of bounds for dimension {axis} with size {n}"
+        axis += 1
+    return None
+
+
+def setitem(self: Tensor, key: Any, value: Any) -> None:
+    """``x[key] = value``."""
+    spec, arrays, _ = _index_of(self, key)
+    if not isinstance(self.value, np.ndarray):
+        whole(self)
+    if not isinstance(value, Tensor):
+        value = np.asarray(value).astype(self.value.dtype)
+    if arrays:
+        kept = self.value.dtype
+        value = value.to(kept) if isinstance(value, Tensor) and value.value.dtype != kept else value
+        new = apply(index.SETITEM, (self, value, *arrays), {"spec": spec}, "IndexPutBackward0")
+        assign(self, new, "index_put_")
+        return
+    target = getitem(self, key)
+    v = plain(value)
+    try:
+        np.broadcast_shapes(v.shape, target.value.shape)
+        fits = v.ndim - target.value.ndim <= sum(n == 1 for n in v.shape)
+    except ValueError:
+        fits = False
+    if not fits:
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(v.shape)} cannot be broadcast to indexing result of shape "
+            f"{list(target.value.shape)}" if False else
+            f"The expanded size of the tensor ({target.value.shape[-1] if target.value.ndim else 1}) must match the existing size "
+            f"({v.shape[-1]}) at non-singleton dimension {max(target.value.ndim - 1, 0)}.  Target sizes: "
+            f"{list(target.value.shape)}.  Tensor sizes: {list(v.shape)}"
+        )
+    if v.ndim > target.value.ndim:
+        value = value.reshape(v.shape[v.ndim - target.value.ndim :])
+    target.copy_(value)
+
+
+Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem  # type: ignore[attr-defined]
+
+
+@function
+def narrow(input: Tensor, dim: int, start: int, length: int) -> Any:
+    """A range along a dimension."""
+    axis = axis_of(dim, input.value.ndim)
+    return getitem(input, (slice(None),) * axis + (slice(start, start + length),))
+
+
+@function
+def select(input: Tensor, dim: int, index: int) -> Any:
+    """One place along a dimension."""
+    return getitem(input, (slice(None),) * axis_of(dim, input.value.ndim) + (index,))
+
+
+@function
+def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
+    """Places along a dimension."""
+    axis = axis_of(dim, input.value.ndim)
+    return _relabelled(getitem(input, (slice(None),) * axis + (index,)), "IndexSelectBackward0")
+
+
+def _relabelled(x: Tensor, label: str) -> Tensor:
+    if x.node is not None:
+        x.node.label = label
+    return x
+
+
+@function
+def masked_select(input: Tensor, mask: Tensor) -> Any:
+    """The elements where the mask is set."""
+    return _relabelled(getitem(input, mask), "MaskedSelectBackward0")
+
+
+@function
+def gather(input: Tensor, dim: int, index: Tensor) -> Any:
+    """Elements picked along a dimension by a table of places."""
+    return apply(known(np.take_along_axis), (input, index.value), {"axis": axis_of(dim, input.value.ndim)})
+
+
+@function
+def take(input: Tensor, index: Tensor) -> Any:
+    """Elements by their places in the flattened tensor."""
+    return _relabelled(getitem(ravel(input), index), "TakeBackward0")
+
+
+@function
+def take_along_dim(input: Tensor, indices: Tensor, dim: int) -> Any:
+    """As ``gather``."""
+    return gather(input, dim, indices)
+
+
+def _scatter_places(x: Tensor, axis: int, places: Any) -> tuple[Any, ...]:
+    grid = list(np.indices(places.shape, sparse=True))
+    grid[axis] = places
+    return tuple(grid)
+
+
+@function
+def scatter(input: Tensor, dim: int, index: Tensor, src: Any) -> Any:
+    """``input`` with elements of ``src`` put at places along a dimension."""
+    return _scattered(input, dim, index, src, False)
+
+
+@function
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Any) -> Any:
+    """``input`` with elements of ``src`` added at places along a dimension."""
+    return _scattered(input, dim, index, src, True)
+
+
+def _scattered(x: Tensor, dim: int, places: Tensor, src: Any, adds: bool) -> Any:
+    arrays = _scatter_places(x, axis_of(dim, x.value.ndim), places.value)
+    if isinstance(src, Tensor):
+        src = getitem(src, tuple(slice(n) for n in places.value.shape))
+    spec = tuple(index.Hole(i) for i in range(len(arrays)))
+    op, label = (index.INDEX_ADD, "ScatterAddBackward0") if adds else (index.SETITEM, "ScatterBackward0")
+    return apply(op, (x, src, *arrays), {"spec": spec}, label)
+
+
+@function
+def index_add(input: Tensor, dim: int, index: Tensor, source: Any, *, alpha: Any = 1) -> Any:
+    """``input`` with rows of ``source`` added at places along a dimension."""
+    return _index_add(input, axis_of(dim, input.value.ndim), index, source if alpha == 1 else source * alpha)
+
+
+def _index_add(x: Tensor, axis: int, places: Tensor, source: Any) -> Any:
+    spec = (index.Slice(None, None, None),) * axis + (index.Hole(0),)
+    return apply(index.INDEX_ADD, (x, source, places.value), {"spec": spec})
+
+
+for _name, _fun in {"scatter": scatter, "scatter_add": scatter_add, "index_add": index_add}.items():
+    setattr(Tensor, f"{_name}_", lambda self, *args, f=_fun, n=_name, **kw: assign(self, f(self, *args, **kw), f"{n}_"))
+
+
+def _squeezed_in_place(self: Tensor, dim: int) -> Tensor:
+    """Take a dimension of size 1 away from this tensor itself."""
+    new = apply(SQUEEZE, (self,), {"axis": axis_of(dim, self.value.ndim)}, "SqueezeBackward4")
+    self.value, self.node, self.needs = new.value, new.node, new.needs
+    self.counter[0] += 1
+    return self
+
+
+def _unsqueezed_in_place(self: Tensor, dim: int) -> Tensor:
+    """Give this tensor itself a new dimension of size 1."""
+    new = unsqueeze(self, dim)
+    self.value, self.node, self.needs = new.value, new.node, new.needs
+    self.counter[0] += 1
+    return self
+
+
+Tensor.squeeze_, Tensor.unsqueeze_ = _squeezed_in_place, _unsqueezed_in_place  # type: ignore[attr-defined]
+
+
+def _nonzero(input: Tensor, as_tuple: bool = False) -> Any:
+    """The places of what is not zero."""
+    places = np.nonzero(input.value if input.value.ndim else input.value.reshape(1))
+    return tuple(wrap(p) for p in places) if as_tuple else wrap(np.stack(places, -1)[:, : input.value.ndim])
+
+
+FUNCTIONS["nonzero"] = Tensor.nonzero = _nonzero  # type: ignore[attr-defined]
+
+
+@function
+def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
+    """The different elements, in order."""
+    found = np.unique(input.value, return_inverse=return_inverse, return_counts=return_counts)
+    return tuple(wrap(part) for part in found) if isinstance(found, tuple) else wrap(found)
+
+
+@function
+def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Any:
+    """How often each number occurs."""
+    return wrap(np.bincount(input.value, None if weights is None else plain(weights), minlength))
+
+
+# -- products ------------------------------------------------------------------------------------------------------
+
+
+def _same_kind(a: Tensor, b: Tensor) -> None:
+    if a.value.dtype is not b.value.dtype and a.value.dtype != b.value.dtype:
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {_c_name(a)} != {_c_name(b)}"
+        )
+
+
+def _c_name(x: Tensor) -> str:
+    names = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "bool": "bool"}
+    return names.get(x.value.dtype.name, x.value.dtype.name)
+
+
+def _mm(a: Any, b: Any, label: str = "MmBackward0") -> Any:
+    x, y = a.value, b.value
+    if x.shape[-1] != y.shape[-2]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({x.shape[0]}x{x.shape[1]} and {y.shape[0]}x{y.shape[1]})"
+        )
+    return execute(MATMUL, (a, b), [x, y], a.needs or b.needs, NONE, label)
+
+
+@function
+def matmul(input: Tensor, other: Tensor) -> Any:
+    """The product of matrices, of stacks of them, and of vectors."""
+    x, y = input.value, other.value
+    if x.dtype is not y.dtype:
+        _same_kind(input, other)
+    n, m = x.ndim, y.ndim
+    if n == 1 and m == 2:
+        if x.shape[0] != y.shape[0]:
+            raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied (1x{x.shape[0]} and {y.shape[0]}x{y.shape[1]})")
+        return _row_times_matrix(input, other)
+    if n == 2 and m == 2:
+        return _mm(input, other)
+    if n == 0 or m == 0:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {n}D and {m}D")
+    if n == 2 and m == 1:
+        if x.shape[1] != y.shape[0]:
+            raise RuntimeError(f"size mismatch, got input ({x.shape[0]}), mat ({x.shape[0]}x{x.shape[1]}), vec ({y.shape[0]})")
+        return apply(MATMUL, (input, other), NONE, "MvBackward0")
+    if n == 1:
+        if m == 1 and x.shape != y.shape:
+            raise RuntimeError(
+                f"inconsistent tensor size, expected tensor [{x.shape[0]}] and src [{y.shape[0]}] to have the same number of "
+                f"elements, but got {x.shape[0]} and {y.shape[0]} elements respectively"
+            )
+        return apply(MATMUL, (input, other), NONE, "DotBackward0" if m == 1 else "SqueezeBackward1")
+    if m == 2:
+        rows = reshape(input, (-1, x.shape[-1]))
+        return _relabelled(reshape(_mm(rows, other), (*x.shape[:-1], y.shape[-1])), "UnsafeViewBackward0")
+    if x.shape[-1] != y.shape[-2 if m > 1 else 0]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{math.prod(x.shape[:-2])}, {x.shape[-1]}] but got: "
+            f"[{math.prod(y.shape[:-2])}, {y.shape[-2]}]."
+        )
+    return apply(MATMUL, (input, other), NONE, "UnsafeViewBackward0")
+
+
+def _row_times_matrix(x: Tensor, w: Tensor) -> Any:
+    """As torch has it: the vector as a matrix of one row, whose product is squeezed again."""
+    row = x.value.reshape(1, -1) if not x.needs else None
+    one: Any = unsqueeze(x, 0) if row is None else None
+    if one is None:
+        product = execute(MATMUL, (row, w), [row, w.value], w.needs, NONE, "MmBackward0")
+    else:
+        product = _mm(one, w)
+    if product.node is None:
+        return wrap(product.value.reshape(-1))
+    flat = product.value.reshape(-1)
+    return execute(ROW, (product,), [product.value], True, NONE, "SqueezeBackward4") if tracing.depth else _link(product, flat)
+
+
+def _link(product: Tensor, flat: Any) -> Tensor:
+    return execute(ROW, (product,), [product.value], True, NONE, "SqueezeBackward4")  # type: ignore[no-any-return]
+
+
+ROW = Fused(lambda x: x.reshape(-1), lambda g, y, x: np.expand_dims(g, 0), family="linear", name="squeeze")
+Tensor.__matmul__ = matmul  # type: ignore[attr-defined]
+Tensor.__rmatmul__ = lambda self, other: matmul(as_tensor_of(other), self)  # type: ignore[attr-defined]
+
+
+@function
+def mm(input: Tensor, mat2: Tensor) -> Any:
+    """The product of two matrices."""
+    return _mm(input, mat2)
+
+
+@function
+def mv(input: Tensor, vec: Tensor) -> Any:
+    """A matrix times a vector."""
+    return apply(MATMUL, (input, vec), NONE, "MvBackward0")
+
+
+@function
+def bmm(input: Tensor, mat2: Tensor) -> Any:
+    """Products of two stacks of matrices."""
+    return apply(MATMUL, (input, mat2), NONE, "BmmBackward0")
+
+
+@function
+def dot(input: Tensor, tensor: Tensor) -> Any:
+    """The inner product of two vectors."""
+    if input.value.ndim != 1 or tensor.value.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {input.value.ndim}D and {tensor.value.ndim}D tensors")
+    return apply(MATMUL, (input, tensor), NONE, "DotBackward0")
+
+
+@function
+def outer(input: Tensor, vec2: Tensor) -> Any:
+    """All products of the elements of two vectors."""
+    return unsqueeze(input, 1) * vec2
+
+
+@function
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``beta * input + alpha * mat1 @ mat2``."""
+    a = matmul(mat1, mat2)
+    total = (input if beta == 1 else input * beta) + (a if alpha == 1 else a * alpha)
+    return _relabelled(total, "AddmmBackward0")
+
+
+def einsum(equation: str, *operands: Any) -> Any:
+    """Sums of products, by Einstein's convention."""
+    given = operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
+    return np.einsum(equation.replace(" ", ""), *given)
+
+
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Any:
+    """Products summed over pairs of dimensions."""
+    return np.tensordot(a, b, dims if isinstance(dims, int) else tuple(tuple(d) for d in dims))  # type: ignore[call-overload]
+
+
+@function
+def kron(input: Tensor, other: Tensor) -> Any:
+    """The Kronecker product."""
+    return np.kron(input, other)  # type: ignore[call-overload]
+
+
+@function
+def cross(input: Tensor, other: Tensor, dim: int = -1) -> Any:
+    """Cross products along a dimension."""
+    return np.cross(input, other, axis=dim)  # type: ignore[call-overload]
+
+
+@function
+def inner(input: Tensor, other: Tensor) -> Any:
+    """Products summed over the last dimension."""
+    return np.inner(input, other)  # type: ignore[call-overload]
+
+
+FUNCTIONS.update(
+    cat=cat, concat=cat, concatenate=cat, stack=stack, hstack=hstack, vstack=vstack, einsum=einsum, tensordot=tensordot,
+    broadcast_to=broadcast_to, broadcast_tensors=broadcast_tensors, is_tensor=is_tensor, moveaxis=movedim, swapaxes=transpose,
+    swapdims=transpose,
+)  # fmt: skip

@@ -1,0 +1,431 @@
+"""The user's function, rewritten so that a trace sees what it reads from outside its arguments.
+
+``instrumented(fun, hooks)`` is a function with the same code, globals, closure cells and lines, in which each read of a
+global, a closure variable, an attribute or an item, each call, iteration, truth test and outside write goes through
+``hooks``. It runs in place of the user's function while that is traced; nothing of the user's is changed.
+
+The rewriting works on the source, found again by file and line, and is only trusted where compiling that source gives the
+very bytecode that the function has.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+HOOKS = "__symgrad__"
+_FACTORY = "__symgrad_factory__"
+# these look at the frame that calls them, so they cannot be called on its behalf
+_FRAME_READERS = frozenset({"super", "locals", "globals", "eval", "exec", "vars", "dir", "breakpoint"})
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+_codes: weakref.WeakKeyDictionary[CodeType, CodeType | None] = weakref.WeakKeyDictionary()
+_trees: dict[str, tuple[int, ast.Module]] = {}
+
+
+def instrumented(fun: FunctionType, hooks: Any) -> Callable[..., Any] | None:
+    """The rewritten function; ``None`` where its source cannot be had or is not what was compiled."""
+    code = fun.__code__
+    if code not in _codes:
+        _codes[code] = _rewrite(fun)
+    new = _codes[code]
+    if new is None:
+        return None
+    cells = dict(zip(code.co_freevars, fun.__closure__ or (), strict=True))
+    cells[HOOKS] = CellType(hooks)
+    closure = tuple(cells[name] for name in new.co_freevars)
+    made = FunctionType(new, fun.__globals__, fun.__name__, fun.__defaults__, closure)
+    made.__kwdefaults__ = fun.__kwdefaults__
+    made.__qualname__ = fun.__qualname__
+    return made
+
+
+def _rewrite(fun: FunctionType) -> CodeType | None:
+    code = fun.__code__
+    node = _find(fun)
+    if node is None:
+        return None
+    free = [name for name in code.co_freevars if name.isidentifier()]
+    try:
+        plain = _compile(node, free, code)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    if plain is None or not _same_code(plain, code):
+        return None
+    rewriter = _Rewriter(frozenset(free), _class_of(fun))
+    return _compile(rewriter.function(_copied(node)), [*free, HOOKS], code)
+
+
+def _copied(node: FunctionNode) -> FunctionNode:
+    """A deep copy of a tree, positions included."""
+    fields = {}
+    for name, value in ast.iter_fields(node):
+        if isinstance(value, ast.AST):
+            fields[name] = _copied(value)  # type: ignore[arg-type]
+        elif isinstance(value, list):
+            fields[name] = [_copied(item) if isinstance(item, ast.AST) else item for item in value]  # type: ignore[arg-type]
+        else:
+            fields[name] = value  # type: ignore[assignment]
+    return ast.copy_location(type(node)(**fields), node)
+
+
+def _class_of(fun: FunctionType) -> str | None:
+    parts = fun.__qualname__.split(".")
+    return parts[-2] if len(parts) > 1 and parts[-2] != "<locals>" else None
+
+
+# -- finding the source --------------------------------------------------------------------------------------------
+
+
+def _find(fun: FunctionType) -> FunctionNode | None:
+    """The node of the function in its file."""
+    code = fun.__code__
+    lines = linecache.getlines(code.co_filename, fun.__globals__)
+    if not lines:
+        return None
+    text = "".join(lines)
+    known = _trees.get(code.co_filename)
+    if known is None or known[0] != hash(text):
+        try:
+            known = (hash(text), ast.parse(text))
+        except (SyntaxError, ValueError, RecursionError):
+            return None
+        _trees[code.co_filename] = known
+    found = [node for node in ast.walk(known[1]) if _matches(node, code)]
+    return found[0] if len(found) == 1 else None  # type: ignore[return-value]
+
+
+def _matches(node: ast.AST, code: CodeType) -> bool:
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+        return node.name == code.co_name and first == code.co_firstlineno
+    if isinstance(node, ast.Lambda) and code.co_name == "<lambda>" and node.lineno <= code.co_firstlineno <= node.body.lineno:
+        body = node.body
+        place = (body.lineno, body.end_lineno, body.col_offset, body.end_col_offset)
+        return place in set(code.co_positions())
+    return False
+
+
+def _compile(node: FunctionNode, free: Sequence[str], original: CodeType) -> CodeType | None:
+    """The code of a function node, nested in a factory that makes ``free`` its closure variables."""
+    name = node.name if not isinstance(node, ast.Lambda) else None
+    if isinstance(node, ast.Lambda):
+        inner: ast.stmt = ast.copy_location(ast.Return(ast.copy_location(_bare(node), node)), node)
+        body = [inner]
+    else:
+        body = [_bare(node)]
+    arguments = ast.arguments([], [ast.arg(item, lineno=1, col_offset=0) for item in free], None, [], [], None, [])
+    factory = ast.FunctionDef(_FACTORY, arguments, body, [], lineno=1, col_offset=0)
+    if "type_params" in ast.FunctionDef._fields:
+        factory.type_params = []
+    module = ast.fix_missing_locations(ast.Module([factory], []))
+    compiled = compile(module, original.co_filename, "exec", dont_inherit=True, flags=original.co_flags & _FUTURE)
+    outer = next(item for item in compiled.co_consts if isinstance(item, CodeType))
+    wanted = "<lambda>" if name is None else name
+    return next((item for item in outer.co_consts if isinstance(item, CodeType) and item.co_name == wanted), None)
+
+
+_FUTURE = 0x1000000  # from __future__ import annotations
+
+
+def _bare(node: Any) -> Any:
+    """A function node without decorators and defaults: those are the user's objects, and exist already."""
+    args = node.args
+    empty = ast.arguments(
+        args.posonlyargs, args.args, args.vararg, args.kwonlyargs, [None for _ in args.kwonlyargs], args.kwarg, []
+    )
+    fields = dict(ast.iter_fields(node))
+    fields["args"] = empty
+    if not isinstance(node, ast.Lambda):
+        fields["decorator_list"] = []
+    return ast.copy_location(type(node)(**fields), node)
+
+
+def _same_code(a: CodeType, b: CodeType) -> bool:
+    """Whether two code objects do the same, nested ones included."""
+    if a.co_code != b.co_code or a.co_names != b.co_names or a.co_varnames != b.co_varnames:
+        return False
+    if set(a.co_freevars) != set(b.co_freevars) or len(a.co_consts) != len(b.co_consts):
+        return False
+    for x, y in zip(a.co_consts, b.co_consts, strict=True):
+        if isinstance(x, CodeType) and isinstance(y, CodeType):
+            if not _same_code(x, y):
+                return False
+        elif type(x) is not type(y) or repr(x) != repr(y):
+            return False
+    return True
+
+
+# -- rewriting -----------------------------------------------------------------------------------------------------
+
+
+def _hook(name: str, at: ast.AST, *args: ast.expr) -> ast.Call:
+    target = ast.Attribute(ast.Name(HOOKS, ast.Load()), name, ast.Load())
+    return ast.copy_location(ast.Call(target, list(args), []), at)
+
+
+def _at(node: ast.AST, like: ast.AST) -> Any:
+    return ast.fix_missing_locations(ast.copy_location(node, like))
+
+
+class _Rewriter(ast.NodeTransformer):
+    """Puts the hooks in. ``free``: the function's closure variables; ``owner``: the class whose body it stands in."""
+
+    def __init__(self, free: frozenset[str], owner: str | None) -> None:
+        self.free, self.owner = free, owner
+        self.scopes: list[set[str]] = []
+
+    def function(self, node: FunctionNode) -> FunctionNode:
+        """The rewritten function: its body, not its decorators and defaults."""
+        self.scopes.append(_bound(node))
+        if isinstance(node, ast.Lambda):
+            node.body = self.visit(node.body)
+        else:
+            node.body = self._body(node.body)
+            node.returns = None
+        for arg in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]:
+            if arg is not None:
+                arg.annotation = None
+        self.scopes.pop()
+        return ast.fix_missing_locations(node)
+
+    def _body(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        result: list[ast.stmt] = []
+        for statement in statements:
+            new = self.visit(statement)
+            result.extend(new if isinstance(new, list) else [new])
+        return result
+
+    def _local(self, name: str) -> bool:
+        return any(name in scope for scope in self.scopes)
+
+    # ---- scopes ----
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        node.decorator_list = [self.visit(item) for item in node.decorator_list]
+        node.args.defaults = [self.visit(item) for item in node.args.defaults]
+        node.args.kw_defaults = [item and self.visit(item) for item in node.args.kw_defaults]
+        return self.function(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:
+        return self.visit_FunctionDef(node)  # type: ignore[arg-type]
+
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
+        node.args.defaults = [self.visit(item) for item in node.args.defaults]
+        node.args.kw_defaults = [item and self.visit(item) for item in node.args.kw_defaults]
+        return self.function(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        return node
+
+    def _comprehension(self, node: Any) -> Any:
+        first, *rest = node.generators
+        first.iter = _hook("iterate", first.iter, self.visit(first.iter))  # evaluated outside the new scope
+        self.scopes.append({name for g in node.generators for name in _stores(g.target)})
+        first.target = self.visit(first.target)
+        first.ifs = [_hook("test", item, self.visit(item)) for item in first.ifs]
+        for generator in rest:
+            generator.iter = _hook("iterate", generator.iter, self.visit(generator.iter))
+            generator.ifs = [_hook("test", item, self.visit(item)) for item in generator.ifs]
+        for field in ("elt", "key", "value"):
+            if hasattr(node, field):
+                setattr(node, field, self.visit(getattr(node, field)))
+        self.scopes.pop()
+        return node
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
+
+    # ---- reads ----
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        if not isinstance(node.ctx, ast.Load) or self._local(node.id):
+            return node
+        kind = "cell" if node.id in self.free else "glob"
+        return _at(_hook(kind, node, ast.Constant(node.id), node), node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        node.value = self.visit(node.value)
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        name = node.attr
+        if self.owner and name.startswith("__") and not name.endswith("__"):
+            name = f"_{self.owner.lstrip('_')}{name}"
+        return _at(_hook("attribute", node, node.value, ast.Constant(name)), node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        node.value = self.visit(node.value)
+        node.slice = self.visit(node.slice)
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        return _at(_hook("item", node, node.value, _as_value(node.slice)), node)
+
+    # ---- calls, iteration, tests ----
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        if isinstance(node.func, ast.Name) and node.func.id in _FRAME_READERS and not self._local(node.func.id):
+            if node.func.id != "super":
+                node.args = [*map(self.visit, node.args)]
+                return _at(_hook("frame_reader", node, ast.Constant(node.func.id), node), node)
+            return node
+        args = [
+            _at(ast.Starred(_hook("iterate", item, self.visit(item.value)), ast.Load()), item)
+            if isinstance(item, ast.Starred)
+            else self.visit(item)
+            for item in node.args
+        ]
+        call = _hook("call", node, self.visit(node.func), *args)
+        call.keywords = [_at(ast.keyword(k.arg, self.visit(k.value)), k) for k in node.keywords]
+        return _at(call, node)
+
+    def visit_For(self, node: ast.For) -> Any:
+        node.iter = _at(_hook("iterate", node.iter, self.visit(node.iter)), node.iter)
+        node.target = self.visit(node.target)
+        node.body, node.orelse = self._body(node.body), self._body(node.orelse)
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        effects = [effect for target in node.targets for effect in self._effects(target)]
+        node.value = self.visit(node.value)
+        if any(isinstance(target, (ast.Tuple, ast.List)) for target in node.targets):
+            node.value = _at(_hook("iterate", node.value, node.value), node.value)
+        node.targets = [self.visit(target) for target in node.targets]
+        return [*effects, node]
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        effects = self._effects(node.target)
+        node.value = self.visit(node.value)
+        node.target = self.visit(node.target)
+        return [*effects, node]
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        effects = self._effects(node.target)
+        node.annotation = ast.copy_location(ast.Constant(None), node.annotation)
+        node.value = node.value and self.visit(node.value)
+        node.target = self.visit(node.target)
+        return [*effects, node]
+
+    def visit_Delete(self, node: ast.Delete) -> Any:
+        return [*(effect for target in node.targets for effect in self._effects(target)), self.generic_visit(node)]
+
+    def _effects(self, target: ast.expr) -> list[ast.stmt]:
+        """Statements that report a write to something outside the function."""
+        if isinstance(target, (ast.Tuple, ast.List)):
+            return [effect for item in target.elts for effect in self._effects(item)]
+        if isinstance(target, ast.Starred):
+            return self._effects(target.value)
+        if isinstance(target, ast.Name):
+            if self._local(target.id):
+                return []
+            return [_at(ast.Expr(_hook("wrote_name", target, ast.Constant(target.id))), target)]
+        if isinstance(target, (ast.Attribute, ast.Subscript)):
+            owner = target.value
+            if _is_plain_chain(owner):
+                seen = self.visit(_copied(owner))  # type: ignore[arg-type]
+                return [_at(ast.Expr(_hook("wrote_into", target, seen)), target)]
+            return [_at(ast.Expr(_hook("wrote_name", target, ast.Constant(ast.unparse(target)))), target)]
+        return []
+
+    def _tested(self, node: Any) -> Any:
+        self.generic_visit(node)
+        node.test = _at(_hook("test", node.test, node.test), node.test)
+        return node
+
+    visit_If = visit_While = visit_IfExp = visit_Assert = _tested
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        node.values = [_at(_hook("test", value, self.visit(value)), value) for value in node.values]
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Not):
+            node.operand = _at(_hook("test", node.operand, node.operand), node.operand)
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        self.generic_visit(node)
+        node.comparators = [
+            _at(_hook("whole", item, item), item) if isinstance(op, (ast.In, ast.NotIn, ast.Eq, ast.NotEq)) else item
+            for op, item in zip(node.ops, node.comparators, strict=True)
+        ]
+        return node
+
+    def visit_Try(self, node: ast.Try) -> Any:
+        self.generic_visit(node)
+        if node.handlers:
+            start = _at(ast.Expr(_hook("trying", node, ast.Constant(True))), node)
+            end = _at(ast.Expr(_hook("trying", node, ast.Constant(False))), node)
+            node.body = [start, *node.body]
+            for handler in node.handlers:
+                caught = _at(ast.Expr(_hook("caught", handler)), handler)
+                handler.body = [caught, *handler.body]
+            return [_at(ast.Try([node], [], [], [end]), node)]
+        return node
+
+    def visit_Match(self, node: ast.Match) -> Any:
+        node.subject = _at(_hook("whole", node.subject, self.visit(node.subject)), node.subject)
+        for case in node.cases:
+            if case.guard is not None:
+                case.guard = _at(_hook("test", case.guard, self.visit(case.guard)), case.guard)
+            case.body = self._body(case.body)
+        return node
+
+
+def _is_plain_chain(node: ast.expr) -> bool:
+    while isinstance(node, ast.Attribute) or (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def _as_value(node: ast.expr) -> ast.expr:
+    """A subscript as an expression: slices as calls of ``slice``."""
+    if isinstance(node, ast.Slice):
+        ends = [end or ast.Constant(None) for end in (node.lower, node.upper, node.step)]
+        return _at(_hook("slice", node, *ends), node)
+    if isinstance(node, ast.Tuple):
+        return _at(ast.Tuple([_as_value(item) for item in node.elts], ast.Load()), node)
+    return node
+
+
+def _stores(node: ast.AST) -> Iterator[str]:
+    for item in ast.walk(node):
+        if isinstance(item, ast.Name) and isinstance(item.ctx, (ast.Store, ast.Del)):
+            yield item.id
+
+
+def _bound(function: FunctionNode) -> set[str]:
+    """The names that are local to a function (its comprehensions' own variables not among them)."""
+    args = function.args
+    names = {arg.arg for arg in [*args.posonlyargs, *args.args, *args.kwonlyargs]}
+    names |= {arg.arg for arg in (args.vararg, args.kwarg) if arg is not None}
+    outside: set[str] = set()
+    stack: list[ast.AST] = [function.body] if isinstance(function, ast.Lambda) else list(function.body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            outside |= set(node.names)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.add(node.name)
+            continue
+        elif isinstance(node, ast.Lambda):
+            continue
+        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            names |= {item.target.id for item in ast.walk(node) if isinstance(item, ast.NamedExpr)}
+            continue
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
+            names.add(node.id)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names |= {(item.asname or item.name).split(".")[0] for item in node.names}
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            names.add(node.name)
+        elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
+            names.add(node.name)
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            names.add(node.rest)
+        stack.extend(ast.iter_child_nodes(node))
+    return names - outside
