@@ -47,18 +47,20 @@ def instrumented(fun: FunctionType, hooks: Any) -> Callable[..., Any] | None:
 
 def _rewrite(fun: FunctionType) -> CodeType | None:
     code = fun.__code__
-    node = _find(fun)
-    if node is None:
+    found = _find(fun)
+    if found is None:
         return None
-    free = [name for name in code.co_freevars if name.isidentifier()]
+    node, imports = found
+    owner = _class_of(fun)
+    free = [name for name in code.co_freevars if not (owner and name == "__class__")]
     try:
-        plain = _compile(node, free, code)
+        plain = _compile(node, free, code, imports, owner)
     except (SyntaxError, ValueError, RecursionError):
         return None
     if plain is None or not _same_code(plain, code):
         return None
-    rewriter = _Rewriter(frozenset(free), _class_of(fun))
-    return _compile(rewriter.function(_copied(node)), [*free, HOOKS], code)
+    rewriter = _Rewriter(frozenset(free), owner)
+    return _compile(rewriter.function(_copied(node)), [*free, HOOKS], code, imports, owner)
 
 
 def _copied(node: FunctionNode) -> FunctionNode:
@@ -82,8 +84,8 @@ def _class_of(fun: FunctionType) -> str | None:
 # -- finding the source --------------------------------------------------------------------------------------------
 
 
-def _find(fun: FunctionType) -> FunctionNode | None:
-    """The node of the function in its file."""
+def _find(fun: FunctionType) -> tuple[FunctionNode, list[ast.stmt]] | None:
+    """The node of the function in its file, and the file's imports."""
     code = fun.__code__
     lines = linecache.getlines(code.co_filename, fun.__globals__)
     if not lines:
@@ -97,7 +99,21 @@ def _find(fun: FunctionType) -> FunctionNode | None:
             return None
         _trees[code.co_filename] = known
     found = [node for node in ast.walk(known[1]) if _matches(node, code)]
-    return found[0] if len(found) == 1 else None  # type: ignore[return-value]
+    return (found[0], _imports(known[1])) if len(found) == 1 else None  # type: ignore[return-value]
+
+
+def _imports(module: ast.Module) -> list[ast.stmt]:
+    """The module's own imports: CPython compiles ``np.sin(x)`` in another way where ``np`` is an imported name."""
+    found: list[ast.stmt] = []
+    stack: list[ast.AST] = list(module.body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            if getattr(node, "module", None) != "__future__":
+                found.append(node)
+        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
+            stack.extend(ast.iter_child_nodes(node))
+    return found
 
 
 def _matches(node: ast.AST, code: CodeType) -> bool:
@@ -111,23 +127,42 @@ def _matches(node: ast.AST, code: CodeType) -> bool:
     return False
 
 
-def _compile(node: FunctionNode, free: Sequence[str], original: CodeType) -> CodeType | None:
+def _compile(
+    node: FunctionNode, free: Sequence[str], original: CodeType, imports: Sequence[ast.stmt], owner: str | None
+) -> CodeType | None:
     """The code of a function node, nested in a factory that makes ``free`` its closure variables."""
-    name = node.name if not isinstance(node, ast.Lambda) else None
+    body: list[ast.stmt]
     if isinstance(node, ast.Lambda):
-        inner: ast.stmt = ast.copy_location(ast.Return(ast.copy_location(_bare(node), node)), node)
-        body = [inner]
+        body = [_at(ast.Return(_bare(node)), node)]
     else:
         body = [_bare(node)]
-    arguments = ast.arguments([], [ast.arg(item, lineno=1, col_offset=0) for item in free], None, [], [], None, [])
-    factory = ast.FunctionDef(_FACTORY, arguments, body, [], lineno=1, col_offset=0)
+    if owner is not None:  # private names are mangled in a class, and super() looks for one
+        body = [_class(owner, body)]
+    factory = _function(_FACTORY, free, body)
+    module = ast.fix_missing_locations(ast.Module([*imports, factory], []))
+    code = compile(module, original.co_filename, "exec", dont_inherit=True, flags=original.co_flags & _FUTURE)
+    path = [_FACTORY, *([owner] if owner else []), "<lambda>" if isinstance(node, ast.Lambda) else node.name]
+    for name in path:
+        inner = [item for item in code.co_consts if isinstance(item, CodeType) and item.co_name == name]
+        if not inner:
+            return None
+        code = inner[0]
+    return code
+
+
+def _function(name: str, parameters: Sequence[str], body: list[ast.stmt]) -> ast.stmt:
+    arguments = ast.arguments([], [ast.arg(item) for item in parameters], None, [], [], None, [])
+    node = ast.FunctionDef(name, arguments, body, [], lineno=1, col_offset=0)
     if "type_params" in ast.FunctionDef._fields:
-        factory.type_params = []
-    module = ast.fix_missing_locations(ast.Module([factory], []))
-    compiled = compile(module, original.co_filename, "exec", dont_inherit=True, flags=original.co_flags & _FUTURE)
-    outer = next(item for item in compiled.co_consts if isinstance(item, CodeType))
-    wanted = "<lambda>" if name is None else name
-    return next((item for item in outer.co_consts if isinstance(item, CodeType) and item.co_name == wanted), None)
+        node.type_params = []
+    return node
+
+
+def _class(name: str, body: list[ast.stmt]) -> ast.stmt:
+    node = ast.ClassDef(name, [], [], body, [], lineno=1, col_offset=0)
+    if "type_params" in ast.ClassDef._fields:
+        node.type_params = []
+    return node
 
 
 _FUTURE = 0x1000000  # from __future__ import annotations
