@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from symgrad import pytree
-from symgrad.compile import CacheInfo, Compiler, Specialization
+from symgrad.compile import CacheInfo, Compiler, Family, Variant
 from symgrad.ir import Graph, Node, ancestors
 from symgrad.ops.engine import STOP
+from symgrad.state import Check
 from symgrad.trace import Trace, Tracer, active_trace, tracing
 from symgrad.transform import calculus
 from symgrad.transform.calculus import Argnums
@@ -41,14 +42,15 @@ class Derivative:
         self._mode = options.get("mode", "auto")
         title = getattr(fun, "__name__", type(fun).__name__)
         name = f"{kind}_{title if title.isidentifier() else 'fun'}"
-        self._compiler = Compiler(self._body, name, self._argument_names, self._mode)
+        self._compiler = Compiler(self._body, fun, name, self._argument_names, self._mode)
         self._methods: Derivative | None = None
 
     # ---- calling ----
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if active_trace() is None:
-            return self._compiler.entry(args, kwargs)
+            compiler = self._compiler
+            return compiler.entry(args, kwargs, compiler.miss)
         return self._nested(args, kwargs)
 
     def _body(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any], symbolic: bool) -> Any:
@@ -90,32 +92,38 @@ class Derivative:
         >>> "np.cos(x)" in grad(lambda x: np.sin(x)).source(1.0)
         True
         """
-        spec = self._compiler.traced(args, kwargs)
-        return spec.running() if fast else spec.readable()
+        variant = self._compiler.traced(args, kwargs)
+        if fast:
+            return variant.running()
+        reason = variant.family.dynamic
+        return (f"# runs in dynamic mode: {reason}\n" if reason else "") + variant.readable()
 
     def graph(self, *args: Any, **kwargs: Any) -> GraphView:
         """The graph of the derivative for arguments like these, one line a node when printed."""
-        spec = self._compiler.traced(args, kwargs)
-        return GraphView(spec.program.graph, spec.program.roots())
+        variant = self._compiler.traced(args, kwargs)
+        return GraphView(variant.program.graph, variant.program.roots())
 
     def compiled(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
         """The generated function itself, for arguments like these; it checks nothing.
 
-        Calls the derivative until it is compiled. Raises ``RuntimeError`` where it runs in dynamic mode.
+        Its parameters are the arguments, then what was read from outside. Calls the derivative until it is compiled. Raises
+        ``RuntimeError`` where it runs in dynamic mode.
         """
-        spec, _ = self._compiler.specialization(args, kwargs)
-        for _ in range(2):
-            if spec.function is None and spec.dynamic is None:
-                self._compiler.explore(args, kwargs)
-        if spec.function is None:
-            raise RuntimeError(f"{self._compiler.name} is not compiled: {spec.dynamic or 'mode=' + repr(self._mode)}")
-        return spec.function
+        compiler = self._compiler
+        for _ in range(3):
+            compiler.miss(args, kwargs)
+            family, _ = compiler.family(args, kwargs)
+            ready = [variant.function for variant in family.variants if variant.function is not None]
+            if ready:
+                return ready[-1]
+        raise RuntimeError(f"{compiler.name} is not compiled: {family.dynamic or 'mode=' + repr(self._mode)}")
 
     def explain(self) -> str:
         """What was compiled, for which arguments; how often it was traced; what runs in dynamic mode and why."""
         compiler = self._compiler
         lines = [f"{compiler.name}: {len(compiler.known)} signature(s), {compiler.misses} traced call(s)"]
-        lines += [_explain(spec) for spec in compiler.known.values()]
+        for family in compiler.known.values():
+            lines += _explain(family)
         return "\n".join(lines)
 
     def cache_info(self) -> CacheInfo:
@@ -182,18 +190,38 @@ def _after_self(options: dict[str, Any]) -> Any:
     return tuple(n + 1 if isinstance(n, int) and n >= 0 else n for n in argnums)
 
 
-def _explain(spec: Specialization) -> str:
-    doc = spec.signature().doc.split("\n")
-    kinds = doc[0].split("   for ")[-1] if len(doc) == 1 else ", ".join(doc[2:])
-    ends = sum(1 for _ in spec.program.leaves())
-    ready = sum(1 for leaf in spec.program.leaves() if leaf.seen > 1)
-    if spec.dynamic:
-        state = f"dynamic mode: {spec.dynamic}"
-    elif spec.function is not None:
-        state = f"compiled, {ready} of {ends} branch end(s)"
-    else:
-        state = "traced, compiled at the next call"
-    return f"  ({kinds}): {state}; {spec.traces} trace(s)"
+def _explain(family: Family) -> list[str]:
+    """One signature for ``explain``."""
+    kinds = ", ".join(f"{name}" for name in _kinds(family))
+    if family.dynamic:
+        return [f"({kinds})", f"  dynamic mode, traced at every call: {family.dynamic}"]
+    lines = [f"({kinds})"]
+    for variant in family.variants:
+        ends = list(variant.program.leaves())
+        ready = sum(1 for leaf in ends if leaf.seen > 1)
+        state = "compiled" if variant.function is not None else "traced, compiled when a second trace agrees"
+        lines.append(f"  {state}; {ready} of {len(ends)} branch end(s) confirmed; {variant.traces} trace(s)")
+        if variant.lifts:
+            lines.append("    read anew at each call: " + ", ".join(map(repr, variant.lifts)))
+        guards = [f"{path!r} {_look(check)}" for (path, _), check in variant.checks.items() if not _dull(check)]
+        if guards:
+            lines.append("    guarded: " + ", ".join(guards))
+    lines += [f"  traced again: {change}" for change in family.history[-8:]]
+    return lines
+
+
+def _kinds(family: Family) -> list[str]:
+    doc = Variant(family).signature().doc.split("\n")
+    return doc[0].split("   for ")[-1:] if len(doc) == 1 else doc[2:]
+
+
+def _look(check: Check) -> str:
+    signs = {"is": "is", "eq": "==", "len": "has length", "type": "is a", "keys": "has keys", "set": "=="}
+    return f"{signs[check.kind]} {getattr(check.expected, '__name__', repr(check.expected))}"
+
+
+def _dull(check: Check) -> bool:
+    return check.kind == "is" and hasattr(check.expected, "co_code")
 
 
 class GraphView:
@@ -302,8 +330,8 @@ BODIES: dict[str, Any] = {
 def _make(kind: str, fun: Fun | None, **options: Any) -> Any:
     """A derivative; without ``fun``, a decorator that makes it."""
     mode = options.get("mode", "auto")
-    if mode not in ("auto", "dynamic"):
-        raise ValueError(f'mode={mode!r}: choose "auto" (compile what can be compiled) or "dynamic"')
+    if mode not in ("auto", "compiled", "dynamic"):
+        raise ValueError(f'mode={mode!r}: choose "auto", "compiled" (side effects may be left out) or "dynamic"')
     if fun is None:
         return lambda fun: Derivative(kind, fun, options)
     return Derivative(kind, fun, options)
@@ -328,7 +356,8 @@ def grad(
         argnums: which arguments to differentiate: a position, a name, or a tuple of them.
         has_aux: ``fun`` returns ``(output, aux)``; the derivative returns ``(gradient, aux)``.
         holomorphic: ``fun`` is a holomorphic function of complex numbers; the derivative is ``f'(z)``.
-        mode: ``"auto"`` compiles what can be compiled; ``"dynamic"`` traces at every call.
+        mode: ``"auto"`` compiles what can be compiled without a change in behaviour; ``"compiled"`` also what has side
+            effects, which compiled calls leave out (with one warning); ``"dynamic"`` traces at every call.
 
     Returns:
         A ``Derivative`` with fun's arguments. The gradient has the tree, shapes and dtypes of the argument (a tuple of

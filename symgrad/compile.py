@@ -10,26 +10,32 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import os
 import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from symgrad import pytree, runtime
-from symgrad.emit.build import Code, Signature, build
+from symgrad.emit.build import Signature, build
 from symgrad.emit.fast import build_fast
+from symgrad.emit.names import Names
 from symgrad.errors import NotDifferentiable, Unexplored
 from symgrad.ir import aval_of
 from symgrad.optimize.lower import lower
 from symgrad.optimize.simplify import simplify
 from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import LEAF, TreeDef
+from symgrad.state import Argument, Check, Path, State
 from symgrad.trace import Trace, Tracer, tracing
 
 MAX_SIGNATURES = 64  # of one derivative; the least recently used goes first
 MAX_LEAVES = 64  # ends of one signature's branch tree, before it goes to dynamic mode
+MAX_VARIANTS = 8  # of what one signature found outside its arguments
 MAX_NODES = 200_000  # of one trace, before its signature goes to dynamic mode
 
 _serial = itertools.count(1)
@@ -101,36 +107,45 @@ def layout(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Layout, list[An
 Body = Callable[[Trace, "tuple[Any, ...]", dict[str, Any], bool], Any]
 
 
-class Specialization:
-    """What is known of one signature: the traces so far, and the code made of them."""
+class Traced(NamedTuple):
+    """One traced call: its result, and (unless it ran in dynamic mode) what can be made of it."""
 
-    def __init__(self, signature: Layout, name: str, names: list[str]) -> None:
+    result: Any
+    run: Run | None
+    state: State | None
+
+
+class Family:
+    """One signature of the arguments: the variants of what lies outside them, or the reason why it is not compiled."""
+
+    def __init__(self, signature: Layout, name: str, names: list[str], accept_effects: bool) -> None:
         self.layout, self.name, self.names = signature, name, names
-        self.program = Program()
-        self.traces = 0
+        self.accept_effects = accept_effects
+        self.variants: list[Variant] = []
+        self.lifted: set[Path] = set()  # ints that were seen to change
         self.dynamic: str | None = None
-        self.notes: list[str] = []
-        self.code: Code | None = None
-        self.simplified = self.program
-        self.function: Callable[..., Any] | None = None
-        self.entry: Callable[..., Any] | None = None
-        self.filenames: list[str] = []
-        self.counters: list[dict[str, Any]] = []
+        self.history: list[str] = []
 
-    # ---- running ----
-
-    def trace(self, body: Body, leaves: list[Any], symbolic: bool) -> tuple[Any, Run | None, str | None]:
-        """One traced run: the result, and the run for the program (None in dynamic mode) with what made it impure."""
+    def trace(self, body: Body, fun: Any, leaves: list[Any], symbolic: bool) -> Traced:
+        """One traced run of the user's function, which runs once."""
         trace = Trace(symbolic)
+        state = State(trace, self.lifted, self.accept_effects) if symbolic else None
+        trace.hooks = state
         slots: list[Any] = []
         paths = self.layout.tree.paths()
         for position, (leaf, kind) in enumerate(zip(leaves, self.layout.kinds, strict=True)):
             if isinstance(kind, Static):
                 slots.append(leaf)
+                if state is not None and not isinstance(leaf, (str, bytes, bool, type)):
+                    state.root(leaf, Path(Argument(position), ()))
             else:
                 tracer = trace.input(position, leaf)
                 tracer.node.name = self._input_name(paths[position])
                 slots.append(tracer)
+        if state is not None:
+            owner = fun.__self__ if isinstance(fun, MethodType) else fun
+            if not isinstance(owner, (FunctionType, BuiltinFunctionType, type)):
+                state.root(owner, Path(owner, ()))
         args, values = self.layout.tree.unflatten(slots)
         with tracing(trace):
             out = body(trace, args, dict(zip(self.layout.keywords, values, strict=True)), symbolic)
@@ -138,8 +153,8 @@ class Specialization:
             outputs = [_settled(trace, leaf) for leaf in outputs]
         trace.check_captured()
         result = tree.unflatten([_fresh(leaf) for leaf in outputs])
-        if not symbolic:
-            return result, None, None
+        if state is None:
+            return Traced(result, None, None)
         nodes: list[Any] = []
         for leaf in outputs:
             if type(leaf) is Tracer:
@@ -148,75 +163,174 @@ class Specialization:
                 nodes.append(trace.constant(leaf)[0])
             else:
                 nodes.append(leaf)
-        return result, Run(trace.graph, [tuple(guard) for guard in trace.guards], Leaf(nodes, tree, [getattr(getattr(n, "aval", None), "kind", "") for n in nodes])), trace.impure  # type: ignore[misc]
+        kinds = [getattr(getattr(node, "aval", None), "kind", "") for node in nodes]
+        end = Leaf(nodes, tree, kinds, list(trace.required))
+        return Traced(result, Run(trace.graph, [tuple(guard) for guard in trace.guards], end), state)  # type: ignore[misc]
 
     def _input_name(self, path: tuple[tuple[str, Any], ...]) -> str:
         (_, group), (_, which), *rest = path
-        argument = self.names[which if group == 0 else which + len(self.layout.tree.children[0].children)]
+        argument = self.names[which if group == 0 else which + self.positional]
         keys = [str(key) for _, key in rest]
         if not keys:
             return argument
         return keys[-1] if keys[-1].isidentifier() else "_".join([argument, *keys])
 
-    def learn(self, run: Run, impure: str | None) -> bool:
-        """Take a trace into the program. True when there is new code to be made."""
-        self.traces += 1
+    @property
+    def positional(self) -> int:
+        """How many arguments are passed by position."""
+        return len(self.layout.tree.children[0].children)
+
+    def learn(self, run: Run, state: State, impure: str | None) -> Variant | None:
+        """Take a trace in. The variant that it belongs to, when there is new code to be made of that."""
         if impure:
             return self.give_up(impure)
         if len(run.graph) > MAX_NODES:
             return self.give_up(f"one call takes {len(run.graph)} operations, more than {MAX_NODES}")
+        for variant in self.variants:
+            if not variant.conflicts(state):
+                return self._add(variant, run, state)
+        if self._lift_ints(state):
+            return None
+        if len(self.variants) >= MAX_VARIANTS:
+            return self.give_up(f"what it reads from outside had more than {MAX_VARIANTS} forms: {self.history[-1]}")
+        variant = Variant(self)
+        self.variants.append(variant)
+        return self._add(variant, run, state)
+
+    def _lift_ints(self, state: State) -> bool:
+        """Ints from outside that turn out to change become inputs, from the next trace on."""
+        found = False
+        for variant in list(self.variants):
+            conflicts = variant.conflicts(state)
+            self.history.append(f"{conflicts[0]}")
+            if all(change.integer for change in conflicts):
+                self.lifted |= {change.path for change in conflicts}
+                self.variants.remove(variant)
+                variant.forget()
+                found = True
+        return found
+
+    def _add(self, variant: Variant, run: Run, state: State) -> Variant | None:
+        variant.traces += 1
         try:
-            leaf = self.program.add(run)
+            leaf = variant.program.add(run)
         except Diverged as difference:
             return self.give_up(str(difference))
-        if sum(1 for _ in self.program.leaves()) > MAX_LEAVES:
-            return self.give_up(f"its branches have more than {MAX_LEAVES} ends")
+        if sum(1 for _ in variant.program.leaves()) > MAX_LEAVES:
+            line = variant.program.busiest()
+            place = f" (mostly at {os.path.basename(line[0])}:{line[1]})" if line else ""
+            return self.give_up(f"its branches have more than {MAX_LEAVES} ends{place}")
+        grown = variant.take(state)
         leaf.seen += 1
-        return leaf.seen == 2
+        return variant if leaf.seen == 2 or (grown and variant.function is not None) else None
 
-    def give_up(self, reason: str) -> bool:
+    def give_up(self, reason: str) -> None:
         """Go to dynamic mode for good."""
-        self.dynamic, self.entry, self.function = reason, None, None
-        return False
+        self.dynamic = reason
+        for variant in self.variants:
+            variant.entry = variant.function = None
+
+    def forget(self) -> None:
+        """Take the generated sources out of linecache."""
+        for variant in self.variants:
+            variant.forget()
+
+
+class Change(NamedTuple):
+    """Something outside that is not as a variant has it."""
+
+    path: Path
+    before: Any
+    now: Any
+    line: str
+    integer: bool
+
+    def __str__(self) -> str:
+        return f"{self.path!r} was {self.before!r:.40}, is {self.now!r:.40} ({self.line})"
+
+
+class Variant:
+    """The traces of one signature that found the same outside their arguments, and the code made of them."""
+
+    def __init__(self, family: Family) -> None:
+        self.family = family
+        self.program = Program()
+        self.checks: dict[tuple[Path, str], Check] = {}
+        self.lifts: dict[Path, Any] = {}
+        self.traces = 0
+        self.simplified = self.program
+        self.function: Callable[..., Any] | None = None
+        self.entry: Callable[..., Any] | None = None
+        self.filenames: list[str] = []
+        self.counters: list[dict[str, Any]] = []
+
+    def conflicts(self, state: State) -> list[Change]:
+        """Where a trace found something else outside than this variant has."""
+        found = []
+        for key, check in state.checks.items():
+            mine = self.checks.get(key)
+            if mine is not None and not _agree(mine, check):
+                found.append(Change(key[0], mine.expected, check.expected, check.line, _both_int(mine, check)))
+        for path, tracer in state.lifts.items():
+            kind = self.lifts.get(path)
+            if kind is not None and kind != kind_of(tracer.value):
+                found.append(Change(path, kind, kind_of(tracer.value), "", False))
+            elif (path, "eq") in self.checks or (path, "is") in self.checks:
+                found.append(Change(path, "a constant", tracer.value, "", False))
+        return found
+
+    def take(self, state: State) -> bool:
+        """Add what a trace looked at; whether there was anything new."""
+        before = len(self.checks) + len(self.lifts)
+        self.checks.update({key: check for key, check in state.checks.items() if key not in self.checks})
+        self.lifts.update({path: kind_of(tracer.value) for path, tracer in state.lifts.items()})
+        return len(self.checks) + len(self.lifts) > before
 
     # ---- code ----
 
+    def state_names(self) -> dict[Path, str]:
+        """A parameter name for each value from outside."""
+        names = Names(set(self.family.names))
+        return {path: names.unique(node_name(path)) for path in self.lifts}
+
     def signature(self) -> Signature:
         """How the generated function is called."""
-        count = len(self.layout.tree.children[0].children)
-        access = []
-        for path in self.layout.tree.paths():
-            (_, group), (_, which), *rest = path
-            access.append((self.names[which if group == 0 else which + count], tuple(rest)))
+        family = self.family
+        access: dict[Any, tuple[str, tuple[tuple[str, Any], ...]]] = {}
         kinds = []
-        for (argument, rest), kind in zip(access, self.layout.kinds, strict=True):
+        for position, (path, kind) in enumerate(zip(family.layout.tree.paths(), family.layout.kinds, strict=True)):
+            (_, group), (_, which), *rest = path
+            argument = family.names[which if group == 0 else which + family.positional]
+            access[position] = (argument, tuple(rest))
             where = argument + "".join(f".{k}" if step == "attr" else f"[{k!r}]" for step, k in rest)
-            shown = repr(kind.value)[:40] if isinstance(kind, Static) else str(kind[1] if type(kind) is tuple else kind)
-            kinds.append(f"{where}: {shown}")
-        doc = f"{self.name.replace('_', ' ', 1)}   for {', '.join(kinds)}" if kinds else self.name
+            kinds.append(f"{where}: {_shown(kind)}")
+        state = self.state_names()
+        for path, name in state.items():
+            access[path] = (name, ())
+            kinds.append(f"{name}: {_shown(self.lifts[path])}" + (f" ({path!r})" if repr(path) != name else ""))
+        title = family.name.replace("_", " ", 1) if not family.name.startswith(LONG_KINDS) else family.name
+        doc = f"{title}   for {', '.join(kinds)}" if kinds else title
         if len(doc) > 110:
-            doc = f"{self.name.replace('_', ' ', 1)}\n\n" + "\n".join(kinds)
-        return Signature(self.name, ", ".join(self.names), self.names, access, doc)
+            doc = f"{title}\n\n" + "\n".join(kinds)
+        names = [*family.names, *state.values()]
+        return Signature(family.name, ", ".join(names), names, access, doc)
 
     def readable(self) -> str:
         """The source for people, of all branches traced so far."""
-        code = build(simplify(self.program), self.signature(), fresh=False).source
-        return f"# runs in dynamic mode: {self.dynamic}\n{code}" if self.dynamic else code
+        return build(simplify(self.program), self.signature(), fresh=False).source
 
     def running(self) -> str:
         """The source that runs, of all branches traced so far."""
         return build_fast(lower(simplify(self.program)), self.signature()).source
 
-    def compile(self, miss: Callable[..., Any]) -> None:
+    def compile(self) -> None:
         """Make the function of all confirmed branches, and the entry that checks a call and runs it."""
-        program = self.program.confirmed()
-        self.simplified = simplify(program)
+        self.simplified = simplify(self.program.confirmed())
         code = build_fast(lower(self.simplified), self.signature())
-        self.code = code
         namespace: dict[str, Any] = {"np": np, "runtime": runtime, "Unexplored": Unexplored, **code.namespace}
-        self._execute(code.source, self.name, namespace)
-        self.function = namespace[self.name]
-        self.entry = self._entry(miss)
+        self._execute(code.source, self.family.name, namespace)
+        self.function = namespace[self.family.name]
+        self.entry = self._entry()
 
     def _execute(self, text: str, name: str, namespace: dict[str, Any]) -> None:
         filename = f"<symgrad {name} {next(_serial)}>"
@@ -229,74 +343,128 @@ class Specialization:
         for filename in self.filenames:
             linecache.cache.pop(filename, None)
 
-    def _entry(self, miss: Callable[..., Any]) -> Callable[..., Any]:
-        """A function ``entry(args, kwargs)``: checks that a call has this signature, then runs the code."""
+    def _entry(self) -> Callable[..., Any]:
+        """A function ``entry(args, kwargs, miss)``: checks that a call is one of this variant, then runs the code."""
+        layout = self.family.layout
         checks: list[str] = []
-        count = len(self.layout.tree.children[0].children)
-        space: dict[str, Any] = {"hits": 0, "miss": miss, "ndarray": np.ndarray, "function": self.function, "Unexplored": Unexplored}
-        kinds = iter(self.layout.kinds)
-        for i, child in enumerate(self.layout.tree.children[0].children):
-            _check(child, f"a{i}", kinds, checks, space)
-        for j, child in enumerate(self.layout.tree.children[1].children):
-            _check(child, f"a{count + j}", kinds, checks, space)
-        names = [f"a{i}" for i in range(len(self.names))]
-        lines = ["def entry(args, kwargs):", "    global hits"]
+        count = self.family.positional
+        space: dict[str, Any] = {"hits": 0, "ndarray": np.ndarray, "function": self.function}
+        space["Unexplored"] = Unexplored
+        kinds = iter(layout.kinds)
+        leaves: list[str] = []
+        for i, child in enumerate(layout.tree.children[0].children):
+            _check(child, f"a{i}", kinds, checks, space, leaves)
+        for j, child in enumerate(layout.tree.children[1].children):
+            _check(child, f"a{count + j}", kinds, checks, space, leaves)
+        names = [f"a{i}" for i in range(len(self.family.names))]
+        lines = ["def entry(args, kwargs, miss):", "    global hits"]
         form = [f"len(args) == {count}"]
-        if self.layout.keywords:
-            form += [f"len(kwargs) == {len(self.layout.keywords)}"]
-            form += [f"{keyword!r} in kwargs" for keyword in self.layout.keywords]
+        if layout.keywords:
+            form += [f"len(kwargs) == {len(layout.keywords)}"]
+            form += [f"{keyword!r} in kwargs" for keyword in layout.keywords]
         else:
             form += ["not kwargs"]
         lines.append(f"    if {' and '.join(form)}:")
         if count:
             lines.append(f"        {', '.join(names[:count])}, = args")
-        for keyword, name in zip(self.layout.keywords, names[count:], strict=True):
+        for keyword, name in zip(layout.keywords, names[count:], strict=True):
             lines.append(f"        {name} = kwargs[{keyword!r}]")
         lines.append(f"        if {' and '.join(checks) or 'True'}:")
-        lines.append("            hits += 1")
-        run = f"return function({', '.join(names)})"
-        caught = self._caught()
-        if caught:
+        state = [f"o{i}" for i in range(len(self.lifts))]
+        outside = self._outside(state, leaves, space)
+        if outside:
             lines += [
                 "            try:",
-                f"                {run}",
-                f"            except {caught}:",
-                "                pass",
+                f"                same = {' and '.join(outside)}",
+                "            except (LookupError, AttributeError, TypeError, ValueError):",
+                "                same = False  # it is not even there",
+                "            if not same:",
+                "                return miss(args, kwargs)",
             ]
-        else:
-            lines.append(f"            {run}")
+        lines += [
+            "            try:",
+            "                hits += 1",
+            f"                return function({', '.join([*names, *state])})",
+            "            except (Unexplored, ArithmeticError, ValueError):",
+            "                hits -= 1  # to be traced: an unseen branch, or an error as Python has it",
+        ]
         lines.append("    return miss(args, kwargs)")
-        self._execute("\n".join(lines) + "\n", f"{self.name} entry", space)
+        self._execute("\n".join(lines) + "\n", f"{self.family.name} entry", space)
         self.counters.append(space)
         return space["entry"]  # type: ignore[no-any-return]
 
-    def _caught(self) -> str:
-        """The exceptions after which a call is traced: an unseen branch; Python arithmetic that NumPy would not raise."""
-        caught = ["Unexplored"] if self.program.root is not None and not isinstance(self.program.root, Leaf) else []
-        if any(getattr(n.aval, "kind", "") == "python" and n.args for n in self.simplified.graph.nodes):
-            caught += ["ArithmeticError", "ValueError"]
-        return f"({', '.join(caught)})" if len(caught) > 1 else "".join(caught)
+    def _outside(self, state: list[str], leaves: list[str], space: dict[str, Any]) -> list[str]:
+        """Conditions that what lies outside is as it was, which also fetch what is lifted."""
+
+        def bind(value: Any) -> str:
+            name = next((key for key, known in space.items() if known is value and key[0] == "r"), None)
+            name = name or f"r{len(space)}"
+            space[name] = value
+            return name
+
+        def expression(path: Path) -> str:
+            text = leaves[path.root.position] if isinstance(path.root, Argument) else bind(path.root)
+            for kind, key in path.steps:
+                if kind == "attr":
+                    text += f".{key}"
+                elif kind == "has":
+                    text = f"hasattr({text}, {key!r})"
+                else:
+                    text += f"[{key!r}]" if type(key) in (int, str) else f"[{bind(key)}]"
+            return text
+
+        conditions = []
+        for (path, kind), check in self.checks.items():
+            text = expression(path)
+            if kind == "is":
+                known = repr(check.expected) if check.expected in (None, True, False) else bind(check.expected)
+                conditions.append(f"{text} is {known}")
+            elif kind == "eq":
+                conditions.append(f"type(t := {text}) is {bind(type(check.expected))} and t == {bind(check.expected)}")
+            elif kind == "type":
+                conditions.append(f"type({text}) is {bind(check.expected)}")
+            elif kind == "len":
+                conditions.append(f"len({text}) == {check.expected}")
+            elif kind == "keys":
+                conditions.append(f"tuple({text}) == {bind(check.expected)}")
+            else:
+                conditions.append(f"{text} == {bind(check.expected)}")
+        for name, (path, kind) in zip(state, self.lifts.items(), strict=True):
+            conditions.append(f"(({name} := {expression(path)}) is {name})")
+            _check_kind(kind, name, conditions, space)
+        return conditions
 
 
-def _check(tree: TreeDef, name: str, kinds: Any, checks: list[str], space: dict[str, Any]) -> None:
-    """Conditions that an argument has the tree and the kinds of a signature, as source."""
+LONG_KINDS = ("value_and_grad_", "elementwise_grad_")
+
+
+def node_name(path: Path) -> str:
+    """The last name in a path: what the user calls the value."""
+    last = next((key for kind, key in reversed(path.steps) if key != "cell_contents"), "state")
+    return str(last) if str(last).isidentifier() else "".join(c if c.isalnum() else "_" for c in repr(path)).strip("_")
+
+
+def _agree(a: Check, b: Check) -> bool:
+    if a.kind == "is":
+        return a.expected is b.expected
+    return type(a.expected) is type(b.expected) and bool(a.expected == b.expected)
+
+
+def _both_int(a: Check, b: Check) -> bool:
+    return a.kind == "eq" and type(a.expected) is int and type(b.expected) is int
+
+
+def _shown(kind: Any) -> str:
+    return repr(kind.value)[:40] if isinstance(kind, Static) else str(kind[1] if type(kind) is tuple else kind)
+
+
+def _check(
+    tree: TreeDef, name: str, kinds: Any, checks: list[str], space: dict[str, Any], leaves: list[str]
+) -> None:
+    """Conditions that an argument has the tree and the kinds of a signature, as source; the names of its leaves."""
     if tree.kind is LEAF:
-        kind = next(kinds)
-        if isinstance(kind, Static):
-            slot = f"s{len(space)}"
-            space[slot] = kind.value
-            same = f"type({name}) is type({slot}) and {name} == {slot}" if _comparable(kind) else f"{name} is {slot}"
-            checks.append(same)
-        elif isinstance(kind, tuple) and not hasattr(kind, "_fields"):
-            slot = f"t_{kind[0].__name__}"
-            space[slot] = kind[0]
-            checks.append(f"type({name}) is {slot}")
-        else:
-            slot = f"d{kind.dtype.str[1:]}_{len(space)}"
-            known = [key for key, value in space.items() if isinstance(value, np.dtype) and value is kind.dtype]
-            slot = known[0] if known else slot
-            space[slot] = kind.dtype
-            checks.append(f"type({name}) is ndarray and {name}.dtype is {slot} and {name}.shape == {kind.shape!r}")
+        leaves.append(name)
+        _check_kind(next(kinds), name, checks, space)
         return
     if tree.kind is None:
         checks.append(f"{name} is None")
@@ -320,7 +488,25 @@ def _check(tree: TreeDef, name: str, kinds: Any, checks: list[str], space: dict[
     for i, (read, child) in enumerate(zip(reads, tree.children, strict=True)):
         part = f"{name}_{i}"
         checks.append(f"(({part} := {read}) is {part})")
-        _check(child, part, kinds, checks, space)
+        _check(child, part, kinds, checks, space, leaves)
+
+
+def _check_kind(kind: Any, name: str, checks: list[str], space: dict[str, Any]) -> None:
+    """Conditions that a value is of a kind."""
+    if isinstance(kind, Static):
+        slot = f"s{len(space)}"
+        space[slot] = kind.value
+        same = f"type({name}) is type({slot}) and {name} == {slot}" if _comparable(kind) else f"{name} is {slot}"
+        checks.append(same)
+    elif isinstance(kind, tuple) and not hasattr(kind, "_fields"):
+        slot = f"t_{kind[0].__name__}"
+        space[slot] = kind[0]
+        checks.append(f"type({name}) is {slot}")
+    else:
+        known = [key for key, value in space.items() if isinstance(value, np.dtype) and value is kind.dtype]
+        slot = known[0] if known else f"d{kind.dtype.str[1:]}_{len(space)}"
+        space[slot] = kind.dtype
+        checks.append(f"type({name}) is ndarray and {name}.dtype is {slot} and {name}.shape == {kind.shape!r}")
 
 
 def _comparable(kind: Static) -> bool:
@@ -344,25 +530,30 @@ def _fresh(leaf: Any) -> Any:
 
 # -- all signatures of one derivative ------------------------------------------------------------------------------
 
+_MISSED = object()
+
 
 class Compiler:
-    """The calls of one derivative: finds the specialization of each, traces, compiles, runs."""
+    """The calls of one derivative: finds the variant of each, traces, compiles, runs."""
 
-    def __init__(self, body: Body, name: str, names: Callable[[int, Sequence[str]], list[str]], mode: str) -> None:
-        self.body, self.name, self.names, self.mode = body, name, names, mode
-        self.known: OrderedDict[Layout, Specialization] = OrderedDict()
+    def __init__(
+        self, body: Body, fun: Any, name: str, names: Callable[[int, Sequence[str]], list[str]], mode: str
+    ) -> None:
+        self.body, self.fun, self.name, self.names, self.mode = body, fun, name, names, mode
+        self.known: OrderedDict[Layout, Family] = OrderedDict()
         self.lock = threading.RLock()
         self.misses = 0
-        self.entry: Callable[..., Any] = self.miss
+        self.entry: Callable[..., Any] = _no_entry
+        self._warned = False
 
-    def specialization(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Specialization, list[Any]]:
-        """The specialization of a call, new if need be, and the leaves of its arguments."""
+    def family(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Family, list[Any]]:
+        """The family of a call, new if need be, and the leaves of its arguments."""
         key, leaves = layout(args, kwargs)
         with self.lock:
             found = self.known.get(key)
             if found is None:
                 names = self.names(len(args), tuple(kwargs))
-                found = self.known[key] = Specialization(key, self.name, names)
+                found = self.known[key] = Family(key, self.name, names, self.mode == "compiled")
                 while len(self.known) > MAX_SIGNATURES:
                     self.known.popitem(last=False)[1].forget()
             else:
@@ -370,49 +561,76 @@ class Compiler:
         return found, leaves
 
     def miss(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call that the current entry did not answer."""
-        spec, leaves = self.specialization(args, kwargs)
-        entry = spec.entry
-        if entry is not None and entry is not self.entry:
-            self.entry = entry
-            return entry(args, kwargs)  # it misses again, to be traced, when it meets an unseen branch
-        return self.explore(args, kwargs)
+        """A call that the current entry did not answer: another variant may, or it is traced."""
+        family, leaves = self.family(args, kwargs)
+        current = self.entry
+        for variant in list(family.variants):
+            entry = variant.entry
+            if entry is not None and entry is not current:
+                result = entry(args, kwargs, _missed)
+                if result is not _MISSED:
+                    self.entry = entry
+                    return result
+        return self.explore(family, leaves)
 
-    def explore(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def explore(self, family: Family, leaves: list[Any]) -> Any:
         """A call that must be traced."""
-        spec, leaves = self.specialization(args, kwargs)
         self.misses += 1
-        symbolic = self.mode != "dynamic" and spec.dynamic is None
-        result, run, impure = spec.trace(self.body, leaves, symbolic)
-        if run is not None:
-            with self.lock:
-                if spec.dynamic is None and spec.learn(run, impure):
-                    spec.compile(self.miss)
-                    assert spec.entry is not None
-                    self.entry = spec.entry
-        return result
+        symbolic = self.mode != "dynamic" and family.dynamic is None
+        traced = family.trace(self.body, self.fun, leaves, symbolic)
+        if traced.run is not None:
+            self._learn(family, traced)
+        return traced.result
 
-    def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialization:
-        """The specialization of a call with at least one trace."""
-        spec, leaves = self.specialization(args, kwargs)
-        if spec.program.root is None:
-            _, run, impure = spec.trace(self.body, leaves, True)
-            assert run is not None
-            with self.lock:
-                spec.learn(run, impure)
-        return spec
+    def _learn(self, family: Family, traced: Traced) -> None:
+        assert traced.run is not None and traced.state is not None
+        impure = traced.state.impure or traced.state.trace.impure
+        if traced.state.effects and self.mode == "compiled" and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"{self.name}: compiled calls leave out a side effect: {traced.state.effects[0]}", stacklevel=5
+            )
+        with self.lock:
+            variant = family.learn(traced.run, traced.state, impure) if family.dynamic is None else None
+            if variant is not None:
+                variant.compile()
+                assert variant.entry is not None
+                self.entry = variant.entry
+
+    def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
+        """A variant for a call, with at least one trace."""
+        family, leaves = self.family(args, kwargs)
+        if not family.variants:
+            traced = family.trace(self.body, self.fun, leaves, True)
+            assert traced.run is not None and traced.state is not None
+            if family.dynamic is None:
+                self._learn(family, traced)
+            if not family.variants:  # dynamic mode: for the reader alone
+                variant = Variant(family)
+                variant.program.add(traced.run)
+                variant.take(traced.state)
+                return variant
+        return family.variants[-1]
 
     def info(self) -> CacheInfo:
         """Counts, as ``functools.lru_cache`` gives them."""
         with self.lock:
-            hits = sum(space["hits"] for spec in self.known.values() for space in spec.counters)
-            return CacheInfo(hits, self.misses, MAX_SIGNATURES, len(self.known))
+            spaces = [s for family in self.known.values() for variant in family.variants for s in variant.counters]
+            return CacheInfo(sum(space["hits"] for space in spaces), self.misses, MAX_SIGNATURES, len(self.known))
 
     def clear(self) -> None:
         """Forget everything."""
         with self.lock:
-            for spec in self.known.values():
-                spec.forget()
+            for family in self.known.values():
+                family.forget()
             self.known.clear()
-            self.entry = self.miss
+            self.entry = _no_entry
             self.misses = 0
+
+
+def _no_entry(args: tuple[Any, ...], kwargs: dict[str, Any], miss: Callable[..., Any]) -> Any:
+    return miss(args, kwargs)
+
+
+def _missed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return _MISSED

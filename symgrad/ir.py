@@ -131,8 +131,8 @@ class Graph:
             self._table[key] = node
         return node
 
-    def input(self, position: int, aval: Aval) -> Node:
-        """The input number ``position``."""
+    def input(self, position: Any, aval: Aval) -> Node:
+        """The input that ``position`` names: its number among the arguments, or where it is read from."""
         node = self.add(INPUT, (), (("position", position),), aval)
         node.active = True
         return node

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,10 +24,12 @@ class Leaf:
     outputs: list[Any]
     tree: TreeDef
     kinds: list[str]  # of each output, as ``Aval.kind`` has it: rewriting may turn a 0-d array into a scalar
+    required: list[Node] = field(default_factory=list)  # computed for the exceptions that they may raise
     seen: int = 0
 
     def nodes(self) -> list[Node]:
-        return [out for out in self.outputs if isinstance(out, Node)]
+        """What must be computed for this end."""
+        return [*self.required, *(out for out in self.outputs if isinstance(out, Node))]
 
 
 @dataclass(eq=False)
@@ -64,7 +67,7 @@ class Program:
         for node in ancestors([node for node, _, _ in run.guards] + leaf_nodes):
             mapping[node] = self._adopt(run.graph, node, mapping)
         outputs = [mapping[out] if isinstance(out, Node) else out for out in run.leaf.outputs]
-        leaf = Leaf(outputs, run.leaf.tree, run.leaf.kinds)
+        leaf = Leaf(outputs, run.leaf.tree, run.leaf.kinds, [mapping[node] for node in run.leaf.required])
         tree: Tree = leaf
         merged = _unique_guards([(mapping[node], value, line) for node, value, line in run.guards])
         for node, value, line in reversed(merged):
@@ -111,6 +114,11 @@ class Program:
             *(branch.node for branch in branches_of(self.root)),
             *(n for leaf in self.leaves() for n in leaf.nodes()),
         ]
+
+    def busiest(self) -> tuple[str, int] | None:
+        """The line whose branches have the most ends."""
+        lines = Counter(branch.line for branch in branches_of(self.root) if branch.line) if self.root else Counter()
+        return lines.most_common(1)[0][0] if lines else None
 
     def confirmed(self) -> Program:
         """The same program, with only those ends of the tree that two traces agreed on."""
@@ -194,7 +202,8 @@ def _map(root: Tree, mapping: dict[Node, Node]) -> Tree:
     done: dict[int, Tree] = {}
     for tree in reversed([*_preorder(root)]):
         if isinstance(tree, Leaf):
-            done[id(tree)] = Leaf([mapping[o] if isinstance(o, Node) else o for o in tree.outputs], tree.tree, tree.kinds)
+            outputs = [mapping[o] if isinstance(o, Node) else o for o in tree.outputs]
+            done[id(tree)] = Leaf(outputs, tree.tree, tree.kinds, [mapping[node] for node in tree.required])
         else:
             cases = {value: done[id(child)] for value, child in tree.cases.items()}
             done[id(tree)] = Branch(mapping[tree.node], tree.line, cases)

@@ -56,12 +56,15 @@ class Trace:
         self.depth = 0
         self.line: tuple[str, int] | None = None
         self.impure: str | None = None
+        self.hooks: Any = None  # what sees the user's function read from outside: a State
+        self.trying = 0  # how many ``try`` statements with handlers it is in
+        self.required: list[Node] = []
         self.phase: str | None = None
         self.user = False  # whether the user's function runs now, rather than a pass of symgrad's own
         self._tokens = 0
         self._copies: dict[int, tuple[Any, Any, Node]] = {}
 
-    def input(self, position: int, value: Any) -> Tracer:
+    def input(self, position: Any, value: Any) -> Tracer:
         """A traced argument."""
         node = self.graph.input(position, aval_of(value))
         self.values[node] = value
@@ -189,6 +192,8 @@ class Trace:
                 return self.constant(value)[0]
         node = self.graph.add(op, key, packed, aval_of(value))
         self.values[node] = value
+        if self.trying and self.user and op.name.startswith("np.linalg"):
+            self.required.append(node)
         if self.symbolic and node.line is None:
             self._annotate(node)
         return node

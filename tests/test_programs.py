@@ -126,10 +126,10 @@ def test_hessians_are_symmetric(program: Program) -> None:
     same(matrix(*args), first)
     precision = tolerance([*flatten(first)[0], *args])
     for i, x in enumerate(args):
-        for j, y in enumerate(args):
+        for j in range(len(args)):
             block, mirror = (np.reshape(first[a][b], (np.size(args[a]), np.size(args[b]))) for a, b in ((i, j), (j, i)))
             np.testing.assert_allclose(block, mirror.T, rtol=0, atol=precision * (1 + np.max(np.abs(block), initial=0)))
-        assert np.shape(first[i][i]) == np.shape(x) * 2, y
+        assert np.shape(first[i][i]) == np.shape(x) * 2
     v = program.arguments(program.seed + 1)[0]
     product = hvp(program)(args[0], v, *args[1:])
     expected = np.tensordot(first[0][0], v, np.ndim(v))

@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.dtypes import CPU, Size, as_dtype, as_numpy, device, dtype, python_dtype, title
+from symgrad.eager.dtypes import CPU, Size, as_dtype, as_numpy, device, dtype, title
 from symgrad.eager.modes import mode
 from symgrad.eager.printing import show
-from symgrad.ops import index
-from symgrad.ops.core import REGISTRY, Op, Traced, fit
-from symgrad.ops.engine import ASTYPE
 from symgrad.ir import Aval
+from symgrad.ops import index
+from symgrad.ops.core import Op, Traced, fit
+from symgrad.ops.engine import ASTYPE
 
 Array = Any
 NONE: dict[str, Any] = {}
@@ -35,10 +35,10 @@ class Plan:
     """What to do for an operation when certain of its arguments require grad.
 
     ``flows``: the positions that a cotangent goes to. ``reads``: the positions whose values the rules read. ``result``:
-    whether they read the result.
+    whether they read the result; ``echo``: whether they look at it at all, if only at its shape.
     """
 
-    __slots__ = ("flows", "reads", "result")
+    __slots__ = ("echo", "flows", "reads", "result")
 
     def __init__(self, op: Op, count: int, wanting: Sequence[int]) -> None:
         self.flows = tuple(i for i in wanting if op.differentiable(i))
@@ -46,6 +46,7 @@ class Plan:
         for i in self.flows:
             read |= _reads(op, i, count)
         self.result = "y" in read
+        self.echo = self.result or (op.family == "linear" and any(["y" in _mentioned(op, i, count) for i in self.flows]))
         self.reads = tuple(i for i in range(count) if i in read)
 
 
@@ -57,11 +58,13 @@ def _reads(op: Op, position: int, count: int) -> set[Any]:
     fixed = {i for i in range(count) if not op.differentiable(i)}
     if op.family in _READ_BY_SHAPE_ALONE:
         return fixed
-    rule = op.rules[0 if op.variadic else position]
-    assert rule is not None
     known = READS.get(op.key)
-    if known is not None:
-        return set(known[position])
+    return _mentioned(op, position, count) if known is None else set(known[position])
+
+
+def _mentioned(op: Op, position: int, count: int) -> set[Any]:
+    """The arguments and the result ("y") that the bytecode of a rule mentions."""
+    rule: Any = op.rules[0 if op.variadic else position]
     code = rule.__code__
     names = code.co_varnames[: code.co_argcount][1 + op.variadic :]
     used: set[Any] = set()
@@ -113,7 +116,7 @@ class Node:
         self, op: Op, plan: Plan, args: Any, params: dict[str, Any], edges: Any, counters: Any, y: Any, label: str | None
     ) -> None:
         self.op, self.plan, self.args, self.params, self.edges, self.counters = op, plan, args, params, edges, counters
-        self.result = y if plan.result else None
+        self.result = y if plan.echo else None
         self.label, self.hooks = label, None
         self.serial = tick()
         if type(y) is not tuple:
@@ -719,8 +722,24 @@ def user_line() -> str:
 
 def method(fun: Any) -> Any:
     """Make a function of a tensor a method of tensors too."""
-    setattr(Tensor, fun.__name__.rstrip("_") if fun.__name__.endswith("__") else fun.__name__, fun)
+    setattr(Tensor, fun.__name__, fun)
     return fun
+
+
+def axis_of(dim: Any, ndim: int) -> Any:
+    """NumPy's axis of torch's ``dim``: None for all, checked as torch does."""
+    if isinstance(dim, (list, tuple)):
+        axes = tuple(axis_of(d, ndim) for d in dim)
+        if len(set(axes)) < len(axes):
+            twice = next(d for d in axes if axes.count(d) > 1)
+            raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
+        return axes
+    limit = max(ndim, 1)
+    if not -limit <= dim < limit:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})"
+        )
+    return dim % limit
 
 
 def as_tensor_of(x: Any) -> Tensor:
@@ -731,6 +750,3 @@ def as_tensor_of(x: Any) -> Tensor:
 def fitted(g: Any, shape: Any, kind: Any) -> Any:
     """A cotangent in the shape and dtype of what it belongs to."""
     return fit(g, Aval(shape, kind, "array"))
-
-
-__all__ = ["Node", "Tensor", "apply", "assign", "method", "python_dtype", "wrap", "REGISTRY"]

@@ -182,10 +182,10 @@ def binary(op: Op, a: Any, b: Any, label: str | None = None, floats: bool = Fals
     kind = x.dtype if hasattr(x, "dtype") else None
     if hasattr(y, "dtype"):
         other = y.dtype
-        same = other is kind or kind is None and (other.kind in "fc" or type(x) is int and other.kind in "iu")
+        same = other is kind or (kind is None and (other.kind in "fc" or (type(x) is int and other.kind in "iu")))
         kind = other
     else:
-        same = kind is not None and (kind.kind in "fc" and type(y) is not complex or type(y) is int and kind.kind in "iu")  # type: ignore[redundant-expr]
+        same = kind is not None and ((kind.kind in "fc" and type(y) is not complex) or (type(y) is int and kind.kind in "iu"))  # type: ignore[redundant-expr]
     if not same or (floats and kind.kind not in "fc"):  # type: ignore[union-attr]
         x, y = cast_alike(x, y, floats)
     return execute(op, (a, b), [x, y], needs, NONE, label)

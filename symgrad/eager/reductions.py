@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from symgrad.eager import ops
-from symgrad.eager.core import NAMES, NONE, Fused, Tensor, apply, as_tensor_of, wrap
-from symgrad.eager.dtypes import as_numpy, default, int64, title
-from symgrad.eager.pointwise import FUNCTIONS, binary, floating, function, in_place, known
+from symgrad.eager.core import NAMES, Fused, Tensor, apply, axis_of, wrap
+from symgrad.eager.dtypes import title
+from symgrad.eager.pointwise import FUNCTIONS, binary, function, in_place, known
 from symgrad.ops.core import Op
 
 
@@ -35,22 +34,6 @@ def _named(name: str) -> Any:
 
 
 _TYPES = {name: _named(name) for name in "max min median mode sort topk kthvalue cummax cummin nanmedian".split()}
-
-
-def axis_of(dim: Any, ndim: int) -> Any:
-    """NumPy's axis of torch's ``dim``: None for all, checked as torch does."""
-    if isinstance(dim, (list, tuple)):
-        axes = tuple(axis_of(d, ndim) for d in dim)
-        if len(set(axes)) < len(axes):
-            twice = next(d for d in axes if axes.count(d) > 1)
-            raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
-        return axes
-    limit = max(ndim, 1)
-    if not -limit <= dim < limit:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})"
-        )
-    return dim % limit
 
 
 def _axes(dim: Any, keepdim: bool, ndim: int) -> dict[str, Any]:

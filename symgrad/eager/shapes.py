@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-import string
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from symgrad.eager import ops
 from symgrad.eager.core import (
     NAMES,
     NONE,
@@ -19,18 +17,15 @@ from symgrad.eager.core import (
     apply,
     as_tensor_of,
     assign,
+    axis_of,
     execute,
     method,
     plain,
-    tracing,
-    view,
     whole,
     wrap,
 )
-from symgrad.eager.dtypes import CPU, Size, as_dtype, as_numpy, default, device, dtype, title
-from symgrad.eager.modes import mode
+from symgrad.eager.dtypes import as_numpy, device, dtype, title
 from symgrad.eager.pointwise import FUNCTIONS, cast_alike, function, known
-from symgrad.eager.reductions import axis_of, pick
 from symgrad.ops import index
 from symgrad.ops.engine import ASTYPE
 
@@ -186,9 +181,7 @@ def to(self: Tensor, *target: Any, copy: bool = False, **options: Any) -> Any:
             result = _cast(result, given.dtype)
         elif isinstance(given, (str, device)):
             device(given)
-        elif isinstance(given, dtype) or given in (float, int, bool):
-            result = _cast(result, given)
-        elif isinstance(given, np.dtype):
+        elif isinstance(given, dtype) or given in (float, int, bool) or isinstance(given, np.dtype):
             result = _cast(result, given)
     return clone(result) if copy and result is self else result
 
@@ -202,10 +195,12 @@ Tensor.float = lambda self: _cast(self, np.float32)  # type: ignore[attr-defined
 Tensor.cpu = lambda self: self  # type: ignore[attr-defined]
 
 
-@method
-def type(self: Tensor, dtype: Any = None) -> Any:
+def _type(self: Tensor, dtype: Any = None) -> Any:
     """The name of its type, or this tensor in another dtype."""
     return f"torch.{title(self.value.dtype)}Tensor" if dtype is None else _cast(self, dtype)
+
+
+Tensor.type = _type  # type: ignore[attr-defined]
 
 
 @method
@@ -313,14 +308,6 @@ Tensor.__reduce_ex__ = lambda self, version: (_rebuild, (self.__class__, np.arra
 
 def _shape_error(shape: tuple[int, ...], value: Any) -> RuntimeError:
     return RuntimeError(f"shape '{list(shape)}' is invalid for input of size {value.size}")
-
-
-@method
-def view_(self: Tensor, *shape: Any) -> Any:
-    raise AttributeError("'Tensor' object has no attribute 'view_'")
-
-
-del Tensor.view_  # type: ignore[attr-defined]
 
 
 def _reshaped(x: Tensor, shape: tuple[int, ...], label: str) -> Any:
@@ -499,14 +486,11 @@ Tensor.swapaxes = Tensor.swapdims = transpose  # type: ignore[attr-defined]
 @function
 def movedim(input: Tensor, source: Any, destination: Any) -> Any:
     """Dimensions moved to other places."""
-    order = np.moveaxis(np.empty((1,) * input.value.ndim), source, destination)
-    places = np.moveaxis(np.arange(input.value.ndim).reshape((-1, *order.shape[1:])), 0, 0).ravel().tolist()
     source, destination = np.atleast_1d(source).tolist(), np.atleast_1d(destination).tolist()
     ndim = input.value.ndim
     rest = [i for i in range(ndim) if i not in [s % ndim for s in source]]
     for d, s in sorted(zip([d % ndim for d in destination], [s % ndim for s in source], strict=True)):
         rest.insert(d, s)
-    del places
     return apply(TRANSPOSE, (input,), {"axes": tuple(rest)})
 
 
@@ -784,8 +768,6 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         fits = False
     if not fits:
         raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(v.shape)} cannot be broadcast to indexing result of shape "
-            f"{list(target.value.shape)}" if False else
             f"The expanded size of the tensor ({target.value.shape[-1] if target.value.ndim else 1}) must match the existing size "
             f"({v.shape[-1]}) at non-singleton dimension {max(target.value.ndim - 1, 0)}.  Target sizes: "
             f"{list(target.value.shape)}.  Tensor sizes: {list(v.shape)}"
@@ -994,20 +976,14 @@ def matmul(input: Tensor, other: Tensor) -> Any:
 
 def _row_times_matrix(x: Tensor, w: Tensor) -> Any:
     """As torch has it: the vector as a matrix of one row, whose product is squeezed again."""
-    row = x.value.reshape(1, -1) if not x.needs else None
-    one: Any = unsqueeze(x, 0) if row is None else None
-    if one is None:
-        product = execute(MATMUL, (row, w), [row, w.value], w.needs, NONE, "MmBackward0")
+    if x.needs:
+        product = _mm(unsqueeze(x, 0), w)
     else:
-        product = _mm(one, w)
+        row = x.value.reshape(1, -1)
+        product = execute(MATMUL, (row, w), [row, w.value], w.needs, NONE, "MmBackward0")
     if product.node is None:
         return wrap(product.value.reshape(-1))
-    flat = product.value.reshape(-1)
-    return execute(ROW, (product,), [product.value], True, NONE, "SqueezeBackward4") if tracing.depth else _link(product, flat)
-
-
-def _link(product: Tensor, flat: Any) -> Tensor:
-    return execute(ROW, (product,), [product.value], True, NONE, "SqueezeBackward4")  # type: ignore[no-any-return]
+    return execute(ROW, (product,), [product.value], True, NONE, "SqueezeBackward4")
 
 
 ROW = Fused(lambda x: x.reshape(-1), lambda g, y, x: np.expand_dims(g, 0), family="linear", name="squeeze")

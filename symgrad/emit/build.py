@@ -38,7 +38,7 @@ class Signature:
     name: str
     parameters: str
     names: list[str]
-    access: list[tuple[str, tuple[tuple[str, Any], ...]]]
+    access: dict[Any, tuple[str, tuple[tuple[str, Any], ...]]]
     doc: str
 
 
@@ -439,6 +439,9 @@ class Builder:
 
     def _leaf(self, leaf: Leaf, block: list[Any], done: set[Node]) -> None:
         self._nodes([node for node in ancestors(leaf.nodes()) if node not in done], block, done)
+        for node in leaf.required:
+            if self.weight[node]:
+                block.append(Line(ast.Expr(self.exprs[node])))
         used: set[Node] = set()
         outputs = iter(zip(leaf.outputs, leaf.kinds, strict=True))
         block.append(Line(ast.Return(self._container(leaf.tree, outputs, used))))

@@ -1,0 +1,103 @@
+"""Eager tensors: torch.autograd's way of working, on NumPy and on symgrad's rules.
+
+>>> import symgrad.eager as torch
+>>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+>>> y = (x ** 2).sum()
+>>> y
+tensor(5., grad_fn=<SumBackward0>)
+>>> y.backward()
+>>> x.grad
+tensor([2., 4.])
+"""
+
+import math as _math
+
+from symgrad.eager import autograd, linalg, nn, optim, special
+from symgrad.eager.core import Tensor
+from symgrad.eager.creation import (
+    arange,
+    as_tensor,
+    asarray,
+    complex,
+    empty,
+    empty_like,
+    eye,
+    from_numpy,
+    full,
+    full_like,
+    linspace,
+    logspace,
+    meshgrid,
+    ones,
+    ones_like,
+    tensor,
+    tril_indices,
+    triu_indices,
+    zeros,
+    zeros_like,
+)  # fmt: skip
+from symgrad.eager.dtypes import (
+    Size,
+    can_cast,
+    cdouble,
+    cfloat,
+    complex64,
+    complex128,
+    device,
+    double,
+    dtype,
+    finfo,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    half,
+    iinfo,
+    int8,
+    int16,
+    int32,
+    int64,
+    long,
+    promote_types,
+    result_type,
+    set_default_dtype,
+    short,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)  # fmt: skip
+from symgrad.eager.dtypes import bool_ as bool
+from symgrad.eager.dtypes import float32 as float
+from symgrad.eager.dtypes import int32 as int
+from symgrad.eager.modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from symgrad.eager.pointwise import FUNCTIONS as _FUNCTIONS
+from symgrad.eager.printing import set_printoptions
+from symgrad.eager.random import (
+    Generator,
+    bernoulli,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    multinomial,
+    normal,
+    rand,
+    rand_like,
+    randint,
+    randint_like,
+    randn,
+    randn_like,
+    randperm,
+    seed,
+    set_rng_state,
+)  # fmt: skip
+
+pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
+globals().update(_FUNCTIONS)

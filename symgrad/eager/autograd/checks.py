@@ -1,0 +1,118 @@
+"""``gradcheck`` and ``gradgradcheck``: the backward pass against finite differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad.eager.core import Tensor, wrap
+from symgrad.eager.engine import grad
+from symgrad.eager.modes import enable_grad, no_grad
+
+
+class GradcheckError(RuntimeError):
+    """A derivative that finite differences contradict."""
+
+
+def _outs(fun: Callable[..., Any], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    out = fun(*inputs)
+    return tuple(o for o in (out if isinstance(out, (tuple, list)) else (out,)) if isinstance(o, Tensor))
+
+
+def numeric_jacobian(fun: Callable[..., Any], inputs: tuple[Any, ...], which: int, number: int, eps: float) -> Any:
+    """Central differences of one output by one input, (input elements, output elements)."""
+    flat = np.array(inputs[which].value).reshape(-1)
+    rows = []
+    with no_grad():
+        for i in range(flat.size):
+            ends = []
+            for sign in (1, -1):
+                moved = flat.copy()
+                moved[i] += sign * eps
+                args = list(inputs)
+                args[which] = wrap(moved.reshape(inputs[which].value.shape))
+                ends.append(np.asarray(_outs(fun, tuple(args))[number].value).ravel())
+            rows.append((ends[0] - ends[1]) / (2 * eps))
+    return np.array(rows)
+
+
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    **options: Any,
+) -> bool:
+    """Whether the gradients of all inputs that require grad agree with finite differences. Use float64."""
+    given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    try:
+        _check(func, given, eps, atol, rtol)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def _check(func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: float, rtol: float) -> None:
+    wanted = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.needs]
+    if not wanted:
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True."
+        )
+    outs = _outs(func, inputs)
+    for number, out in enumerate(outs):
+        if not out.needs:
+            continue
+        rows: list[list[Any]] = []
+        for i in range(out.value.size):
+            seed = np.zeros(out.value.size, out.value.dtype)
+            seed[i] = 1
+            seed_tensor = wrap(seed.reshape(out.value.shape))
+            found = grad(out, [inputs[j] for j in wanted], seed_tensor, retain_graph=True, allow_unused=True)
+            rows.append([np.zeros(inputs[j].value.size) if g is None else g.value.ravel() for j, g in zip(wanted, found, strict=True)])
+        for place, j in enumerate(wanted):
+            numeric = numeric_jacobian(func, inputs, j, number, eps)
+            analytic = np.array([row[place] for row in rows]).T.reshape(numeric.shape)
+            if not np.allclose(analytic, numeric, rtol, atol):
+                raise GradcheckError(
+                    f"Jacobian mismatch for output {number} with respect to input {j},\n"
+                    f"numerical:{wrap(numeric)}\nanalytical:{wrap(analytic)}\n"
+                )
+
+
+def gradgradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    **options: Any,
+) -> bool:
+    """As ``gradcheck``, of the gradients themselves."""
+    given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    outs = _outs(func, given)
+    generator = np.random.default_rng(0)
+    if grad_outputs is None:
+        seeds = tuple(wrap(generator.standard_normal(o.value.shape)).requires_grad_() for o in outs)
+    else:
+        seeds = tuple(grad_outputs) if isinstance(grad_outputs, (tuple, list)) else (grad_outputs,)
+    count = len(given)
+
+    def first(*args: Any) -> Any:
+        with enable_grad():
+            ins = tuple(x if not isinstance(x, Tensor) or x.needs or not given[i].needs else x.detach().requires_grad_() for i, x in enumerate(args[:count]))
+            found = grad(
+                _outs(func, ins), [x for x in ins if isinstance(x, Tensor) and x.needs], list(args[count:]), create_graph=True, allow_unused=True
+            )
+        return tuple(g for g in found if g is not None)
+
+    return gradcheck(first, (*given, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)

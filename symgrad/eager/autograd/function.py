@@ -1,0 +1,162 @@
+"""``autograd.Function``: an operation with a backward of the user's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symgrad.eager.core import TWICE, Node, Op, Part, Plan, Tensor, linked, tick, wrap
+from symgrad.eager.engine import edge_of
+from symgrad.eager.modes import mode
+
+
+class Context:
+    """What ``forward`` hands to ``backward``: ``save_for_backward``, and any attributes."""
+
+    def __init__(self, needs: tuple[bool, ...]) -> None:
+        self.needs_input_grad = needs
+        self._saved: Any = ()
+        self._constant: tuple[Any, ...] = ()
+        self._dirty: tuple[Any, ...] = ()
+        self._materialize = True
+        self._freed = False
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep inputs and outputs for ``backward``."""
+        self._saved = tensors
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Say that these outputs have no gradient."""
+        self._constant = tensors
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Say that these inputs were changed in place."""
+        self._dirty = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether ``backward`` gets zeros, rather than None, for outputs that nothing depends on."""
+        self._materialize = value
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        if self._freed:
+            raise RuntimeError(TWICE)
+        found = []
+        for item in self._saved:
+            if isinstance(item, _Saved):
+                found.append(item.get())
+            else:
+                found.append(item)
+        return tuple(found)
+
+
+class _Saved:
+    """A saved tensor: an output is rebuilt, so that no circle arises; a write in between is noticed."""
+
+    def __init__(self, x: Tensor, node: Any, name: str) -> None:
+        self.value, self.counter, self.seen, self.name = x.value, x.counter, x.counter[0], name
+        self.tensor = None if node is not None else x
+        self.edge = node
+
+    def get(self) -> Tensor:
+        if self.counter[0] != self.seen:
+            raise RuntimeError(
+                "one of the variables needed for gradient computation has been modified by an inplace operation: "
+                f"[torch.FloatTensor {list(self.value.shape)}] is at version {self.counter[0]}; expected version {self.seen} instead. "
+                f"It was changed by {self.counter[1]}() at {self.counter[2]}, after {self.name} had saved it."
+            )
+        return self.tensor if self.tensor is not None else linked(self.value, self.edge)
+
+
+class FunctionNode(Node):
+    """The node of a ``Function``: its cotangents come from ``backward``."""
+
+    __slots__ = ("context", "function", "places")
+
+    def __init__(self, function: Any, context: Context, edges: list[Any], places: list[int], outs: tuple[Any, ...]) -> None:
+        self.function, self.context, self.edges, self.places = function, context, edges, places
+        self.label, self.hooks, self.serial, self.counters = f"{function.__name__}Backward", None, tick(), []
+        self.plan, self.params, self.args, self.result = _NO_PLAN, {}, (), None
+        if len(outs) == 1:
+            self.shape, self.dtype = outs[0].shape, outs[0].dtype
+        self.outputs = len(outs)
+
+    def pull(self, g: Any) -> list[Any]:
+        create = mode.grad
+        parts = list(g) if type(g) is tuple else [g]
+        if self.context._materialize:
+            shapes = self.params["shapes"]
+            parts = [np.zeros(*shape) if part is None else part for part, shape in zip(parts, shapes, strict=True)]
+        given = [part if part is None or isinstance(part, Tensor) else wrap(part) for part in parts]
+        found = self.function.backward(self.context, *given)
+        found = found if isinstance(found, tuple) else (found,)
+        if len(found) < self.params["count"] or any(x is not None for x in found[self.params["count"] :]):
+            raise RuntimeError(
+                f"function {self.name()} returned an incorrect number of gradients (expected {self.params['count']}, got {len(found)})"
+            )
+        chosen = [found[i] for i in self.places]
+        return [part if part is None or create else part.value for part in chosen]
+
+    @property
+    def saves(self) -> bool:
+        return bool(self.context._saved)
+
+    def free(self) -> None:
+        if self.context._saved:
+            self.context._freed, self.context._saved = True, ()
+
+
+_NO_PLAN = Plan(Op(abs, "constant", (), name="function"), 0, ())
+
+
+class Function:
+    """Subclass it with static methods ``forward(ctx, ...)`` and ``backward(ctx, *grads)``; call it by ``apply``.
+
+    ``forward`` works on tensors that record nothing; ``backward`` gets the gradients of the outputs and returns one for each
+    input (None where there is none).
+    """
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+        )
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """Call it, and record the call."""
+        wanted = tuple(isinstance(x, Tensor) and x.needs for x in args)
+        context = Context(wanted)
+        recording, mode.grad = mode.grad, False
+        try:
+            if "setup_context" in {name for kind in cls.__mro__ for name in vars(kind)}:
+                outs = cls.forward(*args)
+                cls.setup_context(context, args, outs)  # type: ignore[attr-defined]
+            else:
+                outs = cls.forward(context, *args)
+        finally:
+            mode.grad = recording
+        if not (recording and any(wanted)):
+            return outs
+        several = isinstance(outs, tuple)
+        results = [x if not any(x is a for a in args) or any(x is d for d in context._dirty) else wrap(x.value) for x in (outs if several else (outs,))]
+        places = [i for i, want in enumerate(wanted) if want]
+        node = FunctionNode(cls, context, [edge_of(args[i]) for i in places], places, tuple(x.value for x in results))
+        node.params = {"count": len(args), "shapes": [(x.value.shape, x.value.dtype) for x in results]}
+        edges: list[Any] = [Part(node, i, x.value) if len(results) > 1 else node for i, x in enumerate(results)]
+        saved = []
+        for item in context._saved:
+            place = next((i for i, x in enumerate(outs if several else (outs,)) if x is item), None)
+            saved.append(
+                item if not isinstance(item, Tensor) else _Saved(item, None if place is None else edges[place], node.name())
+            )
+        context._saved = tuple(saved)
+        for x, edge in zip(results, edges, strict=True):
+            if x.value.dtype.kind in "fc" and not any(x is c for c in context._constant):
+                x.node, x.needs, x.parent = edge, True, None
+        return tuple(results) if several else results[0]

@@ -1,0 +1,356 @@
+"""Activations, losses and layers as functions: torch.nn.functional."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from symgrad.eager import ops, reductions
+from symgrad.eager.core import Tensor, apply, assign, plain, wrap
+from symgrad.eager.pointwise import FUNCTIONS
+from symgrad.eager.random import default_generator
+from symgrad.eager.shapes import matmul
+
+sigmoid, tanh = FUNCTIONS["sigmoid"], FUNCTIONS["tanh"]
+
+
+def _maybe_in_place(x: Tensor, y: Any, inplace: bool, name: str) -> Any:
+    return assign(x, y, f"{name}_") if inplace else y
+
+
+def _activation(name: str, op: Any) -> Any:
+    def fun(input: Tensor, inplace: bool = False) -> Any:
+        return _maybe_in_place(input, apply(op, (input,)), inplace, name)
+
+    fun.__name__ = fun.__qualname__ = name
+    fun.__doc__ = f"``{name}`` of each element."
+    return fun
+
+
+relu, silu = _activation("relu", ops.RELU), _activation("silu", ops.SILU)
+
+
+def relu_(input: Tensor) -> Any:
+    """``relu``, written into its argument."""
+    return relu(input, inplace=True)
+
+
+def logsigmoid(input: Tensor) -> Any:
+    """``log(sigmoid(input))``, without overflow."""
+    return apply(ops.LOG_SIGMOID, (input,))
+
+
+def gelu(input: Tensor, approximate: str = "none") -> Any:
+    """``input`` times the normal distribution function of it; ``approximate="tanh"`` is faster."""
+    return apply(ops.GELU, (input,), {"approximate": approximate})
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Any:
+    """``input``, scaled by ``negative_slope`` below zero."""
+    return _maybe_in_place(input, apply(ops.LEAKY_RELU, (input,), {"slope": negative_slope}), inplace, "leaky_relu")
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
+    """``input``, and ``alpha * (exp(input) - 1)`` below zero."""
+    return _maybe_in_place(input, apply(ops.ELU, (input,), {"alpha": alpha}), inplace, "elu")
+
+
+def selu(input: Tensor, inplace: bool = False) -> Any:
+    """``elu``, scaled so that it normalises itself."""
+    y = 1.0507009873554804934193349852946 * elu(input, 1.6732632423543772848170429916717)
+    return _maybe_in_place(input, y, inplace, "selu")
+
+
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Any:
+    """``log(1 + exp(beta * input)) / beta``, and ``input`` where that is large."""
+    return apply(ops.SOFTPLUS, (input,), {"beta": beta, "threshold": threshold})
+
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
+    """``input``, kept between two numbers."""
+    y = apply(ops.HARDTANH, (input,), {"low": min_val, "high": max_val})
+    return _maybe_in_place(input, y, inplace, "hardtanh")
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Any:
+    """``relu``, at most 6."""
+    return hardtanh(input, 0.0, 6.0, inplace)
+
+
+def softsign(input: Tensor) -> Any:
+    """``input / (1 + |input|)``."""
+    return input / (abs(input) + 1)  # type: ignore[operator, arg-type]
+
+
+def mish(input: Tensor, inplace: bool = False) -> Any:
+    """``input * tanh(softplus(input))``."""
+    return _maybe_in_place(input, input * tanh(softplus(input)), inplace, "mish")
+
+
+def _dim_of(dim: Any, input: Tensor, name: str) -> int:
+    if dim is None:
+        warnings.warn(
+            f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+            stacklevel=3,
+        )
+        return 0 if input.value.ndim in (0, 1, 3) else 1
+    return int(dim)
+
+
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """``exp(input)``, scaled so that it sums to one along ``dim``."""
+    return reductions.softmax(input, _dim_of(dim, input, "softmax"), dtype)
+
+
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """``log(softmax(input))``, without overflow."""
+    return reductions.log_softmax(input, _dim_of(dim, input, "log_softmax"), dtype)
+
+
+def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Any:
+    """``softmax(-input)``."""
+    return softmax(-input, dim, dtype=dtype)  # type: ignore[operator]
+
+
+# -- losses --------------------------------------------------------------------------------------------------------
+
+
+def _check(reduction: str) -> str:
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduction
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Any = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    pos_weight: Any = None,
+) -> Any:
+    """The binary cross entropy of ``sigmoid(input)``, without its overflow."""
+    _check(reduction)
+    if target.value.shape != input.value.shape:
+        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    args: tuple[Any, ...] = (input, target)
+    if weight is not None or pos_weight is not None:
+        args = (input, target, None if weight is None else plain(weight), None if pos_weight is None else plain(pos_weight))
+    return apply(ops.BCE_LOGITS, args, {"reduction": reduction})
+
+
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Any:
+    """The cross entropy of probabilities."""
+    _check(reduction)
+    if target.value.shape != input.value.shape:
+        raise ValueError(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please ensure "
+            "they have the same size."
+        )
+    if np.any((input.value < 0) | (input.value > 1)):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    args = (input, target) if weight is None else (input, target, plain(weight))
+    return apply(ops.BCE, args, {"reduction": reduction})
+
+
+def _pair(op: Any, input: Tensor, target: Tensor, reduction: str, weight: Any = None, **options: Any) -> Any:
+    _check(reduction)
+    if input.value.shape != target.value.shape:
+        warnings.warn(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to "
+            "incorrect results due to broadcasting. Please ensure they have the same size.",
+            stacklevel=3,
+        )
+    if weight is None:
+        return apply(op, (input, target), {"reduction": reduction, **options})
+    loss = apply(op, (input, target), {"reduction": "none", **options}) * weight
+    return loss if reduction == "none" else loss.sum() if reduction == "sum" else loss.sum() / plain(weight).sum()
+
+
+def mse_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None
+) -> Any:
+    """The squared error."""
+    return _pair(ops.MSE, input, target, reduction, weight)
+
+
+def l1_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None
+) -> Any:
+    """The absolute error."""
+    loss = FUNCTIONS["abs"](input - target)  # type: ignore[operator]
+    if weight is not None:
+        return _pair(ops.L1, input, target, reduction, weight)
+    return loss if _check(reduction) == "none" else loss.mean() if reduction == "mean" else loss.sum()
+
+
+def smooth_l1_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0
+) -> Any:
+    """The squared error where it is small, else the absolute one."""
+    return _pair(ops.SMOOTH_L1, input, target, reduction, beta=beta)
+
+
+def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Any:
+    """The squared error where it is below ``delta``, else a linear one."""
+    return _pair(ops.HUBER, input, target, reduction, weight, delta=delta)
+
+
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """The negative log likelihood of classes, from log probabilities (N, C, ...)."""
+    _check(reduction)
+    x = input.reshape(1, -1) if input.value.ndim == 1 else input  # type: ignore[attr-defined]
+    classes, places = x.value.shape[1], np.reshape(target.value, (-1,) if input.value.ndim == 1 else target.value.shape)
+    kept = places != ignore_index
+    outside = kept & ((places < 0) | (places >= classes))
+    if np.any(outside):
+        raise IndexError(f"Target {places[outside][0]} is out of bounds.")
+    table = np.ones(classes, x.value.dtype) if weight is None else plain(weight)
+    weights = np.where(kept, table[np.where(kept, places, 0)], 0).astype(x.value.dtype)
+    loss = apply(ops.NLL, (x, weights, places), {"reduction": reduction})
+    return loss.reshape(target.value.shape) if reduction == "none" and input.value.ndim == 1 else loss
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Any:
+    """The cross entropy of ``softmax(input)``; ``target`` holds classes, or probabilities of all classes."""
+    _check(reduction)
+    axis = 0 if input.value.ndim == 1 else 1
+    classes = input.value.shape[axis]
+    logs = reductions.log_softmax(input, axis)
+    if target.value.dtype.kind in "iu" and not label_smoothing:
+        return nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
+    scale = np.ones(classes, logs.value.dtype) if weight is None else plain(weight)
+    scale = scale.reshape((-1,) + (1,) * (logs.value.ndim - axis - 1))
+    if target.value.dtype.kind in "iu":
+        hard = nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
+        kept = np.where(target.value == ignore_index, 0, 1).astype(logs.value.dtype)
+        spread = -(logs * scale).sum(axis) * kept
+        if reduction == "mean":
+            table = np.ones(classes, logs.value.dtype) if weight is None else plain(weight)
+            total = (table[np.where(kept > 0, target.value, 0)] * kept).sum()
+            spread = spread.sum() / total
+        elif reduction == "sum":
+            spread = spread.sum()
+        return (1 - label_smoothing) * hard + label_smoothing / classes * spread
+    goal = target * (1 - label_smoothing) + label_smoothing / classes if label_smoothing else target  # type: ignore[operator]
+    loss = -(logs * goal * scale).sum(axis)
+    count = math.prod(loss.value.shape)
+    return loss if reduction == "none" else loss.sum() / count if reduction == "mean" else loss.sum()
+
+
+def kl_div(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False
+) -> Any:
+    """The Kullback-Leibler divergence, from log probabilities."""
+    if log_target:
+        loss = FUNCTIONS["exp"](target) * (target - input)  # type: ignore[operator]
+    else:
+        loss = FUNCTIONS["xlogy"](target, target) - target * input  # type: ignore[operator]
+    if reduction == "batchmean":
+        return loss.sum() / loss.value.shape[0]
+    return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
+
+
+# -- layers --------------------------------------------------------------------------------------------------------
+
+
+def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Any:
+    """``input @ weight.T + bias``."""
+    y = matmul(input, weight.t())  # type: ignore[attr-defined]
+    if bias is None:
+        return y
+    y = y + bias
+    if y.node is not None:
+        y.node.label = "AddmmBackward0" if input.value.ndim == 2 else "ViewBackward0"
+    return y
+
+
+def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Any:
+    """Each row less its mean, over its deviation."""
+    count = len(tuple(normalized_shape))
+    if tuple(input.value.shape[-count:]) != tuple(normalized_shape):
+        raise RuntimeError(
+            f"Given normalized_shape={list(normalized_shape)}, expected input with shape [*, "
+            f"{', '.join(map(str, normalized_shape))}], but got input of size{list(input.value.shape)}"
+        )
+    params = {"count": count, "eps": eps}
+    if bias is not None:
+        weight = np.ones(tuple(normalized_shape), input.value.dtype) if weight is None else weight
+        return apply(ops.LAYER_NORM, (input, weight, bias), params)
+    return apply(ops.LAYER_NORM, (input,) if weight is None else (input, weight), params)
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Zeros in place of some elements, drawn with probability ``p``; the others are scaled up."""
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if not training or p == 0:
+        return input
+    drawn = default_generator.uniform(input.value.size, np.dtype(np.float64)).reshape(input.value.shape)
+    kept = (drawn < 1 - p).astype(input.value.dtype) / input.value.dtype.type(1 - p if p < 1 else 1)
+    return _maybe_in_place(input, input * wrap(kept), inplace, "dropout")
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Any:
+    """A one at each class, else zeros."""
+    if tensor.value.dtype != np.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    n = int(tensor.value.max()) + 1 if num_classes == -1 else num_classes
+    if np.any(tensor.value < 0):
+        raise RuntimeError("Class values must be non-negative.")
+    if np.any(tensor.value >= n):
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    return wrap(np.eye(n, dtype=np.int64)[tensor.value])
+
+
+def embedding(input: Tensor, weight: Tensor) -> Any:
+    """Rows of ``weight``."""
+    rows = weight[input]  # type: ignore[index]
+    if rows.node is not None:
+        rows.node.label = "EmbeddingBackward0"
+    return rows
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:
+    """``input`` over its norm along ``dim``."""
+    return input / reductions.vector_norm(input, p, dim, True).clamp(min=eps)
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Any:
+    """The cosine of the angle between rows."""
+    product = (x1 * x2).sum(dim)  # type: ignore[operator]
+    norms = reductions.vector_norm(x1, 2, dim).clamp(min=eps) * reductions.vector_norm(x2, 2, dim).clamp(min=eps)
+    return product / norms
+
+
+def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Any:
+    """``input`` with margins, given from the last dimension on."""
+    widths = [(0, 0)] * (input.value.ndim - len(pad) // 2) + [tuple(pad[i : i + 2]) for i in range(len(pad) - 2, -1, -2)]
+    if mode != "constant":
+        return np.pad(input, widths, mode={"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode])  # type: ignore[call-overload]
+    return np.pad(input, widths, constant_values=value or 0)  # type: ignore[call-overload]
+
+

@@ -1,0 +1,10 @@
+"""``torch.special``: special functions, as far as NumPy's counterparts exist."""
+
+from symgrad.eager.nn.functional import log_softmax, softmax
+from symgrad.eager.pointwise import FUNCTIONS
+from symgrad.eager.reductions import logsumexp
+
+exp2, expm1, log1p, sinc, round = (FUNCTIONS[name] for name in "exp2 expm1 log1p sinc round".split())
+erf, expit, logit, xlogy = (FUNCTIONS[name] for name in "erf sigmoid logit xlogy".split())
+
+__all__ = ["erf", "exp2", "expit", "expm1", "log1p", "log_softmax", "logit", "logsumexp", "round", "sinc", "softmax", "xlogy"]
