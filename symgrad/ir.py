@@ -69,17 +69,18 @@ class Operation(Protocol):
 class Node:
     """One operation: ``op(*args, **dict(params))``, of abstract value ``aval``. Compared by identity.
 
-    ``active`` says whether it depends on an input. ``name`` and ``line`` are notes for the reader of generated code: the
+    ``active`` says whether it depends on an input, ``differentiated`` whether on what a derivative is taken with respect to. ``name`` and ``line`` are notes for the reader of generated code: the
     user's variable and ``(file, line)``, and ``phase`` says which pass wrote it; the first trace that knows them sets them.
     """
 
-    __slots__ = ("active", "args", "aval", "index", "line", "name", "op", "params", "phase")
+    __slots__ = ("active", "args", "aval", "differentiated", "index", "line", "name", "op", "params", "phase")
 
     def __init__(
         self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...], aval: Any, index: int, active: bool
     ) -> None:
         self.op, self.args, self.params, self.aval = op, args, params, aval
         self.index, self.active = index, active
+        self.differentiated = any([arg.differentiated for arg in args])
         self.name: str | None = None
         self.line: tuple[str, int] | None = None
         self.phase: str | None = None

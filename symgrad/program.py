@@ -89,6 +89,7 @@ class Program:
             new = self.graph.add(node.op, tuple(mapping[arg] for arg in node.args), node.params, node.aval)
         new.name, new.line = new.name or node.name, new.line or node.line
         new.active, new.phase = new.active or node.active, new.phase or node.phase
+        new.differentiated = new.differentiated or node.differentiated
         return new
 
     def _adopt_array(self, array: np.ndarray[Any, Any]) -> Node:

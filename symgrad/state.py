@@ -177,17 +177,18 @@ class State:
         self.root(value, path)
         return value
 
-    def _lift(self, path: Path, value: Any) -> Tracer:
+    def _lift(self, path: Path, value: Any) -> Any:
         tracer = self.lifts.get(path)
-        if tracer is None or not _unchanged(tracer, value):
-            if tracer is not None:
-                self.stop(f"{path!r} changes while the function runs")
-                return value  # type: ignore[no-any-return]
-            tracer = self.trace.input(path, value)
+        if tracer is None:
+            array = type(value) is np.ndarray and value.flags.writeable
+            tracer = self.trace.input(path, value.copy() if array else value)
             last = next((key for kind, key in reversed(path.steps) if key != "cell_contents"), "state")
             tracer.node.name = str(last) if str(last).isidentifier() else _named(path)
             self.lifts[path] = tracer
-            self._keep.append(value)
+            self.trace.watch(value, tracer)
+        elif not _same_value(tracer.value, value):
+            self.stop(f"{path!r} changes while the function runs")
+            return value
         return Tracer(self.trace, tracer.node, tracer.value, frozen=True)
 
     def deep(self, value: Any, depth: int = 0) -> Any:
@@ -527,8 +528,13 @@ def _of_class(kind: type, name: str) -> Any:
     return None
 
 
-def _unchanged(tracer: Tracer, value: Any) -> bool:
-    return tracer.value is value or (type(value) is type(tracer.value) and not isinstance(value, np.ndarray) and value == tracer.value)
+def _same_value(a: Any, b: Any) -> bool:
+    """Whether a value read again is the one that was read before."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.ndarray):
+        return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
+    return bool(a == b) or (a != a and b != b)
 
 
 def _named(path: Path) -> str:

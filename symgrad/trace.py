@@ -78,7 +78,7 @@ class Trace:
         """``x`` behind an identity node of its own: what a (nested) derivative is taken with respect to."""
         self._tokens += 1
         result: Tracer = self.record(IDENTITY, (x,), {"token": self._tokens})
-        result.node.active = True
+        result.node.active = result.node.differentiated = True
         result.frozen = True
         return result
 
@@ -124,6 +124,11 @@ class Trace:
         self._copies[id(array)] = (array, copy, node)
         self.values[node] = copy
         return node, copy
+
+    def watch(self, value: Any, tracer: Tracer) -> None:
+        """Remember an array from outside, as it was when it was read: it must not change while the function runs."""
+        if isinstance(value, np.ndarray):
+            self._copies[id(value)] = (value, tracer.value, tracer.node)
 
     def check_captured(self) -> None:
         """Note, at the end of the run, whether a captured array was changed while it ran."""
@@ -187,9 +192,6 @@ class Trace:
             if any(isinstance(v, np.ndarray) and v.dtype == object for v in values):
                 raise NotDifferentiable(f"{where()}: {op.name} of an object array") from error
             raise
-        if op is not IDENTITY and nodes and all([node.op is CONST for node in nodes]):
-            if isinstance(value, (np.generic, int, float, complex)):  # numbers fold; arrays may be large
-                return self.constant(value)[0]
         node = self.graph.add(op, key, packed, aval_of(value))
         self.values[node] = value
         if self.trying and self.user and op.name.startswith("np.linalg"):
@@ -286,8 +288,6 @@ class Tracer(Traced):
 
     __slots__ = ("base", "frozen", "how", "node", "seen", "tape", "value", "version")
     __array_priority__ = 1000.0
-    __hash__ = None  # type: ignore[assignment]
-
     def __init__(self, trace: Trace, node: Node, value: Any, frozen: bool = False) -> None:
         self.tape, self.node, self.value, self.frozen = trace, node, value, frozen
         self.base: Tracer | None = None
@@ -305,7 +305,14 @@ class Tracer(Traced):
         return str(self.value)
 
     def __format__(self, spec: str) -> str:
+        if isinstance(self.value, int) and not self.node.differentiated:
+            return format(self.look(int), spec)  # names such as f"w{i}" are made of ints
         return format(self.value, spec)
+
+    def __hash__(self) -> int:
+        if self.node.differentiated or not isinstance(self.value, (int, float, np.integer, np.floating)):
+            raise TypeError(f"{where()}: a traced value cannot be a key of a dict or a member of a set")
+        return hash(self.look(int if isinstance(self.value, (int, np.integer)) else float))
 
     def record(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         return self.tape.record(op, args, params)
@@ -329,7 +336,10 @@ class Tracer(Traced):
     def assign(self, new: Tracer, verb: str) -> None:
         """Bind this name to a new value: what an in-place write means here. Views write through to their base."""
         if self.frozen:
-            raise MutatedInput(f"{where()}: {verb} would change an argument of the function in place; copy it first")
+            raise MutatedInput(
+                f"{where()}: {verb} would change in place what the function did not make itself (an argument, or an array "
+                "from outside); copy it first: x = x.copy()"
+            )
         if new.value.dtype != self.value.dtype:
             if not np.can_cast(new.value.dtype, self.value.dtype, "same_kind"):
                 raise TypeError(f"{where()}: cannot cast {new.value.dtype} to {self.value.dtype} in place")
@@ -355,7 +365,10 @@ class Tracer(Traced):
     def write(self, spec: index.Spec, arrays: Sequence[Any], new: Any, verb: str) -> None:
         """``self[index] = new``."""
         if self.frozen:
-            raise MutatedInput(f"{where()}: {verb} would change an argument of the function in place; copy it first")
+            raise MutatedInput(
+                f"{where()}: {verb} would change in place what the function did not make itself (an argument, or an array "
+                "from outside); copy it first: x = x.copy()"
+            )
         if not isinstance(self.value, np.ndarray):
             raise TypeError(f"{where()}: {type(self.value).__name__} does not support item assignment")
         if self.base is not None:
@@ -375,7 +388,7 @@ class Tracer(Traced):
     # ---- Python's looks at a value ----
 
     def look(self, kind: type) -> Any:
-        """The plain bool or int of this value; the trace notes that Python has seen it."""
+        """The plain bool, int or float of this value; the trace notes that Python has seen it."""
         if not self.tape.open or active_trace() is not self.tape:
             raise _escaped(self)
         if self.base is not None:
@@ -386,6 +399,8 @@ class Tracer(Traced):
             node = self.tape.run(INT, (self,), {})
         elif kind is bool and node.aval.dtype.kind != "b":
             node = self.tape.run(BOOL, (self,), {})
+        elif kind is float and node.aval.kind != "python":
+            node = self.tape.run(TO_PYTHON, (self,), {})
         self.tape.guard(node, seen)
         return seen
 
@@ -411,6 +426,8 @@ class Tracer(Traced):
         return int(np.rint(self)) if ndigits is None else np.round(self, ndigits)  # type: ignore[call-overload]
 
     def __float__(self) -> float:
+        if not self.node.differentiated:  # no derivative is lost; the trace is good for this value
+            return float(self.look(float))
         raise LeavesNumPy(
             f"{where()}: a traced value would become a plain float here (float(), a math.* function, or a write into a "
             "plain array) and lose its derivative; use NumPy's functions (np.sin for math.sin, x * 1.0 for float(x)) and "
@@ -660,6 +677,8 @@ def _with_out(trace: Trace, kwargs: dict[str, Any], compute: Callable[[dict[str,
 def call(trace: Trace, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """What a NumPy function means on traced arguments: the registry says."""
     handler = REGISTRY.get(func)
+    if (handler is None or isinstance(handler, Refused)) and not _differentiated((args, kwargs)):
+        return _opaque(trace, func, args, kwargs)
     if handler is None:
         raise NotDifferentiable(f"{where()}: {_called(func)} has no derivative rule; {_ADVICE}")
     if isinstance(handler, Refused):
@@ -677,6 +696,33 @@ def call(trace: Trace, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -
         for part in result if isinstance(result, tuple) else (result,):
             _look_at_size(trace, trace.record(SIZE, (part,), {}))
     return result
+
+
+def _differentiated(tree: Any) -> bool:
+    """Whether a derivative flows through any Tracer in the arguments of a call."""
+    if type(tree) is Tracer:
+        return tree.node.differentiated
+    if isinstance(tree, dict):
+        return any(_differentiated(item) for item in tree.values())
+    return isinstance(tree, (list, tuple)) and any(_differentiated(item) for item in tree)
+
+
+_opaque_ops: dict[Any, Op] = {}
+
+
+def _opaque(trace: Trace, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """A function without a rule, of values that no derivative flows through: called as it is, here and in the code."""
+    op = _opaque_ops.setdefault(func, Op(func, "constant", (), sized=True))
+    if any(not _is_value(arg) for arg in args):
+        raise NotDifferentiable(f"{where()}: {_called(func)} with these arguments cannot be traced; {_ADVICE}")
+    result = trace.record(op, args, {name: _static(value) for name, value in kwargs.items()})
+    for part in result if isinstance(result, tuple) else (result,):
+        _look_at_size(trace, trace.record(SIZE, (part,), {}))
+    return result
+
+
+def _is_value(arg: Any) -> bool:
+    return isinstance(arg, (np.ndarray, np.generic, int, float, complex))
 
 
 _ADVICE = (
@@ -759,6 +805,8 @@ class _UFuncMethods:
         handler = REGISTRY.get(ufunc)
         if kwargs and isinstance(handler, Op) and handler.family == "multilinear":
             return call(trace, ufunc, args, kwargs)
+        if handler is None and not _differentiated(tuple(args)):
+            return _opaque(trace, ufunc, args, {})
         if handler is None or kwargs:
             option = f" with {', '.join(kwargs)}=" if kwargs else ""
             raise NotDifferentiable(f"{where()}: {_called(ufunc)}{option} has no derivative rule; {_ADVICE}")

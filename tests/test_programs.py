@@ -4,6 +4,7 @@
 """
 
 import ast
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -38,17 +39,17 @@ def all_of(program: Program) -> tuple[int, ...]:
     return tuple(range(len(program.specs)))
 
 
-def same(a: Any, b: Any, scale: float = 1.0) -> None:
-    """Two trees of derivatives agree, in kind too, up to the rounding of their least precise leaf."""
+def same(a: Any, b: Any, args: tuple[Any, ...]) -> None:
+    """Two trees of derivatives agree, in kind too, up to the rounding of the least precise number around."""
     (left, tree), (right, other) = flatten(a), flatten(b)
     assert tree == other
     for x, y in zip(left, right, strict=True):
         assert (type(x), np.shape(x), np.result_type(x)) == (type(y), np.shape(y), np.result_type(y))
-        size = max(scale, float(np.max(np.abs(x), initial=0.0)))
-        np.testing.assert_allclose(x, y, rtol=0, atol=size * tolerance(left))
+        size = max(1.0, float(np.max(np.abs(x), initial=0.0)))
+        np.testing.assert_allclose(x, y, rtol=0, atol=size * tolerance([*left, *args]))
 
 
-def tolerance(leaves: list[Any]) -> float:
+def tolerance(leaves: Sequence[Any]) -> float:
     return 1e-9 if all(np.result_type(leaf).itemsize >= 8 for leaf in leaves) else 1e-3
 
 
@@ -81,12 +82,12 @@ def test_compiled_and_dynamic_agree_on_all_branches(program: Program, seeds: lis
         with np.errstate(all="ignore"):
             try:
                 value = program(*args)
-            except (ArithmeticError, np.linalg.LinAlgError):
-                continue
+            except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError):
+                continue  # the source was written for other branches
             assume(np.isfinite(value))
             result = compiled(*args)
-            same(result, dynamic(*args))
-        np.testing.assert_allclose(result[0], value, rtol=1e-9 if np.result_type(value).itemsize > 4 else 1e-3)
+            same(result, dynamic(*args), args)
+        np.testing.assert_allclose(result[0], value, rtol=tolerance([*args, value]))
 
 
 @slow
@@ -97,12 +98,12 @@ def test_gradients_are_tangents(program: Program) -> None:
     value, grads = value_and_grad(program, argnums=all_of(program))(*args)
     out, tangent = jvp(program, args, others)
     again, pullback = vjp(program, *args)
-    same(value, out)
-    same(value, again)
-    same(grads, pullback(np.ones_like(value)[()]))
+    same(value, out, args)
+    same(value, again, args)
+    same(grads, pullback(np.ones_like(value)[()]), args)
     slope = sum(np.sum(np.real(np.conj(g) * t)) for g, t in zip(grads, others, strict=True))
     size = sum(np.sum(np.abs(g) * np.abs(t)) for g, t in zip(grads, others, strict=True))
-    assert abs(tangent - slope) <= tolerance([*grads, value]) * (1.0 + size)
+    assert abs(tangent - slope) <= tolerance([*args, value]) * (1.0 + size)
 
 
 @few(0.6)
@@ -112,8 +113,8 @@ def test_jacobians_agree(program: Program) -> None:
     rows, columns = jacrev(program, argnums=all_of(program)), jacfwd(program, argnums=all_of(program))
     expected = jacobian(program, argnums=all_of(program), mode="dynamic")(*args)
     for _ in range(3):
-        same(rows(*args), expected)
-        same(columns(*args), expected)
+        same(rows(*args), expected, args)
+        same(columns(*args), expected, args)
 
 
 @few(0.6)
@@ -122,9 +123,9 @@ def test_hessians_are_symmetric(program: Program) -> None:
     args = program.arguments()
     matrix = hessian(program, argnums=all_of(program))
     first = matrix(*args)
-    same(matrix(*args), first)
-    same(matrix(*args), first)
-    precision = tolerance([*flatten(first)[0], *args])
+    same(matrix(*args), first, args)
+    same(matrix(*args), first, args)
+    precision = tolerance(args)
     for i, x in enumerate(args):
         for j in range(len(args)):
             block, mirror = (np.reshape(first[a][b], (np.size(args[a]), np.size(args[b]))) for a, b in ((i, j), (j, i)))
@@ -143,7 +144,7 @@ def test_both_printings_run_alone(program: Program) -> None:
     args = program.arguments()
     derivative = grad(program, argnums=all_of(program))
     expected = derivative(*args)
-    same(derivative.compiled(*args)(*args), expected)
+    same(derivative.compiled(*args)(*args), expected, args)
     spec = derivative._compiler.traced(args, {})
     code = build(simplify(spec.program), spec.signature(), fresh=False)
     assert code.source == derivative.source(*args)
@@ -156,7 +157,7 @@ def test_both_printings_run_alone(program: Program) -> None:
     result = namespace[derivative._compiler.name](*args)
     for x, y in zip(result, expected, strict=True):  # a reader may get a view, or a NumPy number for a 0-d array
         size = max(1.0, float(np.max(np.abs(y), initial=0.0)))
-        np.testing.assert_allclose(x, y, rtol=0, atol=size * tolerance(list(expected)))
+        np.testing.assert_allclose(x, y, rtol=0, atol=size * tolerance(args))
 
 
 @slow

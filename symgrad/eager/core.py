@@ -509,8 +509,9 @@ class Fused(Op):
         super().__init__(fun, family, rules, name=name, **options)
 
     def __call__(self, *arrays: Any, **params: Any) -> Any:
-        if any([isinstance(array, Tensor) for array in arrays]):
-            return apply(self, arrays, params)
+        for array in arrays:
+            if array.__class__ is not np.ndarray and isinstance(array, Tensor):
+                return apply(self, arrays, params)
         return self.fun(*arrays, **params)
 
 
@@ -526,33 +527,36 @@ class tracing:
 def apply(op: Op, args: Sequence[Any], params: dict[str, Any] = NONE, label: str | None = None) -> Any:
     """Run ``op`` on tensors and plain values; its result as a tensor (a tuple of them), recorded where that is wanted."""
     values = []
-    needs = False
+    wanting: tuple[int, ...] = ()
     for arg in args:
         if isinstance(arg, Tensor):
-            values.append(arg.value)
             if arg.needs:
-                needs = True
+                wanting += (len(values),)
+            values.append(arg.value)
         else:
             values.append(arg)
-    return execute(op, args, values, needs, params, label)
+    return execute(op, args, values, wanting, params, label)
 
 
-def execute(op: Op, args: Sequence[Any], values: list[Any], needs: bool, params: dict[str, Any], label: str | None) -> Any:
-    """``apply``, on values that have been looked up (and perhaps cast) already."""
-    y = op(*values, **params) if tracing.depth else mode.quiet(op.fun, *values, **params)
-    if needs and mode.grad:
-        return attach(op, args, values, params, y, label)
+def execute(
+    op: Op, args: Sequence[Any], values: list[Any], wanting: tuple[int, ...], params: dict[str, Any], label: str | None
+) -> Any:
+    """``apply``, on values that have been looked up (and perhaps cast) already; ``wanting``: which require grad."""
+    if tracing.depth:
+        y = REGISTRY.get(op.key, op)(*values, **params)  # type: ignore[operator]
+    else:
+        y = mode.quiet(op.fun, *values, **params)
+    if wanting and mode.grad:
+        plan = _plans.get((op, len(values), wanting)) or plan_of(op, len(values), wanting)
+        if plan.flows and (isinstance(y, tuple) or y.dtype.kind in "fc"):
+            return attach(op, plan, args, values, params, y, label)
     if op.alias:
         return view(op, args, params, y)
-    if isinstance(y, tuple):
-        return tuple([wrap(part) for part in y])
-    return wrap(y)
+    return tuple([wrap(part) for part in y]) if isinstance(y, tuple) else wrap(y)
 
 
-def attach(op: Op, args: Any, values: Any, params: Any, y: Any, label: str | None) -> Any:
+def attach(op: Op, plan: Plan, args: Any, values: list[Any], params: dict[str, Any], y: Any, label: str | None) -> Any:
     """The result ``y`` of a recorded operation."""
-    wanting = tuple([i for i, arg in enumerate(args) if isinstance(arg, Tensor) and arg.needs])
-    plan = _plans.get((op, len(values), wanting)) or plan_of(op, len(values), wanting)
     counters = []
     for i in plan.reads:
         arg = args[i]
@@ -565,19 +569,17 @@ def attach(op: Op, args: Any, values: Any, params: Any, y: Any, label: str | Non
         if arg.parent is not None:
             renew(arg)
         edges.append(arg.node or arg)
-    several = isinstance(y, tuple)
-    if not edges or (not several and y.dtype.kind not in "fc"):
-        return view(op, args, params, y) if op.alias else tuple(map(wrap, y)) if several else wrap(y)
     if op.family == "elementwise":  # what no rule reads is let go
         reads = plan.reads
         values = [value if i in reads else None for i, value in enumerate(values)]
-    node = Node(op, plan, values, params, edges, counters, tuple(y) if several else y, label)
-    if several:
+    if isinstance(y, tuple):
+        node = Node(op, plan, values, params, edges, counters, tuple(y), label)
         return tuple([_part(node, i, part) for i, part in enumerate(y)])
+    node = Node(op, plan, values, params, edges, counters, y, label)
     tensor = view(op, args, params, y) if op.alias else wrap(y)
     tensor.node, tensor.needs = node, True
     if plan.result:
-        node.counters.append((-1, tensor.counter, tensor.counter[0]))
+        counters.append((-1, tensor.counter, tensor.counter[0]))
     return tensor
 
 

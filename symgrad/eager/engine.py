@@ -47,7 +47,7 @@ class Sweep:
 
     def flow(self) -> None:
         pending, order, anomaly = self.pending, self.order, mode.anomaly
-        send = self.send
+        send, ndarray, free = self.send, np.ndarray, self.path is None
         while order:
             node = heappop(order)[1]
             g = pending.pop(node)
@@ -64,7 +64,22 @@ class Sweep:
             if node.hooks:
                 parts = self.hooked_after(node, parts, g)
             for edge, part in zip(node.edges, parts, strict=True):
-                if part is not None:
+                if part is None:
+                    continue
+                if (
+                    free
+                    and edge.__class__ is Node
+                    and part.__class__ is ndarray
+                    and part.shape == edge.shape
+                    and part.dtype is edge.dtype
+                ):
+                    before = pending.get(edge)
+                    if before is None:
+                        pending[edge] = part
+                        heappush(order, (-edge.serial, edge))
+                    else:
+                        pending[edge] = before + part
+                else:
                     send(edge, part, g)
 
     def send(self, edge: Any, part: Any, source: Any) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from symgrad.eager.core import Fused
-from symgrad.ops.core import fit  # noqa: F401
 
 
 def _sigmoid(x: Any) -> Any:
@@ -167,12 +166,18 @@ LOGSUMEXP = Fused(_logsumexp, _logsumexp_rule, name="logsumexp")
 
 
 def _reduced(loss: Any, reduction: str) -> Any:
-    return loss if reduction == "none" else np.mean(loss) if reduction == "mean" else np.sum(loss)
+    if reduction == "none":
+        return loss
+    total = np.add.reduce(loss, axis=None)
+    return total / math.prod(np.shape(loss)) if reduction == "mean" else total
 
 
 def _spread(g: Any, x: Any, y: Any, reduction: str) -> Any:
     """The cotangent of each element's loss."""
-    return g / math.prod(np.broadcast_shapes(np.shape(x), np.shape(y))) if reduction == "mean" else g
+    if reduction != "mean":
+        return g
+    shape = np.shape(x)
+    return g / math.prod(shape if shape == np.shape(y) else np.broadcast_shapes(shape, np.shape(y)))
 
 
 def _bce_logits(x: Any, y: Any, weight: Any = None, pos_weight: Any = None, *, reduction: str) -> Any:

@@ -64,7 +64,7 @@ def _unary(name: str, op: Op, keeps_integers: bool = False) -> None:
         value = input.value
         if not keeps_integers and value.dtype.kind not in "fc":
             value = value.astype(default.real)
-        result = execute(op, (input,), [value], input.needs, NONE, None)
+        result = execute(op, (input,), [value], (0,) if input.needs else (), NONE, None)
         return result if out is None else assign(out, result, name)
 
     fun.__name__ = fun.__qualname__ = name
@@ -170,16 +170,17 @@ _PYTHON = (int, float, bool, complex)
 
 def binary(op: Op, a: Any, b: Any, label: str | None = None, floats: bool = False) -> Any:
     """``op`` on tensors and numbers, of which one at least is a tensor, by torch's rules of promotion."""
-    needs = False
+    wanting: tuple[int, ...] = ()
+    x, y = a, b
     if isinstance(a, Tensor):
-        x, needs = a.value, a.needs
-    else:
-        x = a
+        x = a.value
+        if a.needs:
+            wanting = (0,)
     if isinstance(b, Tensor):
-        y, needs = b.value, needs or b.needs
-    else:
-        y = b
-    kind = x.dtype if hasattr(x, "dtype") else None
+        y = b.value
+        if b.needs:
+            wanting += (1,)
+    kind = getattr(x, "dtype", None)
     if hasattr(y, "dtype"):
         other = y.dtype
         same = other is kind or (kind is None and (other.kind in "fc" or (type(x) is int and other.kind in "iu")))
@@ -188,7 +189,7 @@ def binary(op: Op, a: Any, b: Any, label: str | None = None, floats: bool = Fals
         same = kind is not None and ((kind.kind in "fc" and type(y) is not complex) or (type(y) is int and kind.kind in "iu"))  # type: ignore[redundant-expr]
     if not same or (floats and kind.kind not in "fc"):  # type: ignore[union-attr]
         x, y = cast_alike(x, y, floats)
-    return execute(op, (a, b), [x, y], needs, NONE, label)
+    return execute(op, (a, b), [x, y], wanting, NONE, label)
 
 
 def cast_alike(x: Any, y: Any, floats: bool = False) -> tuple[Any, Any]:
@@ -399,8 +400,8 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
         x, y = cast_alike(x, y)
         if isinstance(x, _PYTHON) and isinstance(y, _PYTHON):
             x = promoted((x, y)).type(x)
-    needs = any(isinstance(v, Tensor) and v.needs for v in (input, other))
-    return execute(known(np.where), (condition, input, other), [plain(condition), x, y], needs, NONE, None)
+    wanting = tuple([i for i, v in ((1, input), (2, other)) if isinstance(v, Tensor) and v.needs])
+    return execute(known(np.where), (condition, input, other), [plain(condition), x, y], wanting, NONE, None)
 
 
 FUNCTIONS["where"] = where

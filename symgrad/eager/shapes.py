@@ -27,6 +27,7 @@ from symgrad.eager.core import (
 from symgrad.eager.dtypes import as_numpy, device, dtype, title
 from symgrad.eager.pointwise import FUNCTIONS, cast_alike, function, known
 from symgrad.ops import index
+from symgrad.ops.contract import matmul_a, matmul_b
 from symgrad.ops.engine import ASTYPE
 
 RESHAPE, TRANSPOSE, SWAPAXES, SQUEEZE, EXPAND_DIMS, BROADCAST, MATMUL, COPY, CONCATENATE, STACK = (
@@ -570,8 +571,8 @@ def _joined(op: Any, tensors: Any, axis: int) -> Any:
         for value in values[1:]:
             common = cast_alike(common, value)[0]
         values = [value.astype(common.dtype) for value in values]
-    needs = any([x.needs for x in tensors])
-    return execute(op, tensors, values, needs, {"axis": axis}, None)
+    wanting = tuple([i for i, x in enumerate(tensors) if x.needs])
+    return execute(op, tensors, values, wanting, {"axis": axis}, None)
 
 
 def cat(tensors: Any, dim: int = 0) -> Any:
@@ -934,7 +935,7 @@ def _mm(a: Any, b: Any, label: str = "MmBackward0") -> Any:
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({x.shape[0]}x{x.shape[1]} and {y.shape[0]}x{y.shape[1]})"
         )
-    return execute(MATMUL, (a, b), [x, y], a.needs or b.needs, NONE, label)
+    return apply(MATMUL, (a, b), NONE, label)
 
 
 @function
@@ -979,14 +980,13 @@ def _row_times_matrix(x: Tensor, w: Tensor) -> Any:
     if x.needs:
         product = _mm(unsqueeze(x, 0), w)
     else:
-        row = x.value.reshape(1, -1)
-        product = execute(MATMUL, (row, w), [row, w.value], w.needs, NONE, "MmBackward0")
+        product = apply(MATMUL, (x.value.reshape(1, -1), w), NONE, "MmBackward0")
     if product.node is None:
         return wrap(product.value.reshape(-1))
-    return execute(ROW, (product,), [product.value], True, NONE, "SqueezeBackward4")
+    return apply(ROW, (product,), NONE, "SqueezeBackward4")
 
 
-ROW = Fused(lambda x: x.reshape(-1), lambda g, y, x: np.expand_dims(g, 0), family="linear", name="squeeze")
+ROW = Fused(lambda x: x.reshape(-1), lambda g, y, x: g.reshape(1, -1), family="linear", name="squeeze")
 Tensor.__matmul__ = matmul  # type: ignore[attr-defined]
 Tensor.__rmatmul__ = lambda self, other: matmul(as_tensor_of(other), self)  # type: ignore[attr-defined]
 
@@ -1023,12 +1023,22 @@ def outer(input: Tensor, vec2: Tensor) -> Any:
     return unsqueeze(input, 1) * vec2
 
 
+ADDMM = Fused(
+    lambda c, a, b: a @ b + c,
+    lambda g, y, c, a, b: g,
+    lambda g, y, c, a, b: matmul_a(g, y, a, b),
+    lambda g, y, c, a, b: matmul_b(g, y, a, b),
+    family="multilinear",
+    name="addmm",
+)
+
+
 @function
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """``beta * input + alpha * mat1 @ mat2``."""
-    a = matmul(mat1, mat2)
-    total = (input if beta == 1 else input * beta) + (a if alpha == 1 else a * alpha)
-    return _relabelled(total, "AddmmBackward0")
+    if beta == alpha == 1:
+        return apply(ADDMM, (input, mat1, mat2))
+    return _relabelled(input * beta + matmul(mat1, mat2) * alpha, "AddmmBackward0")
 
 
 def einsum(equation: str, *operands: Any) -> Any:

@@ -12,7 +12,7 @@ from symgrad.eager import ops, reductions
 from symgrad.eager.core import Tensor, apply, assign, plain, wrap
 from symgrad.eager.pointwise import FUNCTIONS
 from symgrad.eager.random import default_generator
-from symgrad.eager.shapes import matmul
+from symgrad.eager.shapes import addmm, matmul
 
 sigmoid, tanh = FUNCTIONS["sigmoid"], FUNCTIONS["tanh"]
 
@@ -279,12 +279,15 @@ def kl_div(
 
 def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Any:
     """``input @ weight.T + bias``."""
-    y = matmul(input, weight.t())  # type: ignore[attr-defined]
+    turned = weight.t()  # type: ignore[attr-defined]
+    if bias is not None and input.value.ndim == 2:
+        return addmm(bias, input, turned)
+    y = matmul(input, turned)
     if bias is None:
         return y
     y = y + bias
     if y.node is not None:
-        y.node.label = "AddmmBackward0" if input.value.ndim == 2 else "ViewBackward0"
+        y.node.label = "ViewBackward0"
     return y
 
 
