@@ -443,9 +443,9 @@ class Tracer(Traced):
                 f"{where()}: a traced value would become a plain array here and lose its derivative; "
                 "leave np.array(..., dtype=...) out, or use x.astype(dtype)"
             )
-        if self.size > 4096:
+        if np.size(self.value) > 4096:
             raise LeavesNumPy(
-                f"{where()}: np.asarray or np.array takes a traced array of {self.size} elements apart; "
+                f"{where()}: np.asarray or np.array takes a traced array of {np.size(self.value)} elements apart; "
                 "leave it out, or use symgrad.numpy.asarray"
             )
         out = np.empty(self.value.shape if isinstance(self.value, np.ndarray) else (), dtype=object)
@@ -739,7 +739,10 @@ def _called(func: Any) -> str:
 def _static(value: Any) -> Any:
     """A static parameter: a Tracer in it is looked at, which guards the trace."""
     if type(value) is Tracer:
-        return value.look(int) if value.dtype.kind in "iu" else value.look(bool)
+        if np.ndim(value.value):
+            return tuple(_static(item) for item in value)
+        kind = np.result_type(value.value).kind
+        return float(value) if kind == "f" else value.look(bool if kind == "b" else int)
     if isinstance(value, (list, tuple)) and any(type(item) is Tracer for item in value):
         return tuple(_static(item) for item in value)
     return value

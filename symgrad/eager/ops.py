@@ -123,19 +123,23 @@ HARDTANH = Fused(
 # -- softmax and its relatives -------------------------------------------------------------------------------------
 
 
+def _total(x: Any, axis: Any) -> Any:
+    """The sum over axes, which stay."""
+    return np.add.reduce(x, axis, None, None, True)
+
+
 def _shifted(x: Any, axis: int) -> Any:
-    top = np.max(x, axis=axis, keepdims=True)
-    return x - np.where(np.isfinite(top), top, 0)
+    return x - np.maximum.reduce(x, axis, None, None, True)
 
 
 def _softmax(x: Any, axis: int) -> Any:
     e = np.exp(_shifted(x, axis))
-    return e / np.sum(e, axis=axis, keepdims=True)
+    return e / _total(e, axis)
 
 
 def _log_softmax(x: Any, axis: int) -> Any:
     z = _shifted(x, axis)
-    return z - np.log(np.sum(np.exp(z), axis=axis, keepdims=True))
+    return z - np.log(_total(np.exp(z), axis))
 
 
 def _logsumexp(x: Any, axis: Any, keepdims: bool) -> Any:
@@ -153,11 +157,11 @@ def _logsumexp_rule(g: Any, y: Any, x: Any, axis: Any, keepdims: bool) -> Any:
 
 
 SOFTMAX = Fused(
-    _softmax, lambda g, y, x, axis: y * (g - np.sum(g * y, axis=axis, keepdims=True)), name="softmax"
+    _softmax, lambda g, y, x, axis: y * (g - _total(g * y, axis)), name="softmax"
 )
 LOG_SOFTMAX = Fused(
     _log_softmax,
-    lambda g, y, x, axis: g - np.exp(y) * np.sum(g, axis=axis, keepdims=True),
+    lambda g, y, x, axis: g - np.exp(y) * _total(g, axis),
     name="log_softmax",
 )
 LOGSUMEXP = Fused(_logsumexp, _logsumexp_rule, name="logsumexp")
@@ -258,38 +262,48 @@ HUBER = _pairwise(
 )
 
 
-def _picked(weights: Any, target: Any, shape: tuple[int, ...]) -> Any:
-    """A table of ``shape`` (N, C, ...) that holds each target's weight at its class, else zeros."""
-    classes = np.reshape(np.arange(shape[1]), (shape[1],) + (1,) * (len(shape) - 2))
-    hit = classes == np.expand_dims(target, 1)
-    return hit * np.expand_dims(weights, 1)
-
-
-def _nll(x: Any, weights: Any, target: Any, *, reduction: str) -> Any:
-    """``weights``: of each target, zero for those to be ignored."""
-    safe = np.where(weights == 0, 0, target)
-    loss = -np.take_along_axis(x, np.expand_dims(safe, 1), 1)
-    loss = np.reshape(loss, np.shape(target)) * weights
-    loss = np.where(weights == 0, 0, loss).astype(x.dtype)
+def _nll(x: Any, weights: Any, places: Any, *, reduction: str) -> Any:
+    """``places``: where each target's class lies in ``x``, flattened. ``weights``: zero for targets to be ignored."""
+    found = x.reshape(-1)[places]
+    loss = -np.where(weights == 0, 0, found) * weights
     if reduction == "none":
         return loss
-    return np.sum(loss) / np.sum(weights) if reduction == "mean" else np.sum(loss)
+    total = np.add.reduce(loss, axis=None)
+    return total / np.add.reduce(weights, axis=None) if reduction == "mean" else total
 
 
-def _nll_rule(g: Any, _: Any, x: Any, weights: Any, target: Any, *, reduction: str) -> Any:
+def _nll_rule(g: Any, _: Any, x: Any, weights: Any, places: Any, *, reduction: str) -> Any:
     if reduction == "mean":
-        g = g / np.sum(weights)
-    table = -_picked(weights, target, np.shape(x))
-    return (np.expand_dims(g, 1) if reduction == "none" else g) * table
+        g = g / np.add.reduce(weights, axis=None)
+    return PUT(-(g * weights), places, shape=np.shape(x))
+
+
+# each is the transpose of the other
+PICK = Fused(
+    lambda x, places, shape: x.reshape(-1)[places],
+    lambda g, y, x, places, shape: PUT(g, places, shape=shape),
+    None,
+    family="linear",
+    name="pick",
+)
+
+
+def _put(g: Any, places: Any, shape: Any) -> Any:
+    flat = np.zeros(math.prod(shape), g.dtype)
+    flat[places] = g
+    return flat.reshape(shape)
+
+
+PUT = Fused(_put, lambda g, y, x, places, shape: PICK(g, places, shape=shape), None, family="linear", name="put")
 
 
 NLL = Fused(_nll, _nll_rule, None, None, family="linear", name="nll_loss")
 
 
 def _layer_norm(x: Any, count: int, eps: float) -> Any:
-    axes = tuple(range(-count, 0))
-    centred = x - np.mean(x, axis=axes, keepdims=True)
-    return centred / np.sqrt(np.mean(centred * centred, axis=axes, keepdims=True) + eps)
+    axes, n = tuple(range(-count, 0)), math.prod(np.shape(x)[-count:])
+    centred = x - _total(x, axes) / n
+    return centred / np.sqrt(_total(centred * centred, axes) / n + eps)
 
 
 def layer_norm(x: Any, weight: Any = None, bias: Any = None, *, count: int, eps: float) -> Any:
@@ -300,12 +314,12 @@ def layer_norm(x: Any, weight: Any = None, bias: Any = None, *, count: int, eps:
 
 
 def _layer_norm_x(g: Any, _: Any, x: Any, weight: Any = None, bias: Any = None, *, count: int, eps: float) -> Any:
-    axes = tuple(range(-count, 0))
+    axes, n = tuple(range(-count, 0)), math.prod(np.shape(x)[-count:])
     g = g if weight is None else g * weight
-    centred = x - np.mean(x, axis=axes, keepdims=True)
-    scale = 1 / np.sqrt(np.mean(centred * centred, axis=axes, keepdims=True) + eps)
+    centred = x - _total(x, axes) / n
+    scale = 1 / np.sqrt(_total(centred * centred, axes) / n + eps)
     y = centred * scale
-    return scale * (g - np.mean(g, axis=axes, keepdims=True) - y * np.mean(g * y, axis=axes, keepdims=True))
+    return scale * (g - _total(g, axes) / n - y * _total(g * y, axes) / n)
 
 
 LAYER_NORM = Fused(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.eager import ops
-from symgrad.eager.core import NAMES, Fused, Tensor, apply, axis_of, wrap
+from symgrad.eager.core import NAMES, Tensor, apply, axis_of, wrap
 from symgrad.eager.dtypes import title
 from symgrad.eager.pointwise import FUNCTIONS, binary, function, in_place, known
 from symgrad.ops.core import Op
@@ -208,33 +208,20 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
 TAKE = known(np.take_along_axis)
 
 
+def flat_places(places: Any, axis: int, shape: tuple[int, ...]) -> Any:
+    """Places along an axis as places in the flattened array."""
+    before, n, after = math.prod(shape[:axis]), shape[axis] if shape else 1, math.prod(shape[axis + 1 :])
+    rows = np.arange(before).reshape(-1, 1) * n + places.reshape(before, after)
+    flat = rows * after + np.arange(after) if after > 1 else rows
+    return flat.reshape(np.shape(places))
+
+
 def pick(input: Tensor, places: Any, axis: int, keepdim: bool, label: str) -> Any:
     """The elements at ``places`` along an axis, which goes unless ``keepdim``."""
     shape = input.value.shape
     rest = (*shape[:axis], *(((1,) if keepdim else ()) if shape else ()), *shape[axis + 1 :])
-    before, n, after = math.prod(shape[:axis]), shape[axis] if shape else 1, math.prod(shape[axis + 1 :])
-    rows = np.arange(before).reshape(-1, 1) * n + places.reshape(before, after)
-    flat = (rows * after + np.arange(after)).reshape(rest)
-    return apply(PICK, (input, flat), {"shape": shape}, label)
-
-
-# each is the transpose of the other
-PICK = Fused(
-    lambda x, places, shape: x.reshape(-1)[places],
-    lambda g, y, x, places, shape: PUT(g, places, shape=shape),
-    None,
-    family="linear",
-    name="pick",
-)
-
-
-def _put(g: Any, places: Any, shape: Any) -> Any:
-    flat = np.zeros(math.prod(shape), g.dtype)
-    flat[places] = g
-    return flat.reshape(shape)
-
-
-PUT = Fused(_put, lambda g, y, x, places, shape: PICK(g, places, shape=shape), None, family="linear", name="put")
+    flat = flat_places(places, axis, shape).reshape(rest)
+    return apply(ops.PICK, (input, flat), {"shape": shape}, label)
 
 
 def _extreme(name: str, op: Op, arg: Any, pairwise: Op, input: Tensor, dim: Any, keepdim: bool) -> Any:

@@ -778,6 +778,14 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     target.copy_(value)
 
 
+@method
+def index_put_(self: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
+    """Write ``values`` at places given by index tensors, or add them there."""
+    spec, arrays, _ = _index_of(self, tuple(indices))
+    op = index.INDEX_ADD if accumulate else index.SETITEM
+    return assign(self, apply(op, (self, values, *arrays), {"spec": spec}, "IndexPutBackward0"), "index_put_")
+
+
 Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem  # type: ignore[attr-defined]
 
 

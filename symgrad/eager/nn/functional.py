@@ -12,6 +12,7 @@ from symgrad.eager import ops, reductions
 from symgrad.eager.core import Tensor, apply, assign, plain, wrap
 from symgrad.eager.pointwise import FUNCTIONS
 from symgrad.eager.random import default_generator
+from symgrad.eager.reductions import flat_places
 from symgrad.eager.shapes import addmm, matmul
 
 sigmoid, tanh = FUNCTIONS["sigmoid"], FUNCTIONS["tanh"]
@@ -220,8 +221,9 @@ def nll_loss(
     if np.any(outside):
         raise IndexError(f"Target {places[outside][0]} is out of bounds.")
     table = np.ones(classes, x.value.dtype) if weight is None else plain(weight)
-    weights = np.where(kept, table[np.where(kept, places, 0)], 0).astype(x.value.dtype)
-    loss = apply(ops.NLL, (x, weights, places), {"reduction": reduction})
+    known = np.where(kept, places, 0)
+    weights = np.where(kept, table[known], 0).astype(x.value.dtype)
+    loss = apply(ops.NLL, (x, weights, flat_places(known, 1, x.value.shape)), {"reduction": reduction})
     return loss.reshape(target.value.shape) if reduction == "none" and input.value.ndim == 1 else loss
 
 

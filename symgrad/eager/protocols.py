@@ -1,0 +1,123 @@
+"""NumPy's functions on tensors: the registry says what each one means, and the result is a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.eager.core import NONE, Tensor, Traced, apply, assign
+from symgrad.errors import NotDifferentiable
+from symgrad.ops import create
+from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static
+from symgrad.ops.engine import ASTYPE
+from symgrad.trace import Tracer
+from symgrad.trace import _UFuncMethods as UFuncMethods
+
+
+class _Recorder:
+    """What takes the place of a trace: every operation is run, and recorded by its tensors."""
+
+    @staticmethod
+    def record(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        return apply(op, args, params)
+
+
+EAGER: Any = _Recorder()
+
+
+def plain_tree(tree: Any) -> Any:
+    """Arrays in place of tensors, in the arguments of a function of shapes or in an option."""
+    if isinstance(tree, Tensor):
+        return tree.value
+    if isinstance(tree, (list, tuple)):
+        return type(tree)([plain_tree(item) for item in tree])
+    return {name: plain_tree(item) for name, item in tree.items()} if isinstance(tree, dict) else tree
+
+
+def call(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """A NumPy function on tensors."""
+    handler = REGISTRY.get(func)
+    name = f"{func.__module__}.{func.__name__}".replace("numpy", "np", 1)
+    if handler is None:
+        raise NotDifferentiable(f"{name} has no derivative rule; call it on x.detach().numpy()")
+    if isinstance(handler, Refused):
+        raise NotDifferentiable(f"{name} {handler.why}")
+    if isinstance(handler, Static):
+        return func(*plain_tree(args), **plain_tree(kwargs))
+    if isinstance(handler, Composite):
+        return handler.fun(*args, **kwargs)
+    arrays, params = handler.bind(args, kwargs)
+    return apply(handler, arrays, {key: plain_tree(value) for key, value in params.items()})
+
+
+def _written(result: Any, out: Any, mask: Any, verb: str) -> Any:
+    outs = out if isinstance(out, tuple) else (out,)
+    for target, value in zip(outs, result if isinstance(result, tuple) else (result,), strict=True):
+        if isinstance(target, Tensor):
+            assign(target, value if mask is True else np.where(mask, value, target), verb)  # type: ignore[call-overload]
+        else:
+            np.copyto(target, value.value, where=plain_tree(mask))
+    return out if isinstance(out, tuple) and len(out) > 1 else outs[0]
+
+
+def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+    """A ufunc, or one of its methods."""
+    if any(type(x) is Tracer for x in args):
+        return NotImplemented
+    out = kwargs.pop("out", None)
+    if out is not None and all(item is None for item in out):
+        out = None
+    mask = kwargs.pop("where", True) if method == "__call__" else True
+    if method == "at":
+        return _at(ufunc, *args)
+    if method != "__call__":
+        result = getattr(UFuncMethods, method)(EAGER, ufunc, args, kwargs)
+    else:
+        dtype = kwargs.pop("dtype", None)
+        for harmless in ("casting", "order", "subok"):
+            kwargs.pop(harmless, None)
+        if dtype is not None:
+            args = tuple(apply(ASTYPE, (x,), {"dtype": np.dtype(dtype)}) for x in args)
+        handler = REGISTRY.get(ufunc)
+        if isinstance(handler, Op) and not kwargs:
+            result = apply(handler, args, NONE)
+        else:
+            result = call(ufunc, args, kwargs)
+        if mask is not True and out is None:
+            raise NotDifferentiable("where= without out= leaves values undefined; use np.where or give out=")
+    return result if out is None else _written(result, out, mask, f"np.{ufunc.__name__}")
+
+
+def _at(ufunc: np.ufunc, x: Any, key: Any, *values: Any) -> None:
+    if not isinstance(x, Tensor):
+        ufunc.at(x, key, *plain_tree(values))
+    elif ufunc is np.add or ufunc is np.subtract:
+        value = values[0] if ufunc is np.add else -values[0]
+        places = tuple(np.broadcast_arrays(*plain_tree(key if isinstance(key, tuple) else (key,))))
+        spread = np.broadcast_to(value, places[0].shape + x.value.shape[len(places) :])
+        x.index_put_(places, spread, accumulate=True)  # type: ignore[attr-defined]
+    else:
+        x[key] = ufunc(x[key], *values)  # type: ignore[index]
+
+
+def array_function(self: Tensor, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    """A function of NumPy's."""
+    if "like" in kwargs or func in create.LIKE:
+        return create.like(func, self, args, {k: v for k, v in kwargs.items() if k != "like"})
+    out = kwargs.pop("out", None)
+    result = call(func, args, kwargs)
+    return result if out is None else _written(result, out, True, func.__name__)
+
+
+def array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
+    """The plain array; of a tensor that requires grad only where it was detached."""
+    if isinstance(self.value, Traced):
+        return self.value.__array__(dtype)  # type: ignore[attr-defined]
+    return np.array(self.numpy(), dtype=dtype, copy=copy)  # type: ignore[attr-defined]
+
+
+Tensor.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
+Tensor.__array_function__ = array_function  # type: ignore[attr-defined]
+Tensor.__array__ = array  # type: ignore[attr-defined]

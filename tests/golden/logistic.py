@@ -1,0 +1,31 @@
+def grad_logistic(w, x, y):
+    """grad logistic   for w: float64[3], x: float64[5, 3], y: float64[5]"""
+    z = x @ w  # golden_functions.py:20
+    # golden_functions.py:21: return np.mean(np.maximum(z, 0) - z * y + np.log1p(np.exp(-np.abs(z))))
+    e = np.exp(-np.abs(z))
+    # backward
+    diff = np.heaviside(z, 0.5) - (e / (e + 1) * np.sign(z) + y)
+    return diff @ x / 5
+
+
+# the code that runs
+
+def grad_logistic(w, x, y):
+    """grad logistic   for w: float64[3], x: float64[5, 3], y: float64[5]"""
+    # golden_functions.py:20: z = x @ w
+    z = x.dot(w)
+    # golden_functions.py:21: return np.mean(np.maximum(z, 0) - z * y + np.log1p(np.exp(-np.abs(z))))
+    abs_ = absolute(z)
+    negative(abs_, abs_)
+    exp(abs_, abs_)
+    # backward
+    total = add(abs_, c1)
+    divide(abs_, total, abs_)
+    sign(z, total)
+    multiply(abs_, total, abs_)
+    add(abs_, y, abs_)
+    heaviside(z, c0_5, z)
+    subtract(z, abs_, z)
+    prod = z.dot(x)
+    multiply(c0_2, prod, prod)
+    return prod

@@ -1,0 +1,62 @@
+def grad_perceptron(params, x, y):
+    """grad perceptron
+
+    params['hidden']['w']: float64[3, 4]
+    params['hidden']['b']: float64[4]
+    params['out']['w']: float64[4]
+    params['out']['b']: float
+    x: float64[5, 3]
+    y: float64[5]
+    """
+    w = params['hidden']['w']
+    b = params['hidden']['b']
+    w_2 = params['out']['w']
+    b_2 = params['out']['b']
+    # golden_functions.py:41: h = np.tanh(x @ params["hidden"]["w"] + params["hidden"]["b"])
+    h = np.tanh(x @ w + b)
+    # golden_functions.py:42: out = h @ params["out"]["w"] + params["out"]["b"]
+    out = h @ w_2 + b_2
+    # golden_functions.py:43: return 0.5 * np.mean((out - y) ** 2)
+    diff = out - y
+    # backward
+    prod = np.outer(diff / 5, w_2) * (1 - h * h)
+    return {'hidden': {'w': x.T @ prod, 'b': np.sum(prod, axis=0)}, 'out': {'w': diff @ h / 5, 'b': float(np.sum(diff, axis=0) / 5)}}
+
+
+# the code that runs
+
+def grad_perceptron(params, x, y):
+    """grad perceptron
+
+    params['hidden']['w']: float64[3, 4]
+    params['hidden']['b']: float64[4]
+    params['out']['w']: float64[4]
+    params['out']['b']: float
+    x: float64[5, 3]
+    y: float64[5]
+    """
+    w = params['hidden']['w']
+    b = params['hidden']['b']
+    w_2 = params['out']['w']
+    b_2 = params['out']['b']
+    # golden_functions.py:41: h = np.tanh(x @ params["hidden"]["w"] + params["hidden"]["b"])
+    prod = x.dot(w)
+    add(prod, b, prod)
+    tanh(prod, prod)
+    # golden_functions.py:42: out = h @ params["out"]["w"] + params["out"]["b"]
+    prod_2 = prod.dot(w_2)
+    add(prod_2, b_2, prod_2)
+    # golden_functions.py:43: return 0.5 * np.mean((out - y) ** 2)
+    subtract(prod_2, y, prod_2)
+    # backward
+    g_out = multiply(c0_2, prod_2)
+    total = add_reduce(prod_2, 0)
+    g_h = multiply(g_out[:, None], w_2)
+    prod_3 = prod_2.dot(prod)
+    multiply(c0_2, prod_3, prod_3)
+    multiply(prod, prod, prod)
+    subtract(c1, prod, prod)
+    multiply(g_h, prod, g_h)
+    total_2 = add_reduce_2(g_h, 0)
+    prod_4 = x.T.dot(g_h)
+    return {'hidden': {'w': prod_4, 'b': total_2}, 'out': {'w': prod_3, 'b': float(total / 5)}}

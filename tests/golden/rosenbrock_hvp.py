@@ -1,0 +1,12 @@
+def hvp_rosenbrock(x, v):
+    """hvp rosenbrock   for x: float64[4], v: float64[4]"""
+    # golden_functions.py:58: return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+    part = x[:-1]
+    # tangents
+    part_2 = v[:-1]
+    diff = v[1:] - 2.0 * (part_2 * part)
+    prod = 400.0 * (diff * part + part_2 * (x[1:] - part ** 2))
+    g = np.zeros(4)
+    g[:-1] = 2.0 * part_2 - prod
+    g[1:] += 200.0 * diff
+    return g

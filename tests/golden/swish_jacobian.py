@@ -1,0 +1,7 @@
+def jacobian_swish(x):
+    """jacobian swish   for x: float64[3]"""
+    # golden_functions.py:106: return x / (1.0 + np.exp(-x))
+    e = np.exp(-x)
+    total = 1.0 + e
+    ratio = np.eye(3) / total
+    return ratio + ratio * (x / total) * e

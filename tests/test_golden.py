@@ -1,0 +1,121 @@
+"""Generated sources as files, to be read in a diff (``pytest --update-golden`` writes them); what they print, they compute."""
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+import golden_functions as functions
+import numpy as np
+import pytest
+
+from symgrad import elementwise_grad, grad, hessian, hvp, jacfwd, jacobian, runtime, value_and_grad
+from symgrad.emit.build import build
+from symgrad.errors import Unexplored
+from symgrad.optimize.simplify import simplify
+from symgrad.pytree import flatten
+
+
+def numbers(*shape: int) -> np.ndarray:
+    """Fixed, uneven numbers."""
+    size = int(np.prod(shape))
+    return np.sin(np.arange(1.0, size + 1.0) * 1.7).reshape(shape)
+
+
+@dataclass
+class Case:
+    """A golden file: the derivative that it shows, and the calls that it must have seen, the last of them shown."""
+
+    name: str
+    make: Callable[[], Any]
+    calls: list[tuple[Any, ...]]
+    fast: bool = False
+
+
+def case(name: str, make: Callable[[], Any], *args: Any, before: tuple[tuple[Any, ...], ...] = (), fast: bool = False):
+    return pytest.param(Case(name, make, [*before, args], fast), id=name)
+
+
+X, LABELS = numbers(5, 3), np.array([0, 2, 1, 1, 0])
+PARAMS = {"hidden": {"w": numbers(3, 4), "b": numbers(4)}, "out": {"w": numbers(4), "b": 0.5}}
+
+CASES = [
+    case("one_layer", lambda: grad(functions.one_layer, (0, 1)), numbers(5, 3), numbers(3), np.ones(5), np.zeros(3), fast=True),
+    case("logistic", lambda: grad(functions.logistic), numbers(3), X, np.array([0.0, 1.0, 1.0, 0.0, 1.0]), fast=True),
+    case("softmax_classifier", lambda: grad(functions.softmax_classifier, (0, 1)), numbers(3, 4), numbers(4), X, LABELS, fast=True),
+    case("recurrent", lambda: grad(functions.recurrent), (numbers(2, 3), numbers(3, 3), numbers(3)), numbers(3, 2), numbers(3)),
+    case("perceptron", lambda: grad(functions.perceptron), PARAMS, X, numbers(5), fast=True),
+    case("attention", lambda: grad(functions.attention, (0, 1, 2)), numbers(3, 2), numbers(3, 2), numbers(3, 2), X),
+    case("rosenbrock", lambda: grad(functions.rosenbrock), numbers(4)),
+    case("rosenbrock_hvp", lambda: hvp(functions.rosenbrock), numbers(4), np.arange(4.0)),
+    case("rosenbrock_hessian", lambda: hessian(functions.rosenbrock), numbers(4)),
+    case("black_scholes", lambda: grad(functions.black_scholes, (0, 3)), 105.0, 100.0, 0.01, 0.2, 0.5),
+    case("marginal_likelihood", lambda: value_and_grad(functions.marginal_likelihood), np.array([0.1, 0.2, -1.0]), numbers(4), numbers(4)),
+    case("log_sum_exp", lambda: grad(functions.log_sum_exp), numbers(4)),
+    case("spread", lambda: grad(functions.spread), numbers(4)),
+    case("intensity", lambda: grad(functions.intensity), numbers(3) + 1j * numbers(3)[::-1]),
+    case("projectile", lambda: value_and_grad(functions.projectile, (0, 1)), 30.0, 0.8, fast=True),
+    case("swish", lambda: elementwise_grad(functions.swish), numbers(4)),
+    case("polar", lambda: jacfwd(functions.polar), np.array([2.0, 0.3])),
+    case("swish_jacobian", lambda: jacobian(functions.swish), numbers(3)),
+    case("ridge", lambda: grad(functions.ridge), numbers(3)),
+    case("huber", lambda: grad(functions.huber, ("r", "delta")), -3.0, 1.0, before=((0.5, 1.0),)),
+    case("huber_one_side", lambda: grad(functions.huber), 0.5, 1.0),
+    case("newton_root", lambda: grad(functions.newton_root), 2.0, before=((1.0,), (1.21,)), fast=True),
+    case("upwind", lambda: grad(functions.upwind, (0, 1)), numbers(5), 0.4),
+    case("embedding", lambda: grad(functions.embedding), numbers(4, 2), np.array([0, 2, 0])),
+    case("clipped", lambda: grad(functions.clipped), numbers(3)),
+    case("fit_and_residual", lambda: value_and_grad(functions.fit_and_residual, has_aux=True), numbers(3), X, numbers(5)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_golden(case, golden):
+    derivative = case.make()
+    results = [[derivative(*args) for _ in range(3)][-1] for args in case.calls]  # traced, confirmed, compiled
+    source = derivative.source(*case.calls[-1])
+    shown = source
+    if case.fast:
+        shown += "\n\n# the code that runs\n\n" + derivative.source(*case.calls[-1], fast=True)
+    golden(f"{case.name}.py", shown)
+    run = execute(derivative, source, case.calls[-1])
+    for args, expected in zip(case.calls, results, strict=True):
+        same(run(*args), expected)
+
+
+def execute(derivative, source, args):
+    """What a readable source defines, fed with the arguments and what is read from outside."""
+    variant = derivative._compiler.traced(args, {})
+    code = build(simplify(variant.program), variant.signature(), fresh=False)
+    assert code.source == source
+    namespace = {"np": np, "runtime": runtime, "Unexplored": Unexplored, **code.namespace}
+    exec(compile(source, "<golden>", "exec"), namespace)
+    return lambda *args: namespace[derivative._compiler.name](*args, *map(read, variant.lifts))
+
+
+def read(path):
+    """The value that a path from outside leads to."""
+    value = path.root
+    for kind, key in path.steps:
+        value = attrgetter(key)(value) if kind == "attr" else value[key]
+    return value
+
+
+def same(actual, expected):
+    actual, expected = flatten(actual), flatten(expected)
+    assert actual[1] == expected[1]
+    for a, b in zip(actual[0], expected[0], strict=True):
+        assert np.shape(a) == np.shape(b)
+        assert np.asarray(a).dtype == np.asarray(b).dtype
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_imports_nothing(case):
+    """A reader can paste it: NumPy is all it needs, and runtime where NumPy has no word for an operation."""
+    derivative = case.make()
+    tree = ast.parse(derivative.source(*case.calls[-1]))
+    assert len(tree.body) == 1
+    assert isinstance(tree.body[0], ast.FunctionDef)
+    assert not any(isinstance(node, (ast.Import, ast.ImportFrom)) for node in ast.walk(tree))
