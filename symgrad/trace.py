@@ -438,6 +438,11 @@ class Tracer(Traced):
         raise LeavesNumPy(f"{where()}: a traced value would become a plain complex and lose its derivative; use x + 0j")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if dtype is not None and np.dtype(dtype) != object and not self.node.differentiated:
+            if np.ndim(self.value) == 0 and np.result_type(self.value).kind in "fiub":
+                return np.asarray(_static(self), dtype)
+            self.tape.impure = self.tape.impure or f"{where()}: the content of an array leaves NumPy's protocols here"
+            return np.array(self.value, dtype)
         if dtype is not None and np.dtype(dtype) != object:
             raise LeavesNumPy(
                 f"{where()}: a traced value would become a plain array here and lose its derivative; "
