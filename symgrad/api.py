@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from symgrad import pytree
-from symgrad.compile import CacheInfo, Compiler, Family, Variant
+from symgrad.compile import FOREIGN, CacheInfo, Compiler, Family, Foreign, Variant, check_foreign
 from symgrad.ir import Graph, Node, ancestors
 from symgrad.ops.engine import STOP
 from symgrad.state import Check
@@ -50,7 +50,10 @@ class Derivative:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if active_trace() is None:
             compiler = self._compiler
-            return compiler.entry(args, kwargs, compiler.miss)
+            try:
+                return compiler.entry(args, kwargs, compiler.miss)
+            except Foreign as foreign:
+                return foreign.bridge(self, args, kwargs)
         return self._nested(args, kwargs)
 
     def _body(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any], symbolic: bool) -> Any:
@@ -60,6 +63,11 @@ class Derivative:
         """Within a running trace: the same graph goes on."""
         trace = active_trace()
         assert trace is not None
+        if FOREIGN:
+            try:
+                check_foreign(pytree.flatten((args, kwargs))[0])
+            except Foreign as foreign:
+                return foreign.bridge(self, args, kwargs)
         outer = len(trace.graph)
         result = self._body(trace, args, kwargs, True)
         return settle(trace, outer, (args, kwargs), result)

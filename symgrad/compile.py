@@ -26,6 +26,7 @@ from symgrad.emit.fast import build_fast
 from symgrad.emit.names import Names
 from symgrad.errors import NotDifferentiable, Unexplored
 from symgrad.ir import aval_of
+from symgrad.optimize.loops import trim_loops
 from symgrad.optimize.lower import lower
 from symgrad.optimize.simplify import simplify
 from symgrad.program import Diverged, Leaf, Program, Run
@@ -85,7 +86,26 @@ def kind_of(leaf: Any) -> Any:
             return Static(leaf)
         name = f"{type(leaf).__module__}.{type(leaf).__qualname__}"
         raise NotDifferentiable(f"an argument is a {name}; pass a plain array: np.asarray(x)")
+    check_foreign((leaf,))
     return Static(leaf)
+
+
+def check_foreign(leaves: Sequence[Any]) -> None:
+    """Raise ``Foreign`` where one of the leaves is of a kind that brings its own bridge."""
+    for kind, bridge in FOREIGN.items():
+        if any(isinstance(leaf, kind) for leaf in leaves):
+            raise Foreign(bridge)
+
+
+FOREIGN: dict[type, Callable[..., Any]] = {}  # kinds of arguments with a way of their own: bridge(derivative, args, kwargs)
+
+
+class Foreign(Exception):
+    """A call has an argument of such a kind."""
+
+    def __init__(self, bridge: Callable[..., Any]) -> None:
+        super().__init__(bridge)
+        self.bridge = bridge
 
 
 class Layout(NamedTuple):
@@ -317,15 +337,15 @@ class Variant:
 
     def readable(self) -> str:
         """The source for people, of all branches traced so far."""
-        return build(simplify(self.program), self.signature(), fresh=False).source
+        return build(simplify(trim_loops(self.program)), self.signature(), fresh=False).source
 
     def running(self) -> str:
         """The source that runs, of all branches traced so far."""
-        return build_fast(lower(simplify(self.program)), self.signature()).source
+        return build_fast(lower(simplify(trim_loops(self.program))), self.signature()).source
 
     def compile(self) -> None:
         """Make the function of all confirmed branches, and the entry that checks a call and runs it."""
-        self.simplified = simplify(self.program.confirmed())
+        self.simplified = simplify(trim_loops(self.program.confirmed()))
         code = build_fast(lower(self.simplified), self.signature())
         namespace: dict[str, Any] = {"np": np, "runtime": runtime, "Unexplored": Unexplored, **code.namespace}
         self._execute(code.source, self.family.name, namespace)

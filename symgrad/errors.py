@@ -39,7 +39,7 @@ class EscapedTracer(SymgradError, RuntimeError):
 
 
 class MutatedInput(SymgradError, ValueError):
-    """The function changes an argument, or a plain array, in place; the caller would see it, or the derivative would not.
+    """The function changes an argument or a plain array in place; the caller would see it, or the derivative would not.
 
     Work on a copy: ``x = x.copy()`` before ``x[i] = v``, or ``x = x + y`` for ``x += y``.
     """

@@ -214,6 +214,7 @@ class _Rewriter(ast.NodeTransformer):
     def __init__(self, free: frozenset[str], owner: str | None) -> None:
         self.free, self.owner = free, owner
         self.scopes: list[set[str]] = []
+        self._loops = 0
 
     def function(self, node: FunctionNode) -> FunctionNode:
         """The rewritten function: its body, not its decorators and defaults."""
@@ -318,10 +319,21 @@ class _Rewriter(ast.NodeTransformer):
         return _at(call, node)
 
     def visit_For(self, node: ast.For) -> Any:
-        node.iter = _at(_hook("iterate", node.iter, self.visit(node.iter)), node.iter)
+        node.iter = _at(_hook("loop", node.iter, self.visit(node.iter)), node.iter)
         node.target = self.visit(node.target)
         node.body, node.orelse = self._body(node.body), self._body(node.orelse)
         return node
+
+    def visit_While(self, node: ast.While) -> Any:
+        """``roller = hooks.start(); while hooks.again(roller, test): ...``: the roller is the loop's own."""
+        self._loops += 1
+        roller = f"{HOOKS[:-2]}_loop_{self._loops}"
+        self.scopes[-1].add(roller)
+        test = self.visit(node.test)
+        node.test = _at(_hook("again", node.test, ast.Name(roller, ast.Load()), test), node.test)
+        node.body, node.orelse = self._body(node.body), self._body(node.orelse)
+        start = _at(ast.Assign([ast.Name(roller, ast.Store())], _hook("start", node)), node)
+        return [start, node]
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         effects = [effect for target in node.targets for effect in self._effects(target)]
@@ -370,7 +382,7 @@ class _Rewriter(ast.NodeTransformer):
         node.test = _at(_hook("test", node.test, node.test), node.test)
         return node
 
-    visit_If = visit_While = visit_IfExp = visit_Assert = _tested
+    visit_If = visit_IfExp = visit_Assert = _tested
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         node.values = [_at(_hook("test", value, self.visit(value)), value) for value in node.values]

@@ -16,7 +16,7 @@ import numpy as np
 class Aval(NamedTuple):
     """What is known of a value before it is there.
 
-    ``kind`` is ``"array"`` (an ndarray, 0-d too), ``"scalar"`` (a NumPy scalar), or ``"python"`` (a Python number, whose
+    ``kind`` is ``"array"`` (an ndarray, 0-d too), ``"scalar"`` (a NumPy one), or ``"python"`` (a Python number, whose
     dtype gives way in promotion).
     """
 
@@ -29,6 +29,15 @@ class Aval(NamedTuple):
         if self.kind == "python":
             return _PYTHON_NAMES.get(self.dtype.kind, self.dtype.name)
         return f"{self.dtype.name}[{sizes}]" if self.kind == "array" else self.dtype.name
+
+
+class Sequence(NamedTuple):
+    """What is known of a Python list that a loop fills, one ``element`` an iteration."""
+
+    element: Any
+
+    def __str__(self) -> str:
+        return f"list of {_show(self.element)}"
 
 
 _PYTHON_NAMES = {"f": "float", "i": "int", "b": "bool", "c": "complex"}
@@ -49,6 +58,8 @@ def aval_of(value: Any) -> Any:
         return _PYTHON_AVALS[kind]
     if isinstance(value, tuple):
         return tuple(aval_of(item) for item in value)
+    if isinstance(value, list):
+        return Sequence(aval_of(value[0]) if value else None)
     return Aval((), value.dtype, "scalar") if isinstance(value, np.generic) else Aval(value.shape, value.dtype, "array")
 
 
@@ -56,7 +67,7 @@ def is_inexact(aval: Any) -> bool:
     """Whether derivatives can flow through a value of this kind: floating point or complex, or a tuple with one."""
     if isinstance(aval, Aval):
         return aval.dtype.kind in "fc"
-    return any(is_inexact(item) for item in aval)
+    return aval is not None and any(is_inexact(item) for item in aval)
 
 
 class Operation(Protocol):
@@ -69,8 +80,9 @@ class Operation(Protocol):
 class Node:
     """One operation: ``op(*args, **dict(params))``, of abstract value ``aval``. Compared by identity.
 
-    ``active`` says whether it depends on an input, ``differentiated`` whether on what a derivative is taken with respect to. ``name`` and ``line`` are notes for the reader of generated code: the
-    user's variable and ``(file, line)``, and ``phase`` says which pass wrote it; the first trace that knows them sets them.
+    ``active`` says whether it depends on an input, ``differentiated`` whether on what a derivative is taken by.
+    ``name``, ``line`` and ``phase`` are notes for the reader of generated code: the user's variable, ``(file, line)``,
+    and which pass wrote it; the first trace that knows them sets them.
     """
 
     __slots__ = ("active", "args", "aval", "differentiated", "index", "line", "name", "op", "params", "phase")
@@ -92,7 +104,7 @@ class Node:
 
 
 def _show(aval: Any) -> str:
-    return str(aval) if isinstance(aval, Aval) else "(" + ", ".join(map(_show, aval)) + ")"
+    return str(aval) if isinstance(aval, (Aval, Sequence)) or aval is None else "(" + ", ".join(map(_show, aval)) + ")"
 
 
 class Leaf(NamedTuple):
@@ -139,7 +151,7 @@ class Graph:
         return node
 
     def const(self, value: Any) -> Node:
-        """A number known when the code is generated. ``1``, ``1.0``, ``True``, ``0.0`` and ``-0.0`` are five constants."""
+        """A number known when code is generated. ``1``, ``1.0``, ``True``, ``0.0`` and ``-0.0`` are five constants."""
         key = (CONST, type(value), repr(value))
         node = self._table.get(key)
         if node is None:
@@ -180,7 +192,7 @@ class Graph:
 
 def _verify_aval(aval: Any) -> None:
     if not isinstance(aval, Aval):
-        for item in aval:
+        for item in aval or ():
             _verify_aval(item)
         return
     assert aval.kind in ("array", "scalar", "python"), aval

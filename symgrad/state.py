@@ -13,6 +13,7 @@ import collections
 import enum
 import functools
 import os
+import sys
 import sysconfig
 import types
 from collections.abc import Iterator
@@ -23,7 +24,10 @@ import numpy as np
 
 from symgrad.instrument import instrumented
 from symgrad.ops.core import Traced
+from symgrad.ops.engine import BOOL
+from symgrad.rolling import SHORTEST, Roller
 from symgrad.trace import Trace, Tracer, where
+from symgrad.transform.loop import Course
 
 
 class Argument(NamedTuple):
@@ -266,6 +270,39 @@ class State:
         if isinstance(value, Iterator):
             self.stop(f"the iterator {path!r} is consumed")
         return value
+
+    def loop(self, value: Any) -> Any:
+        """What a ``for`` statement runs over: over a range, the index is traced and like iterations are rolled up."""
+        value = self.iterate(value)
+        if type(value) is range and len(value) >= SHORTEST and self.trace.symbolic:
+            return self._rolling(value)
+        return value
+
+    def _rolling(self, indices: range) -> Iterator[Any]:
+        roller = Roller(self.trace, Course(len(indices), indices.start, indices.step))
+        caller = sys._getframe(1)
+        for i in indices:
+            index = roller.index(i)
+            roller.boundary(caller, index)
+            yield index
+        roller.boundary(caller)
+        roller.finish()
+
+    def start(self) -> Roller:
+        """A ``while`` statement begins."""
+        return Roller(self.trace, None)
+
+    def again(self, roller: Roller, test: Any) -> bool:
+        """The test of a ``while`` statement."""
+        if type(test) is not Tracer or not self.trace.symbolic:
+            return bool(self.test(test))
+        if test.node.aval.dtype.kind != "b":
+            test = BOOL(test)
+        roller.boundary(sys._getframe(1), test=test)
+        if test:
+            return True
+        roller.finish()
+        return False
 
     def deep_once(self, value: Any) -> Any:
         """The items of a container from outside, each read; containers among them keep their paths."""

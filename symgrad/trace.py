@@ -11,8 +11,11 @@ made a view remembers its base, writes through to it, and looks again when the b
 
 from __future__ import annotations
 
-import math
+import functools
+import inspect
 import operator
+import os
+import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
@@ -53,6 +56,7 @@ class Trace:
         self.guards: list[Guard] = []
         self.symbolic = symbolic
         self.open = True
+        self.thread = get_ident()
         self.depth = 0
         self.line: tuple[str, int] | None = None
         self.impure: str | None = None
@@ -62,7 +66,9 @@ class Trace:
         self.phase: str | None = None
         self.user = False  # whether the user's function runs now, rather than a pass of symgrad's own
         self._tokens = 0
+        self._loops = 0
         self._copies: dict[int, tuple[Any, Any, Node]] = {}
+        self._follows: dict[Node, bool] = {}
 
     def input(self, position: Any, value: Any) -> Tracer:
         """A traced argument."""
@@ -82,6 +88,13 @@ class Trace:
         result.frozen = True
         return result
 
+    aval = staticmethod(aval_of)
+
+    def next_loop(self) -> int:
+        """A number for a loop statement that starts to run."""
+        self._loops += 1
+        return self._loops
+
     def constant_like(self, number: float, aval: Aval) -> Tracer:
         """A traced constant of this kind, every element ``number``."""
         if aval.shape:
@@ -94,15 +107,16 @@ class Trace:
         if isinstance(value, np.ndarray):
             return self._capture(value)
         if isinstance(value, (bool, int, float, complex, np.generic)):
+            if isinstance(value, np.generic) and value.dtype.kind not in "fciubmM":
+                raise NotDifferentiable(f"{where()}: a traced value met {value!r:.60}, which is no number")
             node = self.graph.const(value)
             self.values[node] = value
             return node, value
+        if isinstance(value, (list, tuple)) and create.contains_traced(value):
+            traced = self.gather(value)
+            return traced.node, traced.value
         if isinstance(value, (list, tuple)) or hasattr(value, "__array__"):
-            array = np.asarray(value)
-            if array.dtype == object:
-                traced = self.stack(array)
-                return traced.node, traced.value
-            return self._capture(array)
+            return self._capture(np.asarray(value))
         raise NotDifferentiable(
             f"{where()}: a traced value met {type(value).__name__} {value!r:.60}, which is no number"
         )
@@ -113,17 +127,25 @@ class Trace:
             return traced.node, traced.value
         if array.dtype.kind not in "fciubmM":
             raise NotDifferentiable(f"{where()}: a traced value met an array of dtype {array.dtype}")
+        if isinstance(array, (np.matrix, np.ma.MaskedArray)):  # their operators mean other things than an array's
+            raise NotDifferentiable(
+                f"{where()}: a traced value met a {type(array).__name__}; take a plain array: np.asarray(m)"
+            )
         known = self._copies.get(id(array))
         if known is not None:
             _, copy, node = known
             if _identical(copy, array):
                 return node, copy
-            self.impure = f"{where()}: a plain array is changed in place while the function runs"
+            self.note("a plain array is changed in place while the function runs")
         copy = array.copy() if array.flags.writeable else array
         node = self.graph.captured(array) if known is None else self.graph.captured(copy)
         self._copies[id(array)] = (array, copy, node)
         self.values[node] = copy
         return node, copy
+
+    def note(self, reason: str) -> None:
+        """What cannot be seen again by generated code happened: every call must be traced anew."""
+        self.impure = self.impure or f"{where()}: {reason}"
 
     def watch(self, value: Any, tracer: Tracer) -> None:
         """Remember an array from outside, as it was when it was read: it must not change while the function runs."""
@@ -139,15 +161,56 @@ class Trace:
     def stack(self, array: np.ndarray[Any, Any]) -> Tracer:
         """The traced array that an object array of Tracers stands for."""
         items = list(array.ravel())
+        for item in items:
+            if type(item) is Tracer and item.base is not None:
+                item.refresh()
         whole = _enumerates(items, array.shape)
         if whole is not None:
             return self.lookup(whole)
-        if not any(isinstance(item, Tracer) for item in items):
-            raise NotDifferentiable(f"{where()}: a traced value met an array of dtype object")
+        if not any(type(item) is Tracer for item in items):
+            raise NotDifferentiable(
+                f"{where()}: a traced value met an array of dtype object, {_short(array)}; make it one of numbers"
+            )
+        if any(np.ndim(item) for item in items):
+            raise NotDifferentiable(
+                f"{where()}: a traced value met an object array that holds arrays; use a list of them, or np.stack"
+            )
         if array.ndim == 0:
-            return items[0]  # type: ignore[no-any-return]
-        rows: Tracer = np.stack(items)  # type: ignore[assignment]
-        return rows.reshape(array.shape + rows.shape[1:])  # type: ignore[no-any-return]
+            return self.record(TO_ARRAY, items, {})  # type: ignore[no-any-return]
+        return np.stack(items).reshape(array.shape)  # type: ignore[return-value]
+
+    def gather(self, value: Any) -> Tracer:
+        """The traced array that ``np.array`` would make of nested lists with Tracers in them."""
+        if type(value) is Tracer:
+            return value
+        if isinstance(value, (list, tuple)) and create.contains_traced(value):
+            return np.stack([self.gather(item) for item in value])  # type: ignore[return-value]
+        return self.lookup(self.constant(value)[0])
+
+    def adopt(self, value: Any) -> Tracer:
+        """A plain or traced value, or nested lists of them, as a traced array."""
+        traced = self.gather(value)
+        return traced if isinstance(traced.value, np.ndarray) else self.record(TO_ARRAY, (traced,), {})
+
+    def follows(self, node: Node) -> bool:
+        """Whether a derivative may flow into a node: whether it hangs on a variable by floating-point operations."""
+        if not node.differentiated:
+            return False
+        known = self._follows
+        stack = [node]
+        while stack:
+            top = stack[-1]
+            if top in known:
+                stack.pop()
+            elif top.op is IDENTITY or not top.differentiated or not is_inexact(top.aval):
+                known[top] = top.op is IDENTITY
+            else:
+                flows = [arg for i, arg in enumerate(top.args) if top.op.differentiable(i)]
+                unknown = [arg for arg in flows if arg not in known]
+                stack += unknown
+                if not unknown:
+                    known[top] = any([known[arg] for arg in flows])
+        return known[node]
 
     def record(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run ``op`` on traced and plain values; its result, traced. A tuple result gives a tuple of Tracers."""
@@ -157,8 +220,11 @@ class Trace:
             parts = [self.record(ITEM, (Tracer(self, node, value),), {"item": i}) for i in range(len(value))]
             return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
         result = Tracer(self, node, value)
-        if op.alias and type(args[0]) is Tracer and type(value) is np.ndarray and _is_view(value, args[0].value):
-            result.base, result.how, result.seen = args[0], (op, tuple(args[1:]), params), args[0].version
+        if type(value) is np.ndarray and args and type(args[0]) is Tracer:
+            if (op.alias or op is _EINSUM) and _is_view(value, args[0].value):
+                result.base, result.how, result.seen = args[0], (op, tuple(args[1:]), params), args[0].version
+            elif op is STOP:  # the same array in the eyes of the user
+                result.frozen = True
         return result
 
     def run(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Node:
@@ -166,7 +232,7 @@ class Trace:
         nodes, values = [], []
         for arg in args:
             if type(arg) is Tracer:
-                if arg.tape is not self or not self.open:
+                if arg.tape is not self or not self.open or self.thread != get_ident():
                     raise _escaped(arg)
                 if arg.base is not None:
                     arg.refresh()
@@ -186,7 +252,7 @@ class Trace:
             return known
         try:
             value = op.fun(*values, **params)
-        except (NotDifferentiable, LeavesNumPy):
+        except SymgradError:
             raise
         except TypeError as error:
             if any(isinstance(v, np.ndarray) and v.dtype == object for v in values):
@@ -233,9 +299,28 @@ class tracing:
         self._token = _active.set(self.trace)
         return self.trace
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.trace.open = False
         _active.reset(self._token)
+        if isinstance(error, (TypeError, ValueError)) and not isinstance(error, SymgradError):
+            _explain(error, traceback)
+
+
+def _explain(error: Exception, traceback: TracebackType | None) -> None:
+    """Raise what NumPy's words about an object array mean here: it is one of traced values."""
+    text = str(error)
+    if "dtype('O')" in text or any(
+        word in text for word in ("bject array", "'Tracer'", "holds references", "loop of ufunc does not support")
+    ):
+        raise NotDifferentiable(
+            f"{raised_at(traceback)}: np.array([...]) of traced values makes an array of dtype object, which this function "
+            f"does not take ({text}); make the array with np.stack, np.array(..., like=x) or symgrad.numpy.array"
+        ) from error
+    if "read-only" in text and isinstance(error, ValueError):
+        raise MutatedInput(
+            f"{raised_at(traceback)}: {text}: np.asarray(x) of a traced array gives an array that must not be changed; "
+            "write np.array(x), which copies, or symgrad.numpy.asarray(x)"
+        ) from error
 
 
 def _hashable(value: Any) -> Any:
@@ -274,51 +359,69 @@ def _enumerates(items: list[Any], shape: tuple[int, ...]) -> Node | None:
 def _escaped(tracer: Tracer) -> EscapedTracer:
     line = tracer.node.line
     born = f" (it was made at {line[0]}:{line[1]})" if line else ""
+    if tracer.tape.open and tracer.tape.thread != get_ident():
+        return EscapedTracer(
+            f"{where()}: a traced value{born} is used in another thread than the function that is differentiated; "
+            "compute in one thread, or differentiate what each thread does"
+        )
     return EscapedTracer(
-        f"{where()}: a traced value{born} is used after the call that made it has ended, or in another thread; "
-        "return it from the function, or keep a plain number instead of it"
+        f"{where()}: a traced value{born} is used after the call that made it has ended; return it from the function "
+        "(has_aux=True returns more than the output) instead of keeping it"
     )
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 60 else text[:57] + "..."
+
+
+class _Missing(AttributeError, TypeError):
+    """What a value of this kind has not: ``hasattr`` says no, and ``len(x)`` or ``iter(x)`` raise a TypeError."""
+
+
+class _Only:
+    """A method that a Tracer has only if its value has it: duck typing (``hasattr(x, "__len__")``) tells kinds apart."""
+
+    def __init__(self, function: Callable[..., Any], name: str) -> None:
+        self.function, self.name = function, name
+        self.__doc__ = function.__doc__
+
+    def __get__(self, tracer: Tracer | None, owner: Any = None) -> Any:
+        if tracer is None:
+            return self
+        kind = type(tracer.value)
+        if kind is not np.ndarray and not hasattr(kind, self.name):
+            raise _Missing(f"{kind.__name__!r} object has no {self.name}")
+        return self.function.__get__(tracer)
 
 
 class Tracer(Traced):
     """A value of a traced run: ``value`` as NumPy or Python has it, ``node`` that computes it.
 
     Behaves as its value does: operators, methods, attributes, NumPy's functions; ``isinstance`` sees the value's type.
+    ``base``, ``how`` and ``seen`` make it a view: of which Tracer, by which operation, and of which ``version`` of it.
+    ``lent`` are the arrays that ``np.asarray`` made of it.
     """
 
-    __slots__ = ("base", "frozen", "how", "node", "seen", "tape", "value", "version")
+    __slots__ = ("base", "frozen", "how", "lent", "node", "seen", "tape", "value", "version")
     __array_priority__ = 1000.0
+
     def __init__(self, trace: Trace, node: Node, value: Any, frozen: bool = False) -> None:
         self.tape, self.node, self.value, self.frozen = trace, node, value, frozen
         self.base: Tracer | None = None
         self.how: Any = None
+        self.lent: list[weakref.ref[Any]] | None = None
         self.version = self.seen = 0
 
     @property
     def __class__(self) -> type:  # isinstance(x, np.ndarray) in the user's code asks for this
         return type(self.value)
 
-    def __repr__(self) -> str:
-        return f"Traced({self.value!r})"
-
-    def __str__(self) -> str:
-        return str(self.value)
-
-    def __format__(self, spec: str) -> str:
-        if isinstance(self.value, int) and not self.node.differentiated:
-            return format(self.look(int), spec)  # names such as f"w{i}" are made of ints
-        return format(self.value, spec)
-
-    def __hash__(self) -> int:
-        if self.node.differentiated or not isinstance(self.value, (int, float, np.integer, np.floating)):
-            raise TypeError(f"{where()}: a traced value cannot be a key of a dict or a member of a set")
-        return hash(self.look(int if isinstance(self.value, (int, np.integer)) else float))
-
     def record(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         return self.tape.record(op, args, params)
 
     def adopt(self, value: Any) -> Any:
-        return self.tape.lookup(self.tape.constant(value)[0])
+        return self.tape.adopt(value)
 
     # ---- in place ----
 
@@ -332,77 +435,139 @@ class Tracer(Traced):
             op, rest, params = self.how
             node = self.tape.run(op, (base, *rest), params)
             self.node, self.value, self.seen = node, self.tape.values[node], base.version
+            self.version += 1  # views of this one must look again, too
 
-    def assign(self, new: Tracer, verb: str) -> None:
+    def _check_writable(self, verb: str) -> None:
+        if not isinstance(self.value, np.ndarray):
+            raise TypeError(f"{where()}: {type(self.value).__name__} does not support {verb}")
+        if not self.tape.open or self.tape.thread != get_ident():
+            raise _escaped(self)
+        one: Tracer | None = self
+        while one is not None:
+            if one.frozen:
+                raise MutatedInput(
+                    f"{where()}: {verb} would change in place what the function did not make itself (an argument, or an array "
+                    "from outside); copy it first: x = x.copy()"
+                )
+            if one.lent is not None and any(ref() is not None for ref in one.lent):
+                raise MutatedInput(
+                    f"{where()}: {verb} would change an array in place of which np.asarray made a second name, which cannot "
+                    "follow; write np.array(x), which copies, symgrad.numpy.asarray(x), or x = x + y for x += y"
+                )
+            if one.base is not None and not one.value.flags.writeable and one.base.value.flags.writeable:
+                raise ValueError(f"{where()}: assignment destination is read-only")
+            one = one.base
+
+    def assign(self, new: Tracer, verb: str, casting: Any = "same_kind") -> None:
         """Bind this name to a new value: what an in-place write means here. Views write through to their base."""
-        if self.frozen:
-            raise MutatedInput(
-                f"{where()}: {verb} would change in place what the function did not make itself (an argument, or an array "
-                "from outside); copy it first: x = x.copy()"
-            )
-        if new.value.dtype != self.value.dtype:
-            if not np.can_cast(new.value.dtype, self.value.dtype, "same_kind"):
-                raise TypeError(f"{where()}: cannot cast {new.value.dtype} to {self.value.dtype} in place")
-            new = new.astype(self.value.dtype)
-        if new.value.shape != self.value.shape:
-            new = np.broadcast_to(new, self.value.shape)  # type: ignore[assignment]
-        base = self.base
-        if base is not None:
+        self._check_writable(verb)
+        value = self.value
+        if new.value.dtype != value.dtype:
+            if not np.can_cast(new.value.dtype, value.dtype, casting):
+                raise TypeError(f"{where()}: {verb} cannot cast {new.value.dtype} to {value.dtype} in place")
+            new = new.astype(value.dtype)
+        if new.value.shape != value.shape:
+            new = np.broadcast_to(new, value.shape)  # type: ignore[assignment]
+        if type(new.value) is not np.ndarray:
+            new = TO_ARRAY(new)
+        if self.base is not None:
             self.refresh()
-            op, rest, params = self.how
-            if op is index.GETITEM:
-                base.write(params["spec"], rest, new, verb)
-            else:  # any other view: where did each element come from?
-                places = op.fun(np.arange(base.value.size).reshape(base.value.shape), *rest, **params)
-                flat = np.reshape(base, -1)
-                flat.base = None  # type: ignore[attr-defined]
-                flat[places.ravel()] = np.reshape(new, -1)
-                base.assign(np.reshape(flat, base.value.shape), verb)  # type: ignore[arg-type]
-            self.seen = base.version
+            self._write_through(new, verb)
+            if new.value.strides != self.value.strides:  # stay a view as NumPy has it: whether ravel() copies hangs on it
+                self.refresh()
+                return
+            self.seen = self.base.version
         self.node, self.value = new.node, new.value
         self.version += 1
 
+    def _write_through(self, new: Tracer, verb: str) -> None:
+        """Change the base of this view so that the view is ``new``."""
+        base = self.base
+        assert base is not None
+        op, rest, params = self.how
+        if op is index.GETITEM:
+            base.write(params["spec"], rest, new, verb)
+        elif op in (_REAL, _IMAG) and np.iscomplexobj(base.value):
+            parts = (new, np.imag(base)) if op is _REAL else (np.real(base), new)  # type: ignore[call-overload]
+            base.assign(self.tape.record(index.COMPLEX, parts, {}), verb)
+        elif op is not _EINSUM and self.value.size == base.value.size:  # its transpose is its inverse
+            base.assign(op.vjp(0, new, self, (base, *rest), params), verb)
+        else:  # where did each element come from?
+            places = op.fun(np.arange(base.value.size).reshape(base.value.shape), *rest, **params)
+            arrays = np.unravel_index(places, base.value.shape)
+            base.write(tuple(index.Hole(i) for i in range(len(arrays))), arrays, new, verb)
+
     def write(self, spec: index.Spec, arrays: Sequence[Any], new: Any, verb: str) -> None:
         """``self[index] = new``."""
-        if self.frozen:
-            raise MutatedInput(
-                f"{where()}: {verb} would change in place what the function did not make itself (an argument, or an array "
-                "from outside); copy it first: x = x.copy()"
-            )
-        if not isinstance(self.value, np.ndarray):
-            raise TypeError(f"{where()}: {type(self.value).__name__} does not support item assignment")
+        self._check_writable(verb)
         if self.base is not None:
             self.refresh()
         self.assign(self.tape.record(index.SETITEM, (self, new, *arrays), {"spec": spec}), verb)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        spec, arrays = _split_index(key, self)
-        self.write(spec, arrays, value, "x[...] = v")
+        spec, arrays = _split_index(key, self, sized=np.ndim(value) > 0)
+        if type(value) is Tracer and value.base is self and value.how[0] is index.GETITEM:
+            _, same_arrays, params = value.how
+            if params["spec"] == spec and all(map(operator.is_, same_arrays, arrays)):
+                return  # the end of x[i] += v, which has written through already
+        self.write(spec, arrays, value, "x[i] = v")
+
+    def __delitem__(self, key: Any) -> None:
+        raise ValueError(f"{where()}: cannot delete array elements")
 
     def fill(self, value: Any) -> None:
         self[...] = value
 
-    def sort(self, axis: int = -1, kind: Any = None) -> None:
-        self.assign(np.sort(self, axis=axis), "x.sort()")  # type: ignore[arg-type, call-overload]
+    def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+        self.assign(np.sort(self, axis, kind, order, stable=stable), "x.sort()")  # type: ignore[arg-type, call-overload]
+
+    def partition(self, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
+        self.assign(np.partition(self, kth, axis, kind, order), "x.partition()")  # type: ignore[arg-type, call-overload]
+
+    def put(self, indices: Any, values: Any, mode: Any = "raise") -> None:
+        np.put(self, indices, values, mode)  # type: ignore[arg-type]
+
+    def resize(self, *shape: Any, refcheck: bool = True) -> None:
+        raise MutatedInput(f"{where()}: x.resize() changes a traced array in place; write x = np.resize(x, shape)")
+
+    def setflags(self, **flags: Any) -> None:
+        raise MutatedInput(f"{where()}: x.setflags() of a traced array; leave it out")
 
     # ---- Python's looks at a value ----
 
     def look(self, kind: type) -> Any:
-        """The plain bool, int or float of this value; the trace notes that Python has seen it."""
-        if not self.tape.open or active_trace() is not self.tape:
+        """The plain bool or int of this value; the trace notes that Python has seen it."""
+        trace = self.tape
+        if not trace.open or trace.thread != get_ident():
             raise _escaped(self)
         if self.base is not None:
             self.refresh()
         seen = kind(self.value)
         node = self.node
         if kind is int and node.aval.dtype.kind not in "iu":
-            node = self.tape.run(INT, (self,), {})
+            node = trace.run(INT, (self,), {})
         elif kind is bool and node.aval.dtype.kind != "b":
-            node = self.tape.run(BOOL, (self,), {})
-        elif kind is float and node.aval.kind != "python":
-            node = self.tape.run(TO_PYTHON, (self,), {})
-        self.tape.guard(node, seen)
+            node = trace.run(BOOL, (self,), {})
+        trace.guard(node, seen)
         return seen
+
+    def leave(self, refusal: Callable[[], str] | None = None) -> Any:
+        """The plain value, where no derivative can be lost; generated code compares a number, or is not made at all."""
+        trace = self.tape
+        if not trace.open or trace.thread != get_ident():
+            raise _escaped(self)
+        if self.base is not None:
+            self.refresh()
+        node, value = self.node, self.value
+        if trace.follows(node):
+            raise LeavesNumPy(f"{where()}: {refusal() if refusal else _refusal('number')}")
+        if not node.active:
+            return value
+        if np.ndim(value) or isinstance(value, (np.ndarray, np.longdouble, np.clongdouble)) or value == 0 or value != value:
+            trace.note("plain numbers are made of values that were given as arguments")  # -0.0 equals 0.0, NaN nothing
+        else:
+            trace.guard(node, value.item() if isinstance(value, np.generic) else value)
+        return value
 
     def __bool__(self) -> bool:
         return bool(self.look(bool))
@@ -423,39 +588,74 @@ class Tracer(Traced):
         return int(np.ceil(self))
 
     def __round__(self, ndigits: int | None = None) -> Any:
-        return int(np.rint(self)) if ndigits is None else np.round(self, ndigits)  # type: ignore[call-overload]
+        if isinstance(self.value, np.ndarray):
+            raise TypeError("type numpy.ndarray doesn't define __round__ method")
+        return int(np.rint(self)) if ndigits is None else self.record(ROUND, (self,), {"ndigits": ndigits})
+
+    def is_integer(self) -> bool:
+        return bool(self % 1 == 0)
 
     def __float__(self) -> float:
-        if not self.node.differentiated:  # no derivative is lost; the trace is good for this value
-            return float(self.look(float))
-        raise LeavesNumPy(
-            f"{where()}: a traced value would become a plain float here (float(), a math.* function, or a write into a "
-            "plain array) and lose its derivative; use NumPy's functions (np.sin for math.sin, x * 1.0 for float(x)) and "
-            "np.zeros_like(x), np.zeros(n, like=x) or symgrad.numpy.zeros(n) for arrays to be filled"
-        )
+        return float(self.leave())
 
     def __complex__(self) -> complex:
-        raise LeavesNumPy(f"{where()}: a traced value would become a plain complex and lose its derivative; use x + 0j")
+        return complex(self.leave())
+
+    def __hash__(self) -> int:
+        if isinstance(self.value, np.ndarray):
+            raise TypeError("unhashable type: 'numpy.ndarray'")
+        return hash(
+            self.leave(
+                lambda: "a traced value cannot be a dict key, a member of a set or an argument of a cached function, "
+                "where its derivative would be lost; use a list, or a plain number as key"
+            )
+        )
+
+    def _text(self, show: Callable[[Any], str]) -> str:
+        """Text of a value. What a derivative follows is marked, so that no float() of it loses the derivative."""
+        if self.base is not None and self.tape.open:
+            self.refresh()
+        if not self.tape.open or self.tape.thread != get_ident():
+            return f"Traced({show(self.value)})"
+        if not self.tape.follows(self.node):
+            return show(self.leave())
+        self.tape.note("a traced value becomes text")
+        return f"Traced({show(self.value)})"
+
+    def __repr__(self) -> str:
+        return self._text(repr)
+
+    def __str__(self) -> str:
+        return self._text(str)
+
+    def __format__(self, spec: str) -> str:
+        return self._text(lambda value: format(value, spec))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        if dtype is not None and np.dtype(dtype) != object and not self.node.differentiated:
-            if np.ndim(self.value) == 0 and np.result_type(self.value).kind in "fiub":
-                return np.asarray(_static(self), dtype)
-            self.tape.impure = self.tape.impure or f"{where()}: the content of an array leaves NumPy's protocols here"
-            return np.array(self.value, dtype)
-        if dtype is not None and np.dtype(dtype) != object:
-            raise LeavesNumPy(
-                f"{where()}: a traced value would become a plain array here and lose its derivative; "
-                "leave np.array(..., dtype=...) out, or use x.astype(dtype)"
+        if not self.tape.open or self.tape.thread != get_ident():
+            raise _escaped(self)
+        value = self.value
+        whole = np.ndim(value) and np.asarray(value).dtype.kind in "iub"
+        if whole or not np.size(value) or (dtype is not None and np.dtype(dtype) != object):
+            return np.array(self.leave(lambda: _refusal("array")), dtype)
+        if user_frame_is_strided():
+            raise NotDifferentiable(
+                f"{where()}: as_strided reads memory, which a traced array has not; use sliding_window_view or indexing"
             )
-        if np.size(self.value) > 4096:
+        if np.size(value) > 4096:
             raise LeavesNumPy(
-                f"{where()}: np.asarray or np.array takes a traced array of {np.size(self.value)} elements apart; "
-                "leave it out, or use symgrad.numpy.asarray"
+                f"{where()}: np.asarray or np.array takes a traced array of {np.size(value)} elements apart; leave it out, "
+                "or use symgrad.numpy.asarray"
             )
-        out = np.empty(self.value.shape if isinstance(self.value, np.ndarray) else (), dtype=object)
+        out = np.empty(np.shape(value), dtype=object)
         for place in np.ndindex(out.shape):
-            out[place] = self[place] if place else self
+            out[place] = self[place] if place else self[()] if isinstance(value, np.ndarray) else self
+        if not copy:
+            out.flags.writeable = False
+            one: Tracer | None = self if isinstance(value, np.ndarray) else None
+            while one is not None:
+                one.lent = [*(one.lent or ()), weakref.ref(out)]
+                one = one.base
         return out
 
     def __len__(self) -> int:
@@ -464,19 +664,19 @@ class Tracer(Traced):
     def __iter__(self) -> Iterator[Any]:
         if np.ndim(self.value) == 0:
             raise TypeError(f"{where()}: iteration over a 0-d value")
-        return iter([self[i] for i in range(len(self.value))])
+        return (self[i] for i in range(len(self.value)))
 
     def __contains__(self, item: Any) -> bool:
         return bool(np.any(self == item))
 
     def __getitem__(self, key: Any) -> Any:
-        if not isinstance(self.value, (np.ndarray, np.generic)):
-            raise TypeError(f"{where()}: {type(self.value).__name__} is not subscriptable")
         spec, arrays = _split_index(key, self)
         return self.tape.record(index.GETITEM, (self, *arrays), {"spec": spec})
 
     def item(self, *place: Any) -> Any:
         """The element as a Python number; it stays traced."""
+        if len(place) == 1 and isinstance(place[0], tuple):
+            (place,) = place
         one = self if not place else np.reshape(self, -1)[place[0]] if len(place) == 1 else self[place]
         if np.size(one.value) != 1:
             raise ValueError("can only convert an array of size 1 to a Python scalar")
@@ -499,23 +699,36 @@ class Tracer(Traced):
     def __rdivmod__(self, other: Any) -> Any:
         return other // self, other % self
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __copy__(self) -> Any:
         return self.copy() if isinstance(self.value, np.ndarray) else self
 
-    __copy__ = __deepcopy__  # type: ignore[assignment]
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.__copy__()
 
     def __reduce__(self) -> Any:
-        raise LeavesNumPy(f"{where()}: a traced value cannot be pickled")
+        raise LeavesNumPy(
+            f"{where()}: a traced value cannot be pickled, saved or sent to another process; return it from the function"
+        )
+
+    def __bytes__(self) -> bytes:
+        return bytes(self.leave())
 
     # ---- NumPy's protocols ----
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
-        return _with_out(self.tape, kwargs, lambda rest: getattr(_UFuncMethods, method)(self.tape, ufunc, args, rest))
+        return call_ufunc(self.tape, ufunc, method, args, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if "like" in kwargs or func in create.LIKE:
             return create.like(func, self, args, {k: v for k, v in kwargs.items() if k != "like"})
-        return _with_out(self.tape, kwargs, lambda rest: call(self.tape, func, args, rest))
+        if func in index.WRITES:
+            return index.WRITES[func](*args, **kwargs)
+        if len(args) > (place := _place_of_out(func)):
+            args, kwargs = (*args[:place], *args[place + 1 :]), {**kwargs, "out": args[place]}  # what follows has names
+        outs = _outs(kwargs.get("out"))
+        rest = {name: value for name, value in kwargs.items() if name != "out"} if "out" in kwargs else kwargs
+        result = call(self.tape, func, args, rest)
+        return _written(self.tape, outs, result) if outs else result
 
     # ---- attributes ----
 
@@ -525,10 +738,12 @@ class Tracer(Traced):
 
     @shape.setter
     def shape(self, shape: Any) -> None:
-        raise MutatedInput(f"{where()}: setting .shape of a traced array; use reshape")
+        raise MutatedInput(f"{where()}: x.shape = ... changes a traced array in place; write x = x.reshape(shape)")
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        if type(self.value) is not np.ndarray and sys._getframe(1).f_code.co_filename == _METHODS_OF_NUMPY:
+            raise AttributeError  # np.mean of a list of Tracers would make the sum a plain np.float64
         return self.value.dtype  # type: ignore[no-any-return]
 
     @property
@@ -541,38 +756,62 @@ class Tracer(Traced):
 
     @property
     def T(self) -> Any:
-        return np.transpose(self)
+        return self._has("T", np.transpose)
 
     @property
     def mT(self) -> Any:
-        return np.swapaxes(self, -1, -2)
+        return self._has("mT", lambda x: np.swapaxes(x, -1, -2))
 
     @property
     def real(self) -> Any:
         return np.real(self)
 
+    @real.setter
+    def real(self, value: Any) -> None:
+        self._has("real", np.real)[...] = value
+
     @property
     def imag(self) -> Any:
         return np.imag(self)
 
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        if not np.iscomplexobj(self.value):
+            raise TypeError("array does not have imaginary part to set")
+        np.imag(self)[...] = value  # type: ignore[call-overload]
+
     @property
     def flat(self) -> Any:
-        return np.reshape(self, -1)
+        return self._has("flat", Flat)
+
+    @flat.setter
+    def flat(self, value: Any) -> None:
+        Flat(self)[:] = value
+
+    def _has(self, name: str, function: Callable[[Any], Any]) -> Any:
+        """An attribute that is made by a function, if values of this kind have it."""
+        getattr(self.value, name)
+        return function(self)
 
     def reshape(self, *shape: Any, order: Any = "C", copy: Any = None) -> Any:
         shape = shape[0] if len(shape) == 1 else shape
-        return np.reshape(self, shape) if order == "C" else np.reshape(self, shape, order=order)
+        result = np.reshape(self, shape) if order == "C" else np.reshape(self, shape, order=order)
+        return result.copy() if copy else result
 
     def transpose(self, *axes: Any) -> Any:
         axes = axes[0] if len(axes) == 1 else axes
         return np.transpose(self, axes if axes else None)
 
     def astype(
-        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+        self, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
         dtype = np.dtype(dtype)
         if dtype == object:
-            return self.__array__()
+            return self.__array__(object, copy=True)
+        if not np.can_cast(self.dtype, dtype, casting):
+            raise TypeError(f"{where()}: Cannot cast array data from {self.dtype} to {dtype} by the rule {casting!r}")
+        if not copy and dtype == self.dtype:
+            return self
         return self.tape.record(ASTYPE, (self,), {"dtype": dtype})
 
     def copy(self, order: str = "C") -> Any:
@@ -584,26 +823,123 @@ class Tracer(Traced):
     def flatten(self, order: str = "C") -> Any:
         return np.ravel(self, order=order).copy()  # type: ignore[call-overload]
 
+    def view(self, dtype: Any = None, type: Any = None) -> Any:
+        if (dtype is None or dtype is np.ndarray or dtype == self.dtype) and type in (None, np.ndarray):
+            return self[...]
+        raise NotDifferentiable(f"{where()}: x.view({dtype}) reinterprets memory; use x.astype or x.real and x.imag")
+
     def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> Any:
         return np.searchsorted(self, v, side=side, sorter=sorter)
 
+    def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Any:
+        return np.compress(condition, self, axis=axis, out=out)  # type: ignore[call-overload]
+
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or not hasattr(self.value, name):  # NumPy asks for protocols that way
+        if name in _ELEMENTWISE and not isinstance(self.value, np.ndarray):
+            # NumPy calls these on each element of an object array, such as np.array([t0, t1]) makes
+            return lambda *args: getattr(np, name)(self, *args)
+        if hasattr(Tracer, name) or not hasattr(self.value, name) or (name.startswith("__") and name != "__array_namespace__"):
             raise AttributeError(f"{type(self.value).__name__!r} object has no attribute {name!r}")
-        if name in ("nbytes", "itemsize", "strides", "flags"):
+        if name in ("nbytes", "itemsize", "strides", "flags", "device", "__array_namespace__", "to_device"):
             return getattr(self.value, name)
-        raise NotDifferentiable(f"{where()}: .{name} of a traced value has no derivative rule")
+        value = self.leave(lambda: f".{name} takes a traced value out of NumPy and loses its derivative; {_ADVICE}")
+        return getattr(value.copy() if isinstance(value, np.ndarray) else value, name)
+
+
+_ELEMENTWISE = frozenset(
+    "exp exp2 expm1 log log2 log10 log1p sqrt cbrt square reciprocal sin cos tan arcsin arccos arctan sinh cosh tanh "
+    "arcsinh arccosh arctanh rint sign floor ceil trunc fabs deg2rad rad2deg degrees radians isnan isfinite isinf "
+    "logical_not hypot arctan2 logaddexp".split()
+)
+
+
+class Flat:
+    """``x.flat`` of a traced array: reads and writes its elements in C order."""
+
+    def __init__(self, x: Tracer) -> None:
+        self.base = x
+        self._next = 0
+
+    def __len__(self) -> int:
+        return self.base.size
+
+    def __getitem__(self, key: Any) -> Any:
+        return np.reshape(self.base, -1)[key].copy()
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        shape = self.base.shape
+        places = np.arange(self.base.size)[_plain(key)]
+        if np.ndim(value) and np.size(value) != places.size:
+            value = np.resize(value, places.shape)  # type: ignore[arg-type]
+        arrays = np.unravel_index(places, shape)
+        self.base[arrays] = np.reshape(value, places.shape) if np.ndim(value) else value
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        if self._next == len(self):
+            raise StopIteration
+        self._next += 1
+        return self[self._next - 1]
+
+    def copy(self) -> Any:
+        return self.base.flatten()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.copy().__array__(dtype, copy=True)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+        return getattr(ufunc, method)(*[a.copy() if a is self else a for a in args], **kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return func(*[a.copy() if a is self else a for a in args], **kwargs)
+
+
+def _refusal(what: str) -> str:
+    text, instead = leaving()
+    return f"{text or 'this line'} would make a plain {what} of a traced value and lose its derivative; {instead}"
+
+
+def user_frame_is_strided() -> bool:
+    """Whether it is ``as_strided`` that asks."""
+    frame = sys._getframe(2)
+    return frame.f_code.co_name == "as_strided" and "stride_tricks" in frame.f_code.co_filename
 
 
 def _binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
     """An operator: on Python numbers it stays Python's, on arrays it is the ufunc."""
     tracer: Tracer = left if type(left) is Tracer else right
     other = right if tracer is left else left
-    if type(other) is not Tracer and not isinstance(other, (int, float, complex, np.ndarray, np.generic, list, tuple)):
-        return NotImplemented
-    if isinstance(other, (list, tuple)) and not isinstance(tracer.value, (np.ndarray, np.generic)):
-        return NotImplemented
+    if type(other) is not Tracer and not isinstance(other, (int, float, complex, np.ndarray, np.generic)):
+        if type(other) is Flat:
+            other = other.copy()
+            left, right = (tracer, other) if tracer is left else (other, tracer)
+        elif not isinstance(other, (list, tuple)) or not isinstance(tracer.value, (np.ndarray, np.generic)):
+            return NotImplemented
+        elif ufunc is np.multiply and isinstance(tracer.value, np.integer):
+            return NotImplemented  # repeats the sequence, as np.int64(2) * [0] does
     return tracer.tape.record(REGISTRY[ufunc], (left, right), {})  # type: ignore[arg-type]
+
+
+def _inplace(name: str, ufunc: np.ufunc, tracer: Tracer, other: Any) -> Any:
+    if not isinstance(tracer.value, np.ndarray):
+        return NotImplemented  # numbers are immutable: Python goes on to the plain operator
+    new = _binary(ufunc, tracer, other)
+    if new is NotImplemented:
+        return new
+    if np.shape(new.value) != tracer.value.shape:
+        raise ValueError(
+            f"{where()}: the result of shape {np.shape(new.value)} does not fit into {tracer.value.shape} in place"
+        )
+    tracer.assign(new, f"x {_SYMBOLS[name]}= y")
+    return tracer
+
+
+_SYMBOLS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "matmul": "@", "and": "&", "or": "|",
+    "xor": "^", "lshift": "<<", "rshift": ">>", "pow": "**",
+}  # fmt: skip
 
 
 def _install() -> None:
@@ -626,90 +962,66 @@ def _install() -> None:
         setattr(Tracer, f"__{name}__", lambda self, ufunc=ufunc: self.tape.record(REGISTRY[ufunc], (self,), {}))
     for name in (
         "sum mean prod max min var std cumsum cumprod argmax argmin argsort all any clip dot ravel swapaxes squeeze repeat "
-        "take trace diagonal round conj conjugate nonzero compress choose argpartition"
+        "take trace diagonal round conj conjugate nonzero choose argpartition"
     ).split():
         setattr(Tracer, name, lambda self, *args, fun=getattr(np, name), **kwargs: fun(self, *args, **kwargs))
-    # NumPy calls these on each element of an object array, such as np.array([t0, t1]) makes
+        setattr(Tracer, name, _Only(getattr(Tracer, name), name))
     for name in (
-        "exp exp2 expm1 log log2 log10 log1p sqrt cbrt square reciprocal sin cos tan arcsin arccos arctan sinh cosh tanh "
-        "arcsinh arccosh arctanh rint sign floor ceil trunc fabs deg2rad rad2deg degrees radians isnan isfinite isinf "
-        "logical_not hypot arctan2 logaddexp"
+        "reshape transpose astype copy flatten view searchsorted compress item tolist fill sort partition put resize setflags "
+        "is_integer __len__ __contains__ __getitem__"
     ).split():
-        setattr(Tracer, name, lambda self, *args, fun=getattr(np, name): fun(self, *args))
+        setattr(Tracer, name, _Only(getattr(Tracer, name), name))
+    # iter() would count up __getitem__ where it is missing: NumPy's scalars have that and no __iter__
+    Tracer.__iter__ = _Only(Tracer.__iter__, "__getitem__")  # type: ignore[method-assign, assignment]
 
 
-def _inplace(name: str, ufunc: np.ufunc, tracer: Tracer, other: Any) -> Any:
-    if not isinstance(tracer.value, np.ndarray):
-        return NotImplemented  # numbers are immutable: Python goes on to the plain operator
-    new = _binary(ufunc, tracer, other)
-    if new is NotImplemented:
-        return new
-    if new.value.shape != tracer.value.shape:
-        raise ValueError(f"{where()}: the result {new.value.shape} does not fit into {tracer.value.shape} in place")
-    tracer.assign(new, f"x {_SYMBOLS[name]}= y")
-    return tracer
+# -- NumPy's functions ---------------------------------------------------------------------------------------------
 
-
-_SYMBOLS = {
-    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "matmul": "@", "and": "&", "or": "|",
-    "xor": "^", "lshift": "<<", "rshift": ">>", "pow": "**",
-}  # fmt: skip
-
-
-def _with_out(trace: Trace, kwargs: dict[str, Any], compute: Callable[[dict[str, Any]], Any]) -> Any:
-    """Run a call without its ``out=``, then write the result there."""
-    out = kwargs.get("out")
-    if out is None or (isinstance(out, tuple) and all(item is None for item in out)):
-        return compute({name: value for name, value in kwargs.items() if name != "out"})
-    outs = out if isinstance(out, tuple) else (out,)
-    for item in outs:
-        if item is not None and type(item) is not Tracer:
-            raise MutatedInput(
-                f"{where()}: out= writes a traced value into a plain array, where its derivative would be lost; "
-                "make the array with np.empty_like(x), np.zeros(n, like=x) or symgrad.numpy.zeros(n)"
-            )
-    rest = {name: value for name, value in kwargs.items() if name != "out"}
-    mask = rest.pop("where", True)
-    result = compute(rest if mask is True else {**rest, "where": mask, "fallback": outs[0]})
-    results = result if isinstance(result, tuple) else (result,)
-    for item, value in zip(outs, results, strict=True):
-        if item is not None:
-            new = value if type(value) is Tracer else trace.lookup(trace.constant(value)[0])
-            item.assign(new, "out=")
-    return out if isinstance(out, tuple) and len(outs) > 1 else outs[0]
+_ADVICE = (
+    "give it a rule with symgrad.primitive or symgrad.custom_vjp, write it with other NumPy functions, "
+    "or wrap its argument in symgrad.stop_gradient if it is a constant"
+)
 
 
 def call(trace: Trace, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """What a NumPy function means on traced arguments: the registry says."""
+    if func is np.where and len(args) + len(kwargs) == 1:
+        func = np.nonzero
     handler = REGISTRY.get(func)
-    if (handler is None or isinstance(handler, Refused)) and not _differentiated((args, kwargs)):
-        return _opaque(trace, func, args, kwargs)
-    if handler is None:
-        raise NotDifferentiable(f"{where()}: {_called(func)} has no derivative rule; {_ADVICE}")
-    if isinstance(handler, Refused):
-        raise NotDifferentiable(f"{where()}: {_called(func)} {handler.why}")
     if isinstance(handler, Static):
         return func(*_plain(args), **_plain(kwargs))
     if isinstance(handler, Composite):
         return handler.fun(*args, **kwargs)
+    if not isinstance(handler, Op):
+        why = handler.why if isinstance(handler, Refused) else f"has no derivative rule; {_ADVICE}"
+        return _plainly(trace, func, args, kwargs, f"{_called(func)} {why}")
     try:
         arrays, params = handler.bind(args, kwargs)
     except NotDifferentiable as error:
-        raise NotDifferentiable(f"{where()}: {error}") from None
-    result = trace.record(handler, arrays, {name: _static(value) for name, value in params.items()})
+        return _plainly(trace, func, args, kwargs, str(error))
+    result = trace.record(handler, arrays, {name: _static(value, name) for name, value in params.items()})
     if handler.sized:
         for part in result if isinstance(result, tuple) else (result,):
             _look_at_size(trace, trace.record(SIZE, (part,), {}))
     return result
 
 
-def _differentiated(tree: Any) -> bool:
-    """Whether a derivative flows through any Tracer in the arguments of a call."""
-    if type(tree) is Tracer:
-        return tree.node.differentiated
-    if isinstance(tree, dict):
-        return any(_differentiated(item) for item in tree.values())
-    return isinstance(tree, (list, tuple)) and any(_differentiated(item) for item in tree)
+def _plainly(trace: Trace, func: Any, args: Any, kwargs: Any, why: str) -> Any:
+    """A call without a rule, on plain values: right where no derivative flows into it."""
+    tracers = [*_tracers(args), *_tracers(kwargs)]
+    for tracer in tracers:
+        if tracer.tape is not trace or not trace.open:
+            raise _escaped(tracer)
+    if any([trace.follows(tracer.node) for tracer in tracers]):
+        raise NotDifferentiable(f"{where()}: {why}")
+    if any([tracer.node.active for tracer in tracers]):
+        if all([isinstance(arg, (np.ndarray, np.generic, int, float, complex)) for arg in args]):
+            try:
+                return _opaque(trace, func, args, kwargs)
+            except (TypeError, AttributeError):  # its options or its result are no values
+                pass
+        trace.note(f"{_called(func)} runs on plain values")
+    return func(*_plain(args, copy=True), **_plain(kwargs, copy=True))
 
 
 _opaque_ops: dict[Any, Op] = {}
@@ -718,56 +1030,56 @@ _opaque_ops: dict[Any, Op] = {}
 def _opaque(trace: Trace, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A function without a rule, of values that no derivative flows through: called as it is, here and in the code."""
     op = _opaque_ops.setdefault(func, Op(func, "constant", (), sized=True))
-    if any(not _is_value(arg) for arg in args):
-        raise NotDifferentiable(f"{where()}: {_called(func)} with these arguments cannot be traced; {_ADVICE}")
-    result = trace.record(op, args, {name: _static(value) for name, value in kwargs.items()})
+    result = trace.record(op, args, {name: _static(value, name) for name, value in kwargs.items()})
     for part in result if isinstance(result, tuple) else (result,):
         _look_at_size(trace, trace.record(SIZE, (part,), {}))
     return result
 
 
-def _is_value(arg: Any) -> bool:
-    return isinstance(arg, (np.ndarray, np.generic, int, float, complex))
-
-
-_ADVICE = (
-    "give it a rule with symgrad.primitive or symgrad.custom_vjp, write it with other NumPy functions, "
-    "or wrap its argument in symgrad.stop_gradient if it is a constant"
-)
+def _tracers(tree: Any) -> list[Tracer]:
+    if type(tree) is Tracer:
+        if tree.base is not None:
+            tree.refresh()
+        return [tree]
+    if isinstance(tree, dict):
+        tree = list(tree.values())
+    return [tracer for item in tree for tracer in _tracers(item)] if isinstance(tree, (list, tuple)) else []
 
 
 def _called(func: Any) -> str:
-    module = (getattr(func, "__module__", "") or "numpy").replace("numpy", "np", 1)
-    return f"{module}.{getattr(func, '__name__', func)}"
+    module = (getattr(func, "__module__", "") or "").replace("numpy", "np", 1)
+    name = getattr(func, "__name__", str(func))
+    return f"{module}.{name}" if module else f"{'np.' if hasattr(np, name) else ''}{name}"
 
 
-def _static(value: Any) -> Any:
+def _static(value: Any, name: str) -> Any:
     """A static parameter: a Tracer in it is looked at, which guards the trace."""
     if type(value) is Tracer:
-        if np.ndim(value.value):
-            return tuple(_static(item) for item in value)
-        kind = np.result_type(value.value).kind
-        return float(value) if kind == "f" else value.look(bool if kind == "b" else int)
+        kind = value.node.aval.dtype.kind
+        if np.ndim(value.value) == 0 and kind in "iub":
+            return value.look(bool if kind == "b" else int)
+        return value.leave(lambda: f"the option {name}= must be a plain number; a traced one would lose its derivative")
     if isinstance(value, (list, tuple)) and any(type(item) is Tracer for item in value):
-        return tuple(_static(item) for item in value)
+        return tuple(_static(item, name) for item in value)
     return value
 
 
-def _plain(tree: Any) -> Any:
+def _plain(tree: Any, copy: bool = False) -> Any:
     """Plain values in place of Tracers, in the arguments of a static function."""
     if type(tree) is Tracer:
         if tree.base is not None:
             tree.refresh()
-        return tree.value
+        return tree.value.copy() if copy and isinstance(tree.value, np.ndarray) else tree.value
     if isinstance(tree, (list, tuple)):
-        return type(tree)([_plain(item) for item in tree])
+        items = [_plain(item, copy) for item in tree]
+        return type(tree)(*items) if hasattr(tree, "_fields") else type(tree)(items)
     if isinstance(tree, dict):
-        return {name: _plain(item) for name, item in tree.items()}
+        return {name: _plain(item, copy) for name, item in tree.items()}
     return tree
 
 
-def _split_index(key: Any, x: Tracer) -> tuple[index.Spec, list[Any]]:
-    """The static part of an index and its arrays. Slices' bounds and counts of masks are looked at."""
+def _split_index(key: Any, x: Tracer, sized: bool = True) -> tuple[index.Spec, list[Any]]:
+    """The static part of an index and its arrays. Slices' bounds are looked at; so are counts of masks, if ``sized``."""
     parts: list[Any] = []
     arrays: list[Any] = []
     for part in key if type(key) is tuple else (key,):
@@ -778,15 +1090,14 @@ def _split_index(key: Any, x: Tracer) -> tuple[index.Spec, list[Any]]:
         elif type(part) is not Tracer and isinstance(part, np.integer):
             parts.append(int(part))
         else:
-            if isinstance(part, (list, tuple)):
-                part = (
-                    x.adopt(np.array(part))
-                    if create.contains_traced(part)
-                    else np.array(part, dtype=None if part else int)
-                )
-            elif type(part) is not Tracer and not isinstance(part, np.ndarray):
-                part = np.asarray(part)
-            if type(part) is Tracer and part.node.aval.dtype == bool:
+            if type(part) is not Tracer and not isinstance(part, np.ndarray):
+                traced = create.contains_traced(part)
+                part = x.adopt(part) if traced else np.asarray(part)
+                if isinstance(part, np.ndarray) and not part.size and part.dtype == float:  # x[[]]
+                    part = part.astype(int)
+            elif type(part) is np.ndarray and part.dtype == object:
+                part = x.adopt(part)
+            if type(part) is Tracer and part.node.aval.dtype == bool and sized:
                 _look_at_size(x.tape, x.tape.record(REGISTRY[np.count_nonzero], (part,), {}))  # type: ignore[arg-type]
             parts.append(index.Hole(len(arrays)))
             arrays.append(part)
@@ -801,72 +1112,142 @@ def _look_at_size(trace: Trace, count: Tracer) -> None:
     trace.guard(count.node, int(count.value))
 
 
+# -- out= ----------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _place_of_out(func: Any) -> int:
+    """At which position a function takes ``out``; beyond all arguments where it does not."""
+    try:
+        params = list(inspect.signature(func).parameters.values())
+        return [p.name for p in params if p.kind <= p.POSITIONAL_OR_KEYWORD].index("out")
+    except (TypeError, ValueError):
+        return sys.maxsize
+
+
+def _outs(out: Any) -> tuple[Any, ...]:
+    """What ``out=`` names; empty when it names nothing. Plain arrays among it are refused."""
+    outs = out if isinstance(out, tuple) else (out,)
+    if all(item is None for item in outs):
+        return ()
+    if any(item is not None and type(item) is not Tracer for item in outs):
+        raise MutatedInput(
+            f"{where()}: a traced value is written into a plain array here (out= or an in-place operator), where its "
+            "derivative would be lost; make the array with np.zeros_like(x), np.zeros(n, like=x) or symgrad.numpy.zeros(n)"
+        )
+    return outs
+
+
+def _written(trace: Trace, outs: tuple[Any, ...], result: Any, casting: Any = "same_kind") -> Any:
+    """Write the results of a call where its ``out=`` said; what the call returns."""
+    if not outs:
+        return result
+    results = result if isinstance(result, tuple) else (result,)
+    for item, value in zip(outs, results, strict=True):
+        if item is not None:
+            item.assign(trace.gather(value), "out=", casting)
+    given = tuple(value if item is None else item for item, value in zip(outs, results, strict=True))
+    return given if isinstance(result, tuple) else given[0]
+
+
+# -- ufuncs --------------------------------------------------------------------------------------------------------
+
+
+def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """A ufunc or one of its methods on traced arguments."""
+    rest = {name: value for name, value in kwargs.items() if name != "out"}
+    out = kwargs.get("out", ())
+    followed = any([trace.follows(tracer.node) for tracer in _tracers((args, kwargs))])
+    if not followed and any([item is not None and type(item) is not Tracer for item in out]):
+        trace.note("values that were given as arguments are written into a plain array")
+        return getattr(ufunc, method)(*_plain(args), **_plain(kwargs))
+    outs = _outs(out)
+    if method == "__call__" and outs and "where" in rest:
+        rest["fallback"] = outs
+    result = getattr(_UFuncMethods, method)(trace, ufunc, args, rest)
+    return _written(trace, outs, result, kwargs.get("casting", "same_kind"))
+
+
 class _UFuncMethods:
     """The methods of a ufunc on traced arguments."""
 
     @staticmethod
     def __call__(trace: Trace, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        where_mask, dtype = kwargs.pop("where", True), kwargs.pop("dtype", None)
-        fallback = kwargs.pop("fallback", None)
-        for harmless in ("casting", "order", "subok"):
-            kwargs.pop(harmless, None)
+        rest = {name: value for name, value in kwargs.items() if name not in ("order", "subok")}
+        mask, fallback = rest.pop("where", True), rest.pop("fallback", None)
+        dtype, casting = rest.pop("dtype", None), rest.pop("casting", None)
+        signature = rest.pop("signature", rest.pop("sig", None))
         handler = REGISTRY.get(ufunc)
-        if kwargs and isinstance(handler, Op) and handler.family == "multilinear":
+        if not isinstance(handler, Op) or isinstance(signature, str) or (rest and handler.family == "elementwise"):
+            option = f" with {', '.join(kwargs)}=" if kwargs and isinstance(handler, Op) else ""
+            if option or handler is None:
+                return _plainly(
+                    trace, ufunc, args, kwargs, f"{_called(ufunc)}{option} has no derivative rule; {_ADVICE}"
+                )
             return call(trace, ufunc, args, kwargs)
-        if handler is None and not _differentiated(tuple(args)):
-            return _opaque(trace, ufunc, args, {})
-        if handler is None or kwargs:
-            option = f" with {', '.join(kwargs)}=" if kwargs else ""
-            raise NotDifferentiable(f"{where()}: {_called(ufunc)}{option} has no derivative rule; {_ADVICE}")
-        if not isinstance(handler, Op):
-            return call(trace, ufunc, args, kwargs)
-        if dtype is not None:
-            args = [trace.record(ASTYPE, (arg,), {"dtype": np.dtype(dtype)}) for arg in args]
+        if rest:
+            return call(trace, ufunc, args, rest)
+        if dtype is not None or signature is not None:
+            signature = signature or (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
+            args = _cast_arguments(trace, ufunc, args, signature, casting)
         elif handler.fun is not ufunc and not any(_is_numpy(arg) for arg in args):
-            args = [
-                trace.record(TO_NUMPY, (args[0],), {}),
-                *args[1:],
-            ]  # the ufunc of Python numbers is no Python number
-        if where_mask is True:
+            args = [trace.record(TO_NUMPY, (args[0],), {}), *args[1:]]  # a ufunc of Python numbers gives a NumPy number
+        if mask is True:
             return trace.record(handler, args, {})
         if fallback is None:
             raise NotDifferentiable(
                 f"{where()}: where= without out= leaves values undefined; use np.where or give out="
             )
-        safe = np.atleast_2d(handler.domain).mean(axis=-1)
-        args = [np.where(where_mask, arg, safe[i % len(safe)].astype(_dtype(arg))) for i, arg in enumerate(args)]
-        return np.where(where_mask, trace.record(handler, args, {}), fallback)
+        safe = np.atleast_2d(handler.domain).mean(axis=-1)  # so that no NaN arises where nothing is computed
+        args = [np.where(mask, arg, safe[i % len(safe)].astype(_dtype(arg))) for i, arg in enumerate(args)]
+        result = trace.record(handler, args, {})
+        if not isinstance(result, tuple):
+            return np.where(mask, result, fallback[0])
+        return tuple(
+            value if old is None else np.where(mask, value, old) for value, old in zip(result, fallback, strict=True)
+        )
 
     @staticmethod
     def reduce(trace: Trace, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         names = ("array", "axis", "dtype", "out", "keepdims", "initial", "where")
         given = {**dict(zip(names, args, strict=False)), **kwargs}
         array, axis = given.pop("array"), given.pop("axis", 0)
-        given = {name: value for name, value in given.items() if value is not None and value is not np._NoValue}
-        if ufunc in _REDUCTIONS:
+        given = {
+            name: value
+            for name, value in given.items()
+            if value is not np._NoValue and not (value is None and name in ("dtype", "out"))
+        }
+        if ufunc in _REDUCTIONS and given.get("initial", 0) is not None:
             return _REDUCTIONS[ufunc](array, axis=axis, **given)
-        keepdims = given.pop("keepdims", False)
-        start = [given.pop("initial")] if "initial" in given else []
-        if given or not isinstance(axis, int):
-            raise NotDifferentiable(f"{where()}: {_called(ufunc)}.reduce with these options has no derivative rule")
-        rows = [*start, *np.moveaxis(array, axis, 0)]
-        total = rows[0]
-        for row in rows[1:]:
-            total = ufunc(total, row)
-        return np.expand_dims(total, axis) if keepdims else total
+        plain = ufunc.reduce(_plain(array), axis=axis, **_plain(given))  # NumPy checks the options, and knows the dtype
+        axes = range(np.ndim(array)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+        kept = [i for i in range(np.ndim(array)) if i not in [a % np.ndim(array) for a in axes]]
+        rows = np.moveaxis(array.astype(plain.dtype) if "dtype" in given else array, kept, range(-len(kept), 0))
+        mask = np.moveaxis(np.broadcast_to(given.get("where", True), np.shape(array)), kept, range(-len(kept), 0))
+        inner = rows.shape[rows.ndim - len(kept) :]
+        rows, mask = rows.reshape(-1, *inner), mask.reshape(-1, *inner)
+        start = given.get("initial", ufunc.identity)
+        total = None if start is None or (start is ufunc.identity and len(rows)) else np.broadcast_to(start, inner)
+        for i, row in enumerate(rows):
+            new = row if total is None else ufunc(total, row)
+            if "where" in given:
+                before = np.broadcast_to(start, inner) if total is None else total
+                new = np.where(mask[i], row if total is None and start is ufunc.identity else new, before)
+            total = new
+        if np.shape(total) != np.shape(plain):
+            total = np.reshape(total, np.shape(plain))
+        return total
 
     @staticmethod
     def accumulate(trace: Trace, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         given = {**dict(zip(("array", "axis", "dtype"), args, strict=False)), **kwargs}
-        array, axis = given.pop("array"), given.pop("axis", 0)
-        if given.pop("dtype", None) is not None:
-            raise NotDifferentiable(f"{where()}: {_called(ufunc)}.accumulate(dtype=) has no derivative rule")
+        array, axis, dtype = given["array"], given.get("axis", 0), given.get("dtype")
         if ufunc in _SCANS:
-            return _SCANS[ufunc](array, axis=axis)
-        rows = list(np.moveaxis(array, axis, 0))
+            return _SCANS[ufunc](array, axis=axis, **({} if dtype is None else {"dtype": dtype}))
+        rows = list(np.moveaxis(array if dtype is None else array.astype(dtype), axis, 0))
         for i in range(1, len(rows)):
             rows[i] = ufunc(rows[i - 1], rows[i])
-        return np.stack(rows, axis=axis)
+        return np.stack(rows, axis=axis) if rows else array
 
     @staticmethod
     def outer(trace: Trace, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -881,26 +1262,39 @@ class _UFuncMethods:
                 f"{where()}: {_called(ufunc)}.at writes a traced value into a plain array, where its derivative would be "
                 "lost; make the array with np.zeros_like(x), np.zeros(n, like=x) or symgrad.numpy.zeros(n)"
             )
-        spec, arrays = _split_index(key, x)
+        spec, arrays = _split_index(key, x, sized=bool(values) and np.ndim(values[0]) > 0)
         if ufunc in (np.add, np.subtract):
-            value = values[0] if ufunc is np.add else -values[0]
+            value = values[0] if ufunc is np.add else np.negative(values[0])
             x.assign(trace.record(index.INDEX_ADD, (x, value, *arrays), {"spec": spec}), f"{_called(ufunc)}.at")
             return
         named = index.fill(spec, [_plain(array) for array in arrays])
         places = np.arange(x.value.size).reshape(x.value.shape)[named]
         if np.unique(places).size != places.size or any(type(a) is Tracer and a.node.active for a in arrays):
-            raise NotDifferentiable(f"{where()}: {_called(ufunc)}.at has a derivative rule only where no index repeats")
+            raise NotDifferentiable(
+                f"{where()}: {_called(ufunc)}.at has a derivative rule only where no index can repeat; np.add.at has one"
+            )
         x[key] = ufunc(x[key], *values)
 
     @staticmethod
     def reduceat(trace: Trace, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        array, starts, *rest = args
-        axis = rest[0] if rest else kwargs.get("axis", 0)
-        rows = np.moveaxis(array, axis, 0)
-        starts = [operator.index(i) for i in starts]
+        given = {**dict(zip(("array", "indices", "axis", "dtype"), args, strict=False)), **kwargs}
+        array, axis, dtype = given["array"], given.get("axis", 0), given.get("dtype")
+        rows = np.moveaxis(array if dtype is None else array.astype(dtype), axis, 0)
+        starts = [operator.index(i) for i in given["indices"]]
         ends = [*starts[1:], len(rows)]
         parts = [ufunc.reduce(rows[i:j]) if i < j else rows[i] for i, j in zip(starts, ends, strict=True)]
         return np.stack(parts, axis=axis)
+
+
+def _cast_arguments(trace: Trace, ufunc: np.ufunc, args: Sequence[Any], signature: Any, casting: Any) -> list[Any]:
+    """The arguments in the types of the loop that ``dtype=`` or ``signature=`` chooses."""
+    kinds = [type(_plain(arg)) if not _is_numpy(arg) else _dtype(arg) for arg in args]
+    kinds = [int if kind is bool else kind for kind in kinds]
+    loop = ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout), signature=signature, casting=casting or "same_kind")
+    return [
+        arg if _is_numpy(arg) and _dtype(arg) == dtype else trace.record(ASTYPE, (arg,), {"dtype": dtype})
+        for arg, dtype in zip(args, loop, strict=False)
+    ]
 
 
 _REDUCTIONS: dict[Any, Any] = {
@@ -908,6 +1302,8 @@ _REDUCTIONS: dict[Any, Any] = {
     np.logical_or: np.any,
 }  # fmt: skip
 _SCANS: dict[Any, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
+_METHODS_OF_NUMPY = os.path.join(os.path.dirname(np.__file__), "_core", "_methods.py")
+_EINSUM, _REAL, _IMAG = REGISTRY[np.einsum], REGISTRY[np.real], REGISTRY[np.imag]
 
 
 def _dtype(x: Any) -> np.dtype[Any]:

@@ -1,4 +1,4 @@
-"""What the tests of tracing share: a plain function, its traced and its compiled runs must agree, and so must its slope."""
+"""What the tests of tracing share: a plain function, its traced and compiled runs must agree, and so must its slope."""
 
 from collections.abc import Callable
 from typing import Any

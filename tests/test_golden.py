@@ -1,12 +1,15 @@
-"""Generated sources as files, to be read in a diff (``pytest --update-golden`` writes them); what they print, they compute."""
+"""Generated sources as files, to be read in a diff; what they show is also run, and gives what the derivative gives.
+
+``pytest --update-golden`` writes them.
+"""
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-import golden_functions as functions
+import golden_functions as fun
 import numpy as np
 import pytest
 
@@ -33,41 +36,53 @@ class Case:
     fast: bool = False
 
 
-def case(name: str, make: Callable[[], Any], *args: Any, before: tuple[tuple[Any, ...], ...] = (), fast: bool = False):
+def case(name: str, make: Callable[[], Any], *args: Any, before: Sequence[tuple[Any, ...]] = (), fast: bool = False):
     return pytest.param(Case(name, make, [*before, args], fast), id=name)
 
 
-X, LABELS = numbers(5, 3), np.array([0, 2, 1, 1, 0])
-PARAMS = {"hidden": {"w": numbers(3, 4), "b": numbers(4)}, "out": {"w": numbers(4), "b": 0.5}}
+X, Y, LABELS = numbers(5, 3), numbers(5), np.array([0, 2, 1, 1, 0])
+DICT = {"hidden": {"w": numbers(3, 4), "b": numbers(4)}, "out": {"w": numbers(4), "b": 0.5}}
+TUPLE = (numbers(2, 3), numbers(3, 3), numbers(3))
+MAPS = (numbers(3, 2), numbers(3, 2), numbers(3, 2))
 
 CASES = [
-    case("one_layer", lambda: grad(functions.one_layer, (0, 1)), numbers(5, 3), numbers(3), np.ones(5), np.zeros(3), fast=True),
-    case("logistic", lambda: grad(functions.logistic), numbers(3), X, np.array([0.0, 1.0, 1.0, 0.0, 1.0]), fast=True),
-    case("softmax_classifier", lambda: grad(functions.softmax_classifier, (0, 1)), numbers(3, 4), numbers(4), X, LABELS, fast=True),
-    case("recurrent", lambda: grad(functions.recurrent), (numbers(2, 3), numbers(3, 3), numbers(3)), numbers(3, 2), numbers(3)),
-    case("perceptron", lambda: grad(functions.perceptron), PARAMS, X, numbers(5), fast=True),
-    case("attention", lambda: grad(functions.attention, (0, 1, 2)), numbers(3, 2), numbers(3, 2), numbers(3, 2), X),
-    case("rosenbrock", lambda: grad(functions.rosenbrock), numbers(4)),
-    case("rosenbrock_hvp", lambda: hvp(functions.rosenbrock), numbers(4), np.arange(4.0)),
-    case("rosenbrock_hessian", lambda: hessian(functions.rosenbrock), numbers(4)),
-    case("black_scholes", lambda: grad(functions.black_scholes, (0, 3)), 105.0, 100.0, 0.01, 0.2, 0.5),
-    case("marginal_likelihood", lambda: value_and_grad(functions.marginal_likelihood), np.array([0.1, 0.2, -1.0]), numbers(4), numbers(4)),
-    case("log_sum_exp", lambda: grad(functions.log_sum_exp), numbers(4)),
-    case("spread", lambda: grad(functions.spread), numbers(4)),
-    case("intensity", lambda: grad(functions.intensity), numbers(3) + 1j * numbers(3)[::-1]),
-    case("projectile", lambda: value_and_grad(functions.projectile, (0, 1)), 30.0, 0.8, fast=True),
-    case("swish", lambda: elementwise_grad(functions.swish), numbers(4)),
-    case("polar", lambda: jacfwd(functions.polar), np.array([2.0, 0.3])),
-    case("swish_jacobian", lambda: jacobian(functions.swish), numbers(3)),
-    case("ridge", lambda: grad(functions.ridge), numbers(3)),
-    case("huber", lambda: grad(functions.huber, ("r", "delta")), -3.0, 1.0, before=((0.5, 1.0),)),
-    case("huber_one_side", lambda: grad(functions.huber), 0.5, 1.0),
-    case("newton_root", lambda: grad(functions.newton_root), 2.0, before=((1.0,), (1.21,)), fast=True),
-    case("upwind", lambda: grad(functions.upwind, (0, 1)), numbers(5), 0.4),
-    case("embedding", lambda: grad(functions.embedding), numbers(4, 2), np.array([0, 2, 0])),
-    case("clipped", lambda: grad(functions.clipped), numbers(3)),
-    case("fit_and_residual", lambda: value_and_grad(functions.fit_and_residual, has_aux=True), numbers(3), X, numbers(5)),
-]  # fmt: skip
+    case("one_layer", lambda: grad(fun.one_layer, (0, 1)), X, numbers(3), np.ones(5), np.zeros(3), fast=True),
+    case("logistic", lambda: grad(fun.logistic), numbers(3), X, (Y > 0) + 0.0, fast=True),
+    case(
+        "softmax_classifier",
+        lambda: grad(fun.softmax_classifier, (0, 1)),
+        numbers(3, 4),
+        numbers(4),
+        X,
+        LABELS,
+        fast=True,
+    ),
+    case("recurrent", lambda: grad(fun.recurrent), TUPLE, numbers(3, 2), numbers(3)),
+    case("perceptron", lambda: grad(fun.perceptron), DICT, X, Y, fast=True),
+    case("attention", lambda: grad(fun.attention, (0, 1, 2)), *MAPS, X),
+    case("rosenbrock", lambda: grad(fun.rosenbrock), numbers(4)),
+    case("rosenbrock_hvp", lambda: hvp(fun.rosenbrock), numbers(4), np.arange(4.0)),
+    case("rosenbrock_hessian", lambda: hessian(fun.rosenbrock), numbers(4)),
+    case("black_scholes", lambda: grad(fun.black_scholes, (0, 3)), 105.0, 100.0, 0.01, 0.2, 0.5),
+    case(
+        "marginal_likelihood", lambda: value_and_grad(fun.marginal_likelihood), np.array([0.1, 0.2, -1.0]), Y, Y[::-1]
+    ),
+    case("log_sum_exp", lambda: grad(fun.log_sum_exp), numbers(4)),
+    case("spread", lambda: grad(fun.spread), numbers(4)),
+    case("intensity", lambda: grad(fun.intensity), numbers(3) + 1j * numbers(3)[::-1]),
+    case("projectile", lambda: value_and_grad(fun.projectile, (0, 1)), 30.0, 0.8, fast=True),
+    case("swish", lambda: elementwise_grad(fun.swish), numbers(4)),
+    case("polar", lambda: jacfwd(fun.polar), np.array([2.0, 0.3])),
+    case("swish_jacobian", lambda: jacobian(fun.swish), numbers(3)),
+    case("ridge", lambda: grad(fun.ridge), numbers(3)),
+    case("huber", lambda: grad(fun.huber, ("r", "delta")), -3.0, 1.0, before=[(0.5, 1.0)]),
+    case("huber_one_side", lambda: grad(fun.huber), 0.5, 1.0),
+    case("newton_root", lambda: grad(fun.newton_root), 2.0, before=[(1.0,), (1.21,)], fast=True),
+    case("upwind", lambda: grad(fun.upwind, (0, 1)), numbers(5), 0.4),
+    case("embedding", lambda: grad(fun.embedding), numbers(4, 2), np.array([0, 2, 0])),
+    case("clipped", lambda: grad(fun.clipped), numbers(3)),
+    case("fit_and_residual", lambda: value_and_grad(fun.fit_and_residual, has_aux=True), numbers(3), X, Y),
+]
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -106,14 +121,15 @@ def same(actual, expected):
     actual, expected = flatten(actual), flatten(expected)
     assert actual[1] == expected[1]
     for a, b in zip(actual[0], expected[0], strict=True):
+        assert type(a) is type(b)
         assert np.shape(a) == np.shape(b)
         assert np.asarray(a).dtype == np.asarray(b).dtype
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_imports_nothing(case):
-    """A reader can paste it: NumPy is all it needs, and runtime where NumPy has no word for an operation."""
+def test_source_is_one_function(case):
+    """One function, to be pasted anywhere."""
     derivative = case.make()
     tree = ast.parse(derivative.source(*case.calls[-1]))
     assert len(tree.body) == 1

@@ -12,7 +12,7 @@ tensor([2., 4.])
 
 import math as _math
 
-from symgrad.eager import autograd, linalg, nn, optim, protocols, special
+from symgrad.eager import autograd, bridge, linalg, nn, optim, protocols, special
 from symgrad.eager.core import Tensor
 from symgrad.eager.creation import (
     arange,

@@ -22,7 +22,7 @@ from symgrad.eager.modes import mode
 from symgrad.eager.printing import show
 from symgrad.ir import Aval
 from symgrad.ops import index
-from symgrad.ops.core import Op, Traced, fit
+from symgrad.ops.core import REGISTRY, Op, Traced, fit
 from symgrad.ops.engine import ASTYPE
 
 Array = Any
@@ -38,16 +38,18 @@ class Plan:
     whether they read the result; ``echo``: whether they look at it at all, if only at its shape.
     """
 
-    __slots__ = ("echo", "flows", "reads", "result")
+    __slots__ = ("anew", "echo", "flows", "places", "reads", "result")
 
     def __init__(self, op: Op, count: int, wanting: Sequence[int]) -> None:
-        self.flows = tuple(i for i in wanting if op.differentiable(i))
+        self.places = tuple(i for i in range(count) if op.differentiable(i))
+        self.flows = tuple(i for i in wanting if i in self.places)
         read: set[Any] = set()
         for i in self.flows:
             read |= _reads(op, i, count)
         self.result = "y" in read
         self.echo = self.result or (op.family == "linear" and any(["y" in _mentioned(op, i, count) for i in self.flows]))
         self.reads = tuple(i for i in range(count) if i in read)
+        self.anew = op.key in ANEW and any(["y" in _mentioned(op, i, count) for i in self.flows])
 
 
 _READ_BY_SHAPE_ALONE = {"linear"}
@@ -82,9 +84,10 @@ def _mentioned(op: Op, position: int, count: int) -> set[Any]:
 READS: dict[Any, Sequence[Sequence[Any]]] = {
     np.absolute: [(0,)],
     np.clip: [(0, 1, 2)] * 3,
-    np.max: [("y", 0)],
-    np.min: [("y", 0)],
+    np.divide: [(1,), (0, 1)],
 }
+# whose results are computed anew where a rule wants them, so that they may be written to, as in torch
+ANEW = {np.absolute, np.clip, np.divide}
 
 _plans: dict[Any, Plan] = {}
 
@@ -136,7 +139,9 @@ class Node:
     @property
     def next_functions(self) -> tuple[Any, ...]:
         """Where the cotangents go: a node and the number of its output, for each argument that may take one."""
-        return tuple(_next(edge) for edge in self.edges)
+        edges: dict[int, Any] = dict(zip(self.plan.flows, self.edges, strict=True))
+        places = self.plan.flows if self.name().startswith(_SCALARS) else self.plan.places
+        return tuple(_next(edges.get(i)) for i in places)
 
     @property
     def saves(self) -> bool:
@@ -153,6 +158,8 @@ class Node:
         args, y, op, params = self.args, self.result, self.op, self.params
         if isinstance(g, Tensor) or (type(g) is tuple and any([isinstance(part, Tensor) for part in g])):
             args, y = self.revive(), self.revived_result()
+        if self.plan.anew:
+            y = op(*args, **params)
         return [op.vjp(i, g, y, args, params) for i in self.plan.flows]
 
     def revive(self) -> list[Any]:
@@ -175,15 +182,12 @@ class Node:
 
     def changed(self, which: int, counter: list[Any], seen: int) -> str:
         """The message that a saved value was written to."""
-        if which < 0:
-            value, source = self.result, f", which is output 0 of {self.name()},"
-        else:
-            value, source = self.args[which], ""
-            edge = next((e for i, e in zip(self.plan.flows, self.edges, strict=True) if i == which), None)
-            if isinstance(edge, (Node, Part)):
-                node, number = _next(edge)
-                source = f", which is output {number} of {node.name()},"
-        writer = f" It was changed by {counter[1]}() at {counter[2]}, after {self.name()} had saved it." if len(counter) > 1 else ""
+        value = self.result if which < 0 else self.args[which]
+        edge = next((e for i, e in zip(self.plan.flows, self.edges, strict=True) if i == which), None)
+        made = self.name() if which < 0 else edge.name() if isinstance(edge, Node) else None
+        made = counter[3] if len(counter) > 3 and counter[3] and which >= 0 else made
+        source = f", which is output 0 of {made.split('Backward')[0]}," if made else ""
+        writer = f" It was changed by {counter[1]}() at {counter[2]}, after {self.name()} had saved it." if counter[1:] else ""
         kind = f"torch.{title(value.dtype)}Tensor {list(value.shape)}"
         return (
             "one of the variables needed for gradient computation has been modified by an inplace operation: "
@@ -192,20 +196,21 @@ class Node:
 
     # ---- hooks ----
 
-    def register_hook(self, hook: Any) -> Handle:
+    def register_hook(self, hook: Any) -> RemovableHandle:
         """``hook(grad_inputs, grad_outputs)`` runs after this node's rules; what it returns replaces ``grad_inputs``."""
         return self._hook("after", hook)
 
-    def register_prehook(self, hook: Any) -> Handle:
+    def register_prehook(self, hook: Any) -> RemovableHandle:
         """``hook(grad_outputs)`` runs before this node's rules; what it returns replaces them."""
         return self._hook("before", hook)
 
-    def _hook(self, kind: str, hook: Any) -> Handle:
+    def _hook(self, kind: str, hook: Any) -> RemovableHandle:
         if self.hooks is None:
             self.hooks = {}
-        return Handle(self.hooks, kind, hook)
+        return RemovableHandle(self.hooks, kind, hook)
 
 
+_SCALARS = ("Pow", "Clamp", "Rsub", "Remainder", "Fmod", "MaskedFill", "Lerp")  # whose numbers do not count as arguments
 TWICE = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
     "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if "
@@ -213,7 +218,7 @@ TWICE = (
 )
 _HINT = (
     "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
-    "torch.autograd.set_detect_anomaly(True)."
+    "torch.autograd.set_detect_anomaly(True, check_nan=False)."
 )
 
 
@@ -244,8 +249,11 @@ class AccumulateGrad:
 
 
 def _next(edge: Any) -> tuple[Any, int]:
+    """A node and the number of its output, as ``next_functions`` shows an edge."""
     if type(edge) is Part:
         return edge.node, edge.number
+    if edge is None:
+        return None, 0
     if isinstance(edge, Tensor):
         known = edge.__dict__.get("_accumulate")
         if known is None:  # kept by the tensor, for identity's sake
@@ -254,19 +262,19 @@ def _next(edge: Any) -> tuple[Any, int]:
     return edge, 0
 
 
-class Handle:
+class RemovableHandle:
     """What registering a hook gives: ``remove()`` takes it away again."""
 
     serials = itertools.count()
 
     def __init__(self, hooks: dict[Any, Any], kind: str, hook: Any) -> None:
-        self._hooks, self.id = hooks, (kind, next(Handle.serials))
+        self._hooks, self.id = hooks, (kind, next(RemovableHandle.serials))
         hooks[self.id] = hook
 
     def remove(self) -> None:
         self._hooks.pop(self.id, None)
 
-    def __enter__(self) -> Handle:
+    def __enter__(self) -> RemovableHandle:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -394,8 +402,8 @@ class Tensor(Traced):
                 raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(new).__name__}")
             if new.value.shape != self.value.shape:
                 raise RuntimeError(
-                    f"assigned grad has data of a different size: expected {list(self.value.shape)}, "
-                    f"got {list(new.value.shape)}"
+                    f"attempting to assign a gradient of size '{list(new.value.shape)}' to a tensor of size "
+                    f"'{list(self.value.shape)}'. Please ensure that the gradient and the tensor are the same size"
                 )
         self._grad = new
 
@@ -460,7 +468,7 @@ _NOT_A_LEAF = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated during "
     "autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
     "non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See "
-    "github.com/pytorch/pytorch/pull/30531 for more informations."
+    "github.com/pytorch/pytorch/pull/30531 for more information."
 )
 
 _new = Tensor.__new__
@@ -513,6 +521,13 @@ class Fused(Op):
             if array.__class__ is not np.ndarray and isinstance(array, Tensor):
                 return apply(self, arrays, params)
         return self.fun(*arrays, **params)
+
+
+def variant(op: Op, **changes: Any) -> Op:
+    """The same operation, with another way to run it."""
+    made = op.__class__.__new__(op.__class__)
+    made.__dict__.update(op.__dict__, **changes)
+    return made
 
 
 class tracing:
@@ -648,7 +663,7 @@ def assign(x: Tensor, new: Tensor, verb: str) -> Tensor:
             )
         new = new.astype(target.dtype)
         source = new.value
-    if type(target) is np.ndarray:
+    if type(target) is np.ndarray or (isinstance(target, Traced) and isinstance(target, np.ndarray)):
         target[...] = source
     else:
         x.value = source
@@ -657,6 +672,7 @@ def assign(x: Tensor, new: Tensor, verb: str) -> Tensor:
     counter[1:] = (verb, user_line())
     if not recorded:
         return x
+    counter.append(new.grad_fn.name() if new.node is not None else None)
     if top is x:
         x.node, x.needs = new.node, new.needs
     else:
@@ -747,6 +763,12 @@ def axis_of(dim: Any, ndim: int) -> Any:
 def as_tensor_of(x: Any) -> Tensor:
     """A tensor as it is; anything else as one."""
     return x if isinstance(x, Tensor) else wrap(np.asarray(x))
+
+
+def conjugate(g: Any) -> Any:
+    """Between our convention of cotangents (no conjugates) and torch's gradients; only complex ones differ."""
+    value = g.value if isinstance(g, Tensor) else g
+    return np.conj(g) if value is not None and value.dtype.kind == "c" else g
 
 
 def fitted(g: Any, shape: Any, kind: Any) -> Any:

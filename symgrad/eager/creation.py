@@ -15,29 +15,33 @@ from symgrad.eager.shapes import sizes
 def _made(value: Any, requires_grad: bool) -> Tensor:
     tensor = wrap(value)
     if requires_grad:
+        if value.dtype.kind not in "fc":
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         tensor.requires_grad = True
     return tensor
 
 
 def _inferred(data: Any) -> Any:
     """The array of nested lists and numbers, in the dtype that torch infers."""
-    if isinstance(data, (list, tuple)) and _holds_tensors(data):
+    if isinstance(data, (list, tuple)) and _holds(Tensor, data):
         data = _unwrapped(data)
     try:
         value = np.array(data)
     except ValueError as error:
         raise ValueError(_ragged(data) or str(error)) from None
+    if value.dtype.kind in "US":
+        raise TypeError("new(): invalid data type 'str'")
     if value.dtype == object:
         raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
-    if isinstance(data, (np.ndarray, np.generic)):
+    if isinstance(data, (np.ndarray, np.generic)) or (isinstance(data, (list, tuple)) and _holds(np.generic, data)):
         return value
     if value.dtype.kind == "f" or (value.size == 0 and value.dtype.kind == "f"):
         return value.astype(default.real)
     return value.astype(default.complex) if value.dtype.kind == "c" else value
 
 
-def _holds_tensors(data: Any) -> bool:
-    return any(isinstance(x, Tensor) or (isinstance(x, (list, tuple)) and _holds_tensors(x)) for x in data)
+def _holds(kind: Any, data: Any) -> bool:
+    return any(isinstance(x, kind) or (isinstance(x, (list, tuple)) and _holds(kind, x)) for x in data)
 
 
 def _unwrapped(data: Any) -> Any:

@@ -10,9 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import AccumulateGrad, Handle, Node, Part, Tensor, fitted, method, renew, whole, wrap
+from symgrad.eager.core import NONE, Node, Part, RemovableHandle, Tensor, apply, conjugate, fitted, method, renew, whole, wrap
 from symgrad.eager.dtypes import Size
 from symgrad.eager.modes import mode
+from symgrad.ops.core import REGISTRY
+
+
+COPIED: Any = REGISTRY[np.copy]
 
 
 class Sweep:
@@ -127,8 +131,7 @@ class Sweep:
     def settle(self, leaf: Tensor) -> None:
         """Give a leaf its gradient, through its hooks."""
         g = self.pending.pop(leaf)
-        if not isinstance(g, Tensor):
-            g = wrap(g)
+        g = conjugate(g if isinstance(g, Tensor) else wrap(g))
         if leaf.hooks:
             g = run_hooks(leaf.hooks, "tensor", g)
         if self.collect:
@@ -136,9 +139,9 @@ class Sweep:
             return
         old = leaf._grad
         if old is None:
-            leaf._grad = g
+            leaf._grad = apply(COPIED, (g,), NONE, "CopyBackwards") if self.create and g.node is not None else g
         elif self.create:
-            leaf._grad = old + g
+            leaf._grad = old + g  # type: ignore[operator]
         else:
             total = whole(old)
             np.add(total, g.value, out=total)
@@ -157,7 +160,7 @@ class Sweep:
                 continue
             tensor = part if isinstance(part, Tensor) else wrap(part)
             assert node.hooks is not None
-            tensor = run_hooks(node.hooks, ("tensor", i), tensor)
+            tensor = conjugate(run_hooks(node.hooks, ("tensor", i), conjugate(tensor)))
             parts[i] = tensor if self.create else tensor.value
         if any(kind == "before" for kind, _ in _kinds(node.hooks)):
             given = tuple(part if part is None or isinstance(part, Tensor) else wrap(part) for part in parts)
@@ -277,14 +280,20 @@ def seeds(outputs: tuple[Any, ...], given: Any, create: bool) -> list[tuple[Any,
                     f"Mismatch in shape: grad_output[{i}] has a shape of {Size(g.value.shape)} and output[{i}] has a shape of "
                     f"{Size(out.value.shape)}."
                 )
-        elif out.needs or not out.needs:
-            if out.needs and out.value.size != 1:
-                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        elif out.needs and out.value.size != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
         if not out.needs:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
         seed = np.ones(out.value.shape, out.value.dtype) if g is None else g if create else g.value
-        roots.append((edge_of(out), wrap(seed) if create and not isinstance(seed, Tensor) else seed))
+        roots.append((edge_of(out), conjugate(wrap(seed) if create and not isinstance(seed, Tensor) else seed)))
     return roots
+
+
+_CIRCLE = (
+    "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can "
+    "cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this "
+    "function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak."
+)
 
 
 def backward(
@@ -306,6 +315,8 @@ def backward(
     """
     outputs = _many(tensors)
     create = bool(create_graph)
+    if create:
+        warnings.warn(_CIRCLE, stacklevel=3)
     roots = seeds(outputs, grad_tensors if grad_tensors is not None else grad_variables, create)
     ends = None
     if inputs is not None:
@@ -361,9 +372,11 @@ def grad(
             g = np.zeros(x.value.shape, x.value.dtype)
         if g is None and not allow_unused:
             raise RuntimeError(
-                "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this "
-                "is the desired behavior."
+                f"The differentiated Tensor at index {len(results)} appears to not have been used in the graph. Set "
+                "allow_unused=True if this is the desired behavior."
             )
+        if isinstance(edge, (Node, Part)):
+            g = conjugate(g)
         results.append(g if g is None or isinstance(g, Tensor) else wrap(np.array(g)))
     return tuple(results)
 
@@ -397,7 +410,7 @@ def retain_grad(self: Tensor) -> None:
         if tensor is not None:
             tensor._grad = g if g.node is not None else wrap(np.array(g.value))
 
-    Handle(_hooks_of(self), ("retain", _kind(self)), keep)
+    RemovableHandle(_hooks_of(self), ("retain", _kind(self)), keep)
 
 
 @method
@@ -409,21 +422,21 @@ Tensor.retains_grad = property(lambda self: self.kept)  # type: ignore[attr-defi
 
 
 @method
-def register_hook(self: Tensor, hook: Any) -> Handle:
+def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
     """``hook(grad)`` runs when the gradient of this tensor is known; what it returns replaces it."""
     if not self.needs:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    return Handle(_hooks_of(self), _kind(self), hook)
+    return RemovableHandle(_hooks_of(self), _kind(self), hook)
 
 
 @method
-def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> Handle:
+def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> RemovableHandle:
     """``hook(leaf)`` runs when ``.grad`` of this leaf has been added to."""
     if not self.needs:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if self.node is not None:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    return Handle(_hooks_of(self), "accumulated", hook)
+    return RemovableHandle(_hooks_of(self), "accumulated", hook)
 
 
 def _hooks_of(x: Tensor) -> dict[Any, Any]:
@@ -438,5 +451,3 @@ def _kind(x: Tensor) -> Any:
     edge = edge_of(x)
     return ("tensor", edge.number) if type(edge) is Part else ("tensor", 0) if isinstance(edge, Node) else "tensor"
 
-
-__all__ = ["AccumulateGrad", "backward", "grad"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import warnings
 from collections.abc import Callable
 from contextvars import copy_context
 from typing import Any
@@ -54,6 +55,9 @@ class _Switch:
 
     def clone(self) -> Any:
         return type(self)()
+
+    def __repr__(self) -> str:
+        return f"torch.autograd.grad_mode.{type(self).__name__}(mode={next(iter(self.values.values()))})"
 
     def __call__(self, fun: Any) -> Any:
         if inspect.isgeneratorfunction(fun):
@@ -138,17 +142,18 @@ class inference_mode(_Switch):
         return inference_mode(self.values["inference"])
 
 
-class _DetectAnomaly(_Switch):
+class detect_anomaly(_Switch):
     """Remember where each operation was recorded; name it when its backward fails or gives NaN."""
 
     def __init__(self, check_nan: bool = True) -> None:
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
+            stacklevel=2,
+        )
         self.values = {"anomaly": True, "check_nan": check_nan}
 
     def clone(self) -> Any:
         return type(self)(self.values["check_nan"])
-
-
-detect_anomaly = _DetectAnomaly
 
 
 class set_detect_anomaly(_Switch):

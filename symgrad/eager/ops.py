@@ -35,6 +35,31 @@ COPY = Fused(
     name="copy",
 )
 
+LERP = Fused(
+    lambda x, end, weight: x + weight * (end - x),
+    lambda g, y, x, end, weight: g * (1 - weight),
+    lambda g, y, x, end, weight: g * weight,
+    lambda g, y, x, end, weight: g * (end - x),
+    family="elementwise",
+    name="lerp",
+)
+ADDCMUL = Fused(
+    lambda x, a, b, value: x + value * a * b,
+    lambda g, y, x, a, b, value: g,
+    lambda g, y, x, a, b, value: g * value * b,
+    lambda g, y, x, a, b, value: g * value * a,
+    family="elementwise",
+    name="addcmul",
+)
+ADDCDIV = Fused(
+    lambda x, a, b, value: x + value * a / b,
+    lambda g, y, x, a, b, value: g,
+    lambda g, y, x, a, b, value: g * value / b,
+    lambda g, y, x, a, b, value: -g * value * a / (b * b),
+    family="elementwise",
+    name="addcdiv",
+)
+
 
 def _flat(fun: Any, name: str) -> Fused:
     """A step function: its derivative is zero, and recorded as such."""
@@ -95,8 +120,8 @@ LEAKY_RELU = Fused(
     name="leaky_relu",
 )
 ELU = Fused(
-    lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
-    lambda g, y, x, alpha: np.where(x > 0, g, g * (alpha * np.exp(np.minimum(x, 0)))),
+    lambda x, alpha, scale=1: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))) * scale,
+    lambda g, y, x, alpha, scale=1: np.where(x > 0, g, g * (alpha * np.exp(np.minimum(x, 0)))) * scale,
     family="elementwise",
     name="elu",
 )
@@ -275,7 +300,7 @@ def _nll(x: Any, weights: Any, places: Any, *, reduction: str) -> Any:
 def _nll_rule(g: Any, _: Any, x: Any, weights: Any, places: Any, *, reduction: str) -> Any:
     if reduction == "mean":
         g = g / np.add.reduce(weights, axis=None)
-    return PUT(-(g * weights), places, shape=np.shape(x))
+    return PUT(0 - g * weights, places, shape=np.shape(x))
 
 
 # each is the transpose of the other

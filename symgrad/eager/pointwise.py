@@ -189,7 +189,22 @@ def binary(op: Op, a: Any, b: Any, label: str | None = None, floats: bool = Fals
         same = kind is not None and ((kind.kind in "fc" and type(y) is not complex) or (type(y) is int and kind.kind in "iu"))  # type: ignore[redundant-expr]
     if not same or (floats and kind.kind not in "fc"):  # type: ignore[union-attr]
         x, y = cast_alike(x, y, floats)
-    return execute(op, (a, b), [x, y], wanting, NONE, label)
+    try:
+        return execute(op, (a, b), [x, y], wanting, NONE, label)
+    except ValueError:
+        raise unlike(x, y) from None
+
+
+def unlike(x: Any, y: Any) -> RuntimeError:
+    """Torch's error for shapes that do not go together."""
+    a, b = np.shape(x), np.shape(y)
+    for i in range(1, min(len(a), len(b)) + 1):
+        if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
+            return RuntimeError(
+                f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton dimension "
+                f"{max(len(a), len(b)) - i}"
+            )
+    return RuntimeError(f"shapes {list(a)} and {list(b)} do not go together")
 
 
 def cast_alike(x: Any, y: Any, floats: bool = False) -> tuple[Any, Any]:
@@ -257,11 +272,11 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
 @function
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """``input - alpha * other``."""
-    result = binary(SUB, input, _scaled(other, alpha))
-    if result.value.dtype == bool:
+    if all(getattr(plain(x), "dtype", None) == bool for x in (input, other)):
         raise RuntimeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
         )
+    result = binary(SUB, input, _scaled(other, alpha), None if isinstance(input, Tensor) else "RsubBackward1")
     return result if out is None else assign(out, result, "sub")
 
 
@@ -291,7 +306,9 @@ def floor_divide(input: Any, other: Any) -> Any:
     return binary(FLOOR_DIVIDE, input, other)
 
 
-def _power_label(exponent: Any) -> str:
+def _power_label(base: Any, exponent: Any) -> str:
+    if not isinstance(base, Tensor):
+        return "PowBackward2"
     return "PowBackward1" if isinstance(exponent, Tensor) else "PowBackward0"
 
 
@@ -299,7 +316,7 @@ def power(input: Any, exponent: Any) -> Any:
     """``input ** exponent``."""
     if isinstance(exponent, int) and exponent < 0 and isinstance(input, Tensor) and input.value.dtype.kind in "iu":
         raise RuntimeError("Integers to negative integer powers are not allowed.")
-    return binary(POW, input, exponent, _power_label(exponent))
+    return binary(POW, input, exponent, _power_label(input, exponent))
 
 
 @function
@@ -344,19 +361,19 @@ def clamp_max(input: Tensor, max: Any) -> Any:
 @function
 def lerp(input: Tensor, end: Any, weight: Any) -> Any:
     """``input + weight * (end - input)``."""
-    return input + weight * (end - input)
+    return apply(ops.LERP, (input, end, weight))
 
 
 @function
 def addcmul(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
     """``input + value * tensor1 * tensor2``."""
-    return input + _scaled(tensor1 * tensor2, value)
+    return apply(ops.ADDCMUL, (input, tensor1, tensor2), {"value": value})
 
 
 @function
 def addcdiv(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
     """``input + value * tensor1 / tensor2``."""
-    return input + _scaled(tensor1 / tensor2, value)
+    return apply(ops.ADDCDIV, (input, tensor1, tensor2), {"value": value})
 
 
 @function
@@ -451,6 +468,7 @@ def _operators() -> None:
     Tensor.__sub__, Tensor.__rsub__ = left, right  # type: ignore[attr-defined]
     Tensor.__pow__ = lambda self, other: power(self, other) if isinstance(other, _operand) else NotImplemented  # type: ignore[attr-defined]
     Tensor.__rpow__ = lambda self, other: power(other, self) if isinstance(other, _operand) else NotImplemented  # type: ignore[attr-defined]
+    Tensor.__rtruediv__ = lambda self, other: FUNCTIONS["reciprocal"](self) * other  # type: ignore[attr-defined]
     for name in ("neg", "abs"):
         setattr(Tensor, f"__{name}__", FUNCTIONS[name])
     Tensor.__pos__ = lambda self: self  # type: ignore[attr-defined]
@@ -483,7 +501,7 @@ _operators()
 @method
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Set all elements to one number."""
-    return assign(self, apply(ops.FILL, (self, plain(value)), NONE, "FillBackward0"), "fill_")
+    return assign(self, apply(ops.FILL, (self, plain(value)), NONE, "FillBackward2"), "fill_")
 
 
 @method

@@ -174,7 +174,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None) -> Tensor:
     """Ones with these probabilities, else zeros."""
     level = input.value if p is None else p
-    draws = (generator or default_generator).uniform(input.value.size, np.dtype(np.float64)).reshape(input.value.shape)
+    draws = (generator or default_generator).uniform(input.value.size, input.value.dtype).reshape(input.value.shape)
     return wrap((draws < level).astype(input.value.dtype))
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from symgrad.eager import ops
-from symgrad.eager.core import NAMES, Tensor, apply, axis_of, wrap
+from symgrad.eager.core import NAMES, Tensor, apply, axis_of, variant, wrap
 from symgrad.eager.dtypes import title
 from symgrad.eager.pointwise import FUNCTIONS, binary, function, in_place, known
 from symgrad.ops.core import Op
@@ -72,20 +71,13 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     return apply(SUM, (input,), params, "SumBackward1" if dim is not None else None)
 
 
-def _quicker(key: Any, fun: Any) -> Op:
-    """A NumPy function without its wrapper."""
-    op = copy.copy(known(key))
-    op.fun = fun
-    return op
-
-
 def _mean(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     total = np.add.reduce(a, axis, None, None, keepdims)
     return total / (a.size // (total.size or 1))
 
 
-SUM = _quicker(np.sum, lambda a, axis=None, keepdims=False: np.add.reduce(a, axis, None, None, keepdims))
-MEAN = _quicker(np.mean, lambda a, axis=None, keepdims=False: _mean(a, axis, keepdims))
+SUM = variant(known(np.sum), fun=lambda a, axis=None, keepdims=False: np.add.reduce(a, axis, None, None, keepdims))
+MEAN = variant(known(np.mean), fun=lambda a, axis=None, keepdims=False: _mean(a, axis, keepdims))
 PROD, STD, VAR = (known(key) for key in (np.prod, np.std, np.var))
 
 
@@ -169,8 +161,8 @@ def std_mean(input: Tensor, dim: Any = None, **options: Any) -> Any:
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The ``ord``-norm of all elements, or along ``dim``."""
     x = _cast(x, dtype)
-    if dim is None and x.value.ndim > 1:
-        flat = apply(NORM, (x.reshape(-1),), {} if ord == 2 else {"ord": ord}, "LinalgVectorNormBackward0")
+    if dim is None and x.value.ndim > 1 and ord != 2:
+        flat = apply(NORM, (x.reshape(-1),), {"ord": ord}, "LinalgVectorNormBackward0")
         return flat.reshape((1,) * x.value.ndim) if keepdim else flat
     params = _axes(dim, keepdim, x.value.ndim)
     if isinstance(params.get("axis"), tuple) and len(params["axis"]) == 1:
@@ -329,7 +321,7 @@ def median(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     value = input.value
     if dim is None:
         place = _lower_median(value.reshape(-1), 0)
-        return pick(input.reshape(-1), place, 0, False, "MedianBackward0")
+        return apply(ops.PICK, (input, np.asarray(place)), {"shape": value.shape}, "MedianBackward0")
     axis = axis_of(dim, value.ndim)
     if value.ndim == 0:
         return _TYPES["median"](input.clone(), wrap(np.asarray(0)))

@@ -21,6 +21,7 @@ from symgrad.eager.core import (
     execute,
     method,
     plain,
+    variant,
     whole,
     wrap,
 )
@@ -43,7 +44,10 @@ NAMES.update({
     np.broadcast_to: "ExpandBackward0", np.copy: "CloneBackward0", np.concatenate: "CatBackward0", np.stack: "StackBackward0",
     index.SETITEM.key: "IndexPutBackward0", index.GETITEM.key: "IndexBackward0", index.INDEX_ADD.key: "IndexAddBackward0",
     np.take_along_axis: "GatherBackward0", np.flip: "FlipBackward0", np.roll: "RollBackward0", np.tril: "TrilBackward0",
-    np.triu: "TriuBackward0", np.trace: "TraceBackward0", np.diagonal: "DiagonalBackward0", np.outer: "MulBackward0",
+    np.triu: "TriuBackward0", np.trace: "TraceBackward0", np.diagonal: "DiagonalBackward0", np.outer: "MulBackward0", np.pad: "ConstantPadNdBackward0",
+    np.linalg.inv: "LinalgInvExBackward0", np.linalg.det: "LinalgDetBackward0", np.linalg.solve: "LinalgSolveExBackward0",
+    np.linalg.cholesky: "LinalgCholeskyExBackward0", np.linalg.slogdet: "LinalgSlogdetBackward0",
+    np.linalg.eigh: "LinalgEighBackward0", np.linalg.svd: "LinalgSvdBackward0", np.linalg.qr: "LinalgQrBackward0",
     np.matmul: lambda node: _MATMUL.get(tuple(map(np.ndim, node.args or ())), "MmBackward0"),
 })  # fmt: skip
 _MATMUL = {(1, 1): "DotBackward0", (2, 1): "MvBackward0", (2, 2): "MmBackward0", (3, 3): "BmmBackward0"}
@@ -163,7 +167,11 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Any:
 @method
 def contiguous(self: Tensor) -> Any:
     """This tensor, or a copy that lies in memory in order."""
-    return self if isinstance(self.value, Traced) or self.value.flags.c_contiguous else clone(self)
+    return self if isinstance(self.value, Traced) or self.value.flags.c_contiguous else apply(CONTIGUOUS, (self,))
+
+
+CONTIGUOUS = variant(COPY, fun=lambda a: np.array(a, order="C"))
+FLIP = variant(known(np.flip), fun=lambda m, axis: np.flip(m, axis).copy(), alias=False)
 
 
 def _cast(x: Tensor, kind: Any) -> Any:
@@ -323,7 +331,9 @@ def reshape(input: Tensor, *shape: Any) -> Any:
     """The same elements in another shape; one size may be -1."""
     value = input.value
     lies = isinstance(value, Traced) or not isinstance(value, np.ndarray) or value.flags.c_contiguous
-    return _reshaped(input, sizes(shape), "ViewBackward0" if lies else "UnsafeViewBackward0")
+    if lies:
+        return _reshaped(input, sizes(shape), "ViewBackward0")
+    return _reshaped(apply(CONTIGUOUS, (input,)), sizes(shape), "UnsafeViewBackward0")
 
 
 def _view(self: Tensor, *shape: Any) -> Any:
@@ -515,7 +525,7 @@ Tensor.mH = Tensor.H  # type: ignore[attr-defined]
 @function
 def flip(input: Tensor, *dims: Any) -> Any:
     """In reverse order along ``dims``."""
-    return apply(known(np.copy), (apply(known(np.flip), (input,), {"axis": axis_of(sizes(dims), input.value.ndim)}),), NONE, "FlipBackward0")
+    return apply(FLIP, (input,), {"axis": axis_of(sizes(dims), input.value.ndim)})
 
 
 @function
@@ -806,10 +816,11 @@ def select(input: Tensor, dim: int, index: int) -> Any:
 def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
     """Places along a dimension."""
     axis = axis_of(dim, input.value.ndim)
-    return _relabelled(getitem(input, (slice(None),) * axis + (index,)), "IndexSelectBackward0")
+    return labelled(getitem(input, (slice(None),) * axis + (index,)), "IndexSelectBackward0")
 
 
-def _relabelled(x: Tensor, label: str) -> Tensor:
+def labelled(x: Tensor, label: str) -> Tensor:
+    """With torch's name of the whole for what was made of several operations."""
     if x.node is not None:
         x.node.label = label
     return x
@@ -818,7 +829,7 @@ def _relabelled(x: Tensor, label: str) -> Tensor:
 @function
 def masked_select(input: Tensor, mask: Tensor) -> Any:
     """The elements where the mask is set."""
-    return _relabelled(getitem(input, mask), "MaskedSelectBackward0")
+    return labelled(getitem(input, mask), "MaskedSelectBackward0")
 
 
 @function
@@ -830,7 +841,7 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Any:
 @function
 def take(input: Tensor, index: Tensor) -> Any:
     """Elements by their places in the flattened tensor."""
-    return _relabelled(getitem(ravel(input), index), "TakeBackward0")
+    return labelled(getitem(ravel(input), index), "TakeBackward0")
 
 
 @function
@@ -883,7 +894,7 @@ for _name, _fun in {"scatter": scatter, "scatter_add": scatter_add, "index_add":
 
 def _squeezed_in_place(self: Tensor, dim: int) -> Tensor:
     """Take a dimension of size 1 away from this tensor itself."""
-    new = apply(SQUEEZE, (self,), {"axis": axis_of(dim, self.value.ndim)}, "SqueezeBackward4")
+    new = labelled(squeeze(self, dim), "SqueezeBackward4")
     self.value, self.node, self.needs = new.value, new.node, new.needs
     self.counter[0] += 1
     return self
@@ -891,7 +902,7 @@ def _squeezed_in_place(self: Tensor, dim: int) -> Tensor:
 
 def _unsqueezed_in_place(self: Tensor, dim: int) -> Tensor:
     """Give this tensor itself a new dimension of size 1."""
-    new = unsqueeze(self, dim)
+    new = labelled(unsqueeze(self, dim), "UnsqueezeBackward1")
     self.value, self.node, self.needs = new.value, new.node, new.needs
     self.counter[0] += 1
     return self
@@ -974,7 +985,7 @@ def matmul(input: Tensor, other: Tensor) -> Any:
         return apply(MATMUL, (input, other), NONE, "DotBackward0" if m == 1 else "SqueezeBackward1")
     if m == 2:
         rows = reshape(input, (-1, x.shape[-1]))
-        return _relabelled(reshape(_mm(rows, other), (*x.shape[:-1], y.shape[-1])), "UnsafeViewBackward0")
+        return labelled(reshape(_mm(rows, other), (*x.shape[:-1], y.shape[-1])), "UnsafeViewBackward0")
     if x.shape[-1] != y.shape[-2 if m > 1 else 0]:
         raise RuntimeError(
             f"Expected size for first two dimensions of batch2 tensor to be: [{math.prod(x.shape[:-2])}, {x.shape[-1]}] but got: "
@@ -985,15 +996,14 @@ def matmul(input: Tensor, other: Tensor) -> Any:
 
 def _row_times_matrix(x: Tensor, w: Tensor) -> Any:
     """As torch has it: the vector as a matrix of one row, whose product is squeezed again."""
-    if x.needs:
-        product = _mm(unsqueeze(x, 0), w)
-    else:
-        product = apply(MATMUL, (x.value.reshape(1, -1), w), NONE, "MmBackward0")
+    row = unsqueeze(x, 0) if x.needs else x.value.reshape(1, -1)
+    product = apply(ROW_MM, (row, w), NONE, "MmBackward0")
     if product.node is None:
         return wrap(product.value.reshape(-1))
     return apply(ROW, (product,), NONE, "SqueezeBackward4")
 
 
+ROW_MM = variant(MATMUL, rules=(MATMUL.rules[0], lambda g, y, x1, x2: x1.reshape(-1, 1) * g))
 ROW = Fused(lambda x: x.reshape(-1), lambda g, y, x: g.reshape(1, -1), family="linear", name="squeeze")
 Tensor.__matmul__ = matmul  # type: ignore[attr-defined]
 Tensor.__rmatmul__ = lambda self, other: matmul(as_tensor_of(other), self)  # type: ignore[attr-defined]
@@ -1028,7 +1038,7 @@ def dot(input: Tensor, tensor: Tensor) -> Any:
 @function
 def outer(input: Tensor, vec2: Tensor) -> Any:
     """All products of the elements of two vectors."""
-    return unsqueeze(input, 1) * vec2
+    return reshape(input, (-1, 1)) * vec2
 
 
 ADDMM = Fused(
@@ -1046,7 +1056,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
     """``beta * input + alpha * mat1 @ mat2``."""
     if beta == alpha == 1:
         return apply(ADDMM, (input, mat1, mat2))
-    return _relabelled(input * beta + matmul(mat1, mat2) * alpha, "AddmmBackward0")
+    return labelled(input * beta + matmul(mat1, mat2) * alpha, "AddmmBackward0")
 
 
 def einsum(equation: str, *operands: Any) -> Any:

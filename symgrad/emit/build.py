@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 
 from symgrad.emit.names import Names
-from symgrad.emit.printer import Comment, If, Line, source, text
+from symgrad.emit.printer import Comment, For, If, Line, While, source, text
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.program import Branch, Leaf, Program, Tree, leaves_of
 from symgrad.pytree import LEAF, TreeDef
+from symgrad.transform.loop import Loop
 
 Expr = ast.expr
 LONGEST = 6  # operations inlined into one expression
@@ -341,6 +342,7 @@ class Builder:
         self.weight: dict[Node, int] = {}
         self.buffers: dict[Node, str] = {}
         self.uses: dict[Node, int] = {}
+        self.results: dict[Node, list[Expr]] = {}  # of loops
         self.last_phase: str | None = None
         self.lines_shown: set[tuple[str, int]] = set()
 
@@ -492,6 +494,10 @@ class Builder:
             elif node.op is CAPTURED:
                 self.exprs[node] = name(self.bind(node.name or "const", self.program.graph.arrays[node]))
                 self.weight[node] = 0
+            elif isinstance(node.op, Loop):
+                self._loop(node, block)
+            elif node.op is engine.ITEM and node.args[0] in self.results:
+                self.exprs[node], self.weight[node] = self.results[node.args[0]][dict(node.params)["item"]], 0
             elif node.op in WRITES:
                 self._write(node, block)
             else:
@@ -544,6 +550,91 @@ class Builder:
             block.append(Line(ast.AugAssign(target, ast.Add(), value)))
         self.exprs[node], self.weight[node] = name(variable), 0
         self.buffers[node] = variable
+
+    def _loop(self, node: Node, block: list[Any]) -> None:
+        """A loop: its carried values as variables, its sequences as lists."""
+        op: Loop = node.op
+        body, course = op.body, op.course
+        carry, sequences, invariants = op.split(node.args)
+        self._comment(node, block)
+        variables = [self.names.of(item) for item in body.carry]
+        for variable, item, first in zip(variables, body.carry, carry, strict=True):
+            block.append(Line(_assign(variable, self._own(first))))
+            self.exprs[item], self.weight[item] = name(variable), 0
+        for item, value in zip(body.invariants, invariants, strict=True):
+            expr = self.exprs[value]
+            if self.weight[value]:
+                variable = self.names.of(item)
+                block.append(Line(_assign(variable, expr)))
+                expr = name(variable)
+            self.exprs[item], self.weight[item] = expr, 0
+        lists = [self.names.unique(f"{self._stem(item)}s") for item in body.saved]
+        for variable in lists:
+            block.append(Line(_assign(variable, ast.List([], ast.Load()))))
+        inner: list[Any] = []
+        nodes = body.nodes()
+        for item in nodes:
+            for arg in item.args:
+                self.uses[arg] = self.uses.get(arg, 0) + 1
+        for item in (*body.after, *body.saved):
+            self.uses[item] = self.uses.get(item, 0) + 1
+        loop = self._course(op, [self.exprs[item] for item in sequences], inner, {a for n in nodes for a in n.args})
+        self._body(nodes, inner)
+        for variable, item in zip(lists, body.saved, strict=True):
+            inner.append(Line(ast.Expr(method(name(variable), "append", self.exprs[item]))))
+        changed = [
+            (ast.Name(variable, ast.Store()), self.exprs[item])
+            for variable, item, old in zip(variables, body.after, body.carry, strict=True)
+            if item is not old
+        ]
+        if len(changed) == 1:
+            inner.append(Line(ast.Assign([changed[0][0]], changed[0][1], lineno=0)))
+        elif changed:
+            targets, values = ast.Tuple([t for t, _ in changed], ast.Store()), ast.Tuple([v for _, v in changed], ast.Load())
+            inner.append(Line(ast.Assign([targets], values, lineno=0)))
+        loop.body = inner or [Line(ast.Pass())]
+        block.append(loop)
+        if course.backwards:
+            for variable in lists:
+                block.append(Line(ast.Expr(method(name(variable), "reverse"))))
+        self.results[node] = [name(variable) for variable in (*variables, *lists)]
+
+    def _own(self, first: Node) -> Expr:
+        """What a carried value starts with."""
+        return self.exprs[first]
+
+    def _body(self, nodes: list[Node], block: list[Any]) -> None:
+        """The statements of one iteration."""
+        self._nodes(nodes, block, set())
+
+    def _stem(self, node: Node) -> str:
+        return node.name or "value"
+
+    def _course(self, op: Loop, sequences: list[Expr], inner: list[Any], read: set[Node]) -> For | While:
+        """The head of a loop."""
+        body, course = op.body, op.course
+        if course.test is not None:
+            return While(self.exprs[body.carry[course.test]])
+        targets: list[Expr] = []
+        over: list[Expr] = []
+        indexed = body.index in read or body.index in body.after or body.index in body.saved
+        if course.count is not None and (indexed or not sequences):
+            ends = [course.start, course.start + course.step * course.count, course.step]
+            if course.backwards:
+                ends = [ends[1] - course.step, course.start - course.step, -course.step]
+            shown = ends if ends[2] != 1 else ends[:2] if ends[0] else ends[1:2]
+            variable = self.names.unique(body.index.name or "i") if indexed else "_"
+            targets.append(ast.Name(variable, ast.Store()))
+            over.append(call("range", *map(number, shown)))
+            self.exprs[body.index], self.weight[body.index] = name(variable), 0
+        for item, sequence in zip(body.elements, sequences, strict=True):
+            variable = self.names.of(item)
+            targets.append(ast.Name(variable, ast.Store()))
+            over.append(call("reversed", sequence) if course.backwards else sequence)
+            self.exprs[item], self.weight[item] = name(variable), 0
+        if len(over) == 1:
+            return For(targets[0], over[0])
+        return For(ast.Tuple(targets, ast.Store()), call("zip", *over))
 
     def _comment(self, node: Node, block: list[Any], statement: ast.stmt | None = None) -> str:
         """The user's line, above the first statement that came from it, or beside it where it says the same."""

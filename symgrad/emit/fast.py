@@ -95,6 +95,17 @@ class FastBuilder(Builder):
         if node.op in _NEW and node.aval.shape:
             self.owner[node] = expr_name(self.exprs[node])
 
+    def _body(self, nodes: list[Node], block: list[Any]) -> None:
+        """One iteration: only what it made itself is overwritten in it, and not what it hands on."""
+        kept = self.owner, self.free, self.straight
+        self.owner, self.free, self.straight = {}, {}, True
+        for node in nodes:
+            for arg in node.args:
+                self.remaining[arg] = self.uses[arg]
+            self.remaining[node] = self.uses.get(node, 0)
+        super()._body(nodes, block)
+        self.owner, self.free, self.straight = kept
+
     def _write(self, node: Node, block: list[Any]) -> None:
         for arg in node.args:
             self.remaining[arg] -= 1

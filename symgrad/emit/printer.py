@@ -61,7 +61,24 @@ class If:
     comment: str = ""
 
 
-Block = Sequence[Line | Comment | If]
+@dataclass
+class For:
+    """``for target in over: body``."""
+
+    target: ast.expr
+    over: ast.expr
+    body: list[Any] = field(default_factory=list)
+
+
+@dataclass
+class While:
+    """``while test: body``."""
+
+    test: ast.expr
+    body: list[Any] = field(default_factory=list)
+
+
+Block = Sequence[Line | Comment | If | For | While]
 
 
 def source(header: str, docstring: str, body: Block) -> str:
@@ -87,6 +104,12 @@ def _block(body: Block, depth: int, lines: list[str]) -> None:
             lines.append(f"{indent}# {item.text}")
         elif isinstance(item, Line):
             lines.append(indent + text(item.node) + (f"  # {item.comment}" if item.comment else ""))
+        elif isinstance(item, For):
+            lines.append(f"{indent}for {text(item.target)} in {text(item.over)}:")
+            _block(item.body, depth + 1, lines)
+        elif isinstance(item, While):
+            lines.append(f"{indent}while {text(item.test)}:")
+            _block(item.body, depth + 1, lines)
         else:
             lines.append(f"{indent}if {text(item.test)}:" + (f"  # {item.comment}" if item.comment else ""))
             _block(item.body, depth + 1, lines)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from symgrad.ops.core import Op, Traced
+from symgrad.ops.core import A, Op, Sample, Traced, composite
 
 ZEROS = Op(np.zeros, "constant", (), name="zeros", fun=lambda shape, dtype: np.zeros(shape, dtype))
 FULL = Op(
@@ -23,22 +24,22 @@ EYE = Op(np.eye, "constant", (), name="np.eye", fun=lambda n, dtype: np.eye(n, d
 
 def full(like: Traced, shape: Any, value: Any, dtype: Any) -> Any:
     """A traced array filled with a plain or traced number."""
-    shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(int(n) for n in shape)
-    if isinstance(value, Traced) and np.ndim(value) == 0:
-        return like.record(FULL, (value,), {"shape": shape, "dtype": np.dtype(dtype)})
+    shape = tuple(map(operator.index, shape)) if isinstance(shape, (tuple, list)) else (operator.index(shape),)
     if np.ndim(value):
-        return np.broadcast_to(value, shape).astype(dtype)
-    if value == 0:
-        return like.record(ZEROS, (), {"shape": shape, "dtype": np.dtype(dtype)})
-    return like.record(FULL, (value,), {"shape": shape, "dtype": np.dtype(dtype)})
+        return np.broadcast_to(like.adopt(value), shape).astype(dtype)
+    params = {"shape": shape, "dtype": np.dtype(dtype)}
+    if not isinstance(value, Traced) and value == 0 and not np.signbit(np.real(value)):
+        return like.record(ZEROS, (), params)
+    return like.record(FULL, (value,), params)
 
 
 def array(like: Traced, value: Any, dtype: Any = None, copy: Any = True, ndmin: int = 0, **rest: Any) -> Any:
     """``np.array`` and ``np.asarray`` of plain and traced numbers, in lists too, as a traced array."""
     if isinstance(value, Traced):
-        result = value.copy() if copy else value  # type: ignore[attr-defined]
+        result = like.adopt(value)
+        result = result.copy() if copy else result
     else:
-        result = like.adopt(np.array(value, dtype=object if contains_traced(value) else dtype))
+        result = like.adopt(value if contains_traced(value) else np.array(value, dtype))
     if dtype is not None and result.dtype != np.dtype(dtype):
         result = result.astype(dtype)
     return np.reshape(result, (1,) * (ndmin - result.ndim) + result.shape) if result.ndim < ndmin else result
@@ -67,7 +68,21 @@ def _like_full(
 
 
 def _dtype(a: Any) -> Any:
+    if isinstance(a, (list, tuple)):
+        return np.result_type(*[_dtype(item) for item in a]) if a else float
     return a.dtype if hasattr(a, "dtype") else np.result_type(a)
+
+
+def _as(like: Traced, a: Any, dtype: Any = None, order: Any = None, copy: Any = False, **rest: Any) -> Any:
+    return array(like, a, dtype, copy)
+
+
+def _in_order(order: str) -> Callable[..., Any]:
+    def make(like: Traced, a: Any, dtype: Any = None, **rest: Any) -> Any:
+        result = array(like, a, dtype, copy=False, ndmin=1)
+        return result if result.flags[order] else result.copy()
+
+    return make
 
 
 LIKE: dict[Any, Callable[..., Any]] = {
@@ -75,16 +90,35 @@ LIKE: dict[Any, Callable[..., Any]] = {
     np.empty_like: _like_one(0.0),
     np.ones_like: _like_one(1.0),
     np.full_like: _like_full,
-    np.zeros: lambda like, shape, dtype=float, order="C": full(like, shape, 0.0, dtype),
-    np.empty: lambda like, shape, dtype=float, order="C": full(like, shape, 0.0, dtype),
-    np.ones: lambda like, shape, dtype=float, order="C": full(like, shape, 1.0, dtype or float),
-    np.full: lambda like, shape, fill_value, dtype=None, order="C": full(
+    np.zeros: lambda like, shape, dtype=None, order="C", **rest: full(like, shape, 0.0, dtype or float),
+    np.empty: lambda like, shape, dtype=None, order="C", **rest: full(like, shape, 0.0, dtype or float),
+    np.ones: lambda like, shape, dtype=None, order="C", **rest: full(like, shape, 1.0, dtype or float),
+    np.full: lambda like, shape, fill_value, dtype=None, order="C", **rest: full(
         like, shape, fill_value, dtype or _dtype(fill_value)
     ),
     np.array: array,
-    np.asarray: lambda like, a, dtype=None, order=None, **rest: array(like, a, dtype, copy=False),
-    np.asanyarray: lambda like, a, dtype=None, order=None, **rest: array(like, a, dtype, copy=False),
+    np.asarray: _as,
+    np.asanyarray: _as,
+    np.ascontiguousarray: _in_order("C_CONTIGUOUS"),
+    np.asfortranarray: _in_order("F_CONTIGUOUS"),
+    np.require: lambda like, a, dtype=None, requirements=None: array(like, a, dtype, copy=False),
+    np.asarray_chkfinite: _as,
+    np.arange: lambda like, *args, **rest: _arange(like, *args, **rest),
 }
+
+
+def _arange(like: Traced, *args: Any, dtype: Any = None, device: Any = None, **ends: Any) -> Any:
+    """``np.arange``; its length is looked at, its ends may be traced."""
+    if len(args) == 1 and "stop" not in ends:
+        ends = {"stop": args[0], **ends}
+    else:
+        ends = {**dict(zip(("start", "stop", "step"), args, strict=False)), **ends}
+    start, stop, step = ends.get("start", 0), ends["stop"], ends.get("step", 1)
+    if not contains_traced([start, stop, step]):
+        return like.adopt(np.arange(start, stop, step, dtype=dtype))
+    count = max(int(np.ceil((stop - start) / step)), 0)
+    result = start + np.arange(count) * step
+    return result if dtype is None else array(like, result, dtype, copy=False)
 
 
 def like(func: Any, traced: Traced, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -92,4 +126,63 @@ def like(func: Any, traced: Traced, args: Sequence[Any], kwargs: dict[str, Any])
     make = LIKE.get(func)
     if make is not None:
         return make(traced, *args, **kwargs)
-    return array(traced, func(*args, **kwargs))
+    result = func(*args, **kwargs)
+    return array(traced, result, copy=False) if isinstance(result, np.ndarray) else result
+
+
+# -- numbers in a row ----------------------------------------------------------------------------------------------
+
+
+@composite(
+    np.linspace,
+    samples=[
+        Sample(A(), A()),
+        Sample(A(), 1.0, 5),
+        Sample(A(2), A(2), num=3, axis=-1),
+        Sample(A(2, 1), A(3), 4, endpoint=False),
+        Sample(A(), A(), 1),
+        Sample(A(), A(), 3, True, True),
+    ],
+)
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """``num`` numbers at equal distances; from ``start`` to ``stop``, or up to one step before it."""
+    num = operator.index(num)
+    if num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    parts = num - 1 if endpoint else num
+    shape = np.broadcast_shapes(np.shape(start), np.shape(stop))
+    real = np.finfo(np.result_type(start, stop, 1.0)).dtype
+    weights = np.reshape((np.arange(num) / max(parts, 1)).astype(real), (num,) + (1,) * len(shape))
+    row = start * (1.0 - weights) + stop * weights
+    row = row if axis == 0 else np.moveaxis(row, 0, axis)
+    if dtype is not None:
+        row = (np.floor(row) if np.dtype(dtype).kind in "iu" else row).astype(dtype)
+    return (row, (stop - start) / parts if parts > 0 else np.nan) if retstep else row
+
+
+@composite(np.logspace, samples=[Sample(A(), A(), 4), Sample(A(2), 1.0, 3, base=2.0), Sample(A(), A(), 3, False)])
+def logspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+) -> Any:
+    """``base`` to the power of numbers at equal distances."""
+    row = np.power(base, np.linspace(start, stop, num, endpoint, axis=axis))
+    return row if dtype is None else row.astype(dtype)
+
+
+@composite(np.geomspace, samples=[Sample(A(lo=0.5), A(lo=0.5), 4), Sample(A(2, lo=0.5), 3.0, 3, False)], complex=False)
+def geomspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+) -> Any:
+    """Numbers at equal ratios from ``start`` to ``stop``."""
+    row = start * np.power(stop / start, np.linspace(np.zeros(np.shape(start)), 1.0, num, endpoint, axis=axis))
+    return row if dtype is None else row.astype(dtype)

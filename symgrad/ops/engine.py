@@ -28,6 +28,12 @@ ROUND = _engine("round", "constant", round)
 SIZE = _engine("size", "constant", np.size)
 STOP = _engine("stop_gradient", "constant", lambda x: x)
 
+# where a loop is in its course; each loop of a trace has a number
+INDEX = _engine("index", "constant", lambda loop, value: value)
+# lists of numbers or arrays, as loops save them, element by element
+ADD_LISTS = _engine("add_lists", "linear", lambda a, b: [x + y for x, y in zip(a, b, strict=True)],
+                    lambda g, y, a, b: g, lambda g, y, a, b: g)  # fmt: skip
+
 
 def _cast(x: Any, dtype: np.dtype[Any]) -> Any:
     return x.astype(dtype) if hasattr(x, "astype") else dtype.type(x)

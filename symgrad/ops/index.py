@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad import runtime
-from symgrad.ops.core import A, Op, Sample, composite
+from symgrad.ops.core import A, Op, Sample, composite, constant
 
 
 class Slice(NamedTuple):
@@ -63,7 +63,7 @@ def _set_value(g: Any, y: Any, base: Any, value: Any, *arrays: Any, spec: Spec) 
 GETITEM = Indexing(
     lambda x, *arrays, spec: x[fill(spec, arrays)],
     "getitem",
-    (lambda g, y, x, *arrays, spec: SCATTER(g, *arrays, spec=spec, shape=np.shape(x)),),
+    (lambda g, y, x, *arrays, spec: SCATTER(g, *arrays, spec=spec, shape=np.shape(x)) if np.ndim(x) else np.sum(g),),
     alias=True,
 )
 SCATTER = Indexing(
@@ -89,17 +89,184 @@ LAST_WRITE = Op(
 )
 
 
+COMPLEX = Op(
+    runtime.compose,
+    "linear",
+    (lambda g, y, real, imag: g, lambda g, y, real, imag: 1j * g),
+    name="runtime.compose",
+    samples=[Sample(A(3), A(3)), Sample(A(2, 3), A(2, 3)), Sample(A(), A())],
+    complex=False,
+)
+
+
 @composite(np.take, samples=[Sample(A(4), [0, 2, 2]), Sample(A(3, 4), np.array([[0, 1], [3, 3]]), axis=1)])
 def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Any:
     """``a[indices]`` along an axis; out-of-range indices wrap or clip by ``mode``."""
     if axis is None:
         a, axis = np.reshape(a, -1), 0
     size = np.shape(a)[axis]
-    if not hasattr(indices, "dtype"):
-        indices = np.asarray(indices)
+    indices = array_of(indices)
     if mode == "wrap":
         indices = indices % size
     elif mode == "clip":
         indices = np.clip(indices, 0, size - 1)
     axis %= np.ndim(a)
-    return a[(slice(None),) * axis + (indices,)]
+    taken = array_of(a)[(slice(None),) * axis + (indices,)]
+    return taken.copy() if isinstance(taken, np.ndarray) else taken  # indexing may give a view
+
+
+def array_of(a: Any) -> Any:
+    """``a`` with an array's attributes: as it is, or a list made an array."""
+    return a if hasattr(a, "dtype") else np.asarray(a)
+
+
+# -- where something is true ---------------------------------------------------------------------------------------
+
+for key in (np.nonzero, np.flatnonzero, np.argwhere):
+    constant(key, sized=True, samples=[Sample(A(3)), Sample(A(2, 3))])
+
+
+_TWICE = [Sample(A(3), A(3)), Sample(A(2, 3), A(2, 3)), Sample(A(), A())]
+constant(np.array_equal, np.array_equiv, np.allclose, samples=_TWICE)
+
+
+@composite(
+    np.compress,
+    samples=[
+        Sample([True, False, True], A(3)),
+        Sample([False, True], A(3, 4), axis=1),
+        Sample([0, 1, 1, 0, 1], A(2, 3)),
+    ],
+)
+def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
+    """The slices of ``a`` along an axis where ``condition``, which may be shorter, is true."""
+    if np.ndim(condition) != 1:
+        raise ValueError("condition must be a 1-d array")
+    a, axis = (np.ravel(a), 0) if axis is None else (a, axis)
+    condition = array_of(condition)
+    return np.take(a, np.flatnonzero(condition[: np.shape(a)[axis]]), axis)
+
+
+@composite(np.extract, samples=[Sample(np.array([True, False, True]), A(3)), Sample(A(2, 3, kind="bool"), A(2, 3))])
+def extract(condition: Any, arr: Any) -> Any:
+    """The elements of ``arr``, ravelled, where ``condition`` is true."""
+    return np.take(np.ravel(arr), np.flatnonzero(np.ravel(condition)))
+
+
+@composite(
+    np.choose,
+    samples=[
+        Sample([0, 1, 2], [A(3), A(3), 0.5]),
+        Sample(np.array([[0], [1]]), (A(2, 3), A(3))),
+        Sample(1, [A(3), A(3)]),
+        Sample([0, 5, -1], [A(3), A(3)], mode="clip"),
+    ],
+)
+def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
+    """From each place, the element there of choice number ``a``."""
+    n = len(choices)
+    a = array_of(a)
+    if mode == "raise" and np.any((a < 0) | (a >= n)):
+        raise ValueError("invalid entry in choice array")
+    a = np.remainder(a, n) if mode == "wrap" else np.clip(a, 0, n - 1)
+    result = choices[0]
+    for i in range(1, n):
+        result = np.where(a == i, choices[i], result)
+    return np.broadcast_to(result, np.broadcast_shapes(np.shape(a), *map(np.shape, choices))).copy()
+
+
+@composite(
+    np.select,
+    samples=[
+        Sample([A(3, kind="bool"), A(3, kind="bool")], [A(3), A(3)], 0.5),
+        Sample([A(2, 3, kind="bool")], [A(3)], A(2, 1)),
+        Sample([np.array([True, False])], [A(2)]),
+    ],
+)
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    """From each place, the element there of the first choice whose condition is true."""
+    if len(condlist) != len(choicelist):
+        raise ValueError("list of cases must be same length as list of conditions")
+    result = default
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+        result = np.where(condition, choice, result)
+    return result
+
+
+# -- writes into an array ------------------------------------------------------------------------------------------
+
+
+def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    """``a.flat[ind] = v``, values repeated as needed; out-of-range indices wrap or clip by ``mode``."""
+    size = np.size(a)
+    places = np.ravel(array_of(ind))
+    if mode == "wrap":
+        places = places % size
+    elif mode == "clip":
+        places = np.clip(places, 0, size - 1)
+    elif np.any((places < -size) | (places >= size)):
+        raise IndexError(f"an index is out of bounds for size {size}")
+    values = np.ravel(v)
+    if np.size(places) and np.size(values):
+        _write_flat(a, places, values if np.size(values) in (1, np.size(places)) else np.resize(values, np.size(places)))
+
+
+def _write_flat(a: Any, places: Any, values: Any) -> None:
+    """``a.flat[places] = values``."""
+    rest, arrays = places, []
+    for n in reversed(np.shape(a)):  # np.unravel_index, of traced places, too
+        arrays.append(rest % n)
+        rest = rest // n
+    a[tuple(reversed(arrays))] = values
+
+
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    """The first, second … place where ``mask`` is true becomes the first, second … of ``vals``, repeated as needed."""
+    places = np.flatnonzero(mask)
+    if np.size(places):
+        _write_flat(arr, places, np.resize(np.ravel(vals), np.size(places)))
+
+
+def putmask(a: Any, mask: Any, values: Any) -> None:
+    """``a.flat[i] = values[i]`` where ``mask`` is true, values repeated as needed."""
+    if np.shape(values) != np.shape(a):
+        values = np.reshape(np.resize(np.ravel(values), np.size(a)), np.shape(a))
+    a[...] = np.where(np.reshape(mask, np.shape(a)), values, a).astype(a.dtype)
+
+
+def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    """``dst[...] = src`` where ``where`` is true."""
+    dtype = src.dtype if hasattr(src, "dtype") else None
+    if dtype is not None and not np.can_cast(dtype, dst.dtype, casting):
+        raise TypeError(f"Cannot cast array data from {dtype} to {dst.dtype} according to the rule {casting!r}")
+    dst[...] = src if where is True else np.where(where, src, dst).astype(dst.dtype)
+
+
+def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    """``a[i, i, …] = val``."""
+    shape = np.shape(a)
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise ValueError("All dimensions of input must be of equal length")
+    stand_in = np.zeros(shape, int)
+    np.fill_diagonal(stand_in, 1, wrap)
+    places = np.flatnonzero(stand_in)
+    if np.size(places):
+        put(a, places, val)
+
+
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
+    """``arr[..., indices, ...] = values`` along an axis."""
+    if axis is None:
+        _write_flat(arr, array_of(indices), values)
+        return
+    shape = np.shape(arr)
+    axis %= len(shape)
+    key: list[Any] = [np.arange(n).reshape([-1 if i == j else 1 for j in range(len(shape))]) for i, n in enumerate(shape)]
+    key[axis] = array_of(indices)
+    arr[tuple(key)] = values
+
+
+WRITES: dict[Any, Any] = {
+    np.put: put, np.place: place, np.putmask: putmask, np.copyto: copyto, np.fill_diagonal: fill_diagonal,
+    np.put_along_axis: put_along_axis,
+}  # fmt: skip

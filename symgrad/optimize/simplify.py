@@ -44,6 +44,7 @@ class Simplifier:
         self.program, self.rules = program, rules
         self.graph = Graph()
         self.uses: dict[Node, int] = {}
+        self.mapping: dict[Node, Node] = {}
 
     def run(self) -> Program:
         roots = self.program.roots()
@@ -51,10 +52,15 @@ class Simplifier:
         for node in nodes:
             for arg in node.args:
                 self.uses[arg] = self.uses.get(arg, 0) + 1
-        mapping: dict[Node, Node] = {}
         for node in nodes:
-            mapping[node] = self.visit(node, tuple([mapping[arg] for arg in node.args]))
-        return self.program.map(self.graph, mapping)
+            self.mapping[node] = self.visit(node, tuple([self.mapping[arg] for arg in node.args]))
+        return self.program.map(self.graph, self.mapping)
+
+    def visit_as(self, op: Any, node: Node, args: tuple[Node, ...]) -> Node:
+        """``node`` with another operation in its place."""
+        new = self.graph.add(op, args, node.params, node.aval)
+        new.name, new.line, new.phase = node.name, node.line, node.phase
+        return new
 
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
         """The simplified form of ``node`` on simplified arguments."""
@@ -342,6 +348,34 @@ def pull_factors(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
 @rewrite(engine.IDENTITY, engine.STOP)
 def identity(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return args[0]
+
+
+@rewrite(engine.INDEX)
+def index_is_a_number(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """The index of a loop that was not rolled up."""
+    return s.graph.const(dict(node.params)["value"])
+
+
+@rewrite(index.GETITEM, index.SETITEM, index.INDEX_ADD, index.SCATTER)
+def constant_place(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """An index array that is a number is part of the index."""
+    params = dict(node.params)
+    count = len(node.op.rules)
+    numbers = [const(arg) for arg in args[count:]]
+    if not any(type(number) is int for number in numbers):
+        return None
+    spec, kept = [], []
+    for part in params["spec"]:
+        if type(part) is index.Hole:
+            number = numbers[part.number]
+            if type(number) is int:
+                part = number
+            else:
+                kept.append(args[count + part.number])
+                part = index.Hole(len(kept) - 1)
+        spec.append(part)
+    changed = tuple(sorted({**params, "spec": tuple(spec)}.items()))
+    return s.make(node.op, (*args[:count], *kept), changed, node.aval)
 
 
 @rewrite(engine.ASTYPE)

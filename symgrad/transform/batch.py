@@ -253,6 +253,8 @@ def einsum(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
 
 @_rule(np.linalg.inv, np.linalg.det, np.linalg.cholesky, np.tril, np.triu)
 def stacked(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
+    if len(node.args[0].aval.shape) < 2:  # np.tril makes a matrix of a vector
+        return None
     return b.trace.record(node.op, args, dict(node.params))
 
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from symgrad.errors import NotDifferentiable
 from symgrad.ir import Aval, Node, ancestors, is_inexact
+from symgrad.ir import Sequence as Sequence_
 from symgrad.ops.core import fit
-from symgrad.ops.engine import ITEM
+from symgrad.ops.engine import ADD_LISTS, ITEM
 from symgrad.ops.index import GETITEM, INDEX_ADD, fill
 from symgrad.runtime import add_at
 from symgrad.trace import Trace, Tracer
@@ -66,7 +67,7 @@ def reverse(
                 continue
             if node.op is ITEM:
                 _add_part(pending, node, g)
-            elif node.op is GETITEM and node.args[0] in flows:
+            elif node.op is GETITEM and node.args[0] in flows and node.args[0].aval.shape:
                 _add_at(pending, owned, node, g, lookup)
             else:
                 places = [i for i, arg in enumerate(node.args) if arg in flows and node.op.differentiable(i)]
@@ -74,11 +75,16 @@ def reverse(
                     if part is not None:
                         arg = node.args[i]
                         part = fit(part, arg.aval) if isinstance(arg.aval, Aval) else part
-                        pending[arg] = part if arg not in pending else pending[arg] + part
+                        pending[arg] = part if arg not in pending else _add(pending[arg], part, arg)
                         owned.discard(arg)
     finally:
         trace.line, trace.phase = outer
     return [found.get(node) for node in wrt]
+
+
+def _add(a: Any, b: Any, node: Node) -> Any:
+    """The sum of two cotangents of a node."""
+    return ADD_LISTS(a, b) if isinstance(node.aval, Sequence_) else a + b
 
 
 def _cotangents(node: Node, places: list[int], g: Any, lookup: Lookup) -> list[Any]:
@@ -123,7 +129,7 @@ def _add_part(pending: dict[Node, Any], node: Node, g: Any) -> None:
     (whole,) = node.args
     item = dict(node.params)["item"]
     parts = list(pending.get(whole, (None,) * len(whole.aval)))
-    parts[item] = g if parts[item] is None else parts[item] + g
+    parts[item] = g if parts[item] is None else _add(parts[item], g, node)
     pending[whole] = tuple(parts)
 
 

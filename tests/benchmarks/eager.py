@@ -1,6 +1,6 @@
 """Eager tensors beside torch's own, in one process: microseconds for forward and backward together, and their ratio.
 
-    python tests/benchmarks/eager.py
+python tests/benchmarks/eager.py
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ def main():
         forward = [microseconds(f) for f in (forth, back)]
         with eager.no_grad():
             free = microseconds(back)
-        print(f"{name:16}{both[0]:15.1f}{both[1]:9.1f}{both[1] / both[0]:8.2f}{forward[0]:12.1f}{forward[1]:9.1f}{free:11.1f}")
+        pair = f"{both[0]:15.1f}{both[1]:9.1f}{both[1] / both[0]:8.2f}"
+        print(f"{name:16}{pair}{forward[0]:12.1f}{forward[1]:9.1f}{free:11.1f}")
 
 
 if __name__ == "__main__":

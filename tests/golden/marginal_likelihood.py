@@ -1,5 +1,5 @@
 def value_and_grad_marginal_likelihood(theta, x, y):
-    """value_and_grad_marginal_likelihood   for theta: float64[3], x: float64[4], y: float64[4]"""
+    """value_and_grad_marginal_likelihood   for theta: float64[3], x: float64[5], y: float64[5]"""
     # golden_functions.py:77: length, signal, noise = np.exp(theta)
     e = np.exp(theta)
     length = e[0]

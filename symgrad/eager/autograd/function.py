@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import TWICE, Node, Op, Part, Plan, Tensor, linked, tick, wrap
+from symgrad.eager.core import TWICE, Node, Op, Part, Plan, Tensor, _next, conjugate, linked, tick, wrap
 from symgrad.eager.engine import edge_of
 from symgrad.eager.modes import mode
 
@@ -82,20 +82,24 @@ class FunctionNode(Node):
             self.shape, self.dtype = outs[0].shape, outs[0].dtype
         self.outputs = len(outs)
 
+    @property
+    def next_functions(self) -> tuple[Any, ...]:
+        return tuple(_next(edge) for edge in self.edges)
+
     def pull(self, g: Any) -> list[Any]:
         create = mode.grad
         parts = list(g) if type(g) is tuple else [g]
         if self.context._materialize:
             shapes = self.params["shapes"]
             parts = [np.zeros(*shape) if part is None else part for part, shape in zip(parts, shapes, strict=True)]
-        given = [part if part is None or isinstance(part, Tensor) else wrap(part) for part in parts]
+        given = [conjugate(part if part is None or isinstance(part, Tensor) else wrap(part)) for part in parts]
         found = self.function.backward(self.context, *given)
         found = found if isinstance(found, tuple) else (found,)
         if len(found) < self.params["count"] or any(x is not None for x in found[self.params["count"] :]):
             raise RuntimeError(
                 f"function {self.name()} returned an incorrect number of gradients (expected {self.params['count']}, got {len(found)})"
             )
-        chosen = [found[i] for i in self.places]
+        chosen = [conjugate(found[i]) for i in self.places]
         return [part if part is None or create else part.value for part in chosen]
 
     @property

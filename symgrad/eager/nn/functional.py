@@ -13,7 +13,7 @@ from symgrad.eager.core import Tensor, apply, assign, plain, wrap
 from symgrad.eager.pointwise import FUNCTIONS
 from symgrad.eager.random import default_generator
 from symgrad.eager.reductions import flat_places
-from symgrad.eager.shapes import addmm, matmul
+from symgrad.eager.shapes import addmm, labelled, matmul
 
 sigmoid, tanh = FUNCTIONS["sigmoid"], FUNCTIONS["tanh"]
 
@@ -61,7 +61,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
 
 def selu(input: Tensor, inplace: bool = False) -> Any:
     """``elu``, scaled so that it normalises itself."""
-    y = 1.0507009873554804934193349852946 * elu(input, 1.6732632423543772848170429916717)
+    y = apply(ops.ELU, (input,), {"alpha": 1.6732632423543772, "scale": 1.0507009873554805})
     return _maybe_in_place(input, y, inplace, "selu")
 
 
@@ -88,7 +88,7 @@ def softsign(input: Tensor) -> Any:
 
 def mish(input: Tensor, inplace: bool = False) -> Any:
     """``input * tanh(softplus(input))``."""
-    return _maybe_in_place(input, input * tanh(softplus(input)), inplace, "mish")
+    return _maybe_in_place(input, labelled(input * tanh(softplus(input)), "MishBackward0"), inplace, "mish")
 
 
 def _dim_of(dim: Any, input: Tensor, name: str) -> int:
@@ -223,7 +223,8 @@ def nll_loss(
     table = np.ones(classes, x.value.dtype) if weight is None else plain(weight)
     known = np.where(kept, places, 0)
     weights = np.where(kept, table[known], 0).astype(x.value.dtype)
-    loss = apply(ops.NLL, (x, weights, flat_places(known, 1, x.value.shape)), {"reduction": reduction})
+    label = "NllLossBackward0" if x.value.ndim == 2 else "NllLoss2DBackward0"
+    loss = apply(ops.NLL, (x, weights, flat_places(known, 1, x.value.shape)), {"reduction": reduction}, label)
     return loss.reshape(target.value.shape) if reduction == "none" and input.value.ndim == 1 else loss
 
 
@@ -260,7 +261,7 @@ def cross_entropy(
     goal = target * (1 - label_smoothing) + label_smoothing / classes if label_smoothing else target  # type: ignore[operator]
     loss = -(logs * goal * scale).sum(axis)
     count = math.prod(loss.value.shape)
-    return loss if reduction == "none" else loss.sum() / count if reduction == "mean" else loss.sum()
+    return loss if reduction == "none" else labelled(loss.sum() / count, "DivBackward1") if reduction == "mean" else loss.sum()
 
 
 def kl_div(
@@ -288,9 +289,7 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Any:
     if bias is None:
         return y
     y = y + bias
-    if y.node is not None:
-        y.node.label = "ViewBackward0"
-    return y
+    return labelled(y, "ViewBackward0")
 
 
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Any:
@@ -302,10 +301,7 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: A
             f"{', '.join(map(str, normalized_shape))}], but got input of size{list(input.value.shape)}"
         )
     params = {"count": count, "eps": eps}
-    if bias is not None:
-        weight = np.ones(tuple(normalized_shape), input.value.dtype) if weight is None else weight
-        return apply(ops.LAYER_NORM, (input, weight, bias), params)
-    return apply(ops.LAYER_NORM, (input,) if weight is None else (input, weight), params)
+    return apply(ops.LAYER_NORM, (input, weight, bias), params)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
@@ -333,10 +329,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Any:
 
 def embedding(input: Tensor, weight: Tensor) -> Any:
     """Rows of ``weight``."""
-    rows = weight[input]  # type: ignore[index]
-    if rows.node is not None:
-        rows.node.label = "EmbeddingBackward0"
-    return rows
+    return labelled(weight[input], "EmbeddingBackward0")  # type: ignore[index]
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:

@@ -1,0 +1,52 @@
+"""NumPy's namespace, whose creation functions give traced arrays while a function is differentiated.
+
+A plain array that a function makes itself (``np.zeros(3)``) cannot take traced values in; one made here can::
+
+    import symgrad.numpy as snp
+
+    def cumulative(x):
+        out = snp.zeros(3)
+        for i in range(3):
+            out[i] = np.sum(x[: i + 1])  # into np.zeros(3), this would be an error
+        return out
+
+Outside a derivative the functions are NumPy's own, and all other names are NumPy's at any time.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad.ops import create
+from symgrad.trace import active_trace
+
+CREATION = (
+    "zeros ones empty full zeros_like ones_like empty_like full_like array asarray asanyarray ascontiguousarray "
+    "asfortranarray arange linspace logspace geomspace eye identity tri fromfunction"
+).split()
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(np, name)
+
+
+def __dir__() -> list[str]:
+    return dir(np)
+
+
+def _creation(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def make(*args: Any, **kwargs: Any) -> Any:
+        trace = active_trace()
+        if trace is None:
+            return function(*args, **kwargs)
+        return create.like(function, trace, args, {name: value for name, value in kwargs.items() if name != "like"})
+
+    return make
+
+
+globals().update({name: _creation(getattr(np, name)) for name in CREATION})

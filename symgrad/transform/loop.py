@@ -1,0 +1,360 @@
+"""Loops as operations: a body graph that runs many times, with derivatives that are loops again.
+
+A ``Loop`` carries values from one iteration to the next. Its arguments are the initial carry, *sequences* (Python lists,
+one element an iteration: what an earlier loop saved) and invariants; its results are the final carry and the sequences
+that it saves. It runs ``count`` times, or as often as its sequences are long, or while one of its carried values is true.
+
+Reverse mode runs the loop once more, saving what each iteration began with, and then a second loop backwards, whose body
+is the reverse pass of the body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir import CAPTURED, CONST, INPUT, Graph, Node, ancestors, is_inexact
+from symgrad.ops.core import Op, fit
+from symgrad.trace import Trace, Tracer
+from symgrad.transform.forward import forward
+from symgrad.transform.reverse import reverse
+
+
+@dataclass(eq=False)
+class Body:
+    """One iteration: input nodes (carry, index, elements of sequences, invariants) and output nodes (carry, saved)."""
+
+    graph: Graph
+    carry: list[Node]
+    index: Node
+    elements: list[Node]
+    invariants: list[Node]
+    after: list[Node]
+    saved: list[Node]
+
+    @property
+    def inputs(self) -> list[Node]:
+        return [*self.carry, self.index, *self.elements, *self.invariants]
+
+    def nodes(self) -> list[Node]:
+        """What an iteration computes, in order; inputs are not among it."""
+        given = set(self.inputs)
+        return [node for node in ancestors([*self.after, *self.saved]) if node not in given]
+
+
+@dataclass(frozen=True)
+class Course:
+    """How a loop runs: ``count`` times with ``index = start + step * i``; or while carried value ``test`` is true; or, with
+    neither, once an element. ``backwards``: from the last element to the first."""
+
+    count: int | None = None
+    start: int = 0
+    step: int = 1
+    test: int | None = None
+    backwards: bool = False
+
+
+class Loop(Op):
+    """The operation of a loop. See the module's docstring."""
+
+    def __init__(self, body: Body, course: Course) -> None:
+        super().__init__(self, "loop", (), name="loop", fun=self.run)
+        self.body, self.course = body, course
+        self.joint = self._joint
+        self.jvp = self._jvp
+        self._made: dict[Any, Any] = {}
+        self._plan = _plan(body)
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """How many carried values, sequences and invariants it takes."""
+        return len(self.body.carry), len(self.body.elements), len(self.body.invariants)
+
+    def differentiable(self, position: int) -> bool:
+        return is_inexact(self.body.inputs[position + (position >= len(self.body.carry))].aval)
+
+    # ---- running ----
+
+    def run(self, *args: Any) -> tuple[Any, ...]:
+        """The loop, one operation after the other."""
+        carry, sequences, invariants = self.split(args)
+        saved: list[list[Any]] = [[] for _ in self.body.saved]
+        steps, width, after, kept = self._plan
+        slots: list[Any] = [None] * width
+        n = len(carry)
+        first = n + 1 + len(sequences)
+        slots[first : first + len(invariants)] = invariants
+        constants = [(i, value) for i, value in self._constants()]
+        for i, value in constants:
+            slots[i] = value
+        for i in self.order(sequences):
+            if i is None:
+                if not carry[self.course.test]:  # type: ignore[index]
+                    break
+                i = 0
+            slots[:n] = carry
+            slots[n] = self.course.start + self.course.step * i
+            for j, sequence in enumerate(sequences):
+                slots[n + 1 + j] = sequence[i]
+            for out, fun, places, params in steps:
+                slots[out] = fun(*[slots[p] for p in places], **params)
+            carry = [slots[p] for p in after]
+            for values, p in zip(saved, kept, strict=True):
+                values.append(slots[p])
+        if self.course.backwards:
+            for values in saved:
+                values.reverse()
+        return (*carry, *saved)
+
+    def order(self, sequences: Sequence[Any]) -> Any:
+        """The iterations' numbers; None without end for a loop with a test."""
+        if self.course.test is not None:
+            return iter(lambda: None, 0)
+        count = self.course.count if self.course.count is not None else len(sequences[0])
+        return reversed(range(count)) if self.course.backwards else range(count)
+
+    def _constants(self) -> list[tuple[int, Any]]:
+        places = {node: i for i, node in enumerate([*self.body.inputs, *self.body.nodes()])}
+        found = []
+        for node, i in places.items():
+            if node.op is CONST:
+                found.append((i, dict(node.params)["value"]))
+            elif node.op is CAPTURED:
+                found.append((i, self.body.graph.arrays[node]))
+        return found
+
+    def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+        """The arguments by role: initial carry, sequences, invariants."""
+        n, m, _ = self.counts
+        return list(args[:n]), list(args[n : n + m]), list(args[n + m :])
+
+    # ---- derivatives ----
+
+    def saving(self) -> Loop:
+        """The same loop, which also saves what each iteration begins with."""
+        if "saving" not in self._made:
+            body = self.body
+            copy = Body(
+                body.graph, body.carry, body.index, body.elements, body.invariants, body.after, [*body.saved, *body.carry]
+            )
+            self._made["saving"] = loop_of(copy, self.course)
+        return self._made["saving"]  # type: ignore[no-any-return]
+
+    def _joint(self, g: Sequence[Any], y: Any, args: Sequence[Any], params: Any) -> list[Any]:
+        n, m, _ = self.counts
+        carry, sequences, invariants = self.split(args)
+        results = self.saving()(*args)
+        starts = results[n + len(self.body.saved) :]
+        given = tuple(part is not None for part in g)
+        back, flows, uses, elements = self._backward(given, carry, sequences, invariants)
+        first = [zero_of(carry[i]) if g[i] is None else fit(g[i], self.body.carry[i].aval) for i in flows]
+        totals = [zero_of(invariants[i]) for i in uses]
+        cotangents = [part for part in g[n:] if part is not None]
+        found = back(*first, *totals, *starts, *sequences, *cotangents, *invariants)
+        parts: list[Any] = [None] * len(args)
+        for place, i in enumerate(flows):
+            parts[i] = found[place]
+        for place, i in enumerate(uses):
+            parts[n + m + i] = found[len(flows) + place]
+        for place, i in enumerate(elements):
+            parts[n + i] = found[len(flows) + len(uses) + place]
+        return parts
+
+    def _backward(
+        self, given: tuple[bool, ...], carry: list[Any], sequences: list[Any], invariants: list[Any]
+    ) -> tuple[Loop, list[int], list[int], list[int]]:
+        """The loop backwards: cotangents of the carry and totals for invariants go round; elements' cotangents are saved."""
+        key = ("backward", given)
+        if key in self._made:
+            return self._made[key]  # type: ignore[no-any-return]
+        n = len(carry)
+        flows = [i for i, node in enumerate(self.body.carry) if is_inexact(node.aval)]
+        uses = [i for i, node in enumerate(self.body.invariants) if is_inexact(node.aval)]
+        elements = [i for i, node in enumerate(self.body.elements) if is_inexact(node.aval)]
+        sub, starts, index, items, fixed, after, saved = self._retrace(carry, sequences, invariants)
+        gs = [sub.input(("cotangent", i), one_like(plain(carry[i]))) for i in flows]
+        totals = [sub.input(("total", i), zero_like(plain(invariants[i]))) for i in uses]
+        for t, node in zip((*gs, *totals), [*(self.body.carry[i] for i in flows), *(self.body.invariants[i] for i in uses)], strict=True):
+            t.node.name = f"g_{node.name or 'state'}"
+        extra = [
+            sub.input(("saved", j), one_like(sub.values[saved[j].node])) for j in range(len(saved)) if given[n + j]
+        ]
+        wrt = [*(starts[i].node for i in flows), *(fixed[i].node for i in uses), *(items[i].node for i in elements)]
+        seeds = [(after[i].node, gs[place]) for place, i in enumerate(flows)]
+        seeds += [(s.node, e) for s, e in zip([s for j, s in enumerate(saved) if given[n + j]], extra, strict=True)]
+        found = reverse(sub, [seed for seed in seeds if is_inexact(seed[0].aval)], wrt)
+        shaped = [
+            sub.constant_like(0.0, node.aval) if part is None else part for part, node in zip(found, wrt, strict=True)
+        ]
+        back = shaped[: len(flows)]
+        sums = [total + part for total, part in zip(totals, shaped[len(flows) : len(flows) + len(uses)], strict=True)]
+        sums = [t if f is None else s for t, f, s in zip(totals, found[len(flows) :], sums, strict=False)]
+        own = shaped[len(flows) + len(uses) :]
+        body = Body(
+            sub.graph,
+            [t.node for t in (*gs, *totals)],
+            index.node,
+            [t.node for t in (*starts, *items, *extra)],
+            [t.node for t in fixed],
+            [t.node for t in (*back, *sums)],
+            [t.node for t in own],
+        )
+        course = Course(self.course.count, self.course.start, self.course.step, None, not self.course.backwards)
+        made = (loop_of(body, course), flows, uses, elements)
+        self._made[key] = made
+        return made
+
+    def _retrace(self, carry: list[Any], sequences: list[Any], invariants: list[Any]) -> tuple[Any, ...]:
+        """The body in a trace of its own, on the values that the first iteration has."""
+        sub = Trace(symbolic=True)
+        body = self.body
+        starts = [sub.input(("carry", i), plain(value)) for i, value in enumerate(carry)]
+        index = sub.input("index", self.course.start)
+        items = [sub.input(("element", i), plain(sequence)[0]) for i, sequence in enumerate(sequences)]
+        fixed = [sub.input(("invariant", i), plain(value)) for i, value in enumerate(invariants)]
+        known: dict[Node, Tracer] = {}
+        for node, tracer in zip(body.inputs, [*starts, index, *items, *fixed], strict=True):
+            tracer.node.name = node.name
+            tracer.node.differentiated = True
+            known[node] = tracer
+        for node in body.nodes():
+            if node.op is CONST:
+                known[node] = sub.lookup(sub.constant(dict(node.params)["value"])[0])
+            elif node.op is CAPTURED:
+                known[node] = sub.lookup(sub.constant(body.graph.arrays[node])[0])
+            else:
+                made = sub.run(node.op, [known[arg] for arg in node.args], dict(node.params))
+                made.name, made.line = made.name or node.name, made.line or node.line
+                known[node] = sub.lookup(made)
+        return sub, starts, index, items, fixed, [known[n] for n in body.after], [known[n] for n in body.saved]
+
+    def _jvp(self, ts: Sequence[Any], y: Any, *args: Any) -> Any:
+        n, m, _ = self.counts
+        carry, sequences, invariants = self.split(args)
+        moving = tuple(t is not None for t in ts[n:])
+        pushed, flows = self._forward(moving, carry, sequences, invariants)
+        first = [zero_of(carry[i]) if ts[i] is None else ts[i] for i in flows]
+        more = [t for t in ts[n : n + m] if t is not None]
+        rest = [t for t in ts[n + m :] if t is not None]
+        found = pushed(*carry, *first, *sequences, *more, *invariants, *rest)
+        tangents: list[Any] = [None] * (n + len(self.body.saved))
+        for place, i in enumerate(flows):
+            tangents[i] = found[n + place]
+        kept = n + len(flows) + len(self.body.saved)
+        for place, j in enumerate(j for j, node in enumerate(self.body.saved) if is_inexact(node.aval)):
+            tangents[n + j] = found[kept + place]
+        return tuple(tangents)
+
+    def _forward(
+        self, moving: tuple[bool, ...], carry: list[Any], sequences: list[Any], invariants: list[Any]
+    ) -> tuple[Loop, list[int]]:
+        """The loop with tangents beside its values."""
+        key = ("forward", moving)
+        if key in self._made:
+            return self._made[key]  # type: ignore[no-any-return]
+        flows = [i for i, node in enumerate(self.body.carry) if is_inexact(node.aval)]
+        sub, starts, index, items, fixed, after, saved = self._retrace(carry, sequences, invariants)
+        tangents = {starts[i].node: sub.input(("tangent", i), one_like(plain(carry[i]))) for i in flows}
+        first = list(tangents.values())
+        for i, t in zip(flows, first, strict=True):
+            t.node.name = f"t_{self.body.carry[i].name or 'state'}"
+        others = [*items, *fixed]
+        more = []
+        for j, moves in enumerate(moving):
+            if moves:
+                t = sub.input(("tangent", "element", j), one_like(others[j].value))
+                tangents[others[j].node] = t
+                more.append((j, t))
+        kept = [s.node for s in saved if is_inexact(s.node.aval)]
+        outputs = [*(after[i].node for i in flows), *kept]
+        found = forward(sub, outputs, list(tangents), list(tangents.values()))
+        shaped = [
+            sub.constant_like(0.0, node.aval) if t is None else fit(t, node.aval)
+            for t, node in zip(found, outputs, strict=True)
+        ]
+        ended = shaped[: len(flows)]
+        body = Body(
+            sub.graph,
+            [t.node for t in (*starts, *first)],
+            index.node,
+            [*(t.node for t in items), *(t.node for j, t in more if j < len(items))],
+            [*(t.node for t in fixed), *(t.node for j, t in more if j >= len(items))],
+            [*(t.node for t in after), *(t.node for t in ended)],
+            [*(t.node for t in saved), *(t.node for t in shaped[len(flows) :])],
+        )
+        made = (loop_of(body, self.course), flows)
+        self._made[key] = made
+        return made
+
+
+def _plan(body: Body) -> tuple[list[Any], int, list[int], list[int]]:
+    """The body as a list of steps on numbered slots."""
+    nodes = body.nodes()
+    places: dict[Node, int] = {}
+    for i, node in enumerate([*body.inputs, *nodes]):
+        places.setdefault(node, i)
+    steps = [
+        (places[node], node.op.fun, [places[arg] for arg in node.args], dict(node.params))
+        for node in nodes
+        if node.op not in (CONST, CAPTURED, INPUT)
+    ]
+    width = len(body.inputs) + len(nodes)
+    return steps, width, [places[node] for node in body.after], [places[node] for node in body.saved]
+
+
+_loops: dict[Any, Loop] = {}
+
+
+def loop_of(body: Body, course: Course) -> Loop:
+    """The loop of a body: one and the same operation for bodies that are alike, so that loops can be shared."""
+    places = {node: i for i, node in enumerate([*body.inputs, *body.nodes()])}
+    rows = []
+    for node in places:
+        if node.op is CONST:
+            value = dict(node.params)["value"]
+            rows.append((CONST, type(value), repr(value)))
+        elif node.op is CAPTURED:
+            rows.append((CAPTURED, id(body.graph.arrays[node])))
+        elif node.op is INPUT or not all(arg in places for arg in node.args):
+            rows.append((INPUT, node.aval))
+        else:
+            rows.append((node.op, tuple(places[arg] for arg in node.args), node.params, node.aval))
+    ends = tuple(places[node] for node in body.after), tuple(places[node] for node in body.saved)
+    shape = len(body.carry), len(body.elements), len(body.invariants)
+    key = (tuple(rows), ends, shape, course)
+    found = _loops.get(key)
+    if found is None:
+        if len(_loops) > 1000:
+            _loops.clear()
+        found = _loops.setdefault(key, Loop(body, course))
+    return found
+
+
+def plain(x: Any) -> Any:
+    """The plain value of a Tracer, and of anything else."""
+    return x.value if type(x) is Tracer else x
+
+
+def zero_of(x: Any) -> Any:
+    """A zero like ``x``, in its trace if it has one."""
+    if type(x) is Tracer:
+        return x.tape.constant_like(0.0, x.node.aval)
+    return zero_like(x)
+
+
+def zero_like(value: Any) -> Any:
+    """A plain zero of this shape, dtype and kind."""
+    if isinstance(value, np.ndarray):
+        return np.zeros(value.shape, value.dtype)
+    return type(value)(0)
+
+
+def one_like(value: Any) -> Any:
+    """A plain one of this shape, dtype and kind."""
+    if isinstance(value, np.ndarray):
+        return np.ones(value.shape, value.dtype)
+    return type(value)(1)
+
