@@ -25,7 +25,7 @@ from symgrad.emit.build import Signature, build
 from symgrad.emit.fast import build_fast
 from symgrad.emit.names import Names
 from symgrad.errors import NotDifferentiable, Unexplored
-from symgrad.ir import aval_of
+from symgrad.ir import ancestors, aval_of
 from symgrad.optimize.loops import trim_loops
 from symgrad.optimize.lower import lower
 from symgrad.optimize.simplify import simplify
@@ -204,8 +204,9 @@ class Family:
         """Take a trace in. The variant that it belongs to, when there is new code to be made of that."""
         if impure:
             return self.give_up(impure)
-        if len(run.graph) > MAX_NODES:
-            return self.give_up(f"one call takes {len(run.graph)} operations, more than {MAX_NODES}")
+        size = len(ancestors(run.leaf.nodes()))
+        if size > MAX_NODES:
+            return self.give_up(f"one call takes {size} operations, more than {MAX_NODES}")
         for variant in self.variants:
             if not variant.conflicts(state):
                 return self._add(variant, run, state)

@@ -24,6 +24,7 @@ from symgrad.ir import Aval
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY, Op, Traced, fit
 from symgrad.ops.engine import ASTYPE
+from symgrad.trace import Tracer
 
 Array = Any
 NONE: dict[str, Any] = {}
@@ -47,7 +48,9 @@ class Plan:
         for i in self.flows:
             read |= _reads(op, i, count)
         self.result = "y" in read
-        self.echo = self.result or (op.family == "linear" and any(["y" in _mentioned(op, i, count) for i in self.flows]))
+        self.echo = self.result or (
+            op.family == "linear" and any(["y" in _mentioned(op, i, count) for i in self.flows])
+        )
         self.reads = tuple(i for i in range(count) if i in read)
         self.anew = op.key in ANEW and any(["y" in _mentioned(op, i, count) for i in self.flows])
 
@@ -116,7 +119,15 @@ class Node:
     )  # fmt: skip
 
     def __init__(
-        self, op: Op, plan: Plan, args: Any, params: dict[str, Any], edges: Any, counters: Any, y: Any, label: str | None
+        self,
+        op: Op,
+        plan: Plan,
+        args: Any,
+        params: dict[str, Any],
+        edges: Any,
+        counters: Any,
+        y: Any,
+        label: str | None,
     ) -> None:
         self.op, self.plan, self.args, self.params, self.edges, self.counters = op, plan, args, params, edges, counters
         self.result = y if plan.echo else None
@@ -187,7 +198,11 @@ class Node:
         made = self.name() if which < 0 else edge.name() if isinstance(edge, Node) else None
         made = counter[3] if len(counter) > 3 and counter[3] and which >= 0 else made
         source = f", which is output 0 of {made.split('Backward')[0]}," if made else ""
-        writer = f" It was changed by {counter[1]}() at {counter[2]}, after {self.name()} had saved it." if counter[1:] else ""
+        writer = (
+            f" It was changed by {counter[1]}() at {counter[2]}, after {self.name()} had saved it."
+            if counter[1:]
+            else ""
+        )
         kind = f"torch.{title(value.dtype)}Tensor {list(value.shape)}"
         return (
             "one of the variables needed for gradient computation has been modified by an inplace operation: "
@@ -210,7 +225,15 @@ class Node:
         return RemovableHandle(self.hooks, kind, hook)
 
 
-_SCALARS = ("Pow", "Clamp", "Rsub", "Remainder", "Fmod", "MaskedFill", "Lerp")  # whose numbers do not count as arguments
+_SCALARS = (
+    "Pow",
+    "Clamp",
+    "Rsub",
+    "Remainder",
+    "Fmod",
+    "MaskedFill",
+    "Lerp",
+)  # whose numbers do not count as arguments
 TWICE = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
     "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if "
@@ -399,7 +422,9 @@ class Tensor(Traced):
     def grad(self, new: Any) -> None:
         if new is not None:
             if not isinstance(new, Tensor):
-                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(new).__name__}")
+                raise TypeError(
+                    f"assigned grad expected to be a Tensor or None but got grad of type {type(new).__name__}"
+                )
             if new.value.shape != self.value.shape:
                 raise RuntimeError(
                     f"attempting to assign a gradient of size '{list(new.value.shape)}' to a tensor of size "
@@ -493,7 +518,9 @@ def linked(value: Any, edge: Any) -> Tensor:
 
 def CAST_OF(leaf: Tensor, value: Any) -> Node:
     """A node that leads to a leaf from a cast of it."""
-    return Node(ASTYPE, plan_of(ASTYPE, 1, (0,)), (value,), {"dtype": value.dtype}, (leaf,), (), value, "ToCopyBackward0")
+    return Node(
+        ASTYPE, plan_of(ASTYPE, 1, (0,)), (value,), {"dtype": value.dtype}, (leaf,), (), value, "ToCopyBackward0"
+    )
 
 
 def plain(x: Any) -> Any:
@@ -561,6 +588,8 @@ def execute(
         y = REGISTRY.get(op.key, op)(*values, **params)  # type: ignore[operator]
     else:
         y = mode.quiet(op.fun, *values, **params)
+    if type(y) is Tracer and not tracing.depth:
+        return y  # a function of tensors met a traced value of ``symgrad.grad``, which goes on as it is
     if wanting and mode.grad:
         plan = _plans.get((op, len(values), wanting)) or plan_of(op, len(values), wanting)
         if plan.flows and (isinstance(y, tuple) or y.dtype.kind in "fc"):
@@ -754,9 +783,7 @@ def axis_of(dim: Any, ndim: int) -> Any:
         return axes
     limit = max(ndim, 1)
     if not -limit <= dim < limit:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})"
-        )
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})")
     return dim % limit
 
 

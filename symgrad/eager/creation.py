@@ -100,7 +100,12 @@ def from_numpy(ndarray: Any) -> Tensor:
 
 def _filled(number: float) -> Any:
     def make(
-        *size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
+        *size: Any,
+        out: Any = None,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
     ) -> Tensor:
         kind = default.real if dtype is None else as_numpy(dtype)
         return _made(np.full(sizes(size), number, kind), requires_grad)
@@ -164,7 +169,9 @@ def linspace(
     return _made(np.where(np.arange(steps) < steps // 2, up, down).astype(kind), requires_grad)
 
 
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def logspace(
+    start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Powers of ``base`` whose exponents are evenly spaced."""
     kind = default.real if dtype is None else as_numpy(dtype)
     return _made((base ** np.linspace(start, end, steps)).astype(kind), requires_grad)
@@ -193,7 +200,9 @@ def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
 
 
 def _like(make: Any) -> Any:
-    def made(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Tensor:
+    def made(
+        input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+    ) -> Tensor:
         return make(input.value.shape, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad)  # type: ignore[no-any-return]
 
     made.__name__ = made.__qualname__ = f"{make.__name__}_like"
@@ -204,13 +213,19 @@ def _like(make: Any) -> Any:
 zeros_like, ones_like, empty_like = _like(zeros), _like(ones), _like(empty)
 
 
-def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def full_like(
+    input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor of one number, with the size and dtype of another one."""
-    return full(input.value.shape, fill_value, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad)
+    return full(
+        input.value.shape, fill_value, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad
+    )
 
 
 @method
-def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """``tensor`` in this one's dtype."""
     return tensor(data, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad)
 

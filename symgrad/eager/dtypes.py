@@ -119,9 +119,7 @@ def set_default_dtype(d: dtype) -> None:
     """Let tensors that are made from Python's floats have this dtype from now on."""
     given = as_dtype(d)
     if not given.is_floating_point:
-        raise TypeError(
-            "only floating-point types are supported as the default type"
-        )
+        raise TypeError("only floating-point types are supported as the default type")
     default.real = given.dtype
     default.complex = np.result_type(given.dtype, np.complex64)
 

@@ -10,11 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import NONE, Node, Part, RemovableHandle, Tensor, apply, conjugate, fitted, method, renew, whole, wrap
+from symgrad.eager.core import (
+    NONE,
+    Node,
+    Part,
+    RemovableHandle,
+    Tensor,
+    apply,
+    conjugate,
+    fitted,
+    method,
+    renew,
+    whole,
+    wrap,
+)
 from symgrad.eager.dtypes import Size
 from symgrad.eager.modes import mode
 from symgrad.ops.core import REGISTRY
-
 
 COPIED: Any = REGISTRY[np.copy]
 
@@ -173,11 +185,15 @@ class Sweep:
     def hooked_after(self, node: Node, parts: list[Any], g: Any) -> list[Any]:
         for kind, hook in list(_kinds(node.hooks)):
             if kind == "after":
-                outs = tuple(x if x is None or isinstance(x, Tensor) else wrap(x) for x in (g if type(g) is tuple else (g,)))
+                outs = tuple(
+                    x if x is None or isinstance(x, Tensor) else wrap(x) for x in (g if type(g) is tuple else (g,))
+                )
                 ins = tuple(x if x is None or isinstance(x, Tensor) else wrap(np.asarray(x)) for x in parts)
                 new = hook(ins, outs)
                 if new is not None:
-                    parts = [x if self.create or x is None else x.value for x in (new if isinstance(new, tuple) else (new,))]
+                    parts = [
+                        x if self.create or x is None else x.value for x in (new if isinstance(new, tuple) else (new,))
+                    ]
         return parts
 
 
@@ -351,9 +367,7 @@ def grad(
     outs, wanted = _many(outputs), _many(inputs)
     if is_grads_batched:
         rows = range(len(_many(grad_outputs)[0]))
-        each = [
-            grad(outs, wanted, [g[i] for g in _many(grad_outputs)], True, create_graph, allow_unused) for i in rows
-        ]
+        each = [grad(outs, wanted, [g[i] for g in _many(grad_outputs)], True, create_graph, allow_unused) for i in rows]
         return tuple(np.stack(parts) for parts in zip(*each, strict=True))  # type: ignore[call-overload]
     roots = seeds(outs, grad_outputs, bool(create_graph))
     for x in wanted:
@@ -450,4 +464,3 @@ def _hooks_of(x: Tensor) -> dict[Any, Any]:
 def _kind(x: Tensor) -> Any:
     edge = edge_of(x)
     return ("tensor", edge.number) if type(edge) is Part else ("tensor", 0) if isinstance(edge, Node) else "tensor"
-

@@ -68,7 +68,13 @@ def _flat(fun: Any, name: str) -> Fused:
 
 FLOOR, CEIL, ROUND, TRUNC, SIGN = (
     _flat(fun, name)
-    for fun, name in ((np.floor, "floor"), (np.ceil, "ceil"), (np.rint, "round"), (np.trunc, "trunc"), (np.sign, "sign"))
+    for fun, name in (
+        (np.floor, "floor"),
+        (np.ceil, "ceil"),
+        (np.rint, "round"),
+        (np.trunc, "trunc"),
+        (np.sign, "sign"),
+    )
 )
 
 # -- the error function, and gelu ----------------------------------------------------------------------------------
@@ -181,9 +187,7 @@ def _logsumexp_rule(g: Any, y: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     return g * np.exp(x - y)
 
 
-SOFTMAX = Fused(
-    _softmax, lambda g, y, x, axis: y * (g - _total(g * y, axis)), name="softmax"
-)
+SOFTMAX = Fused(_softmax, lambda g, y, x, axis: y * (g - _total(g * y, axis)), name="softmax")
 LOG_SOFTMAX = Fused(
     _log_softmax,
     lambda g, y, x, axis: g - np.exp(y) * _total(g, axis),
@@ -235,9 +239,7 @@ def _bce_logits_y(g: Any, _: Any, x: Any, y: Any, weight: Any = None, pos_weight
     return (LOG_SIGMOID(-x) - pos_weight * LOG_SIGMOID(x)) * g
 
 
-BCE_LOGITS = Fused(
-    _bce_logits, _bce_logits_x, _bce_logits_y, None, None, name="binary_cross_entropy_with_logits"
-)
+BCE_LOGITS = Fused(_bce_logits, _bce_logits_x, _bce_logits_y, None, None, name="binary_cross_entropy_with_logits")
 
 
 def _bce(x: Any, y: Any, weight: Any = None, *, reduction: str) -> Any:

@@ -86,9 +86,13 @@ class Optimizer:
         params = [p for group in self.param_groups for p in group["params"]]
         for group, saved in zip(self.param_groups, state_dict["param_groups"], strict=True):
             if len(saved["params"]) != len(group["params"]):
-                raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
+                raise ValueError(
+                    "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+                )
             group.update({k: v for k, v in saved.items() if k != "params"})
-        self.state = {params[i]: {k: _copied(v) for k, v in values.items()} for i, values in state_dict["state"].items()}
+        self.state = {
+            params[i]: {k: _copied(v) for k, v in values.items()} for i, values in state_dict["state"].items()
+        }
 
     def _order(self) -> dict[int, int]:
         params: Iterable[Tensor] = (p for group in self.param_groups for p in group["params"])
@@ -107,7 +111,12 @@ def _copied(value: Any) -> Any:
 
 
 def _check(**options: float) -> None:
-    titles = {"lr": "learning rate", "weight_decay": "weight_decay value", "momentum": "momentum value", "eps": "epsilon value"}
+    titles = {
+        "lr": "learning rate",
+        "weight_decay": "weight_decay value",
+        "momentum": "momentum value",
+        "eps": "epsilon value",
+    }
     for name, value in options.items():
         if value < 0:
             raise ValueError(f"Invalid {titles[name]}: {value}")
@@ -133,7 +142,13 @@ class SGD(Optimizer):
         _check(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        options = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov}
+        options = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+        }
         rest = {"maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused}
         super().__init__(params, {**options, **rest})
 
@@ -177,7 +192,14 @@ class Adam(Optimizer):
         for i, beta in enumerate(betas):
             if not 0.0 <= beta < 1.0:
                 raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
-        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize}
+        options = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "amsgrad": amsgrad,
+            "maximize": maximize,
+        }
         rest = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused}
         decoupled = decoupled_weight_decay or self.decoupled
         super().__init__(params, {**options, **rest, "decoupled_weight_decay": decoupled})

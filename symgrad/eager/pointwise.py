@@ -14,7 +14,6 @@ from symgrad.eager.core import (
     NONE,
     READS,
     Tensor,
-    Traced,
     apply,
     as_tensor_of,
     assign,
@@ -186,7 +185,9 @@ def binary(op: Op, a: Any, b: Any, label: str | None = None, floats: bool = Fals
         same = other is kind or (kind is None and (other.kind in "fc" or (type(x) is int and other.kind in "iu")))
         kind = other
     else:
-        same = kind is not None and ((kind.kind in "fc" and type(y) is not complex) or (type(y) is int and kind.kind in "iu"))  # type: ignore[redundant-expr]
+        same = kind is not None and (
+            (kind.kind in "fc" and type(y) is not complex) or (type(y) is int and kind.kind in "iu")
+        )  # type: ignore[redundant-expr]
     if not same or (floats and kind.kind not in "fc"):  # type: ignore[union-attr]
         x, y = cast_alike(x, y, floats)
     try:
@@ -220,7 +221,7 @@ def _fits(number: Any, kind: np.dtype[Any]) -> bool:
     return isinstance(number, bool) is (kind.kind == "b")
 
 
-_operand = (Tensor, int, float, complex, np.ndarray, np.generic, Traced)
+_operand = (Tensor, int, float, complex, np.ndarray, np.generic)
 
 
 def _binary(name: str, key: Any, floats: bool = False, label: str | None = None) -> Callable[..., Any]:
@@ -294,7 +295,9 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
         result = floor_divide(input, other)
     elif rounding_mode == "trunc":
         quotient = binary(DIV, input, other, floats=True)
-        result = trunc(quotient).to(as_tensor_of(input).dtype if promoted((plain(input), plain(other))).kind in "iu" else quotient.dtype)
+        result = trunc(quotient).to(
+            as_tensor_of(input).dtype if promoted((plain(input), plain(other))).kind in "iu" else quotient.dtype
+        )
     else:
         result = binary(DIV, input, other, floats=True)
     return result if out is None else assign(out, result, "div")
@@ -514,5 +517,3 @@ def zero_(self: Tensor) -> Tensor:
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Write the elements of ``src`` here."""
     return assign(self, apply(ops.COPY, (self, src), NONE, "CopyBackwards"), "copy_")
-
-

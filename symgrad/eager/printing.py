@@ -32,7 +32,10 @@ def set_printoptions(
 ) -> None:
     """Digits, from how many elements on to summarise, elements at the edges, line width, a profile of these."""
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    for name, value in {**_PROFILES.get(profile or "", {}), **{k: v for k, v in given.items() if v is not None}}.items():
+    for name, value in {
+        **_PROFILES.get(profile or "", {}),
+        **{k: v for k, v in given.items() if v is not None},
+    }.items():
         setattr(OPTIONS, name, value)
     OPTIONS.sci_mode = sci_mode
 

@@ -119,7 +119,12 @@ def set_rng_state(state: Any) -> None:
 
 def _drawn(name: str, doc: str) -> Any:
     def make(
-        *size: Any, generator: Any = None, out: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+        *size: Any,
+        generator: Any = None,
+        out: Any = None,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
     ) -> Tensor:
         shape, kind = sizes(size), default.real if dtype is None else as_numpy(dtype)
         draw = getattr(generator or default_generator, name)
@@ -135,7 +140,9 @@ rand.__name__, randn.__name__ = "rand", "randn"
 rand_like, randn_like = _like(rand), _like(randn)
 
 
-def randint(*args: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False, **named: Any) -> Tensor:
+def randint(
+    *args: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False, **named: Any
+) -> Tensor:
     """Integers from ``low`` (0) on, below ``high``: ``randint(low, high, size)`` or ``randint(high, size)``."""
     *bounds, size = (*args, *([named["size"]] if "size" in named else []))
     low = named.get("low", bounds[0] if len(bounds) > 1 else 0)
@@ -155,7 +162,9 @@ def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any
     return randint(low, high, input.value.shape, dtype=input.dtype if dtype is None else dtype)
 
 
-def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def randperm(
+    n: int, *, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """The numbers below ``n`` in random order."""
     values = np.arange(n)
     draws = (generator or default_generator).words(max(n - 1, 0))

@@ -125,8 +125,11 @@ def _moment(op: Op, input: Tensor, dim: Any, unbiased: Any, correction: Any, kee
         dim, unbiased = None, dim
     name = op.name.removeprefix("np.")
     if input.value.dtype.kind not in "fc":
-        raise RuntimeError(f"{name} and var_mean only support tensors of floating point or complex dtypes" if name == "var"
-                           else "std and var only support floating point and complex dtypes")
+        raise RuntimeError(
+            f"{name} and var_mean only support tensors of floating point or complex dtypes"
+            if name == "var"
+            else "std and var only support floating point and complex dtypes"
+        )
     if correction is None:
         correction = 1 if unbiased is None else int(unbiased)
     params = _axes(dim, keepdim, input.value.ndim)
@@ -221,7 +224,9 @@ def _extreme(name: str, op: Op, arg: Any, pairwise: Op, input: Tensor, dim: Any,
         return binary(pairwise, input, dim)
     if dim is None:
         if not input.value.size:
-            raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
+            raise RuntimeError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+            )
         return apply(op, (input,))
     axis = axis_of(dim, input.value.ndim)
     places = _first(arg, input.value, axis)
@@ -388,14 +393,22 @@ def quantile(input: Tensor, q: Any, dim: Any = None, keepdim: bool = False) -> A
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     """Running sums along ``dim``."""
     input = _cast(input, dtype)
-    return apply(known(np.cumsum), (input,), {"axis": axis_of(dim, input.value.ndim)}) if input.value.ndim else input.clone()
+    return (
+        apply(known(np.cumsum), (input,), {"axis": axis_of(dim, input.value.ndim)})
+        if input.value.ndim
+        else input.clone()
+    )
 
 
 @function
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     """Running products along ``dim``."""
     input = _cast(input, dtype)
-    return apply(known(np.cumprod), (input,), {"axis": axis_of(dim, input.value.ndim)}) if input.value.ndim else input.clone()
+    return (
+        apply(known(np.cumprod), (input,), {"axis": axis_of(dim, input.value.ndim)})
+        if input.value.ndim
+        else input.clone()
+    )
 
 
 @function

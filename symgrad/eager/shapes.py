@@ -342,7 +342,12 @@ def _view(self: Tensor, *shape: Any) -> Any:
         return wrap(self.value.view(shape[0].dtype))
     wanted = sizes(shape)
     result = _reshaped(self, wanted, "ViewBackward0")
-    if result.parent is None and isinstance(self.value, np.ndarray) and self.value.size and not self.value.flags.c_contiguous:
+    if (
+        result.parent is None
+        and isinstance(self.value, np.ndarray)
+        and self.value.size
+        and not self.value.flags.c_contiguous
+    ):
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
             "contiguous subspaces). Use .reshape(...) instead."
@@ -397,7 +402,9 @@ def squeeze(input: Tensor, dim: Any = None) -> Any:
         return apply(SQUEEZE, (input,), NONE, "SqueezeBackward0")
     axes = tuple(axis for axis in np.atleast_1d(axis_of(dim, len(shape))).tolist() if shape and shape[axis] == 1)
     label = "SqueezeBackward2" if isinstance(dim, (tuple, list)) else "SqueezeBackward1"
-    return apply(SQUEEZE, (input,), {"axis": axes}, label) if axes else apply(RESHAPE, (input,), {"shape": shape}, label)
+    return (
+        apply(SQUEEZE, (input,), {"axis": axes}, label) if axes else apply(RESHAPE, (input,), {"shape": shape}, label)
+    )
 
 
 @function
@@ -592,9 +599,7 @@ def cat(tensors: Any, dim: int = 0) -> Any:
     for i, x in enumerate(tensors[1:], 1):
         axis = axis_of(dim, first.ndim)
         if x.value.ndim != first.ndim:
-            raise RuntimeError(
-                f"Tensors must have same number of dimensions: got {first.ndim} and {x.value.ndim}"
-            )
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {first.ndim} and {x.value.ndim}")
         for j, (m, n) in enumerate(zip(first.shape, x.value.shape, strict=True)):
             if j != axis and m != n:
                 raise RuntimeError(
@@ -938,9 +943,7 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Any:
 
 def _same_kind(a: Tensor, b: Tensor) -> None:
     if a.value.dtype is not b.value.dtype and a.value.dtype != b.value.dtype:
-        raise RuntimeError(
-            f"expected m1 and m2 to have the same dtype, but got: {_c_name(a)} != {_c_name(b)}"
-        )
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {_c_name(a)} != {_c_name(b)}")
 
 
 def _c_name(x: Tensor) -> str:
@@ -966,7 +969,9 @@ def matmul(input: Tensor, other: Tensor) -> Any:
     n, m = x.ndim, y.ndim
     if n == 1 and m == 2:
         if x.shape[0] != y.shape[0]:
-            raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied (1x{x.shape[0]} and {y.shape[0]}x{y.shape[1]})")
+            raise RuntimeError(
+                f"mat1 and mat2 shapes cannot be multiplied (1x{x.shape[0]} and {y.shape[0]}x{y.shape[1]})"
+            )
         return _row_times_matrix(input, other)
     if n == 2 and m == 2:
         return _mm(input, other)
@@ -974,7 +979,9 @@ def matmul(input: Tensor, other: Tensor) -> Any:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {n}D and {m}D")
     if n == 2 and m == 1:
         if x.shape[1] != y.shape[0]:
-            raise RuntimeError(f"size mismatch, got input ({x.shape[0]}), mat ({x.shape[0]}x{x.shape[1]}), vec ({y.shape[0]})")
+            raise RuntimeError(
+                f"size mismatch, got input ({x.shape[0]}), mat ({x.shape[0]}x{x.shape[1]}), vec ({y.shape[0]})"
+            )
         return apply(MATMUL, (input, other), NONE, "MvBackward0")
     if n == 1:
         if m == 1 and x.shape != y.shape:

@@ -7,4 +7,17 @@ from symgrad.eager.reductions import logsumexp
 exp2, expm1, log1p, sinc, round = (FUNCTIONS[name] for name in "exp2 expm1 log1p sinc round".split())
 erf, expit, logit, xlogy = (FUNCTIONS[name] for name in "erf sigmoid logit xlogy".split())
 
-__all__ = ["erf", "exp2", "expit", "expm1", "log1p", "log_softmax", "logit", "logsumexp", "round", "sinc", "softmax", "xlogy"]
+__all__ = [
+    "erf",
+    "exp2",
+    "expit",
+    "expm1",
+    "log1p",
+    "log_softmax",
+    "logit",
+    "logsumexp",
+    "round",
+    "sinc",
+    "softmax",
+    "xlogy",
+]

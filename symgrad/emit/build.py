@@ -598,6 +598,12 @@ class Builder:
             for variable in lists:
                 block.append(Line(ast.Expr(method(name(variable), "reverse"))))
         self.results[node] = [name(variable) for variable in (*variables, *lists)]
+        for item in (*body.inputs, *nodes):  # the same body may run elsewhere, with other variables
+            self.exprs.pop(item, None)
+            self.weight.pop(item, None)
+            self.uses.pop(item, None)
+            self.results.pop(item, None)
+            self.buffers.pop(item, None)
 
     def _own(self, first: Node) -> Expr:
         """What a carried value starts with."""

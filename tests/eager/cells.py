@@ -1,8 +1,8 @@
 """Cells to be run with torch and with symgrad.eager, which must print the same.
 
-``python tests/eager/cells.py`` (with torch) writes what torch prints to ``recorded.json``; the tests compare with that, and
-with torch itself where it is installed. A cell is a run of lines; blank lines part cells. Every expression statement is
-printed, as in a notebook; an error is printed by its type and text, warnings by theirs.
+``python tests/eager/cells.py`` (with torch) writes what torch prints to ``recorded.json``; the tests compare with that,
+and with torch itself where it is installed. A cell is a run of lines; blank lines part cells. Every expression
+statement is printed, as in a notebook; an error is printed by its type and text, warnings by theirs.
 """
 
 from __future__ import annotations

@@ -13,13 +13,13 @@ def grad_recurrent(params, xs, target):
     # golden_functions.py:33: h = np.zeros_like(b)
     h = np.zeros(3)
     # golden_functions.py:34: for x in xs:
-    part = xs[0]
-    part_2 = xs[1]
-    part_3 = xs[2]
+    x = xs[0]
     # golden_functions.py:35: h = np.tanh(x @ w_x + h @ w_h + b)
-    h_2 = np.tanh(part @ params_0 + h @ params_1 + params_2)
-    h_3 = np.tanh(part_2 @ params_0 + h_2 @ params_1 + params_2)
-    h_4 = np.tanh(part_3 @ params_0 + h_3 @ params_1 + params_2)
+    h_2 = np.tanh(x @ params_0 + h @ params_1 + params_2)
+    x_2 = xs[1]
+    h_3 = np.tanh(x_2 @ params_0 + h_2 @ params_1 + params_2)
+    x_3 = xs[2]
+    h_4 = np.tanh(x_3 @ params_0 + h_3 @ params_1 + params_2)
     # backward
     prod = (h_4 - target) * (1 - h_4 * h_4)
     prod_2 = 2.0 * prod
@@ -27,4 +27,4 @@ def grad_recurrent(params, xs, target):
     prod_4 = 2.0 * prod_3
     prod_5 = params_1 @ prod_3 * (1 - h_2 * h_2)
     prod_6 = 2.0 * prod_5
-    return np.outer(part_3, prod_2) + np.outer(part_2, prod_4) + np.outer(part, prod_6), np.outer(h_3, prod_2) + np.outer(h_2, prod_4) + np.outer(h, prod_6), 2.0 * (prod + prod_3 + prod_5)
+    return np.outer(x_3, prod_2) + np.outer(x_2, prod_4) + np.outer(x, prod_6), np.outer(h_3, prod_2) + np.outer(h_2, prod_4) + np.outer(h, prod_6), 2.0 * (prod + prod_3 + prod_5)

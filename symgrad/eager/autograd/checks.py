@@ -75,7 +75,12 @@ def _check(func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: 
             seed[i] = 1
             seed_tensor = wrap(seed.reshape(out.value.shape))
             found = grad(out, [inputs[j] for j in wanted], seed_tensor, retain_graph=True, allow_unused=True)
-            rows.append([np.zeros(inputs[j].value.size) if g is None else g.value.ravel() for j, g in zip(wanted, found, strict=True)])
+            rows.append(
+                [
+                    np.zeros(inputs[j].value.size) if g is None else g.value.ravel()
+                    for j, g in zip(wanted, found, strict=True)
+                ]
+            )
         for place, j in enumerate(wanted):
             numeric = numeric_jacobian(func, inputs, j, number, eps)
             analytic = np.array([row[place] for row in rows]).T.reshape(numeric.shape)
@@ -109,9 +114,16 @@ def gradgradcheck(
 
     def first(*args: Any) -> Any:
         with enable_grad():
-            ins = tuple(x if not isinstance(x, Tensor) or x.needs or not given[i].needs else x.detach().requires_grad_() for i, x in enumerate(args[:count]))
+            ins = tuple(
+                x if not isinstance(x, Tensor) or x.needs or not given[i].needs else x.detach().requires_grad_()
+                for i, x in enumerate(args[:count])
+            )
             found = grad(
-                _outs(func, ins), [x for x in ins if isinstance(x, Tensor) and x.needs], list(args[count:]), create_graph=True, allow_unused=True
+                _outs(func, ins),
+                [x for x in ins if isinstance(x, Tensor) and x.needs],
+                list(args[count:]),
+                create_graph=True,
+                allow_unused=True,
             )
         return tuple(g for g in found if g is not None)
 

@@ -74,7 +74,9 @@ class FunctionNode(Node):
 
     __slots__ = ("context", "function", "places")
 
-    def __init__(self, function: Any, context: Context, edges: list[Any], places: list[int], outs: tuple[Any, ...]) -> None:
+    def __init__(
+        self, function: Any, context: Context, edges: list[Any], places: list[int], outs: tuple[Any, ...]
+    ) -> None:
         self.function, self.context, self.edges, self.places = function, context, edges, places
         self.label, self.hooks, self.serial, self.counters = f"{function.__name__}Backward", None, tick(), []
         self.plan, self.params, self.args, self.result = _NO_PLAN, {}, (), None
@@ -148,7 +150,10 @@ class Function:
         if not (recording and any(wanted)):
             return outs
         several = isinstance(outs, tuple)
-        results = [x if not any(x is a for a in args) or any(x is d for d in context._dirty) else wrap(x.value) for x in (outs if several else (outs,))]
+        results = [
+            x if not any(x is a for a in args) or any(x is d for d in context._dirty) else wrap(x.value)
+            for x in (outs if several else (outs,))
+        ]
         places = [i for i, want in enumerate(wanted) if want]
         node = FunctionNode(cls, context, [edge_of(args[i]) for i in places], places, tuple(x.value for x in results))
         node.params = {"count": len(args), "shapes": [(x.value.shape, x.value.dtype) for x in results]}
@@ -157,7 +162,9 @@ class Function:
         for item in context._saved:
             place = next((i for i, x in enumerate(outs if several else (outs,)) if x is item), None)
             saved.append(
-                item if not isinstance(item, Tensor) else _Saved(item, None if place is None else edges[place], node.name())
+                item
+                if not isinstance(item, Tensor)
+                else _Saved(item, None if place is None else edges[place], node.name())
             )
         context._saved = tuple(saved)
         for x, edge in zip(results, edges, strict=True):

@@ -25,9 +25,7 @@ def _like(parts: tuple[Any, ...], x: Any) -> Any:
 
 def _fresh(inputs: Any, create: bool) -> tuple[Any, ...]:
     """The inputs as views that require grad, so that those given are left alone."""
-    return tuple(
-        x.view_as(x) if create and x.needs else x.detach().clone().requires_grad_() for x in _tuple(inputs)
-    )
+    return tuple(x.view_as(x) if create and x.needs else x.detach().clone().requires_grad_() for x in _tuple(inputs))
 
 
 def _zeros(x: Tensor) -> Tensor:
@@ -101,7 +99,12 @@ def _jacobian_rows(out: Tensor, ins: Any, create: bool) -> tuple[Any, ...]:
 
 
 def jacobian(
-    func: Fun, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False, strategy: str = "reverse-mode"
+    func: Fun,
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
 ) -> Any:
     """All derivatives of all outputs: shaped as the output and then the input."""
     with enable_grad():
@@ -114,7 +117,12 @@ def jacobian(
 
 
 def hessian(
-    func: Fun, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False, outer_jacobian_strategy: str = "reverse-mode"
+    func: Fun,
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
     """The second derivatives of a function with one number as its result."""
 
@@ -128,9 +136,7 @@ def hessian(
 
 def _scalar(out: Any, name: str) -> Tensor:
     if not isinstance(out, Tensor) or out.value.size != 1:
-        raise RuntimeError(
-            f"The Tensor returned by the function given to {name} should contain a single element"
-        )
+        raise RuntimeError(f"The Tensor returned by the function given to {name} should contain a single element")
     return out.reshape(()) if out.value.ndim else out  # type: ignore[attr-defined, no-any-return]
 
 

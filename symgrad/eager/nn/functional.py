@@ -140,12 +140,22 @@ def binary_cross_entropy_with_logits(
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     args: tuple[Any, ...] = (input, target)
     if weight is not None or pos_weight is not None:
-        args = (input, target, None if weight is None else plain(weight), None if pos_weight is None else plain(pos_weight))
+        args = (
+            input,
+            target,
+            None if weight is None else plain(weight),
+            None if pos_weight is None else plain(pos_weight),
+        )
     return apply(ops.BCE_LOGITS, args, {"reduction": reduction})
 
 
 def binary_cross_entropy(
-    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+    input: Tensor,
+    target: Tensor,
+    weight: Any = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
 ) -> Any:
     """The cross entropy of probabilities."""
     _check(reduction)
@@ -175,14 +185,24 @@ def _pair(op: Any, input: Tensor, target: Tensor, reduction: str, weight: Any = 
 
 
 def mse_loss(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    weight: Any = None,
 ) -> Any:
     """The squared error."""
     return _pair(ops.MSE, input, target, reduction, weight)
 
 
 def l1_loss(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    weight: Any = None,
 ) -> Any:
     """The absolute error."""
     loss = FUNCTIONS["abs"](input - target)  # type: ignore[operator]
@@ -192,7 +212,12 @@ def l1_loss(
 
 
 def smooth_l1_loss(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
 ) -> Any:
     """The squared error where it is small, else the absolute one."""
     return _pair(ops.SMOOTH_L1, input, target, reduction, beta=beta)
@@ -261,11 +286,22 @@ def cross_entropy(
     goal = target * (1 - label_smoothing) + label_smoothing / classes if label_smoothing else target  # type: ignore[operator]
     loss = -(logs * goal * scale).sum(axis)
     count = math.prod(loss.value.shape)
-    return loss if reduction == "none" else labelled(loss.sum() / count, "DivBackward1") if reduction == "mean" else loss.sum()
+    return (
+        loss
+        if reduction == "none"
+        else labelled(loss.sum() / count, "DivBackward1")
+        if reduction == "mean"
+        else loss.sum()
+    )
 
 
 def kl_div(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    log_target: bool = False,
 ) -> Any:
     """The Kullback-Leibler divergence, from log probabilities."""
     if log_target:
@@ -346,9 +382,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Any:
     """``input`` with margins, given from the last dimension on."""
-    widths = [(0, 0)] * (input.value.ndim - len(pad) // 2) + [tuple(pad[i : i + 2]) for i in range(len(pad) - 2, -1, -2)]
+    widths = [(0, 0)] * (input.value.ndim - len(pad) // 2) + [
+        tuple(pad[i : i + 2]) for i in range(len(pad) - 2, -1, -2)
+    ]
     if mode != "constant":
         return np.pad(input, widths, mode={"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode])  # type: ignore[call-overload]
     return np.pad(input, widths, constant_values=value or 0)  # type: ignore[call-overload]
-
-
