@@ -522,7 +522,7 @@ class _Pass:
             self._context.__enter__()
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, *exc: Any) -> None:
         if self._context is not None:
             self._context.__exit__(*exc)
 

@@ -97,7 +97,9 @@ def check_foreign(leaves: Sequence[Any]) -> None:
             raise Foreign(bridge)
 
 
-FOREIGN: dict[type, Callable[..., Any]] = {}  # kinds of arguments with a way of their own: bridge(derivative, args, kwargs)
+FOREIGN: dict[
+    type, Callable[..., Any]
+] = {}  # kinds of arguments with a way of their own: bridge(derivative, args, kwargs)
 
 
 class Foreign(Exception):
@@ -203,17 +205,20 @@ class Family:
     def learn(self, run: Run, state: State, impure: str | None) -> Variant | None:
         """Take a trace in. The variant that it belongs to, when there is new code to be made of that."""
         if impure:
-            return self.give_up(impure)
+            self.give_up(impure)
+            return None
         size = len(ancestors(run.leaf.nodes()))
         if size > MAX_NODES:
-            return self.give_up(f"one call takes {size} operations, more than {MAX_NODES}")
+            self.give_up(f"one call takes {size} operations, more than {MAX_NODES}")
+            return None
         for variant in self.variants:
             if not variant.conflicts(state):
                 return self._add(variant, run, state)
         if self._lift_ints(state):
             return None
         if len(self.variants) >= MAX_VARIANTS:
-            return self.give_up(f"what it reads from outside had more than {MAX_VARIANTS} forms: {self.history[-1]}")
+            self.give_up(f"what it reads from outside had more than {MAX_VARIANTS} forms: {self.history[-1]}")
+            return None
         variant = Variant(self)
         self.variants.append(variant)
         return self._add(variant, run, state)
@@ -236,11 +241,13 @@ class Family:
         try:
             leaf = variant.program.add(run)
         except Diverged as difference:
-            return self.give_up(str(difference))
+            self.give_up(str(difference))
+            return None
         if sum(1 for _ in variant.program.leaves()) > MAX_LEAVES:
             line = variant.program.busiest()
             place = f" (mostly at {os.path.basename(line[0])}:{line[1]})" if line else ""
-            return self.give_up(f"its branches have more than {MAX_LEAVES} ends{place}")
+            self.give_up(f"its branches have more than {MAX_LEAVES} ends{place}")
+            return None
         grown = variant.take(state)
         leaf.seen += 1
         return variant if leaf.seen == 2 or (grown and variant.function is not None) else None
@@ -326,9 +333,9 @@ class Variant:
             where = argument + "".join(f".{k}" if step == "attr" else f"[{k!r}]" for step, k in rest)
             kinds.append(f"{where}: {_shown(kind)}")
         state = self.state_names()
-        for path, name in state.items():
-            access[path] = (name, ())
-            kinds.append(f"{name}: {_shown(self.lifts[path])}" + (f" ({path!r})" if repr(path) != name else ""))
+        for place, name in state.items():
+            access[place] = (name, ())
+            kinds.append(f"{name}: {_shown(self.lifts[place])}" + (f" ({place!r})" if repr(place) != name else ""))
         title = family.name.replace("_", " ", 1) if not family.name.startswith(LONG_KINDS) else family.name
         doc = f"{title}   for {', '.join(kinds)}" if kinds else title
         if len(doc) > 110:
@@ -479,9 +486,7 @@ def _shown(kind: Any) -> str:
     return repr(kind.value)[:40] if isinstance(kind, Static) else str(kind[1] if type(kind) is tuple else kind)
 
 
-def _check(
-    tree: TreeDef, name: str, kinds: Any, checks: list[str], space: dict[str, Any], leaves: list[str]
-) -> None:
+def _check(tree: TreeDef, name: str, kinds: Any, checks: list[str], space: dict[str, Any], leaves: list[str]) -> None:
     """Conditions that an argument has the tree and the kinds of a signature, as source; the names of its leaves."""
     if tree.kind is LEAF:
         leaves.append(name)

@@ -450,7 +450,8 @@ class Builder:
 
     def _container(self, tree: TreeDef, outputs: Any, used: set[Node]) -> Expr:
         if tree.kind is LEAF:
-            return self._output(*next(outputs), used)
+            out, kind = next(outputs)
+            return self._output(out, kind, used)
         if tree.kind is None:
             return ast.Constant(None)
         items = [self._container(child, outputs, used) for child in tree.children]
@@ -590,7 +591,10 @@ class Builder:
         if len(changed) == 1:
             inner.append(Line(ast.Assign([changed[0][0]], changed[0][1], lineno=0)))
         elif changed:
-            targets, values = ast.Tuple([t for t, _ in changed], ast.Store()), ast.Tuple([v for _, v in changed], ast.Load())
+            targets, values = (
+                ast.Tuple([t for t, _ in changed], ast.Store()),
+                ast.Tuple([v for _, v in changed], ast.Load()),
+            )
             inner.append(Line(ast.Assign([targets], values, lineno=0)))
         loop.body = inner or [Line(ast.Pass())]
         block.append(loop)

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,19 @@ FAST: dict[Any, Spelling] = {}
 # functions that always make a new array
 _NEW = {
     REGISTRY[key]
-    for key in (np.matmul, np.dot, np.outer, np.where, np.sum, np.mean, np.prod, np.max, np.min, np.concatenate, np.stack)
+    for key in (
+        np.matmul,
+        np.dot,
+        np.outer,
+        np.where,
+        np.sum,
+        np.mean,
+        np.prod,
+        np.max,
+        np.min,
+        np.concatenate,
+        np.stack,
+    )
 }
 
 
@@ -35,7 +48,7 @@ def build_fast(program: Program, signature: Signature) -> Code:
     return FastBuilder(program, signature).build()
 
 
-def _fast(*keys: Any) -> Any:
+def _fast(*keys: Any) -> Callable[[Spelling], Spelling]:
     def register(rule: Spelling) -> Spelling:
         for key in keys:
             FAST[REGISTRY[key]] = rule
@@ -144,7 +157,7 @@ class FastBuilder(Builder):
     def _operand(self, node: Node, arg: Node) -> Expr:
         """An argument of a ufunc; a number as a 0-d array of the dtype that it would be cast to anyway."""
         value = dict(arg.params)["value"] if arg.op is CONST else None
-        if type(value) not in (int, float):
+        if not isinstance(value, (int, float)) or isinstance(value, (bool, np.generic)):
             return self.exprs[arg]
         others = {other.aval.dtype for other in node.args if other.op is not CONST and other.aval.kind == "array"}
         if len(others) != 1:
@@ -252,4 +265,3 @@ def mean(b: Builder, node: Node, args: list[Expr]) -> Expr:
         return default_spelling(b, node, args)
     total = _reduction(np.add)(b, node, args)
     return ast.BinOp(total, ast.Div(), ast.Constant(count))
-

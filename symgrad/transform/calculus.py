@@ -54,8 +54,8 @@ def variables(trace: Trace, tree: Any, what: str, holomorphic: bool = False) -> 
     """Fresh identities for the leaves of ``tree``, and the tree with them in place."""
     leaves, treedef = pytree.flatten(tree)
     tracers = []
-    for leaf, path in zip(leaves, treedef.paths(), strict=True):
-        name = what + "".join(f".{key}" if step == "attr" else f"[{key!r}]" for step, key in path)
+    for leaf, place in zip(leaves, treedef.paths(), strict=True):
+        name = what + "".join(f".{key}" if step == "attr" else f"[{key!r}]" for step, key in place)
         tracers.append(trace.fresh(_inexact(traced_number(trace, leaf, name), name)))
         if holomorphic and tracers[-1].node.aval.dtype.kind != "c":
             raise NotDifferentiable(
@@ -370,7 +370,9 @@ def push(trace: Trace, run: Linearized, tangents: Sequence[Any]) -> Any:
     for out in run.outputs:
         if isinstance(out, Tracer):
             t = next(found)
-            results.append(finish(t, trace, out.node.aval) if out.node.aval.dtype.kind in "fc" else zero_like(out.value))
+            results.append(
+                finish(t, trace, out.node.aval) if out.node.aval.dtype.kind in "fc" else zero_like(out.value)
+            )
         else:
             results.append(zero_like(out))
     return run.tree.unflatten(results)
@@ -412,14 +414,17 @@ def jacobian(
     )
     if mode == "auto":
         mode = "forward" if columns < rows else "reverse"
-    blocks = _by_columns(trace, run, outs, holomorphic) if mode == "forward" else _by_rows(trace, run, outs, holomorphic)
+    blocks = (
+        _by_columns(trace, run, outs, holomorphic) if mode == "forward" else _by_rows(trace, run, outs, holomorphic)
+    )
     return run.tree.unflatten([run.rebuild(block, single) for block in blocks]), run.aux
 
 
 def _units(trace: Trace, aval: Aval) -> Tracer:
     """The unit vectors of a value's space, along a new first axis."""
     size = math.prod(aval.shape)
-    return np.reshape(trace.record(create.EYE, (), {"n": size, "dtype": aval.dtype}), (size, *aval.shape))  # type: ignore[no-any-return]
+    flat: Any = trace.record(create.EYE, (), {"n": size, "dtype": aval.dtype})
+    return flat.reshape((size, *aval.shape))  # type: ignore[no-any-return]
 
 
 def _stand_in(trace: Trace, aval: Aval) -> Tracer:
@@ -434,11 +439,15 @@ def _by_rows(trace: Trace, run: Linearized, outs: list[Tracer], holomorphic: boo
         aval = out.node.aval
         if not aval.shape:
             found = reverse(trace, [(out.node, trace.constant_like(1.0, aval))], run.wrt)
-            blocks.append([finish(conjugate(g, holomorphic), trace, n.aval) for g, n in zip(found, run.wrt, strict=True)])
+            blocks.append(
+                [finish(conjugate(g, holomorphic), trace, n.aval) for g, n in zip(found, run.wrt, strict=True)]
+            )
             continue
         unit = _stand_in(trace, aval)
         rows = reverse(trace, [(out.node, unit)], run.wrt)
-        maps = _at_units(trace, unit, [None if g is None else fit(g, n.aval) for g, n in zip(rows, run.wrt, strict=True)])
+        maps = _at_units(
+            trace, unit, [None if g is None else fit(g, n.aval) for g, n in zip(rows, run.wrt, strict=True)]
+        )
         block = []
         for g, n in zip(maps, run.wrt, strict=True):
             target = Aval(aval.shape + n.aval.shape, n.aval.dtype, "array")
@@ -475,7 +484,7 @@ def _by_columns(trace: Trace, run: Linearized, outs: list[Tracer], holomorphic: 
 def _at_units(trace: Trace, unit: Tracer, linear: Sequence[Any], scale: complex = 1.0) -> list[Any]:
     """What depends linearly on ``unit``, at each unit vector (times ``scale``) in its place: one more axis in front."""
     ends = [x.node for x in linear if isinstance(x, Tracer)]
-    units = _units(trace, unit.node.aval)
+    units: Any = _units(trace, unit.node.aval)
     units = units if scale == 1.0 else scale * units
     found = batch(trace, path(ends, [unit.node]), {unit.node: units}, units.shape[0])
     return [found.get(x.node) if isinstance(x, Tracer) else None for x in linear]

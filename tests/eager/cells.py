@@ -1,7 +1,7 @@
 """Cells to be run with torch and with symgrad.eager, which must print the same.
 
 ``python tests/eager/cells.py`` (with torch) writes what torch prints to ``recorded.json``; the tests compare with that,
-and with torch itself where it is installed. A cell is a run of lines; blank lines part cells. Every expression
+and with torch itself where it is installed. A cell starts at "# %%". Every expression
 statement is printed, as in a notebook; an error is printed by its type and text, warnings by theirs.
 """
 
@@ -25,10 +25,8 @@ def cells() -> dict[str, str]:
     """All cells by file and number."""
     found = {}
     for path in sorted((HERE / "cells").glob("*.py")):
-        texts = re.split(r"\n\s*\n(?=\S)", path.read_text(encoding="utf-8"))
-        for text in texts:
-            if text.strip() and not text.lstrip().startswith('"""'):
-                found[f"{path.stem}: {text.strip()}"] = text.strip()
+        for text in path.read_text(encoding="utf-8").split("# %%\n")[1:]:
+            found[f"{path.stem}: {text.strip()}"] = text.strip()
     return found
 
 

@@ -1,65 +1,79 @@
 """The graph, backward, modes and errors."""
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = x * 2
 y.backward()
 
+# %%
 x = torch.tensor([1.0, 2.0])
 x.sum().backward()
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = (x**2).sum()
 y.backward()
 y.backward()
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = (x + 1).sum()
 y.backward()
 y.backward()
 x.grad
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = (x**2).sum()
 y.backward(retain_graph=True)
 y.backward()
 x.grad
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = x * 2
 y.requires_grad = False
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 x += 1
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 x[0] = 1
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 x.zero_()
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = x.exp()
 y += 1
 y.sum().backward()
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = x * 1
 z = y**2
 y += 1
 z.sum().backward()
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = x * x
 with torch.no_grad():
     x += 1
 y.sum().backward()
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = x.sin()
 y += 1
 y.sum().backward()
 x.grad
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = x * 3
 y[0] = 0
@@ -67,6 +81,7 @@ y
 y.sum().backward()
 x.grad
 
+# %%
 x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
 y = x * 3
 v = y[1:]
@@ -76,6 +91,7 @@ y
 y.sum().backward()
 x.grad
 
+# %%
 x = torch.zeros(3)
 w = torch.tensor(2.0, requires_grad=True)
 x[1] = w * 3
@@ -83,6 +99,7 @@ x
 x.sum().backward()
 w.grad
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = x * 2
 y.grad
@@ -90,6 +107,7 @@ y.retain_grad()
 y.sum().backward()
 y.grad
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = x * 2
 h = y.register_hook(lambda g: g * 10)
@@ -98,16 +116,20 @@ y.sum().backward()
 x.grad
 h.remove()
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 x.register_hook(lambda g: g + 1)
 x.register_post_accumulate_grad_hook(lambda p: print("done", p.grad))
 (x * x + x).sum().backward()
 x.grad
 
+# %%
 torch.ones(2).register_hook(print)
 
+# %%
 torch.ones(2).retain_grad()
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = (x**3).sum()
 (g,) = torch.autograd.grad(y, x, create_graph=True)
@@ -116,31 +138,38 @@ g
 h
 torch.autograd.grad(h.sum(), x)
 
+# %%
 x = torch.tensor(2.0, requires_grad=True)
 y = x**3
 y.backward(create_graph=True)
 x.grad
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 z = torch.tensor(1.0, requires_grad=True)
 torch.autograd.grad(x.sum(), z)
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 z = torch.tensor(1.0, requires_grad=True)
 torch.autograd.grad(x.sum(), (x, z), allow_unused=True)
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 torch.autograd.grad((x * 2).sum(), torch.ones(2))
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 (x * 2).backward(torch.ones(3))
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = torch.tensor([3.0, 4.0], requires_grad=True)
 (x * y).sum().backward(inputs=[x])
 x.grad
 y.grad
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = x * 2
 z = y * 3
@@ -148,6 +177,7 @@ torch.autograd.grad(z.sum(), y)
 torch.autograd.backward([x.sum(), (x * x).sum()])
 x.grad
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 with torch.no_grad():
     y = x * 2
@@ -167,13 +197,13 @@ with torch.inference_mode():
     print(y.requires_grad, torch.is_inference_mode_enabled())
 y.is_leaf
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 
 
 @torch.no_grad()
 def f(x):
     return x * 2
-
 
 f(x)
 
@@ -182,7 +212,6 @@ f(x)
 def g(x):
     return x * 2
 
-
 g(x).requires_grad
 
 
@@ -190,16 +219,16 @@ g(x).requires_grad
 def h(x):
     return x * 2
 
-
 with torch.no_grad():
     print(h(x))
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 with torch.inference_mode():
     y = torch.ones(2)
 y.add_(1)
 
-
+# %%
 class Exp(torch.autograd.Function):
     @staticmethod
     def forward(ctx, i):
@@ -212,7 +241,6 @@ class Exp(torch.autograd.Function):
         (result,) = ctx.saved_tensors
         return grad_output * result
 
-
 x = torch.tensor([0.0, 1.0], requires_grad=True)
 y = Exp.apply(x)
 y
@@ -220,7 +248,7 @@ y.grad_fn.next_functions
 y.sum().backward()
 x.grad
 
-
+# %%
 class Mul(torch.autograd.Function):
     @staticmethod
     def forward(ctx, a, b, scale):
@@ -233,7 +261,6 @@ class Mul(torch.autograd.Function):
         a, b = ctx.saved_tensors
         return g * b * ctx.scale, g * a * ctx.scale, None
 
-
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = torch.tensor([3.0, 4.0], requires_grad=True)
 z = Mul.apply(x, y, 2)
@@ -242,7 +269,7 @@ g
 g.sum().backward()
 y.grad
 
-
+# %%
 class LegendrePolynomial3(torch.autograd.Function):
     @staticmethod
     def forward(ctx, input):
@@ -254,11 +281,11 @@ class LegendrePolynomial3(torch.autograd.Function):
         (input,) = ctx.saved_tensors
         return grad_output * 1.5 * (5 * input**2 - 1)
 
-
 x = torch.tensor([0.1, 0.2], requires_grad=True)
 LegendrePolynomial3.apply(x).sum().backward()
 x.grad
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 torch.autograd.functional.jacobian(lambda x: x**2, x)
 torch.autograd.functional.hessian(lambda x: (x**3).sum(), x)
@@ -269,10 +296,12 @@ torch.autograd.functional.hvp(lambda x: (x**3).sum(), x, torch.ones(2))
 torch.autograd.functional.jacobian(lambda x, y: x * y, (x, torch.tensor([3.0, 4.0])))
 torch.autograd.functional.jacobian(lambda x: (x.sum(), x * 2), x)
 
+# %%
 x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
 torch.autograd.gradcheck(lambda x: (x**2).sin(), (x,))
 torch.autograd.gradgradcheck(lambda x: (x**2).sin(), (x,))
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = x.detach()
 y += 1
@@ -283,21 +312,25 @@ x.grad.zero_()
 x.grad = torch.ones(2)
 x.grad
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 x.grad = torch.ones(3)
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 x.detach_()
 x.requires_grad
 y = (torch.ones(2, requires_grad=True) * 2).detach_()
 y
 
+# %%
 a = torch.tensor([1.0, 2.0], requires_grad=True)
 b = a.max(dim=0)
 b
 b.values.backward()
 a.grad
 
+# %%
 a = torch.tensor([[1.0, 2.0], [3.0, 1.0]], requires_grad=True)
 first, second = a
 first
@@ -309,14 +342,17 @@ p
 a.grad
 q.grad_fn.next_functions
 
+# %%
 x = torch.tensor([3.0, 1.0], requires_grad=True)
 x.max().backward()
 x.grad
 
+# %%
 x = torch.tensor([2.0, 2.0], requires_grad=True)
 torch.maximum(x, torch.tensor([2.0, 1.0], requires_grad=True)).sum().backward()
 x.grad
 
+# %%
 x = torch.tensor([0.0, 1.0, -1.0], requires_grad=True)
 F.relu(x).sum().backward()
 x.grad
@@ -333,6 +369,7 @@ x.grad = None
 x.norm().backward()
 x.grad
 
+# %%
 x = torch.tensor([0.0, 4.0], requires_grad=True)
 x.sqrt().sum().backward()
 x.grad
@@ -341,16 +378,19 @@ torch.zeros(2, requires_grad=True).norm()
 x.prod().backward()
 x.grad
 
+# %%
 with torch.autograd.detect_anomaly(check_nan=True):
     x = torch.tensor([-1.0], requires_grad=True)
     x.sqrt().sum().backward() if False else print("ok")
 
+# %%
 x = torch.tensor([1 + 1j], requires_grad=True)
 y = (x * x.conj()).real.sum()
 y
 y.backward()
 x.grad
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 x.sum().backward(torch.tensor(2.0))
 x.grad
@@ -359,6 +399,7 @@ x.grad
 x[torch.tensor([0, 0, 1])].sum().backward()
 x.grad
 
+# %%
 x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
 x.t().contiguous().view(-1)[1].backward()
 x.grad
@@ -367,6 +408,7 @@ x.grad
 x.requires_grad_(False)
 x.grad
 
+# %%
 x = torch.tensor(1.0, requires_grad=True)
 y = x
 for i in range(3):
@@ -375,12 +417,14 @@ y
 y.backward()
 x.grad
 
+# %%
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = x.clone()
 y.mul_(y)
 y
 y.sum().backward()
 
+# %%
 import copy
 
 x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -388,6 +432,7 @@ copy.deepcopy(x)
 x.sum().backward()
 copy.deepcopy(x).grad
 
+# %%
 x = torch.ones(2, requires_grad=True)
 x.grad_fn
 (x + 1).is_leaf

@@ -1,5 +1,6 @@
 """nn.functional, by value and gradient."""
 
+# %%
 torch.manual_seed(0)
 x = torch.randn(4, requires_grad=True)
 for f in (
@@ -29,6 +30,7 @@ F.softplus(x, beta=2)
 F.softmax(x, dim=0)
 F.log_softmax(x, dim=-1)
 
+# %%
 torch.manual_seed(0)
 x = torch.randn(3, 5, requires_grad=True)
 t = torch.tensor([1, 0, 4])
@@ -52,6 +54,7 @@ F.cross_entropy(x, F.softmax(torch.ones(3, 5), 1), label_smoothing=0.1)
 F.cross_entropy(x[0], torch.tensor(2))
 F.cross_entropy(x.reshape(1, 5, 3), torch.tensor([[0, 1, 2]]))
 
+# %%
 torch.manual_seed(0)
 x = torch.randn(3, requires_grad=True)
 t = torch.tensor([0.0, 1.0, 0.5])
@@ -71,6 +74,7 @@ F.binary_cross_entropy(torch.sigmoid(x), t, reduction="none")
 F.binary_cross_entropy(torch.tensor([0.0, 1.0]), torch.tensor([1.0, 1.0]))
 F.binary_cross_entropy_with_logits(torch.tensor([100.0, -100.0]), torch.tensor([0.0, 1.0]))
 
+# %%
 x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
 t = torch.tensor([1.5, 2.0, 7.0])
 for f in (F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss):
@@ -83,14 +87,19 @@ F.smooth_l1_loss(x, t, beta=0.2)
 F.huber_loss(x, t, delta=0.2)
 F.kl_div(x.log_softmax(0), t.softmax(0), reduction="batchmean")
 
+# %%
 F.binary_cross_entropy_with_logits(torch.ones(3), torch.ones(2))
 
+# %%
 F.mse_loss(torch.ones(3), torch.ones(3), reduction="max")
 
+# %%
 F.cross_entropy(torch.ones(2, 3), torch.tensor([0, 3]))
 
+# %%
 F.binary_cross_entropy(torch.tensor([1.5]), torch.tensor([1.0]))
 
+# %%
 torch.manual_seed(0)
 x, w, b = (
     torch.randn(2, 3, requires_grad=True),
@@ -113,8 +122,10 @@ F.normalize(x)
 F.cosine_similarity(x, x).detach()
 F.pad(x, (1, 2))
 
+# %%
 F.one_hot(torch.tensor([0, 5]), num_classes=4)
 
+# %%
 p = torch.tensor([1.0, 2.0], requires_grad=True)
 for make in (
     lambda p: torch.optim.SGD(p, lr=0.1),
@@ -137,10 +148,14 @@ o.load_state_dict(o.state_dict())
 torch.optim.SGD([p], lr=0.1)
 torch.optim.Adam([p])
 
+# %%
 torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=-1)
 
+# %%
 torch.optim.SGD([], lr=1)
 
+# %%
 torch.optim.SGD([torch.ones(1, requires_grad=True) * 2], lr=1)
 
+# %%
 torch.optim.SGD(torch.ones(1, requires_grad=True), lr=1)

@@ -1,5 +1,6 @@
 """Torch's names of what was recorded, one operation a line, with where its cotangents go."""
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x + 1
@@ -11,6 +12,7 @@ y = x + 1
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x - 1
@@ -22,6 +24,7 @@ y = x - 1
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = 1 - x
@@ -33,6 +36,7 @@ y = 1 - x
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x * 2
@@ -44,6 +48,7 @@ y = x * 2
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x / 2
@@ -55,6 +60,7 @@ y = x / 2
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = 2 / x
@@ -66,6 +72,7 @@ y = 2 / x
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x**2
@@ -77,6 +84,7 @@ y = x**2
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = 2**x
@@ -88,6 +96,7 @@ y = 2**x
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x**x
@@ -99,6 +108,7 @@ y = x**x
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = -x
@@ -110,6 +120,7 @@ y = -x
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = abs(x)
@@ -121,6 +132,7 @@ y = abs(x)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.sin()
@@ -132,6 +144,7 @@ y = x.sin()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.cos()
@@ -143,6 +156,7 @@ y = x.cos()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.tan()
@@ -154,6 +168,7 @@ y = x.tan()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.asin()
@@ -165,6 +180,7 @@ y = x.asin()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.acos()
@@ -176,6 +192,7 @@ y = x.acos()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.atan()
@@ -187,6 +204,7 @@ y = x.atan()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.sinh()
@@ -198,6 +216,7 @@ y = x.sinh()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.cosh()
@@ -209,6 +228,7 @@ y = x.cosh()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.tanh()
@@ -220,6 +240,7 @@ y = x.tanh()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.asinh()
@@ -231,6 +252,7 @@ y = x.asinh()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = (x + 1).acosh()
@@ -242,6 +264,7 @@ y = (x + 1).acosh()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.atanh()
@@ -253,6 +276,7 @@ y = x.atanh()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.exp()
@@ -264,6 +288,7 @@ y = x.exp()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.exp2()
@@ -275,6 +300,7 @@ y = x.exp2()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.expm1()
@@ -286,6 +312,7 @@ y = x.expm1()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.log()
@@ -297,6 +324,7 @@ y = x.log()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.log2()
@@ -308,6 +336,7 @@ y = x.log2()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.log10()
@@ -319,6 +348,7 @@ y = x.log10()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.log1p()
@@ -330,6 +360,7 @@ y = x.log1p()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.sqrt()
@@ -341,6 +372,7 @@ y = x.sqrt()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.rsqrt()
@@ -352,6 +384,7 @@ y = x.rsqrt()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.reciprocal()
@@ -363,6 +396,7 @@ y = x.reciprocal()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.square()
@@ -374,6 +408,7 @@ y = x.square()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.sigmoid()
@@ -385,6 +420,7 @@ y = x.sigmoid()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.relu()
@@ -396,6 +432,7 @@ y = x.relu()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.erf()
@@ -407,6 +444,7 @@ y = x.erf()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.logit()
@@ -418,6 +456,7 @@ y = x.logit()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.floor()
@@ -429,6 +468,7 @@ y = x.floor()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.ceil()
@@ -440,6 +480,7 @@ y = x.ceil()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.round()
@@ -451,6 +492,7 @@ y = x.round()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.trunc()
@@ -462,6 +504,7 @@ y = x.trunc()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.sign()
@@ -473,6 +516,7 @@ y = x.sign()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.sum()
@@ -484,6 +528,7 @@ y = x.sum()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.mean()
@@ -495,6 +540,7 @@ y = x.mean()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.prod()
@@ -506,6 +552,7 @@ y = x.prod()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.std()
@@ -517,6 +564,7 @@ y = x.std()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.var()
@@ -528,6 +576,7 @@ y = x.var()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.max()
@@ -539,6 +588,7 @@ y = x.max()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.min()
@@ -550,6 +600,7 @@ y = x.min()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.amax()
@@ -561,6 +612,7 @@ y = x.amax()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.amin()
@@ -572,6 +624,7 @@ y = x.amin()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.median()
@@ -583,6 +636,7 @@ y = x.median()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.norm()
@@ -594,6 +648,7 @@ y = x.norm()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.sum(0)
@@ -605,6 +660,7 @@ y = x.sum(0)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.mean(0)
@@ -616,6 +672,7 @@ y = x.mean(0)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.prod(0)
@@ -627,6 +684,7 @@ y = x.prod(0)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.std(0)
@@ -638,6 +696,7 @@ y = x.std(0)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.max(0).values
@@ -649,6 +708,7 @@ y = x.max(0).values
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.min(0).values
@@ -660,6 +720,7 @@ y = x.min(0).values
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.median(0).values
@@ -671,6 +732,7 @@ y = x.median(0).values
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.sort().values
@@ -682,6 +744,7 @@ y = x.sort().values
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.topk(2).values
@@ -693,6 +756,7 @@ y = x.topk(2).values
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.cumsum(0)
@@ -704,6 +768,7 @@ y = x.cumsum(0)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.cumprod(0)
@@ -715,6 +780,7 @@ y = x.cumprod(0)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.logsumexp(0)
@@ -726,6 +792,7 @@ y = x.logsumexp(0)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.softmax(0)
@@ -737,6 +804,7 @@ y = x.softmax(0)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.log_softmax(0)
@@ -748,6 +816,7 @@ y = x.log_softmax(0)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.clamp(0, 1)
@@ -759,6 +828,7 @@ y = x.clamp(0, 1)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.clamp(min=0)
@@ -770,6 +840,7 @@ y = x.clamp(min=0)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.clamp_min(0)
@@ -781,6 +852,7 @@ y = x.clamp_min(0)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.clamp_max(1)
@@ -792,6 +864,7 @@ y = x.clamp_max(1)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x[0]
@@ -803,6 +876,7 @@ y = x[0]
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x[1:]
@@ -814,6 +888,7 @@ y = x[1:]
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x[:]
@@ -825,6 +900,7 @@ y = x[:]
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x[None]
@@ -836,6 +912,7 @@ y = x[None]
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x[x > 0.5]
@@ -847,6 +924,7 @@ y = x[x > 0.5]
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x[[0, 1]]
@@ -858,6 +936,7 @@ y = x[[0, 1]]
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x[..., 0]
@@ -869,6 +948,7 @@ y = x[..., 0]
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = m[0, 1]
@@ -876,6 +956,7 @@ y = m[0, 1]
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = m[:, 0]
@@ -887,6 +968,7 @@ y = m[:, 0]
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = m[0]
@@ -898,6 +980,7 @@ y = m[0]
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = m[0, 1:]
@@ -905,6 +988,7 @@ y = m[0, 1:]
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = m[1:, 1:]
@@ -912,6 +996,7 @@ y = m[1:, 1:]
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = m.T
@@ -923,6 +1008,7 @@ y = m.T
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = m.t()
@@ -934,6 +1020,7 @@ y = m.t()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = m.mT
@@ -945,6 +1032,7 @@ y = m.mT
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = m.permute(1, 0)
@@ -956,6 +1044,7 @@ y = m.permute(1, 0)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = m.transpose(0, 1)
@@ -967,6 +1056,7 @@ y = m.transpose(0, 1)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = m.view(-1)
@@ -978,6 +1068,7 @@ y = m.view(-1)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = m.reshape(-1)
@@ -989,6 +1080,7 @@ y = m.reshape(-1)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = m.T.reshape(-1)
@@ -1000,6 +1092,7 @@ y = m.T.reshape(-1)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = m.flatten()
@@ -1011,6 +1104,7 @@ y = m.flatten()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.unsqueeze(0)
@@ -1022,6 +1116,7 @@ y = x.unsqueeze(0)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.unsqueeze(0).squeeze()
@@ -1033,6 +1128,7 @@ y = x.unsqueeze(0).squeeze()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.unsqueeze(0).squeeze(0)
@@ -1044,6 +1140,7 @@ y = x.unsqueeze(0).squeeze(0)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.expand(2, 3)
@@ -1055,6 +1152,7 @@ y = x.expand(2, 3)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.repeat(2)
@@ -1062,6 +1160,7 @@ y = x.repeat(2)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.clone()
@@ -1073,6 +1172,7 @@ y = x.clone()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.double()
@@ -1084,6 +1184,7 @@ y = x.double()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.flip(0)
@@ -1095,6 +1196,7 @@ y = x.flip(0)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.roll(1)
@@ -1106,6 +1208,7 @@ y = x.roll(1)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = m.tril()
@@ -1117,6 +1220,7 @@ y = m.tril()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = m.triu()
@@ -1128,6 +1232,7 @@ y = m.triu()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = m.diagonal()
@@ -1139,6 +1244,7 @@ y = m.diagonal()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = m.trace()
@@ -1150,6 +1256,7 @@ y = m.trace()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = m @ m
@@ -1161,6 +1268,7 @@ y = m @ m
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x @ m
@@ -1172,6 +1280,7 @@ y = x @ m
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = m @ x
@@ -1183,6 +1292,7 @@ y = m @ x
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x @ x
@@ -1194,6 +1304,7 @@ y = x @ x
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = m.mm(m)
@@ -1205,6 +1316,7 @@ y = m.mm(m)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = m.mv(x)
@@ -1216,6 +1328,7 @@ y = m.mv(x)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.dot(x)
@@ -1227,6 +1340,7 @@ y = x.dot(x)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = torch.outer(x, x)
@@ -1238,6 +1352,7 @@ y = torch.outer(x, x)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = torch.bmm(m[None], m[None])
@@ -1249,6 +1364,7 @@ y = torch.bmm(m[None], m[None])
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = torch.cat([x, x])
@@ -1260,6 +1376,7 @@ y = torch.cat([x, x])
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = torch.stack([x, x])
@@ -1271,6 +1388,7 @@ y = torch.stack([x, x])
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = torch.where(x > 0.5, x, 0)
@@ -1282,6 +1400,7 @@ y = torch.where(x > 0.5, x, 0)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = torch.maximum(x, x * 2)
@@ -1293,6 +1412,7 @@ y = torch.maximum(x, x * 2)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = torch.minimum(x, x * 2)
@@ -1304,6 +1424,7 @@ y = torch.minimum(x, x * 2)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = torch.max(x, x * 2)
@@ -1315,6 +1436,7 @@ y = torch.max(x, x * 2)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = torch.fmax(x, x * 2)
@@ -1326,6 +1448,7 @@ y = torch.fmax(x, x * 2)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = torch.atan2(x, x)
@@ -1337,6 +1460,7 @@ y = torch.atan2(x, x)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = torch.hypot(x, x)
@@ -1348,6 +1472,7 @@ y = torch.hypot(x, x)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = torch.logaddexp(x, x)
@@ -1359,6 +1484,7 @@ y = torch.logaddexp(x, x)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = torch.remainder(x, 2)
@@ -1370,6 +1496,7 @@ y = torch.remainder(x, 2)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = torch.fmod(x, 2)
@@ -1381,6 +1508,7 @@ y = torch.fmod(x, 2)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.masked_fill(x > 0.5, 0)
@@ -1392,6 +1520,7 @@ y = x.masked_fill(x > 0.5, 0)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.gather(0, torch.tensor([0, 1]))
@@ -1403,6 +1532,7 @@ y = x.gather(0, torch.tensor([0, 1]))
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.index_select(0, torch.tensor([0]))
@@ -1414,6 +1544,7 @@ y = x.index_select(0, torch.tensor([0]))
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.masked_select(x > 0.5)
@@ -1425,6 +1556,7 @@ y = x.masked_select(x > 0.5)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.unbind()[0]
@@ -1436,6 +1568,7 @@ y = x.unbind()[0]
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.split(2)[0]
@@ -1447,6 +1580,7 @@ y = x.split(2)[0]
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.chunk(3)[1]
@@ -1458,6 +1592,7 @@ y = x.chunk(3)[1]
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.split([1, 2])[1]
@@ -1469,6 +1604,7 @@ y = x.split([1, 2])[1]
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.lerp(x, 0.5)
@@ -1480,6 +1616,7 @@ y = x.lerp(x, 0.5)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.nan_to_num()
@@ -1491,6 +1628,7 @@ y = x.nan_to_num()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = torch.addmm(m, m, m)
@@ -1502,6 +1640,7 @@ y = torch.addmm(m, m, m)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = F.relu(x)
@@ -1513,6 +1652,7 @@ y = F.relu(x)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = F.gelu(x)
@@ -1524,6 +1664,7 @@ y = F.gelu(x)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = F.silu(x)
@@ -1535,6 +1676,7 @@ y = F.silu(x)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = F.leaky_relu(x)
@@ -1546,6 +1688,7 @@ y = F.leaky_relu(x)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = F.elu(x)
@@ -1557,6 +1700,7 @@ y = F.elu(x)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = F.softplus(x)
@@ -1568,6 +1712,7 @@ y = F.softplus(x)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = F.sigmoid(x)
@@ -1579,6 +1724,7 @@ y = F.sigmoid(x)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = F.tanh(x)
@@ -1590,6 +1736,7 @@ y = F.tanh(x)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = F.logsigmoid(x)
@@ -1601,6 +1748,7 @@ y = F.logsigmoid(x)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = F.hardtanh(x)
@@ -1612,6 +1760,7 @@ y = F.hardtanh(x)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = F.softmax(x, dim=0)
@@ -1623,6 +1772,7 @@ y = F.softmax(x, dim=0)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = F.log_softmax(x, dim=0)
@@ -1634,6 +1784,7 @@ y = F.log_softmax(x, dim=0)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = F.mse_loss(x, x.detach())
@@ -1645,6 +1796,7 @@ y = F.mse_loss(x, x.detach())
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = F.l1_loss(x, x.detach() * 2)
@@ -1656,6 +1808,7 @@ y = F.l1_loss(x, x.detach() * 2)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = F.l1_loss(x, x.detach() * 2, reduction="none")
@@ -1667,6 +1820,7 @@ y = F.l1_loss(x, x.detach() * 2, reduction="none")
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = F.smooth_l1_loss(x, x.detach() * 2)
@@ -1678,6 +1832,7 @@ y = F.smooth_l1_loss(x, x.detach() * 2)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = F.huber_loss(x, x.detach() * 2)
@@ -1689,6 +1844,7 @@ y = F.huber_loss(x, x.detach() * 2)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = F.binary_cross_entropy(x, x.detach())
@@ -1700,6 +1856,7 @@ y = F.binary_cross_entropy(x, x.detach())
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = F.binary_cross_entropy_with_logits(x, x.detach())
@@ -1711,6 +1868,7 @@ y = F.binary_cross_entropy_with_logits(x, x.detach())
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = F.nll_loss(m, torch.tensor([0, 1, 2]))
@@ -1722,6 +1880,7 @@ y = F.nll_loss(m, torch.tensor([0, 1, 2]))
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = F.cross_entropy(m, torch.tensor([0, 1, 2]))
@@ -1733,6 +1892,7 @@ y = F.cross_entropy(m, torch.tensor([0, 1, 2]))
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = F.linear(m, m, x)
@@ -1744,6 +1904,7 @@ y = F.linear(m, m, x)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = F.linear(m, m)
@@ -1755,6 +1916,7 @@ y = F.linear(m, m)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = F.linear(x, m)
@@ -1766,6 +1928,7 @@ y = F.linear(x, m)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = F.layer_norm(m, (3,))
@@ -1777,9 +1940,10 @@ y = F.layer_norm(m, (3,))
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
-y = F.layer_norm(m, (3,), x, x)
+y = F.layer_norm(m.double(), (3,), x.double(), x.double())
 (y.grad_fn, y)
 [
     type(n).__name__ if n is not None and "Accumulate" in str(n) else str(n).split()[0]
@@ -1788,6 +1952,7 @@ y = F.layer_norm(m, (3,), x, x)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.diff()
@@ -1799,6 +1964,7 @@ y = x.diff()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.to(torch.float64)
@@ -1810,6 +1976,7 @@ y = x.to(torch.float64)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.reshape(3, 1) @ x.reshape(1, 3)
@@ -1821,6 +1988,7 @@ y = x.reshape(3, 1) @ x.reshape(1, 3)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = (x * 1).add_(1)
@@ -1832,6 +2000,7 @@ y = (x * 1).add_(1)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = (x * 1).mul_(2)
@@ -1843,6 +2012,7 @@ y = (x * 1).mul_(2)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = (x * 1).zero_()
@@ -1854,6 +2024,7 @@ y = (x * 1).zero_()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = (x * 1).fill_(2)
@@ -1865,6 +2036,7 @@ y = (x * 1).fill_(2)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = (x * 1).exp_()
@@ -1876,6 +2048,7 @@ y = (x * 1).exp_()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = (x * 1).copy_(x)
@@ -1887,6 +2060,7 @@ y = (x * 1).copy_(x)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = (x * 1).squeeze_(0)
@@ -1898,6 +2072,7 @@ y = (x * 1).squeeze_(0)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = (x * 1).unsqueeze_(0)
@@ -1909,6 +2084,7 @@ y = (x * 1).unsqueeze_(0)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = torch.scatter(x, 0, torch.tensor([0]), torch.ones(1))
@@ -1920,6 +2096,7 @@ y = torch.scatter(x, 0, torch.tensor([0]), torch.ones(1))
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = torch.index_add(x, 0, torch.tensor([0]), x[:1])
@@ -1931,6 +2108,7 @@ y = torch.index_add(x, 0, torch.tensor([0]), x[:1])
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.kthvalue(2).values
@@ -1942,6 +2120,7 @@ y = x.kthvalue(2).values
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = m.norm(dim=1)
@@ -1953,6 +2132,7 @@ y = m.norm(dim=1)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = torch.linalg.norm(m)
@@ -1964,9 +2144,10 @@ y = torch.linalg.norm(m)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
-y = torch.linalg.inv(m + torch.eye(3))
+y = torch.linalg.inv(m.double() + torch.eye(3))
 (y.grad_fn, y)
 [
     type(n).__name__ if n is not None and "Accumulate" in str(n) else str(n).split()[0]
@@ -1975,9 +2156,10 @@ y = torch.linalg.inv(m + torch.eye(3))
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
-y = torch.linalg.det(m)
+y = torch.linalg.det(m.double())
 (y.grad_fn, y)
 [
     type(n).__name__ if n is not None and "Accumulate" in str(n) else str(n).split()[0]
@@ -1986,6 +2168,7 @@ y = torch.linalg.det(m)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = torch.square(x)
@@ -1997,6 +2180,7 @@ y = torch.square(x)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = torch.div(x, 2)
@@ -2008,6 +2192,7 @@ y = torch.div(x, 2)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = torch.sub(x, 1, alpha=2)
@@ -2019,6 +2204,7 @@ y = torch.sub(x, 1, alpha=2)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = torch.add(x, x, alpha=2)
@@ -2026,6 +2212,7 @@ y = torch.add(x, x, alpha=2)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.addcmul(x, x)
@@ -2037,6 +2224,7 @@ y = x.addcmul(x, x)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.pow(3)
@@ -2048,6 +2236,7 @@ y = x.pow(3)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.pow(0.5)
@@ -2059,6 +2248,7 @@ y = x.pow(0.5)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.var(0)
@@ -2070,6 +2260,7 @@ y = x.var(0)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.contiguous()
@@ -2081,6 +2272,7 @@ y = x.contiguous()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = m.T.contiguous()
@@ -2092,6 +2284,7 @@ y = m.T.contiguous()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.view_as(x)
@@ -2103,6 +2296,7 @@ y = x.view_as(x)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.expand_as(m)
@@ -2114,6 +2308,7 @@ y = x.expand_as(m)
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.float()
@@ -2125,6 +2320,7 @@ y = x.float()
 ((y * y * y).sum() / 1000).backward()
 (x.grad, m.grad)
 
+# %%
 x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
 m = torch.tensor([[1.0, 2.0, 0.5], [0.5, 3.0, 1.0], [2.0, 0.25, 4.0]], requires_grad=True)
 y = x.type_as(x)

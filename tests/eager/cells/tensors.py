@@ -1,5 +1,6 @@
 """Making tensors, their attributes, conversions and numbers."""
 
+# %%
 torch.tensor(3)
 torch.tensor(3.5)
 torch.tensor([1, 2, 3])
@@ -15,6 +16,7 @@ torch.tensor([1.5], dtype=torch.float64)
 torch.tensor([1.5], dtype=torch.int64)
 torch.tensor([1, 2], dtype=torch.float32, requires_grad=True)
 
+# %%
 import numpy as np
 
 torch.tensor(np.array([1.0, 2.0]))
@@ -28,14 +30,19 @@ t[0] = 7
 print(a)
 torch.tensor(np.float32(2.5))
 
+# %%
 torch.tensor(torch.tensor([1.0, 2.0]))
 
+# %%
 torch.tensor([[1, 2], [3]])
 
+# %%
 torch.tensor("a")
 
+# %%
 torch.tensor([1, 2], requires_grad=True)
 
+# %%
 torch.ones(2, 3)
 torch.ones((2, 3))
 torch.zeros([2])
@@ -59,6 +66,7 @@ torch.zeros(2, 0)
 torch.ones(())
 torch.arange(0)
 
+# %%
 x = torch.ones(5, 3)
 x.shape
 x.size()
@@ -86,6 +94,7 @@ x.nelement()
 x.is_contiguous()
 x.T.is_contiguous()
 
+# %%
 torch.float32
 torch.int64
 torch.bool
@@ -98,6 +107,7 @@ torch.float == torch.float32
 torch.promote_types(torch.int32, torch.float32)
 torch.result_type(torch.tensor([1]), 2.0)
 
+# %%
 x = torch.tensor([2.5])
 x.item()
 x.tolist()
@@ -122,15 +132,19 @@ f"{torch.tensor(2.5)}"
 f"{x}"
 str(x)
 
+# %%
 x = torch.tensor([1.0, 2.0])
 bool(x)
 
+# %%
 x = torch.tensor([1.0, 2.0])
 x.item()
 
+# %%
 x = torch.ones(3, requires_grad=True)
 x.numpy()
 
+# %%
 x = torch.ones(3, requires_grad=True)
 x.detach().numpy()
 y = x * 2
@@ -144,15 +158,19 @@ y.reshape(1, 3)
 y.data
 y.tolist()
 
+# %%
 float(torch.ones(1, requires_grad=True))
 
+# %%
 torch.set_default_dtype(torch.float64)
 print(torch.ones(2), torch.tensor(1.5), torch.tensor([1.5], dtype=torch.float32), torch.tensor(1j))
 torch.set_default_dtype(torch.float32)
 print(torch.ones(2), torch.tensor([1.5], dtype=torch.float64))
 
+# %%
 torch.set_default_dtype(torch.int64)
 
+# %%
 torch.ones(2) + torch.ones(2, dtype=torch.float64)
 torch.ones(2) + torch.tensor(1.0, dtype=torch.float64)
 torch.tensor([1, 2]) + 1.5
@@ -188,24 +206,34 @@ torch.exp(torch.tensor([0, 1]))
 torch.sum(torch.tensor([True, True]))
 torch.sum(torch.tensor([1, 2], dtype=torch.int32))
 
+# %%
 torch.tensor([True]) - torch.tensor([True])
 
+# %%
 torch.tensor([2]) ** -1
 
+# %%
 torch.tensor([1, 2]).mean()
 
+# %%
 torch.tensor([1.0, 2.0]) + torch.tensor([1.0, 2.0, 3.0])
 
+# %%
 torch.ones(2, 3) @ torch.ones(2, 3)
 
+# %%
 torch.ones(3) @ torch.ones(2, 3)
 
+# %%
 torch.ones(2, 3) @ torch.ones(2)
 
+# %%
 torch.ones(2) @ torch.ones(3)
 
+# %%
 torch.ones(2, 3) @ torch.ones(3, 2, dtype=torch.float64)
 
+# %%
 torch.ones(2, 3) @ torch.ones(3)
 torch.ones(3) @ torch.ones(3, 2)
 torch.ones(3) @ torch.ones(3)
@@ -217,8 +245,10 @@ torch.outer(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
 torch.einsum("ij,jk->ik", torch.ones(2, 3), torch.ones(3, 2))
 torch.addmm(torch.ones(2, 2), torch.ones(2, 3), torch.ones(3, 2))
 
+# %%
 torch.tensor(5)[0]
 
+# %%
 x = torch.arange(12.0).reshape(3, 4)
 x
 x[0]
@@ -275,34 +305,46 @@ x.clamp(min=5)
 torch.repeat_interleave(torch.tensor([1, 2]), 2)
 torch.meshgrid(torch.arange(2), torch.arange(3), indexing="ij")
 
+# %%
 x = torch.arange(12.0).reshape(3, 4)
 x[5]
 
+# %%
 x = torch.arange(12.0).reshape(3, 4)
 x[0, 0, 0]
 
+# %%
 x = torch.arange(12.0).reshape(3, 4)
 x.view(5, 3)
 
+# %%
 x = torch.arange(12.0).reshape(3, 4)
 x.T.view(12)
 
+# %%
 x = torch.arange(12.0).reshape(3, 4)
 x.sum(dim=2)
 
+# %%
 x = torch.arange(12.0).reshape(3, 4)
 x.expand(2, 4)
 
+# %%
 iter(torch.tensor(1.0))
 
+# %%
 len(torch.tensor(1.0))
 
+# %%
 torch.cat([torch.ones(2), torch.ones(2, 2)])
 
+# %%
 torch.stack([torch.ones(2), torch.ones(3)])
 
+# %%
 torch.cat([torch.ones(2, 3), torch.ones(2, 2)])
 
+# %%
 x = torch.tensor([[1.0, 5.0, 3.0], [4.0, 2.0, 9.0]])
 x.sum()
 x.sum(dim=0)
@@ -371,6 +413,7 @@ torch.linalg.solve(torch.tensor([[2.0, 0.0], [0.0, 4.0]]), torch.tensor([2.0, 4.
 torch.special.expit(torch.tensor(0.0))
 torch.special.erf(torch.tensor([0.5]))
 
+# %%
 x = torch.zeros(3)
 x += 1
 x
@@ -395,19 +438,25 @@ y[0, 0] = 100
 x
 x.t_ if False else x._version
 
+# %%
 x = torch.zeros(3, dtype=torch.int64)
 x += 1.5
 
+# %%
 x = torch.zeros(3)
 x.add_(torch.ones(2, 3))
 
+# %%
 x = torch.zeros(3)
 x[0:2] = torch.ones(3)
 
+# %%
 torch.clamp(torch.ones(2))
 
+# %%
 torch.ones(2).requires_grad_(True).long().requires_grad_()
 
+# %%
 torch.manual_seed(42)
 torch.rand(3)
 torch.rand(2, 3, dtype=torch.float64)
@@ -429,11 +478,13 @@ torch.normal(0.0, 1.0, size=(3,))
 torch.bernoulli(torch.full((6,), 0.5))
 torch.randint(-5, 5, (4,), dtype=torch.int32)
 
+# %%
 g = torch.Generator().manual_seed(7)
 torch.rand(2, generator=g)
 torch.randn(2, generator=g)
 torch.initial_seed() is not None
 
+# %%
 torch.nan
 torch.inf
 torch.pi

@@ -1,5 +1,6 @@
 """The tutorial "Automatic differentiation with torch.autograd", cell by cell."""
 
+# %%
 torch.manual_seed(0)
 x = torch.ones(5)  # input tensor
 y = torch.zeros(3)  # expected output
@@ -30,6 +31,7 @@ inp.grad.zero_()
 out.backward(torch.ones_like(out), retain_graph=True)
 print(f"\nCall after zeroing gradients\n{inp.grad}")
 
+# %%
 torch.manual_seed(1)
 x = torch.ones(5)
 y = torch.zeros(3)
@@ -50,6 +52,7 @@ loss.grad_fn.name()
 z.grad_fn.next_functions[1][0].name()
 loss.grad_fn.next_functions
 
+# %%
 x = torch.tensor([2.0, 3.0], requires_grad=True)
 y = torch.tensor([6.0, 4.0], requires_grad=True)
 Q = 3 * x**3 - y**2
@@ -61,6 +64,7 @@ y.grad
 print(9 * x**2 == x.grad)
 print(-2 * y == y.grad)
 
+# %%
 torch.manual_seed(0)
 x = torch.rand(5, 3)
 print(x)
@@ -73,6 +77,7 @@ print(z, out)
 out.backward()
 print(x.grad)
 
+# %%
 a = torch.randn(2, 2)
 a = (a * 3) / (a - 1)
 print(a.requires_grad)
@@ -81,6 +86,7 @@ print(a.requires_grad)
 b = (a * a).sum()
 print(b.grad_fn)
 
+# %%
 import math
 
 torch.manual_seed(0)
