@@ -187,15 +187,15 @@ class Family:
                 nodes.append(leaf)
         kinds = [getattr(getattr(node, "aval", None), "kind", "") for node in nodes]
         end = Leaf(nodes, tree, kinds, list(trace.required))
-        return Traced(result, Run(trace.graph, [tuple(guard) for guard in trace.guards], end), state)  # type: ignore[misc]
+        return Traced(result, Run(trace.graph, list(trace.guards), end), state)
 
     def _input_name(self, path: tuple[tuple[str, Any], ...]) -> str:
         (_, group), (_, which), *rest = path
-        argument = self.names[which if group == 0 else which + self.positional]
+        argument: str = self.names[which if group == 0 else which + self.positional]
         keys = [str(key) for _, key in rest]
         if not keys:
             return argument
-        return keys[-1] if keys[-1].isidentifier() else "_".join([argument, *keys])
+        return str(keys[-1]) if keys[-1].isidentifier() else "_".join([argument, *keys])
 
     @property
     def positional(self) -> int:

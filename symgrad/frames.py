@@ -104,6 +104,29 @@ def target(frame: FrameType | None) -> str | None:
     return None
 
 
+def unpacked(frame: FrameType | None) -> list[str]:
+    """The variables of a running ``a, b = x``; none where something else runs."""
+    if frame is None:
+        return []
+    code = frame.f_code
+    raw = code.co_code
+    at = frame.f_lasti
+    if not 0 <= at < len(raw) or not opname[raw[at]].startswith("UNPACK_SEQUENCE"):
+        return []
+    count, names = raw[at + 1], []
+    at += 2
+    while at < len(raw) and len(names) < count:
+        name, arg = opname[raw[at]], raw[at + 1]
+        if name == "STORE_FAST_STORE_FAST":
+            names += [code._varname_from_oparg(arg >> 4), code._varname_from_oparg(arg & 15)]  # type: ignore[attr-defined]
+        elif name in _STORES:
+            names.append(str(_STORES[name](code, arg)))
+        elif raw[at] != 0:  # no inline cache: the targets are more than names
+            return []
+        at += 2
+    return names
+
+
 # -- what to write instead -----------------------------------------------------------------------------------------
 
 _ARRAYS = "make the array with np.zeros_like(x), np.zeros(n, like=x) or symgrad.numpy.zeros(n)"

@@ -92,7 +92,7 @@ class Node:
     ) -> None:
         self.op, self.args, self.params, self.aval = op, args, params, aval
         self.index, self.active = index, active
-        self.differentiated = any([arg.differentiated for arg in args])
+        self.differentiated: bool = any([arg.differentiated for arg in args])
         self.name: str | None = None
         self.line: tuple[str, int] | None = None
         self.phase: str | None = None

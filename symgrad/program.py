@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,7 +49,7 @@ class Run:
     """One finished trace: its graph, the guards in order, and the outputs."""
 
     graph: Graph
-    guards: list[tuple[Node, Any, tuple[str, int] | None]]
+    guards: Sequence[tuple[Node, Any, tuple[str, int] | None]]
     leaf: Leaf
 
 

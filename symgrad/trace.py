@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.errors import EscapedTracer, LeavesNumPy, MutatedInput, NotDifferentiable, SymgradError
-from symgrad.frames import leaving, raised_at, target, user_frame, user_line, where
+from symgrad.frames import leaving, raised_at, target, unpacked, user_frame, user_line, where
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, aval_of, is_inexact
 from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static, Traced
@@ -664,7 +664,15 @@ class Tracer(Traced):
     def __iter__(self) -> Iterator[Any]:
         if np.ndim(self.value) == 0:
             raise TypeError(f"{where()}: iteration over a 0-d value")
-        return (self[i] for i in range(len(self.value)))
+        names = unpacked(user_frame()) if self.tape.symbolic and self.tape.user else []
+        return (self._part(i, names) for i in range(len(self.value)))
+
+    def _part(self, i: int, names: list[str]) -> Any:
+        """An element, under the name that an unpacking gives it."""
+        part = self[i]
+        if i < len(names):
+            part.node.name = names[i]
+        return part
 
     def __contains__(self, item: Any) -> bool:
         return bool(np.any(self == item))

@@ -1,3 +1,4 @@
+# ruff: noqa: F401 (this is where the names of torch are)
 """Eager tensors: torch.autograd's way of working, on NumPy and on symgrad's rules.
 
 >>> import symgrad.eager as torch

@@ -13,7 +13,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -48,9 +48,7 @@ class Plan:
         for i in self.flows:
             read |= _reads(op, i, count)
         self.result = "y" in read
-        self.echo = self.result or (
-            op.family == "linear" and any(["y" in _mentioned(op, i, count) for i in self.flows])
-        )
+        self.echo = self.result or (op.family == "linear" and any(["y" in _mentioned(op, i, count) for i in self.flows]))
         self.reads = tuple(i for i in range(count) if i in read)
         self.anew = op.key in ANEW and any(["y" in _mentioned(op, i, count) for i in self.flows])
 
@@ -131,7 +129,8 @@ class Node:
     ) -> None:
         self.op, self.plan, self.args, self.params, self.edges, self.counters = op, plan, args, params, edges, counters
         self.result = y if plan.echo else None
-        self.label, self.hooks = label, None
+        self.label = label
+        self.hooks: dict[Any, Any] | None = None
         self.serial = tick()
         if type(y) is not tuple:
             self.shape, self.dtype = y.shape, y.dtype
@@ -177,10 +176,8 @@ class Node:
         """The saved arguments as tensors, so that the rules themselves are recorded."""
         args = list(self.args)
         for i, edge in zip(self.plan.flows, self.edges, strict=True):
-            if isinstance(edge, Tensor):
-                args[i] = edge if edge.value is args[i] else linked(args[i], edge)
-            elif args[i] is not None:
-                args[i] = linked(args[i], edge)
+            if args[i] is not None:
+                args[i] = edge if isinstance(edge, Tensor) and edge.value is args[i] else linked(args[i], edge)
         return args
 
     def revived_result(self) -> Any:
@@ -193,16 +190,12 @@ class Node:
 
     def changed(self, which: int, counter: list[Any], seen: int) -> str:
         """The message that a saved value was written to."""
-        value = self.result if which < 0 else self.args[which]
+        value: Any = self.result if which < 0 else self.args[which]
         edge = next((e for i, e in zip(self.plan.flows, self.edges, strict=True) if i == which), None)
         made = self.name() if which < 0 else edge.name() if isinstance(edge, Node) else None
         made = counter[3] if len(counter) > 3 and counter[3] and which >= 0 else made
         source = f", which is output 0 of {made.split('Backward')[0]}," if made else ""
-        writer = (
-            f" It was changed by {counter[1]}() at {counter[2]}, after {self.name()} had saved it."
-            if counter[1:]
-            else ""
-        )
+        writer = f" It was changed by {counter[1]}() at {counter[2]}, after {self.name()} had saved it." if counter[1:] else ""
         kind = f"torch.{title(value.dtype)}Tensor {list(value.shape)}"
         return (
             "one of the variables needed for gradient computation has been modified by an inplace operation: "
@@ -236,7 +229,8 @@ _SCALARS = (
 )  # whose numbers do not count as arguments
 TWICE = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
-    "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if "
+    "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+    "Specify retain_graph=True if "
     "you need to backward through the graph a second time or if you need to access saved tensors after calling backward."
 )
 _HINT = (
@@ -290,7 +284,7 @@ class RemovableHandle:
 
     serials = itertools.count()
 
-    def __init__(self, hooks: dict[Any, Any], kind: str, hook: Any) -> None:
+    def __init__(self, hooks: dict[Any, Any], kind: Any, hook: Any) -> None:
         self._hooks, self.id = hooks, (kind, next(RemovableHandle.serials))
         hooks[self.id] = hook
 
@@ -341,6 +335,26 @@ class Tensor(Traced):
     _grad: Tensor | None = None
 
     __array_priority__ = 1000.0
+
+    if TYPE_CHECKING:  # the functions of this package add themselves
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]: ...
+        def __add__(self, other: Any) -> Any: ...
+        def __radd__(self, other: Any) -> Any: ...
+        def __sub__(self, other: Any) -> Any: ...
+        def __rsub__(self, other: Any) -> Any: ...
+        def __mul__(self, other: Any) -> Any: ...
+        def __rmul__(self, other: Any) -> Any: ...
+        def __truediv__(self, other: Any) -> Any: ...
+        def __rtruediv__(self, other: Any) -> Any: ...
+        def __pow__(self, other: Any) -> Any: ...
+        def __matmul__(self, other: Any) -> Any: ...
+        def __neg__(self) -> Any: ...
+        def __abs__(self) -> Any: ...
+        def __getitem__(self, key: Any) -> Any: ...
+        def __setitem__(self, key: Any, value: Any) -> None: ...
+        def __iter__(self) -> Any: ...
 
     def __init__(self, *data: Any) -> None:
         if not data:
@@ -422,9 +436,7 @@ class Tensor(Traced):
     def grad(self, new: Any) -> None:
         if new is not None:
             if not isinstance(new, Tensor):
-                raise TypeError(
-                    f"assigned grad expected to be a Tensor or None but got grad of type {type(new).__name__}"
-                )
+                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(new).__name__}")
             if new.value.shape != self.value.shape:
                 raise RuntimeError(
                     f"attempting to assign a gradient of size '{list(new.value.shape)}' to a tensor of size "
@@ -488,9 +500,15 @@ class Tensor(Traced):
         """In another dtype."""
         return apply(ASTYPE, (self,), {"dtype": as_numpy(kind)})  # type: ignore[no-any-return]
 
+    def copy(self, order: str = "C") -> Tensor:
+        """In memory of its own."""
+        op: Any = REGISTRY[np.copy]
+        return apply(op, (self,))  # type: ignore[no-any-return]
+
 
 _NOT_A_LEAF = (
-    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated during "
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+    "attribute won't be populated during "
     "autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
     "non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See "
     "github.com/pytorch/pytorch/pull/30531 for more information."
@@ -512,15 +530,13 @@ def linked(value: Any, edge: Any) -> Tensor:
     """A tensor that came from ``edge``."""
     tensor = _new(Tensor)
     tensor.value, tensor.counter, tensor.needs = value, [0], True
-    tensor.node = edge if not isinstance(edge, Tensor) else CAST_OF(edge, value)
+    tensor.node = edge if not isinstance(edge, Tensor) else cast_of(edge, value)
     return tensor
 
 
-def CAST_OF(leaf: Tensor, value: Any) -> Node:
+def cast_of(leaf: Tensor, value: Any) -> Node:
     """A node that leads to a leaf from a cast of it."""
-    return Node(
-        ASTYPE, plan_of(ASTYPE, 1, (0,)), (value,), {"dtype": value.dtype}, (leaf,), (), value, "ToCopyBackward0"
-    )
+    return Node(ASTYPE, plan_of(ASTYPE, 1, (0,)), (value,), {"dtype": value.dtype}, (leaf,), (), value, "ToCopyBackward0")
 
 
 def plain(x: Any) -> Any:
@@ -534,7 +550,7 @@ def whole(x: Tensor) -> np.ndarray[Any, Any]:
     """The array of a tensor, which a NumPy scalar is turned into, so that others may share it."""
     if type(x.value) is not np.ndarray and not isinstance(x.value, Traced):
         x.value = np.array(x.value)
-    return x.value  # type: ignore[no-any-return]
+    return x.value  # type: ignore[return-value]
 
 
 class Fused(Op):
@@ -568,7 +584,7 @@ class tracing:
 
 def apply(op: Op, args: Sequence[Any], params: dict[str, Any] = NONE, label: str | None = None) -> Any:
     """Run ``op`` on tensors and plain values; its result as a tensor (a tuple of them), recorded where that is wanted."""
-    values = []
+    values: list[Any] = []
     wanting: tuple[int, ...] = ()
     for arg in args:
         if isinstance(arg, Tensor):
@@ -585,7 +601,8 @@ def execute(
 ) -> Any:
     """``apply``, on values that have been looked up (and perhaps cast) already; ``wanting``: which require grad."""
     if tracing.depth:
-        y = REGISTRY.get(op.key, op)(*values, **params)  # type: ignore[operator]
+        known: Any = REGISTRY.get(op.key, op)
+        y = known(*values, **params)
     else:
         y = mode.quiet(op.fun, *values, **params)
     if type(y) is Tracer and not tracing.depth:
@@ -682,9 +699,7 @@ def assign(x: Tensor, new: Tensor, verb: str) -> Tensor:
         )
     source, target = new.value, x.value
     if source.shape != target.shape:
-        raise RuntimeError(
-            f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(source.shape)}"
-        )
+        raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(source.shape)}")
     if source.dtype is not target.dtype:
         if _RANK[source.dtype.kind] > _RANK[target.dtype.kind]:
             raise RuntimeError(
@@ -771,6 +786,12 @@ def method(fun: Any) -> Any:
     """Make a function of a tensor a method of tensors too."""
     setattr(Tensor, fun.__name__, fun)
     return fun
+
+
+def methods(**members: Any) -> None:
+    """Give tensors these methods and properties."""
+    for name, member in members.items():
+        setattr(Tensor, name, member)
 
 
 def axis_of(dim: Any, ndim: int) -> Any:

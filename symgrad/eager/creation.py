@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import Tensor, method, wrap
+from symgrad.eager.core import Tensor, method, methods, wrap
 from symgrad.eager.dtypes import as_numpy, default
 from symgrad.eager.shapes import sizes
 
@@ -35,7 +35,7 @@ def _inferred(data: Any) -> Any:
         raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
     if isinstance(data, (np.ndarray, np.generic)) or (isinstance(data, (list, tuple)) and _holds(np.generic, data)):
         return value
-    if value.dtype.kind == "f" or (value.size == 0 and value.dtype.kind == "f"):
+    if value.dtype.kind == "f":
         return value.astype(default.real)
     return value.astype(default.complex) if value.dtype.kind == "c" else value
 
@@ -82,7 +82,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """A tensor as it is; an array as a tensor that shares its memory; anything else as ``tensor`` makes it."""
     if isinstance(data, Tensor):
-        return data if dtype is None else data.to(dtype)  # type: ignore[attr-defined, no-any-return]
+        return data if dtype is None else data.to(dtype)
     if isinstance(data, np.ndarray):
         return from_numpy(data) if dtype is None else wrap(data.astype(as_numpy(dtype), copy=False))
     return tensor(data, dtype=dtype)
@@ -153,9 +153,7 @@ def arange(
     return _made((start + np.arange(count) * step).astype(kind), requires_grad)
 
 
-def linspace(
-    start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """``steps`` numbers from ``start`` to ``end``, evenly spaced."""
     kind = default.real if dtype is None else as_numpy(dtype)
     start, end = (x.item() if isinstance(x, Tensor) else x for x in (start, end))
@@ -169,9 +167,7 @@ def linspace(
     return _made(np.where(np.arange(steps) < steps // 2, up, down).astype(kind), requires_grad)
 
 
-def logspace(
-    start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, requires_grad: bool = False
-) -> Tensor:
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Powers of ``base`` whose exponents are evenly spaced."""
     kind = default.real if dtype is None else as_numpy(dtype)
     return _made((base ** np.linspace(start, end, steps)).astype(kind), requires_grad)
@@ -186,7 +182,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
 def complex(real: Tensor, imag: Tensor) -> Any:
     """Complex numbers from real and imaginary parts."""
     kind = np.result_type(real.value.dtype, np.complex64)
-    return real.to(kind) + imag.to(kind) * 1j  # type: ignore[attr-defined]
+    return real.to(kind) + imag.to(kind) * 1j
 
 
 def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
@@ -213,19 +209,13 @@ def _like(make: Any) -> Any:
 zeros_like, ones_like, empty_like = _like(zeros), _like(ones), _like(empty)
 
 
-def full_like(
-    input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor of one number, with the size and dtype of another one."""
-    return full(
-        input.value.shape, fill_value, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad
-    )
+    return full(input.value.shape, fill_value, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad)
 
 
 @method
-def new_tensor(
-    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """``tensor`` in this one's dtype."""
     return tensor(data, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad)
 
@@ -242,4 +232,4 @@ def _new(make: Any) -> Any:
     )
 
 
-Tensor.new_zeros, Tensor.new_ones, Tensor.new_empty = _new(zeros), _new(ones), _new(empty)  # type: ignore[attr-defined]
+methods(new_zeros=_new(zeros), new_ones=_new(ones), new_empty=_new(empty))

@@ -192,15 +192,15 @@ def promoted(operands: Any) -> np.dtype[Any]:
     return result  # type: ignore[no-any-return]
 
 
-def _joined(a: Any, b: Any) -> np.dtype[Any]:
+def _joined(a: Any, b: Any) -> Any:
     a, b = np.dtype(a), np.dtype(b)
     if a == b:
         return a
     ranks = _RANK[a.kind], _RANK[b.kind]
     if ranks[0] < ranks[1] and ranks[1] > 1:
-        return b if not (a.kind == "f") else np.result_type(a, b)
+        return b if a.kind != "f" else np.result_type(a, b)
     if ranks[1] < ranks[0] and ranks[0] > 1:
-        return a if not (b.kind == "f") else np.result_type(a, b)
+        return a if b.kind != "f" else np.result_type(a, b)
     return np.result_type(a, b)
 
 

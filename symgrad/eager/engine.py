@@ -20,6 +20,7 @@ from symgrad.eager.core import (
     conjugate,
     fitted,
     method,
+    methods,
     renew,
     whole,
     wrap,
@@ -109,8 +110,12 @@ class Sweep:
         if self.path is not None and id(edge) not in self.path:
             return None
         value = part.value if isinstance(part, Tensor) else part
-        if not isinstance(value, (np.ndarray, np.generic)) or value.shape != shape or value.dtype != kind:
+        if not isinstance(value, (np.ndarray, np.generic)):
+            part = np.full(shape, value, kind)
+        elif value.shape != shape or value.dtype != kind:
             part = fitted(part, shape, kind)
+        if self.create and not isinstance(part, Tensor):
+            part = wrap(part)
         pending = self.pending
         before = pending.get(edge)
         if before is not None:
@@ -153,7 +158,7 @@ class Sweep:
         if old is None:
             leaf._grad = apply(COPIED, (g,), NONE, "CopyBackwards") if self.create and g.node is not None else g
         elif self.create:
-            leaf._grad = old + g  # type: ignore[operator]
+            leaf._grad = old + g
         else:
             total = whole(old)
             np.add(total, g.value, out=total)
@@ -185,15 +190,11 @@ class Sweep:
     def hooked_after(self, node: Node, parts: list[Any], g: Any) -> list[Any]:
         for kind, hook in list(_kinds(node.hooks)):
             if kind == "after":
-                outs = tuple(
-                    x if x is None or isinstance(x, Tensor) else wrap(x) for x in (g if type(g) is tuple else (g,))
-                )
+                outs = tuple(x if x is None or isinstance(x, Tensor) else wrap(x) for x in (g if type(g) is tuple else (g,)))
                 ins = tuple(x if x is None or isinstance(x, Tensor) else wrap(np.asarray(x)) for x in parts)
                 new = hook(ins, outs)
                 if new is not None:
-                    parts = [
-                        x if self.create or x is None else x.value for x in (new if isinstance(new, tuple) else (new,))
-                    ]
+                    parts = [x if self.create or x is None else x.value for x in (new if isinstance(new, tuple) else (new,))]
         return parts
 
 
@@ -368,7 +369,7 @@ def grad(
     if is_grads_batched:
         rows = range(len(_many(grad_outputs)[0]))
         each = [grad(outs, wanted, [g[i] for g in _many(grad_outputs)], True, create_graph, allow_unused) for i in rows]
-        return tuple(np.stack(parts) for parts in zip(*each, strict=True))  # type: ignore[call-overload]
+        return tuple(np.stack(parts) for parts in zip(*each, strict=True))  # type: ignore[misc]
     roots = seeds(outs, grad_outputs, bool(create_graph))
     for x in wanted:
         if not x.needs:
@@ -405,7 +406,7 @@ def _backward(
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
-Tensor.backward = _backward  # type: ignore[attr-defined]
+methods(backward=_backward)
 
 
 @method
@@ -432,7 +433,7 @@ def retains_grad(self: Tensor) -> bool:
     return self.kept
 
 
-Tensor.retains_grad = property(lambda self: self.kept)  # type: ignore[attr-defined]
+methods(retains_grad=property(lambda self: self.kept))
 
 
 @method
@@ -458,7 +459,7 @@ def _hooks_of(x: Tensor) -> dict[Any, Any]:
     holder = edge.node if type(edge) is Part else edge
     if holder.hooks is None:
         holder.hooks = {}
-    return holder.hooks  # type: ignore[no-any-return]
+    return holder.hooks
 
 
 def _kind(x: Tensor) -> Any:

@@ -53,14 +53,14 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> 
         return vector_norm(A, 2, dim, keepdim)
     if (dim is None and A.value.ndim == 1) or isinstance(dim, int):
         return vector_norm(A, ord, dim, keepdim)
-    return np.linalg.norm(A, ord, dim, keepdim)  # type: ignore[call-overload]
+    return np.linalg.norm(A, ord, dim, keepdim)
 
 
 def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Any:
     """A norm of matrices."""
-    return np.linalg.norm(A, ord, dim, keepdim)  # type: ignore[call-overload]
+    return np.linalg.norm(A, ord, dim, keepdim)
 
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Any:
     """Cross products."""
-    return np.cross(input, other, axis=dim)  # type: ignore[call-overload]
+    return np.cross(input, other, axis=dim)

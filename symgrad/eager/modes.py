@@ -6,8 +6,9 @@ import functools
 import inspect
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import copy_context
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ def is_inference_mode_enabled() -> bool:
 class _Switch:
     """A context manager and decorator that sets one of the switches."""
 
-    values: dict[str, Any] = {}
+    values: Mapping[str, Any] = MappingProxyType({})
 
     def __enter__(self) -> Any:
         self.before = {name: getattr(mode, name) for name in self.values}
@@ -87,7 +88,7 @@ class _Switch:
 class no_grad(_Switch):
     """Nothing is recorded: ``with no_grad(): ...`` or ``@no_grad()``."""
 
-    values = {"grad": False}
+    values = MappingProxyType({"grad": False})
 
     def __new__(cls, fun: Any = None) -> Any:
         self = super().__new__(cls)
@@ -97,7 +98,7 @@ class no_grad(_Switch):
 class enable_grad(_Switch):
     """Operations are recorded again, within ``no_grad``."""
 
-    values = {"grad": True}
+    values = MappingProxyType({"grad": True})
 
     def __new__(cls, fun: Any = None) -> Any:
         self = super().__new__(cls)

@@ -154,13 +154,17 @@ HARDTANH = Fused(
 # -- softmax and its relatives -------------------------------------------------------------------------------------
 
 
+_add: Any = np.add.reduce
+_max: Any = np.maximum.reduce
+
+
 def _total(x: Any, axis: Any) -> Any:
     """The sum over axes, which stay."""
-    return np.add.reduce(x, axis, None, None, True)
+    return _add(x, axis, None, None, True)
 
 
 def _shifted(x: Any, axis: int) -> Any:
-    return x - np.maximum.reduce(x, axis, None, None, True)
+    return x - _max(x, axis, None, None, True)
 
 
 def _softmax(x: Any, axis: int) -> Any:
@@ -215,10 +219,7 @@ def _spread(g: Any, x: Any, y: Any, reduction: str) -> Any:
 
 def _bce_logits(x: Any, y: Any, weight: Any = None, pos_weight: Any = None, *, reduction: str) -> Any:
     low = _log_sigmoid(x)
-    if pos_weight is None:
-        loss = (1 - y) * x - low
-    else:
-        loss = (1 - y) * x - (1 + (pos_weight - 1) * y) * low
+    loss = (1 - y) * x - low if pos_weight is None else (1 - y) * x - (1 + (pos_weight - 1) * y) * low
     return _reduced(loss if weight is None else loss * weight, reduction)
 
 
@@ -306,7 +307,7 @@ def _nll_rule(g: Any, _: Any, x: Any, weights: Any, places: Any, *, reduction: s
 
 
 # each is the transpose of the other
-PICK = Fused(
+PICK: Fused = Fused(
     lambda x, places, shape: x.reshape(-1)[places],
     lambda g, y, x, places, shape: PUT(g, places, shape=shape),
     None,
@@ -321,7 +322,7 @@ def _put(g: Any, places: Any, shape: Any) -> Any:
     return flat.reshape(shape)
 
 
-PUT = Fused(_put, lambda g, y, x, places, shape: PICK(g, places, shape=shape), None, family="linear", name="put")
+PUT: Fused = Fused(_put, lambda g, y, x, places, shape: PICK(g, places, shape=shape), None, family="linear", name="put")
 
 
 NLL = Fused(_nll, _nll_rule, None, None, family="linear", name="nll_loss")

@@ -90,9 +90,7 @@ class Optimizer:
                     "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
                 )
             group.update({k: v for k, v in saved.items() if k != "params"})
-        self.state = {
-            params[i]: {k: _copied(v) for k, v in values.items()} for i, values in state_dict["state"].items()
-        }
+        self.state = {params[i]: {k: _copied(v) for k, v in values.items()} for i, values in state_dict["state"].items()}
 
     def _order(self) -> dict[int, int]:
         params: Iterable[Tensor] = (p for group in self.param_groups for p in group["params"])

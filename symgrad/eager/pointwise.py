@@ -19,11 +19,12 @@ from symgrad.eager.core import (
     assign,
     execute,
     method,
+    methods,
     plain,
     wrap,
 )
 from symgrad.eager.dtypes import default, promoted
-from symgrad.ops.core import REGISTRY, Op
+from symgrad.ops.core import REGISTRY, Op, Traced
 from symgrad.ops.engine import ASTYPE
 
 __all__: list[str] = []
@@ -59,6 +60,8 @@ def _require_tensor(name: str, x: Any) -> None:
 def _unary(name: str, op: Op, keeps_integers: bool = False) -> None:
     def fun(input: Any, *, out: Any = None) -> Any:
         if not isinstance(input, Tensor):
+            if isinstance(input, Traced):
+                return op(input)
             _require_tensor(name, input)
         value = input.value
         if not keeps_integers and value.dtype.kind not in "fc":
@@ -92,6 +95,7 @@ for _name, _key in {
     "arctanh": np.arctanh,
 }.items():  # fmt: skip
     _unary(_name, known(_key))
+_op: Op
 for _name, _op in {
     "sigmoid": ops.SIGMOID, "erf": ops.ERF, "rsqrt": ops.RSQRT, "logit": ops.LOGIT,
 }.items():  # fmt: skip
@@ -159,8 +163,8 @@ def angle(input: Tensor) -> Any:
     return apply(known(np.angle), (input,))
 
 
-Tensor.real = property(real)  # type: ignore[attr-defined]
-Tensor.imag = property(imag)  # type: ignore[attr-defined]
+methods(real=property(real))
+methods(imag=property(imag))
 
 # -- functions of two arguments ------------------------------------------------------------------------------------
 
@@ -185,9 +189,7 @@ def binary(op: Op, a: Any, b: Any, label: str | None = None, floats: bool = Fals
         same = other is kind or (kind is None and (other.kind in "fc" or (type(x) is int and other.kind in "iu")))
         kind = other
     else:
-        same = kind is not None and (
-            (kind.kind in "fc" and type(y) is not complex) or (type(y) is int and kind.kind in "iu")
-        )  # type: ignore[redundant-expr]
+        same = kind is not None and ((kind.kind in "fc" and type(y) is not complex) or (type(y) is int and kind.kind in "iu"))
     if not same or (floats and kind.kind not in "fc"):  # type: ignore[union-attr]
         x, y = cast_alike(x, y, floats)
     try:
@@ -214,7 +216,7 @@ def cast_alike(x: Any, y: Any, floats: bool = False) -> tuple[Any, Any]:
     kind = promoted((x, y))
     if floats and kind.kind not in "fc":
         kind = default.real
-    return tuple(v.astype(kind) if hasattr(v, "dtype") else v if _fits(v, kind) else kind.type(v) for v in (x, y))  # type: ignore[return-value]
+    return tuple(v.astype(kind) if hasattr(v, "dtype") else v if _fits(v, kind) else kind.type(v) for v in (x, y))
 
 
 def _fits(number: Any, kind: np.dtype[Any]) -> bool:
@@ -275,7 +277,8 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """``input - alpha * other``."""
     if all(getattr(plain(x), "dtype", None) == bool for x in (input, other)):
         raise RuntimeError(
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+            "`logical_xor()` operator instead."
         )
     result = binary(SUB, input, _scaled(other, alpha), None if isinstance(input, Tensor) else "RsubBackward1")
     return result if out is None else assign(out, result, "sub")
@@ -346,7 +349,8 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Any:
     return apply(known(np.clip), (input, low, high), NONE, label)
 
 
-FUNCTIONS["clip"] = Tensor.clip = clamp  # type: ignore[attr-defined]
+FUNCTIONS["clip"] = clamp
+methods(clip=clamp)
 
 
 @function
@@ -389,7 +393,7 @@ def nan_to_num(input: Tensor, nan: float | None = None, posinf: Any = None, negi
 @function
 def xlogy(input: Any, other: Any) -> Any:
     """``input * log(other)``, zero where ``input`` is."""
-    safe = where(as_tensor_of(input) == 0, 1.0, other)
+    safe = where(as_tensor_of(input) == 0, 1.0, other)  # type: ignore[comparison-overlap]
     return input * log(as_tensor_of(safe))
 
 
@@ -425,7 +429,7 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
 
 
 FUNCTIONS["where"] = where
-Tensor.where = lambda self, condition, other: where(condition, self, other)  # type: ignore[attr-defined]
+methods(where=lambda self, condition, other: where(condition, self, other))
 
 
 @function
@@ -468,14 +472,14 @@ def _operators() -> None:
     def right(self: Tensor, other: Any) -> Any:
         return sub(other, self) if isinstance(other, _operand) else NotImplemented
 
-    Tensor.__sub__, Tensor.__rsub__ = left, right  # type: ignore[attr-defined]
-    Tensor.__pow__ = lambda self, other: power(self, other) if isinstance(other, _operand) else NotImplemented  # type: ignore[attr-defined]
-    Tensor.__rpow__ = lambda self, other: power(other, self) if isinstance(other, _operand) else NotImplemented  # type: ignore[attr-defined]
-    Tensor.__rtruediv__ = lambda self, other: FUNCTIONS["reciprocal"](self) * other  # type: ignore[attr-defined]
+    methods(__sub__=left, __rsub__=right)
+    methods(__pow__=lambda self, other: power(self, other) if isinstance(other, _operand) else NotImplemented)
+    methods(__rpow__=lambda self, other: power(other, self) if isinstance(other, _operand) else NotImplemented)
+    methods(__rtruediv__=lambda self, other: FUNCTIONS["reciprocal"](self) * other)
     for name in ("neg", "abs"):
         setattr(Tensor, f"__{name}__", FUNCTIONS[name])
-    Tensor.__pos__ = lambda self: self  # type: ignore[attr-defined]
-    Tensor.__invert__ = FUNCTIONS["bitwise_not"]  # type: ignore[attr-defined]
+    methods(__pos__=lambda self: self)
+    methods(__invert__=FUNCTIONS["bitwise_not"])
     for python, torch in {
         "iadd": "add_", "isub": "sub_", "imul": "mul_", "itruediv": "div_", "ipow": "pow_", "ifloordiv": "floor_divide_",
         "imod": "remainder_", "iand": "bitwise_and_", "ior": "bitwise_or_", "ixor": "bitwise_xor_",

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import NONE, Tensor, Traced, apply, assign
+from symgrad.eager.core import NONE, Tensor, apply, assign, methods
 from symgrad.errors import NotDifferentiable
 from symgrad.ops import create
-from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static
+from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static, Traced
 from symgrad.ops.engine import ASTYPE
 from symgrad.trace import Tracer
 from symgrad.trace import _UFuncMethods as UFuncMethods
@@ -56,7 +56,7 @@ def _written(result: Any, out: Any, mask: Any, verb: str) -> Any:
     outs = out if isinstance(out, tuple) else (out,)
     for target, value in zip(outs, result if isinstance(result, tuple) else (result,), strict=True):
         if isinstance(target, Tensor):
-            assign(target, value if mask is True else np.where(mask, value, target), verb)  # type: ignore[call-overload]
+            assign(target, value if mask is True else np.where(mask, value, target), verb)  # type: ignore[arg-type]
         else:
             np.copyto(target, value.value, where=plain_tree(mask))
     return out if isinstance(out, tuple) and len(out) > 1 else outs[0]
@@ -81,10 +81,7 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *args: Any, **kwargs
         if dtype is not None:
             args = tuple(apply(ASTYPE, (x,), {"dtype": np.dtype(dtype)}) for x in args)
         handler = REGISTRY.get(ufunc)
-        if isinstance(handler, Op) and not kwargs:
-            result = apply(handler, args, NONE)
-        else:
-            result = call(ufunc, args, kwargs)
+        result = apply(handler, args, NONE) if isinstance(handler, Op) and not kwargs else call(ufunc, args, kwargs)
         if mask is not True and out is None:
             raise NotDifferentiable("where= without out= leaves values undefined; use np.where or give out=")
     return result if out is None else _written(result, out, mask, f"np.{ufunc.__name__}")
@@ -97,9 +94,9 @@ def _at(ufunc: np.ufunc, x: Any, key: Any, *values: Any) -> None:
         value = values[0] if ufunc is np.add else -values[0]
         places = tuple(np.broadcast_arrays(*plain_tree(key if isinstance(key, tuple) else (key,))))
         spread = np.broadcast_to(value, places[0].shape + x.value.shape[len(places) :])
-        x.index_put_(places, spread, accumulate=True)  # type: ignore[attr-defined]
+        x.index_put_(places, spread, accumulate=True)
     else:
-        x[key] = ufunc(x[key], *values)  # type: ignore[index]
+        x[key] = ufunc(x[key], *values)
 
 
 def array_function(self: Tensor, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -115,9 +112,9 @@ def array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
     """The plain array; of a tensor that requires grad only where it was detached."""
     if isinstance(self.value, Traced):
         return self.value.__array__(dtype)  # type: ignore[attr-defined]
-    return np.array(self.numpy(), dtype=dtype, copy=copy)  # type: ignore[attr-defined]
+    return np.array(self.numpy(), dtype=dtype, copy=copy)
 
 
-Tensor.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
-Tensor.__array_function__ = array_function  # type: ignore[attr-defined]
-Tensor.__array__ = array  # type: ignore[attr-defined]
+methods(__array_ufunc__=array_ufunc)
+methods(__array_function__=array_function)
+methods(__array__=array)

@@ -51,7 +51,7 @@ class Generator:
     def longs(self, n: int) -> np.ndarray[Any, Any]:
         """``n`` draws of 64 bits, the first word of each being the high one."""
         words = self.words(2 * n)
-        return (words[0::2] << np.uint64(32)) | words[1::2]
+        return (words[0::2] << np.uint64(32)) | words[1::2]  # type: ignore[no-any-return]
 
     def uniform(self, n: int, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
         """``n`` numbers in [0, 1), with as many bits as the dtype has."""
@@ -162,9 +162,7 @@ def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any
     return randint(low, high, input.value.shape, dtype=input.dtype if dtype is None else dtype)
 
 
-def randperm(
-    n: int, *, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """The numbers below ``n`` in random order."""
     values = np.arange(n)
     draws = (generator or default_generator).words(max(n - 1, 0))
@@ -177,7 +175,7 @@ def randperm(
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None) -> Tensor:
     """Normal numbers of this mean and deviation."""
     shape = np.broadcast_shapes(np.shape(plain(mean)), np.shape(plain(std))) if size is None else size
-    return randn(shape, generator=generator, dtype=dtype) * std + mean
+    return randn(shape, generator=generator, dtype=dtype) * std + mean  # type: ignore[no-any-return]
 
 
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None) -> Tensor:

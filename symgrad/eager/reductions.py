@@ -49,7 +49,7 @@ def _axes(dim: Any, keepdim: bool, ndim: int) -> dict[str, Any]:
     return params
 
 
-_AXIS = lambda name: lambda node: f"{name}Backward{int('axis' in node.params)}"
+_AXIS: Any = lambda name: lambda node: f"{name}Backward{int('axis' in node.params)}"
 NAMES.update({
     np.sum: _AXIS("Sum"), np.mean: _AXIS("Mean"), np.prod: _AXIS("Prod"), np.std: "StdBackward0", np.var: "VarBackward0",
     np.max: "MaxBackward1", np.min: "MinBackward1", np.cumsum: "CumsumBackward0", np.cumprod: "CumprodBackward0",
@@ -71,12 +71,15 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     return apply(SUM, (input,), params, "SumBackward1" if dim is not None else None)
 
 
+_add: Any = np.add.reduce
+
+
 def _mean(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    total = np.add.reduce(a, axis, None, None, keepdims)
+    total = _add(a, axis, None, None, keepdims)
     return total / (a.size // (total.size or 1))
 
 
-SUM = variant(known(np.sum), fun=lambda a, axis=None, keepdims=False: np.add.reduce(a, axis, None, None, keepdims))
+SUM = variant(known(np.sum), fun=lambda a, axis=None, keepdims=False: _add(a, axis, None, None, keepdims))
 MEAN = variant(known(np.mean), fun=lambda a, axis=None, keepdims=False: _mean(a, axis, keepdims))
 PROD, STD, VAR = (known(key) for key in (np.prod, np.std, np.var))
 
@@ -225,7 +228,8 @@ def _extreme(name: str, op: Op, arg: Any, pairwise: Op, input: Tensor, dim: Any,
     if dim is None:
         if not input.value.size:
             raise RuntimeError(
-                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify "
+                f"the reduction dim with the 'dim' argument."
             )
         return apply(op, (input,))
     axis = axis_of(dim, input.value.ndim)
@@ -393,22 +397,14 @@ def quantile(input: Tensor, q: Any, dim: Any = None, keepdim: bool = False) -> A
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     """Running sums along ``dim``."""
     input = _cast(input, dtype)
-    return (
-        apply(known(np.cumsum), (input,), {"axis": axis_of(dim, input.value.ndim)})
-        if input.value.ndim
-        else input.clone()
-    )
+    return apply(known(np.cumsum), (input,), {"axis": axis_of(dim, input.value.ndim)}) if input.value.ndim else input.clone()
 
 
 @function
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     """Running products along ``dim``."""
     input = _cast(input, dtype)
-    return (
-        apply(known(np.cumprod), (input,), {"axis": axis_of(dim, input.value.ndim)})
-        if input.value.ndim
-        else input.clone()
-    )
+    return apply(known(np.cumprod), (input,), {"axis": axis_of(dim, input.value.ndim)}) if input.value.ndim else input.clone()
 
 
 @function

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -13,13 +14,13 @@ from symgrad.eager.core import (
     NONE,
     Fused,
     Tensor,
-    Traced,
     apply,
     as_tensor_of,
     assign,
     axis_of,
     execute,
     method,
+    methods,
     plain,
     variant,
     whole,
@@ -29,6 +30,7 @@ from symgrad.eager.dtypes import as_numpy, device, dtype, title
 from symgrad.eager.pointwise import FUNCTIONS, cast_alike, function, known
 from symgrad.ops import index
 from symgrad.ops.contract import matmul_a, matmul_b
+from symgrad.ops.core import Traced
 from symgrad.ops.engine import ASTYPE
 
 RESHAPE, TRANSPOSE, SWAPAXES, SQUEEZE, EXPAND_DIMS, BROADCAST, MATMUL, COPY, CONCATENATE, STACK = (
@@ -48,9 +50,9 @@ NAMES.update({
     np.linalg.inv: "LinalgInvExBackward0", np.linalg.det: "LinalgDetBackward0", np.linalg.solve: "LinalgSolveExBackward0",
     np.linalg.cholesky: "LinalgCholeskyExBackward0", np.linalg.slogdet: "LinalgSlogdetBackward0",
     np.linalg.eigh: "LinalgEighBackward0", np.linalg.svd: "LinalgSvdBackward0", np.linalg.qr: "LinalgQrBackward0",
-    np.matmul: lambda node: _MATMUL.get(tuple(map(np.ndim, node.args or ())), "MmBackward0"),
+    np.matmul: lambda node: _PRODUCTS.get(tuple(map(np.ndim, node.args or ())), "MmBackward0"),
 })  # fmt: skip
-_MATMUL = {(1, 1): "DotBackward0", (2, 1): "MvBackward0", (2, 2): "MmBackward0", (3, 3): "BmmBackward0"}
+_PRODUCTS: dict[Any, str] = {(1, 1): "DotBackward0", (2, 1): "MvBackward0", (2, 2): "MmBackward0", (3, 3): "BmmBackward0"}
 
 
 def sizes(shape: Sequence[Any]) -> tuple[int, ...]:
@@ -74,7 +76,7 @@ def dim(self: Tensor) -> int:
     return self.value.ndim  # type: ignore[no-any-return]
 
 
-Tensor.ndimension = dim  # type: ignore[attr-defined]
+methods(ndimension=dim)
 
 
 @function
@@ -83,7 +85,7 @@ def numel(input: Tensor) -> int:
     return int(input.value.size)
 
 
-Tensor.nelement = numel  # type: ignore[attr-defined]
+methods(nelement=numel)
 
 
 @method
@@ -147,9 +149,12 @@ def detach_(self: Tensor) -> Tensor:
     """Make this tensor itself a constant."""
     if self.parent is not None:
         raise RuntimeError(
-            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
-            "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
-            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py "
+            "Can't detach views in-place. Use detach() instead. If you are using "
+            "DistributedDataParallel (DDP) for training, and "
+            "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
+            "detach_() cannot be called on "
+            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function "
+            "in torch/optim/optimizer.py "
             "as a solution."
         )
     self.node, self.needs = None, False
@@ -170,7 +175,15 @@ def contiguous(self: Tensor) -> Any:
     return self if isinstance(self.value, Traced) or self.value.flags.c_contiguous else apply(CONTIGUOUS, (self,))
 
 
+def _writable(y: Any, x: Any) -> Any:
+    """A view that may be written to wherever its base may."""
+    if isinstance(y, np.ndarray) and x.flags.writeable:
+        y.flags.writeable = True
+    return y
+
+
 CONTIGUOUS = variant(COPY, fun=lambda a: np.array(a, order="C"))
+DIAGONAL = variant(known(np.diagonal), fun=lambda a, **where: _writable(np.diagonal(a, **where), a))
 FLIP = variant(known(np.flip), fun=lambda m, axis: np.flip(m, axis).copy(), alias=False)
 
 
@@ -200,8 +213,8 @@ for _name, _kind in {
     "char": np.int8, "byte": np.uint8, "cfloat": np.complex64, "cdouble": np.complex128,
 }.items():  # fmt: skip
     setattr(Tensor, _name, lambda self, kind=_kind: _cast(self, kind))
-Tensor.float = lambda self: _cast(self, np.float32)  # type: ignore[attr-defined]
-Tensor.cpu = lambda self: self  # type: ignore[attr-defined]
+methods(float=lambda self: _cast(self, np.float32))
+methods(cpu=lambda self: self)
 
 
 def _type(self: Tensor, dtype: Any = None) -> Any:
@@ -209,7 +222,7 @@ def _type(self: Tensor, dtype: Any = None) -> Any:
     return f"torch.{title(self.value.dtype)}Tensor" if dtype is None else _cast(self, dtype)
 
 
-Tensor.type = _type  # type: ignore[attr-defined]
+methods(type=_type)
 
 
 @method
@@ -244,9 +257,9 @@ def _look(x: Tensor) -> Any:
     return x.value if isinstance(x.value, Traced) else x.value.item()
 
 
-Tensor.__bool__ = lambda self: bool(_look(self))  # type: ignore[attr-defined]
-Tensor.__int__ = lambda self: int(_number(self))  # type: ignore[attr-defined]
-Tensor.__complex__ = lambda self: complex(_number(self))  # type: ignore[attr-defined]
+methods(__bool__=lambda self: bool(_look(self)))
+methods(__int__=lambda self: int(_number(self)))
+methods(__complex__=lambda self: complex(_number(self)))
 
 
 def _number(x: Tensor) -> Any:
@@ -271,7 +284,7 @@ def _index(self: Tensor) -> int:
     return int(_number(self))
 
 
-Tensor.__float__, Tensor.__index__ = _float, _index  # type: ignore[attr-defined]
+methods(__float__=_float, __index__=_index)
 
 
 def _len(self: Tensor) -> int:
@@ -286,14 +299,15 @@ def _iter(self: Tensor) -> Any:
     return iter(unbind(self))
 
 
-Tensor.__len__, Tensor.__iter__ = _len, _iter  # type: ignore[attr-defined]
-Tensor.__contains__ = lambda self, item: bool(np.any(self.value == plain(item)))  # type: ignore[attr-defined]
+methods(__len__=_len, __iter__=_iter)
+methods(__contains__=lambda self, item: bool(np.any(self.value == plain(item))))
 
 
 def _deepcopy(self: Tensor, memo: Any) -> Tensor:
     if self.node is not None:
         raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you were "
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+            "protocol at the moment.  If you were "
             "attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
             "https://github.com/pytorch/pytorch/pull/103001"
         )
@@ -308,8 +322,8 @@ def _rebuild(kind: Any, value: Any, needs: bool) -> Tensor:
     return made
 
 
-Tensor.__deepcopy__ = _deepcopy  # type: ignore[attr-defined]
-Tensor.__reduce_ex__ = lambda self, version: (_rebuild, (self.__class__, np.array(self.value), self.needs))  # type: ignore[assignment]
+methods(__deepcopy__=_deepcopy)
+methods(__reduce_ex__=lambda self, version: (_rebuild, (self.__class__, np.array(self.value), self.needs)))
 
 
 # -- new shapes ----------------------------------------------------------------------------------------------------
@@ -342,12 +356,7 @@ def _view(self: Tensor, *shape: Any) -> Any:
         return wrap(self.value.view(shape[0].dtype))
     wanted = sizes(shape)
     result = _reshaped(self, wanted, "ViewBackward0")
-    if (
-        result.parent is None
-        and isinstance(self.value, np.ndarray)
-        and self.value.size
-        and not self.value.flags.c_contiguous
-    ):
+    if result.parent is None and isinstance(self.value, np.ndarray) and self.value.size and not self.value.flags.c_contiguous:
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
             "contiguous subspaces). Use .reshape(...) instead."
@@ -355,7 +364,7 @@ def _view(self: Tensor, *shape: Any) -> Any:
     return result
 
 
-Tensor.view = _view  # type: ignore[attr-defined]
+methods(view=_view)
 
 
 @method
@@ -402,9 +411,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Any:
         return apply(SQUEEZE, (input,), NONE, "SqueezeBackward0")
     axes = tuple(axis for axis in np.atleast_1d(axis_of(dim, len(shape))).tolist() if shape and shape[axis] == 1)
     label = "SqueezeBackward2" if isinstance(dim, (tuple, list)) else "SqueezeBackward1"
-    return (
-        apply(SQUEEZE, (input,), {"axis": axes}, label) if axes else apply(RESHAPE, (input,), {"shape": shape}, label)
-    )
+    return apply(SQUEEZE, (input,), {"axis": axes}, label) if axes else apply(RESHAPE, (input,), {"shape": shape}, label)
 
 
 @function
@@ -485,7 +492,8 @@ def permute(input: Tensor, *dims: Any) -> Any:
     axes = axis_of(sizes(dims), input.value.ndim)
     if len(axes) != input.value.ndim:
         raise RuntimeError(
-            f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of "
+            f"permute(sparse_coo): number of dimensions in the tensor input does not match the length "
+            f"of the desired ordering of "
             f"dimensions i.e. input.dim() = {input.value.ndim} is not equal to len(dims) = {len(axes)}"
         )
     return apply(TRANSPOSE, (input,), {"axes": axes})
@@ -498,7 +506,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Any:
     return apply(SWAPAXES, (input,), {"axis1": axis_of(dim0, ndim), "axis2": axis_of(dim1, ndim)})
 
 
-Tensor.swapaxes = Tensor.swapdims = transpose  # type: ignore[attr-defined]
+methods(swapaxes=transpose, swapdims=transpose)
 
 
 @function
@@ -512,7 +520,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Any:
     return apply(TRANSPOSE, (input,), {"axes": tuple(rest)})
 
 
-Tensor.moveaxis = movedim  # type: ignore[attr-defined]
+methods(moveaxis=movedim)
 
 
 @function
@@ -523,10 +531,10 @@ def t(input: Tensor) -> Any:
     return apply(TRANSPOSE, (input,), NONE, "TBackward0")
 
 
-Tensor.T = property(lambda self: apply(TRANSPOSE, (self,), NONE, "PermuteBackward0"))  # type: ignore[attr-defined]
-Tensor.mT = property(lambda self: transpose(self, -2, -1))  # type: ignore[attr-defined]
-Tensor.H = property(lambda self: transpose(self, -2, -1).conj())  # type: ignore[attr-defined]
-Tensor.mH = Tensor.H  # type: ignore[attr-defined]
+methods(T=property(lambda self: apply(TRANSPOSE, (self,), NONE, "PermuteBackward0")))
+methods(mT=property(lambda self: transpose(self, -2, -1)))
+_hermitian = property(lambda self: transpose(self, -2, -1).conj())
+methods(H=_hermitian, mH=_hermitian)
 
 
 @function
@@ -559,19 +567,19 @@ def triu(input: Tensor, diagonal: int = 0) -> Any:
 @function
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """The diagonal of a matrix."""
-    return np.diagonal(input, offset, dim1, dim2)  # type: ignore[call-overload]
+    return apply(DIAGONAL, (input,), {"offset": offset, "axis1": dim1, "axis2": dim2})
 
 
 @function
 def diag(input: Tensor, diagonal: int = 0) -> Any:
     """The diagonal of a matrix, or the matrix of a diagonal."""
-    return np.diag(input, diagonal)  # type: ignore[call-overload]
+    return np.diag(input, diagonal)
 
 
 @function
 def trace(input: Tensor) -> Any:
     """The sum of the diagonal."""
-    return np.trace(input)  # type: ignore[call-overload]
+    return np.trace(input)
 
 
 # -- joining and splitting -----------------------------------------------------------------------------------------
@@ -634,7 +642,7 @@ def vstack(tensors: Any) -> Any:
 
 def _cuts(x: Any, cuts: Any, axis: int) -> tuple[Any, ...]:
     lead = (slice(None),) * axis
-    return tuple([x[(*lead, slice(a, b))] for a, b in zip(cuts, cuts[1:], strict=False)])
+    return tuple([x[(*lead, slice(a, b))] for a, b in itertools.pairwise(cuts)])
 
 
 def _split_rule(g: Any, y: Any, x: Any, cuts: Any, axis: int) -> Any:
@@ -674,7 +682,8 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Any:
         cuts, label = tuple(np.cumsum([0, *split_size_or_sections]).tolist()), "SplitWithSizesBackward0"
         if cuts[-1] != n:
             raise RuntimeError(
-                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {axis}), but got "
+                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at "
+                f"dimension {axis}), but got "
                 f"split_sizes={list(split_size_or_sections)}"
             )
     return _shared(apply(SPLIT, (tensor,), {"cuts": cuts, "axis": axis}, label), tensor)
@@ -709,8 +718,6 @@ def _index_of(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any], str]:
             used += 1
         elif isinstance(part, slice):
             ends = [None if end is None else int(end) for end in (part.start, part.stop, part.step)]
-            if ends[2] is not None and ends[2] <= 0:
-                raise ValueError("step must be greater than zero")
             parts.append(index.Slice(*ends))
             label = label if ends == [None] * 3 and label != "AliasBackward0" else "SliceBackward0"
             used += 1
@@ -728,7 +735,8 @@ def _index_of(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any], str]:
     if used > x.value.ndim:
         if x.value.ndim == 0:
             raise IndexError(
-                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
+                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+                "`tensor.item<T>()` in C++ to convert a 0-dim "
                 "tensor to a number"
             )
         raise IndexError(f"too many indices for tensor of dimension {x.value.ndim}")
@@ -784,7 +792,8 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         fits = False
     if not fits:
         raise RuntimeError(
-            f"The expanded size of the tensor ({target.value.shape[-1] if target.value.ndim else 1}) must match the existing size "
+            f"The expanded size of the tensor ({target.value.shape[-1] if target.value.ndim else 1}) "
+            f"must match the existing size "
             f"({v.shape[-1]}) at non-singleton dimension {max(target.value.ndim - 1, 0)}.  Target sizes: "
             f"{list(target.value.shape)}.  Tensor sizes: {list(v.shape)}"
         )
@@ -801,7 +810,7 @@ def index_put_(self: Tensor, indices: Any, values: Any, accumulate: bool = False
     return assign(self, apply(op, (self, values, *arrays), {"spec": spec}, "IndexPutBackward0"), "index_put_")
 
 
-Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem  # type: ignore[attr-defined]
+methods(__getitem__=getitem, __setitem__=setitem)
 
 
 @function
@@ -913,7 +922,7 @@ def _unsqueezed_in_place(self: Tensor, dim: int) -> Tensor:
     return self
 
 
-Tensor.squeeze_, Tensor.unsqueeze_ = _squeezed_in_place, _unsqueezed_in_place  # type: ignore[attr-defined]
+methods(squeeze_=_squeezed_in_place, unsqueeze_=_unsqueezed_in_place)
 
 
 def _nonzero(input: Tensor, as_tuple: bool = False) -> Any:
@@ -922,13 +931,14 @@ def _nonzero(input: Tensor, as_tuple: bool = False) -> Any:
     return tuple(wrap(p) for p in places) if as_tuple else wrap(np.stack(places, -1)[:, : input.value.ndim])
 
 
-FUNCTIONS["nonzero"] = Tensor.nonzero = _nonzero  # type: ignore[attr-defined]
+FUNCTIONS["nonzero"] = _nonzero
+methods(nonzero=_nonzero)
 
 
 @function
 def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
     """The different elements, in order."""
-    found = np.unique(input.value, return_inverse=return_inverse, return_counts=return_counts)
+    found = np.unique(input.value, return_inverse=return_inverse, return_counts=return_counts)  # type: ignore[call-overload]
     return tuple(wrap(part) for part in found) if isinstance(found, tuple) else wrap(found)
 
 
@@ -948,7 +958,7 @@ def _same_kind(a: Tensor, b: Tensor) -> None:
 
 def _c_name(x: Tensor) -> str:
     names = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "bool": "bool"}
-    return names.get(x.value.dtype.name, x.value.dtype.name)
+    return names.get(x.value.dtype.name, x.value.dtype.name)  # type: ignore[no-any-return]
 
 
 def _mm(a: Any, b: Any, label: str = "MmBackward0") -> Any:
@@ -969,9 +979,7 @@ def matmul(input: Tensor, other: Tensor) -> Any:
     n, m = x.ndim, y.ndim
     if n == 1 and m == 2:
         if x.shape[0] != y.shape[0]:
-            raise RuntimeError(
-                f"mat1 and mat2 shapes cannot be multiplied (1x{x.shape[0]} and {y.shape[0]}x{y.shape[1]})"
-            )
+            raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied (1x{x.shape[0]} and {y.shape[0]}x{y.shape[1]})")
         return _row_times_matrix(input, other)
     if n == 2 and m == 2:
         return _mm(input, other)
@@ -979,9 +987,7 @@ def matmul(input: Tensor, other: Tensor) -> Any:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {n}D and {m}D")
     if n == 2 and m == 1:
         if x.shape[1] != y.shape[0]:
-            raise RuntimeError(
-                f"size mismatch, got input ({x.shape[0]}), mat ({x.shape[0]}x{x.shape[1]}), vec ({y.shape[0]})"
-            )
+            raise RuntimeError(f"size mismatch, got input ({x.shape[0]}), mat ({x.shape[0]}x{x.shape[1]}), vec ({y.shape[0]})")
         return apply(MATMUL, (input, other), NONE, "MvBackward0")
     if n == 1:
         if m == 1 and x.shape != y.shape:
@@ -995,7 +1001,8 @@ def matmul(input: Tensor, other: Tensor) -> Any:
         return labelled(reshape(_mm(rows, other), (*x.shape[:-1], y.shape[-1])), "UnsafeViewBackward0")
     if x.shape[-1] != y.shape[-2 if m > 1 else 0]:
         raise RuntimeError(
-            f"Expected size for first two dimensions of batch2 tensor to be: [{math.prod(x.shape[:-2])}, {x.shape[-1]}] but got: "
+            f"Expected size for first two dimensions of batch2 tensor to be: "
+            f"[{math.prod(x.shape[:-2])}, {x.shape[-1]}] but got: "
             f"[{math.prod(y.shape[:-2])}, {y.shape[-2]}]."
         )
     return apply(MATMUL, (input, other), NONE, "UnsafeViewBackward0")
@@ -1012,8 +1019,8 @@ def _row_times_matrix(x: Tensor, w: Tensor) -> Any:
 
 ROW_MM = variant(MATMUL, rules=(MATMUL.rules[0], lambda g, y, x1, x2: x1.reshape(-1, 1) * g))
 ROW = Fused(lambda x: x.reshape(-1), lambda g, y, x: g.reshape(1, -1), family="linear", name="squeeze")
-Tensor.__matmul__ = matmul  # type: ignore[attr-defined]
-Tensor.__rmatmul__ = lambda self, other: matmul(as_tensor_of(other), self)  # type: ignore[attr-defined]
+methods(__matmul__=matmul)
+methods(__rmatmul__=lambda self, other: matmul(as_tensor_of(other), self))
 
 
 @function
@@ -1074,25 +1081,25 @@ def einsum(equation: str, *operands: Any) -> Any:
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Any:
     """Products summed over pairs of dimensions."""
-    return np.tensordot(a, b, dims if isinstance(dims, int) else tuple(tuple(d) for d in dims))  # type: ignore[call-overload]
+    return np.tensordot(a, b, dims if isinstance(dims, int) else tuple(tuple(d) for d in dims))  # type: ignore[arg-type]
 
 
 @function
 def kron(input: Tensor, other: Tensor) -> Any:
     """The Kronecker product."""
-    return np.kron(input, other)  # type: ignore[call-overload]
+    return np.kron(input, other)
 
 
 @function
 def cross(input: Tensor, other: Tensor, dim: int = -1) -> Any:
     """Cross products along a dimension."""
-    return np.cross(input, other, axis=dim)  # type: ignore[call-overload]
+    return np.cross(input, other, axis=dim)
 
 
 @function
 def inner(input: Tensor, other: Tensor) -> Any:
     """Products summed over the last dimension."""
-    return np.inner(input, other)  # type: ignore[call-overload]
+    return np.inner(input, other)
 
 
 FUNCTIONS.update(

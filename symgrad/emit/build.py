@@ -493,7 +493,7 @@ class Builder:
                 self.exprs[node] = literal(dict(node.params)["value"])
                 self.weight[node] = 0
             elif node.op is CAPTURED:
-                self.exprs[node] = name(self.bind(node.name or "const", self.program.graph.arrays[node]))
+                self.exprs[node] = self._captured(node)
                 self.weight[node] = 0
             elif isinstance(node.op, Loop):
                 self._loop(node, block)
@@ -503,6 +503,12 @@ class Builder:
                 self._write(node, block)
             else:
                 self._value(node, block)
+
+    def _captured(self, node: Node) -> Expr:
+        """An array that the function made itself, without a traced value: as NumPy makes it, where that is plain."""
+        array = self.program.graph.arrays[node]
+        shown = _spelled_out(array) if not self.fresh else None
+        return shown or name(self.bind(node.name or "const", array))
 
     def _value(self, node: Node, block: list[Any]) -> None:
         args = [self.exprs[arg] for arg in node.args]
@@ -542,7 +548,7 @@ class Builder:
         target = ast.Subscript(name(variable), _index(params["spec"], arrays), ast.Store())
         if node.op is index.SETITEM:
             block.append(Line(ast.Assign([target], value, lineno=0)))
-        elif any(len(n.aval.shape) and n.aval.dtype.kind in "iu" for n in index_nodes):
+        elif any(len(n.aval.shape) and n.aval.dtype.kind in "iu" for n in index_nodes) and not self._unique(index_nodes):
             where = _index(params["spec"], arrays)
             block.append(Line(ast.Expr(call("np.add.at", name(variable), _as_value(where), value))))
         elif node.op is index.SCATTER or base is not None and base.op is create.ZEROS:
@@ -551,6 +557,16 @@ class Builder:
             block.append(Line(ast.AugAssign(target, ast.Add(), value)))
         self.exprs[node], self.weight[node] = name(variable), 0
         self.buffers[node] = variable
+
+    def _unique(self, nodes: Sequence[Node]) -> bool:
+        """Whether index arrays surely name no element twice: one of them is a constant without repetitions."""
+        shape = np.broadcast_shapes(*[n.aval.shape for n in nodes])
+        for n in nodes:
+            if n.op is CAPTURED and n.aval.shape == shape and n.aval.dtype.kind in "iu":
+                array = self.program.graph.arrays[n]
+                if len(np.unique(array)) == array.size:
+                    return True
+        return False
 
     def _loop(self, node: Node, block: list[Any]) -> None:
         """A loop: its carried values as variables, its sequences as lists."""
@@ -669,6 +685,17 @@ def is_trivial(node: Node, weight: dict[Node, int]) -> bool:
         and all(weight[arg] == 0 for arg in node.args)
         and not node.name
     )
+
+
+def _spelled_out(array: np.ndarray[Any, Any]) -> Expr | None:
+    """``np.arange(n)``, ``np.eye(n)`` or a short ``np.array([...])``, when an array is that."""
+    if array.ndim == 1 and array.dtype == int and array.size and np.array_equal(array, np.arange(array.size)):
+        return call("np.arange", number(array.size))
+    if array.ndim == 2 and array.dtype == float and np.array_equal(array, np.eye(*array.shape)):
+        return call("np.eye", *map(number, array.shape[: 1 if array.shape[0] == array.shape[1] else 2]))
+    if array.ndim == 1 and 0 < array.size <= 6 and array.dtype in (np.dtype(float), np.dtype(int)):
+        return call("np.array", ast.List([number(value) for value in array.tolist()], ast.Load()))
+    return None
 
 
 def _as_value(where: Expr) -> Expr:

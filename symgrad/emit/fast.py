@@ -232,13 +232,15 @@ def outer(b: Builder, node: Node, args: list[Expr]) -> Expr:
 
 
 def _reduction(ufunc: np.ufunc) -> Spelling:
+    reduce = ufunc.reduce  # one object, so that it gets one name
+
     def spell(b: Builder, node: Node, args: list[Expr]) -> Expr:
         params = dict(node.params)
         if node.args[0].aval.kind != "array" or not set(params) <= {"axis", "keepdims"}:
             return default_spelling(b, node, args)
         if node.args[0].aval.dtype.kind not in "fc" or node.aval.dtype != node.args[0].aval.dtype:
             return default_spelling(b, node, args)
-        function = b.bind(f"{ufunc.__name__}_reduce", ufunc.reduce)
+        function = b.bind(f"{ufunc.__name__}_reduce", reduce)
         positional = [args[0], literal(params.get("axis"))]
         if params.get("keepdims"):
             positional += [ast.Constant(None), ast.Constant(None), ast.Constant(True)]
@@ -247,7 +249,8 @@ def _reduction(ufunc: np.ufunc) -> Spelling:
     return spell
 
 
-_fast(np.sum)(_reduction(np.add))
+_add_reduce = _reduction(np.add)
+_fast(np.sum)(_add_reduce)
 _fast(np.prod)(_reduction(np.multiply))
 _fast(np.max)(_reduction(np.maximum))
 _fast(np.min)(_reduction(np.minimum))
@@ -263,5 +266,5 @@ def mean(b: Builder, node: Node, args: list[Expr]) -> Expr:
     count = int(np.prod(x.shape)) // max(int(np.prod(node.aval.shape)), 1)
     if count == 0:
         return default_spelling(b, node, args)
-    total = _reduction(np.add)(b, node, args)
+    total = _add_reduce(b, node, args)
     return ast.BinOp(total, ast.Div(), ast.Constant(count))

@@ -138,7 +138,7 @@ class _Signature:
         try:
             theirs = inspect.signature(op.key).parameters.values()
         except (TypeError, ValueError):
-            theirs = None  # type: ignore[assignment]
+            theirs = None
         if theirs is None or any(p.kind is p.VAR_POSITIONAL for p in theirs):
             first = [own[0].name] if op.variadic else []
             self.order = first + [p.name for p in positional if p.name not in first]

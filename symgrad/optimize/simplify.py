@@ -43,6 +43,7 @@ class Simplifier:
     def __init__(self, program: Program, rules: dict[Any, list[Rewrite]]) -> None:
         self.program, self.rules = program, rules
         self.graph = Graph()
+        self.phase: str | None = None  # of the node that is visited
         self.uses: dict[Node, int] = {}
         self.mapping: dict[Node, Node] = {}
 
@@ -65,6 +66,7 @@ class Simplifier:
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
         """The simplified form of ``node`` on simplified arguments."""
         start = len(self.graph)
+        self.phase = node.phase
         if node.op is INPUT:
             new = self.graph.input(dict(node.params)["position"], node.aval)
         elif node.op is CONST:
@@ -122,8 +124,12 @@ class Simplifier:
         return self.make(op, nodes, tuple(sorted(params.items())))
 
     def add(self, key: Any, *args: Node) -> Node:
-        """The node of an operation as it stands, without rewriting."""
+        """The node of an operation as it stands, without rewriting; numbers fold."""
         op = REGISTRY[key]
+        if all([arg.op is CONST for arg in args]):
+            folded = self._fold(op, args, ())
+            if folded is not None:
+                return folded
         return self.graph.add(op, args, (), infer(op, args, ()))
 
     def _fold(self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...]) -> Node | None:
@@ -167,6 +173,13 @@ def is_number(node: Node, value: float) -> bool:
     """Whether a node is this very number (``-0.0`` is not ``0.0``)."""
     number = const(node)
     return number is not None and number == value and (value != 0 or math.copysign(1.0, number.real) > 0)
+
+
+def is_zero(node: Node) -> bool:
+    """Whether a node is known to be zero throughout."""
+    if is_op(node, np.broadcast_to):
+        return is_zero(node.args[0])
+    return node.op is create.ZEROS or (const(node) is not None and const(node) == 0)
 
 
 def is_op(node: Node, key: Any) -> bool:
@@ -229,7 +242,7 @@ def join(s: Simplifier, c: float, x: Node) -> Node:
     """``c * x``."""
     inner, x = split(x)
     c *= inner
-    if c == 1.0:
+    if c == 1.0 or is_zero(x):
         return x
     if c == -1.0:
         return s.add(np.negative, x)
@@ -480,6 +493,156 @@ def same_shape(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None
     if x.aval.shape == node.aval.shape and x.aval.kind == "array":
         return x
     return s.make(node.op, x.args, node.params, node.aval) if x.op is node.op else None
+
+
+@rewrite(np.sum, np.mean, np.max, np.min, np.prod)
+def all_axes(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """An axis that names all axes need not be named."""
+    params = dict(node.params)
+    if params.get("axis") is None or params.get("keepdims") or node.aval.shape or not args[0].aval.shape:
+        return None
+    rest = tuple((name, value) for name, value in node.params if name != "axis")
+    return s.make(node.op, args, rest, node.aval)
+
+
+# -- zeros that algebra knows --------------------------------------------------------------------------------------
+#
+# Code that subtracts a maximum before it exponentiates does not depend on that maximum; what the reverse pass writes for
+# it sums up to zero. A cotangent that is known to be zero stays zero, whatever it is multiplied by.
+
+
+def _total(node: Node, of: Node, axis: Any) -> bool:
+    """Whether ``node`` is the sum of ``of`` over ``axis`` (as ``_axes`` gives it), the axis kept or not."""
+    if is_op(node, np.broadcast_to) or is_op(node, np.expand_dims) or is_op(node, np.reshape):
+        return _total(node.args[0], of, axis)
+    return is_op(node, np.sum) and node.args[0] is of and _axes(node) == axis and "dtype" not in dict(node.params)
+
+
+def _axes(node: Node) -> tuple[int, ...]:
+    axis, ndim = dict(node.params).get("axis"), len(node.args[0].aval.shape)
+    if axis is None:
+        return tuple(range(ndim))
+    return tuple(sorted(i % ndim for i in (axis if isinstance(axis, tuple) else (axis,))))
+
+
+def _ratio(node: Node) -> tuple[Node, Node] | None:
+    """``(a, b)`` for ``a / b``."""
+    return (node.args[0], node.args[1]) if is_op(node, np.true_divide) else None
+
+
+@rewrite(np.sum)
+def shares_sum_to_one(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``sum(e / sum(e))`` is 1."""
+    ratio = _ratio(args[0])
+    if s.phase is None or ratio is None or "dtype" in dict(node.params) or not _total(ratio[1], ratio[0], _axes(node)):
+        return None
+    one = s.graph.const(1.0 if node.aval.dtype == float else node.aval.dtype.type(1))
+    return s.call(np.broadcast_to, one, shape=node.aval.shape) if node.aval.shape else one
+
+
+@rewrite(np.sum)
+def shift_sums_to_zero(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What reaches the shift of a softmax: ``sum(x - sum(x) / sum(e) * e)`` or ``sum((r - sum(r * e / sum(e))) * e)``."""
+    x, axis = args[0], _axes(node)
+    if s.phase is None or "dtype" in dict(node.params) or not _is_shift(x, axis):
+        return None
+    zero = s.graph.const(0.0 if node.aval.dtype == float else node.aval.dtype.type(0))
+    return s.call(np.broadcast_to, zero, shape=node.aval.shape) if node.aval.shape else zero
+
+
+def _is_shift(x: Node, axis: Any) -> bool:
+    if is_op(x, np.subtract):
+        a, product = x.args
+        c, product = split(product)
+        pairs = [product.args, product.args[::-1]] if c == 1.0 and is_op(product, np.multiply) else []
+        for share, e in pairs:
+            ratio = _ratio(share)
+            if ratio and _total(ratio[0], a, axis) and _total(ratio[1], e, axis):
+                return True
+        return False
+    if not is_op(x, np.multiply):
+        return False
+    for gap, e in (x.args, x.args[::-1]):
+        if is_op(gap, np.subtract):
+            r, total = gap.args
+            if not is_op(total, np.sum) or _axes(total) != axis or not is_op(total.args[0], np.multiply):
+                continue
+            for one, other in (total.args[0].args, total.args[0].args[::-1]):
+                ratio = _ratio(other)
+                if one is r and ratio and ratio[0] is e and _total(ratio[1], e, axis):
+                    return True
+    return False
+
+
+@rewrite(np.multiply, np.true_divide, np.negative)
+def zero_stays_zero(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    if s.phase is None:
+        return None
+    zeros = args if node.op is not REGISTRY[np.true_divide] else args[:1]
+    if not any(is_zero(arg) for arg in zeros):
+        return None
+    zero = s.graph.const(0.0 if node.aval.dtype == float else node.aval.dtype.type(0))
+    return s.call(np.broadcast_to, zero, shape=node.aval.shape) if node.aval.shape else zero
+
+
+@rewrite(np.where)
+def choice_of_zeros(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    if s.phase is None or not is_zero(args[1]) or not is_zero(args[2]):
+        return None
+    zero = s.graph.const(0.0 if node.aval.dtype == float else node.aval.dtype.type(0))
+    return s.call(np.broadcast_to, zero, shape=node.aval.shape) if node.aval.shape else zero
+
+
+@rewrite(np.add, np.subtract)
+def add_zeros(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    a, b = args
+    if is_zero(b) and b.aval.shape and a.aval.shape == node.aval.shape:
+        return a
+    if is_op(node, np.add) and is_zero(a) and a.aval.shape and b.aval.shape == node.aval.shape:
+        return b
+    return None
+
+
+@rewrite(np.einsum)
+def einsum_is_matmul(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """A product of two matrices, or of stacks of them, that einsum spells."""
+    subscripts = dict(node.params)["subscripts"]
+    if len(args) != 2 or "->" not in subscripts or "." in subscripts:
+        return None
+    left, out = subscripts.replace(" ", "").split("->")
+    a, b = left.split(",")
+    if any(len(set(part)) != len(part) for part in (a, b, out)):
+        return None
+    stack = "".join(c for c in out if c in a and c in b)
+    summed = [c for c in a if c in b and c not in out]
+    rows, columns = [c for c in a if c not in b], [c for c in b if c not in a]
+    n = len(stack)
+    if len(summed) != 1 or len(rows) != 1 or len(columns) != 1 or set(rows + columns) - set(out):
+        return None
+    if not (a.startswith(stack) and b.startswith(stack) and out.startswith(stack)):
+        return None
+    (k,), (i,), (j,) = summed, rows, columns
+    x, y = args
+    if out[n:] == j + i:
+        x, y, a, b, i, j = y, x, b, a, j, i
+    x = x if a[n:] == i + k else _turned(s, x)
+    y = y if b[n:] == k + j else _turned(s, y)
+    return s.call(np.matmul, x, y)
+
+
+def _turned(s: Simplifier, x: Node) -> Node:
+    """The last two axes exchanged."""
+    return s.call(np.transpose, x) if len(x.aval.shape) == 2 else s.call(np.swapaxes, x, axis1=-1, axis2=-2)
+
+
+@rewrite(index.SCATTER, index.SETITEM)
+def writes_broadcast(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What is written broadcasts anyway."""
+    place = 0 if node.op is index.SCATTER else 1
+    if not is_op(args[place], np.broadcast_to) or args[place].args[0].aval.dtype != args[place].aval.dtype:
+        return None
+    slim = (*args[:place], args[place].args[0], *args[place + 1 :])
+    return s.graph.add(node.op, slim, node.params, node.aval)
 
 
 @rewrite(np.sum)

@@ -57,11 +57,18 @@ def variables(trace: Trace, tree: Any, what: str, holomorphic: bool = False) -> 
     for leaf, place in zip(leaves, treedef.paths(), strict=True):
         name = what + "".join(f".{key}" if step == "attr" else f"[{key!r}]" for step, key in place)
         tracers.append(trace.fresh(_inexact(traced_number(trace, leaf, name), name)))
+        tracers[-1].node.name = tracers[-1].node.name or _identifier(name)
         if holomorphic and tracers[-1].node.aval.dtype.kind != "c":
             raise NotDifferentiable(
                 f"{where()}: holomorphic=True needs complex variables, {name} is {tracers[-1].dtype}"
             )
     return Variables(tracers, treedef), treedef.unflatten(tracers)
+
+
+def _identifier(name: str) -> str:
+    """A variable name for ``params['w']``: ``w``."""
+    last = name.replace("]", "").replace("'", "").replace("[", ".").split(".")[-1]
+    return last if last.isidentifier() else "".join(c if c.isalnum() else "_" for c in name).strip("_")
 
 
 def traced_number(trace: Trace, leaf: Any, name: str) -> Tracer:

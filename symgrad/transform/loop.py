@@ -146,7 +146,13 @@ class Loop(Op):
     def _joint(self, g: Sequence[Any], y: Any, args: Sequence[Any], params: Any) -> list[Any]:
         n, m, _ = self.counts
         carry, sequences, invariants = self.split(args)
+        tape = next((arg.tape for arg in args if type(arg) is Tracer), None)
+        phase = tape.phase if tape is not None else None
+        if tape is not None:
+            tape.phase = None  # it is the loop itself, run again
         results = self.saving()(*args)
+        if tape is not None:
+            tape.phase = phase
         starts = results[n + len(self.body.saved) :]
         given = tuple(part is not None for part in g)
         back, flows, uses, elements = self._backward(given, carry, sequences, invariants)

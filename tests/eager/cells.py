@@ -24,7 +24,7 @@ RECORDED = HERE / "recorded.json"
 def cells() -> dict[str, str]:
     """All cells by file and number."""
     found = {}
-    for path in sorted((HERE / "cells").glob("*.py")):
+    for path in sorted((HERE / "cells").glob("*.txt")):
         for text in path.read_text(encoding="utf-8").split("# %%\n")[1:]:
             found[f"{path.stem}: {text.strip()}"] = text.strip()
     return found

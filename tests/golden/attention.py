@@ -5,17 +5,15 @@ def grad_attention(w_q, w_k, w_v, x):
     prod_2 = x @ w_k
     prod_3 = x @ w_v
     # golden_functions.py:48: scores = np.einsum("ik,jk->ij", q, k) / np.sqrt(q.shape[-1])
-    scores = np.einsum('ik,jk->ij', prod, prod_2) / 1.4142135623730951
+    scores = prod @ prod_2.T / 1.4142135623730951
     # golden_functions.py:49: e = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    max_ = np.max(scores, axis=-1, keepdims=True)
-    e = np.exp(scores - max_)
+    e = np.exp(scores - np.max(scores, axis=-1, keepdims=True))
     # golden_functions.py:50: weights = e / e.sum(axis=-1, keepdims=True)
     total = np.sum(e, axis=-1, keepdims=True)
     weights = e / total
+    # golden_functions.py:51: return np.sum(np.einsum("ij,jk->ik", weights, v) ** 2)
+    prod_4 = weights @ prod_3
     # backward
-    prod_4 = 2.0 * np.einsum('ij,jk->ik', weights, prod_3)
-    ratio = np.einsum('ik,jk->ij', prod_4, prod_3) / total
-    prod_5 = (ratio - np.sum(ratio * weights, axis=1, keepdims=True)) * e
-    equal = scores == max_
-    ratio_2 = (prod_5 + np.where(equal, -(np.sum(prod_5, axis=1, keepdims=True) / np.sum(equal, axis=-1, dtype=np.float64, keepdims=True)), 0)) / 1.4142135623730951
-    return x.T @ np.einsum('ij,jk->ik', ratio_2, prod_2), x.T @ np.einsum('ij,ik->jk', ratio_2, prod), x.T @ np.einsum('ik,ij->jk', prod_4, weights)
+    ratio = 2.0 * prod_4 @ prod_3.T / total
+    g_scores = (ratio - np.sum(ratio * weights, axis=1, keepdims=True)) * e
+    return 0.7071067811865475 * (x.T @ (g_scores @ prod_2)), 0.7071067811865475 * (x.T @ (g_scores.T @ prod)), 2.0 * (x.T @ (weights.T @ prod_4))

@@ -3,7 +3,4 @@ def grad_log_sum_exp(x):
     top = np.max(x)  # golden_functions.py:86
     # golden_functions.py:87: return top + np.log(np.sum(np.exp(x - top)))
     e = np.exp(x - top)
-    # backward
-    ratio = e / np.sum(e)
-    equal = x == top
-    return ratio + np.where(equal, (1.0 - np.sum(ratio, axis=0)) / np.sum(equal, dtype=np.float64), 0)
+    return e / np.sum(e)

@@ -19,13 +19,11 @@ def grad_logistic(w, x, y):
     negative(abs_, abs_)
     exp(abs_, abs_)
     # backward
-    total = add(abs_, c1)
-    divide(abs_, total, abs_)
-    sign(z, total)
-    multiply(abs_, total, abs_)
-    add(abs_, y, abs_)
-    heaviside(z, c0_5, z)
-    subtract(z, abs_, z)
+    greater_2 = greater(z, c0)
+    maximum(abs_, greater_2, out=z)
+    add(abs_, c1, abs_)
+    divide(z, abs_, z)
+    subtract(z, y, z)
     prod = z.dot(x)
     multiply(c0_2, prod, prod)
     return prod

@@ -2,7 +2,6 @@ def grad_newton_root(x):
     """grad newton_root   for x: float"""
     # golden_functions.py:137: while abs(guess * guess - x) > 1e-9 * x:
     prod = x / 1000000000
-    # backward
     guess = x
     again = np.abs(x * x - x) > prod
     guesss = []
@@ -13,12 +12,12 @@ def grad_newton_root(x):
         guess, again = guess_2, np.abs(guess_2 * guess_2 - x) > prod
     # backward
     g_guess = 1.0
+    g_x = 0.0
     g_state = 0.0
-    g_state_2 = 0.0
     for guess_3 in reversed(guesss):
         ratio = g_guess / guess_3
-        g_guess, g_state = (g_guess - ratio * (x / guess_3)) / 2, g_state + ratio / 2
-    return g_guess + g_state + g_state_2 * 1e-09
+        g_guess, g_x = (g_guess - ratio * (x / guess_3)) / 2, g_x + ratio / 2
+    return g_guess + g_x + g_state * 1e-09
 
 
 # the code that runs
@@ -27,7 +26,6 @@ def grad_newton_root(x):
     """grad newton_root   for x: float"""
     # golden_functions.py:137: while abs(guess * guess - x) > 1e-9 * x:
     prod = x / 1000000000
-    # backward
     guess = x
     again = np.abs(x * x - x) > prod
     guesss = []
@@ -38,9 +36,9 @@ def grad_newton_root(x):
         guess, again = guess_2, np.abs(guess_2 * guess_2 - x) > prod
     # backward
     g_guess = 1.0
+    g_x = 0.0
     g_state = 0.0
-    g_state_2 = 0.0
     for guess_3 in reversed(guesss):
         ratio = g_guess / guess_3
-        g_guess, g_state = (g_guess - ratio * (x / guess_3)) / 2, g_state + ratio / 2
-    return g_guess + g_state + g_state_2 * 1e-09
+        g_guess, g_x = (g_guess - ratio * (x / guess_3)) / 2, g_x + ratio / 2
+    return g_guess + g_x + g_state * 1e-09

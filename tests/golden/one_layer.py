@@ -21,13 +21,11 @@ def grad_one_layer(w, b, x, y):
     negative(abs_, abs_)
     exp(abs_, abs_)
     # backward
-    total = add(abs_, c1)
-    divide(abs_, total, abs_)
-    sign(prod, total)
-    multiply(abs_, total, abs_)
-    add(abs_, y, abs_)
-    heaviside(prod, c0_5, prod)
-    subtract(prod, abs_, prod)
+    greater_2 = greater(prod, c0)
+    maximum(abs_, greater_2, out=prod)
+    add(abs_, c1, abs_)
+    divide(prod, abs_, prod)
+    subtract(prod, y, prod)
     multiply(c0_3333333333333333, prod, prod)
-    outer = multiply(x[:, None], prod)
-    return outer, prod
+    g_w = multiply(x[:, None], prod)
+    return g_w, prod

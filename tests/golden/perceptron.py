@@ -20,7 +20,7 @@ def grad_perceptron(params, x, y):
     diff = out - y
     # backward
     prod = np.outer(diff / 5, w_2) * (1 - h * h)
-    return {'hidden': {'w': x.T @ prod, 'b': np.sum(prod, axis=0)}, 'out': {'w': diff @ h / 5, 'b': float(np.sum(diff, axis=0) / 5)}}
+    return {'hidden': {'w': x.T @ prod, 'b': np.sum(prod, axis=0)}, 'out': {'w': diff @ h / 5, 'b': float(np.sum(diff) / 5)}}
 
 
 # the code that runs
@@ -50,13 +50,13 @@ def grad_perceptron(params, x, y):
     subtract(prod_2, y, prod_2)
     # backward
     g_out = multiply(c0_2, prod_2)
-    total = add_reduce(prod_2, 0)
+    total = add_reduce(prod_2, None)
     g_h = multiply(g_out[:, None], w_2)
     prod_3 = prod_2.dot(prod)
     multiply(c0_2, prod_3, prod_3)
     multiply(prod, prod, prod)
     subtract(c1, prod, prod)
     multiply(g_h, prod, g_h)
-    total_2 = add_reduce_2(g_h, 0)
-    prod_4 = x.T.dot(g_h)
-    return {'hidden': {'w': prod_4, 'b': total_2}, 'out': {'w': prod_3, 'b': float(total / 5)}}
+    g_b = add_reduce(g_h, 0)
+    g_w = x.T.dot(g_h)
+    return {'hidden': {'w': g_w, 'b': g_b}, 'out': {'w': prod_3, 'b': float(total / 5)}}

@@ -2,10 +2,10 @@ def jacfwd_polar(p):
     """jacfwd polar   for p: float64[2]"""
     # golden_functions.py:110: r, phi = p
     r = p[0]
-    r_2 = p[1]
+    phi = p[1]
     # golden_functions.py:111: return np.stack([r * np.cos(phi), r * np.sin(phi)])
-    cos = np.cos(r_2)
-    sin = np.sin(r_2)
+    cos = np.cos(phi)
+    sin = np.sin(phi)
     eye = np.eye(2)
     part = eye[:, 0]
     part_2 = eye[:, 1]

@@ -5,5 +5,5 @@ def grad_spread(x):
     norm = np.linalg.norm(x)
     # backward
     prod = 1.0 / norm / np.where(std == 0, np.inf, std) * (x - np.mean(x, keepdims=True))
-    diff = prod / 4 - std / norm / norm / np.where(norm == 0, np.inf, norm) * x
-    return diff
+    g_x = prod / 4 - std / norm / norm / np.where(norm == 0, np.inf, norm) * x
+    return g_x

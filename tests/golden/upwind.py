@@ -18,4 +18,4 @@ def grad_upwind(u, c):
     g[:-1] = 2.0 * prod
     g[1:] += 2.0 * (diff_2 - prod)
     g[0] += new_2[0]
-    return g, float(-2.0 * np.sum(diff_2 * diff, axis=0))
+    return g, float(-2.0 * np.sum(diff_2 * diff))

@@ -76,10 +76,7 @@ def _check(func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: 
             seed_tensor = wrap(seed.reshape(out.value.shape))
             found = grad(out, [inputs[j] for j in wanted], seed_tensor, retain_graph=True, allow_unused=True)
             rows.append(
-                [
-                    np.zeros(inputs[j].value.size) if g is None else g.value.ravel()
-                    for j, g in zip(wanted, found, strict=True)
-                ]
+                [np.zeros(inputs[j].value.size) if g is None else g.value.ravel() for j, g in zip(wanted, found, strict=True)]
             )
         for place, j in enumerate(wanted):
             numeric = numeric_jacobian(func, inputs, j, number, eps)

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import TWICE, Node, Op, Part, Plan, Tensor, _next, conjugate, linked, tick, wrap
+from symgrad.eager.core import TWICE, Node, Part, Plan, Tensor, _next, conjugate, linked, tick, wrap
 from symgrad.eager.engine import edge_of
 from symgrad.eager.modes import mode
+from symgrad.ops.core import Op
 
 
 class Context:
@@ -63,7 +64,8 @@ class _Saved:
         if self.counter[0] != self.seen:
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                f"[torch.FloatTensor {list(self.value.shape)}] is at version {self.counter[0]}; expected version {self.seen} instead. "
+                f"[torch.FloatTensor {list(self.value.shape)}] is at version {self.counter[0]}; "
+                f"expected version {self.seen} instead. "
                 f"It was changed by {self.counter[1]}() at {self.counter[2]}, after {self.name} had saved it."
             )
         return self.tensor if self.tensor is not None else linked(self.value, self.edge)
@@ -74,9 +76,7 @@ class FunctionNode(Node):
 
     __slots__ = ("context", "function", "places")
 
-    def __init__(
-        self, function: Any, context: Context, edges: list[Any], places: list[int], outs: tuple[Any, ...]
-    ) -> None:
+    def __init__(self, function: Any, context: Context, edges: list[Any], places: list[int], outs: tuple[Any, ...]) -> None:
         self.function, self.context, self.edges, self.places = function, context, edges, places
         self.label, self.hooks, self.serial, self.counters = f"{function.__name__}Backward", None, tick(), []
         self.plan, self.params, self.args, self.result = _NO_PLAN, {}, (), None
@@ -99,7 +99,8 @@ class FunctionNode(Node):
         found = found if isinstance(found, tuple) else (found,)
         if len(found) < self.params["count"] or any(x is not None for x in found[self.params["count"] :]):
             raise RuntimeError(
-                f"function {self.name()} returned an incorrect number of gradients (expected {self.params['count']}, got {len(found)})"
+                f"function {self.name()} returned an incorrect number of gradients (expected "
+                f"{self.params['count']}, got {len(found)})"
             )
         chosen = [conjugate(found[i]) for i in self.places]
         return [part if part is None or create else part.value for part in chosen]
@@ -130,7 +131,8 @@ class Function:
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+            "You must implement either the backward or vjp method for your custom autograd.Function "
+            "to use it with backward mode AD."
         )
 
     @classmethod
@@ -162,9 +164,7 @@ class Function:
         for item in context._saved:
             place = next((i for i, x in enumerate(outs if several else (outs,)) if x is item), None)
             saved.append(
-                item
-                if not isinstance(item, Tensor)
-                else _Saved(item, None if place is None else edges[place], node.name())
+                item if not isinstance(item, Tensor) else _Saved(item, None if place is None else edges[place], node.name())
             )
         context._saved = tuple(saved)
         for x, edge in zip(results, edges, strict=True):

@@ -66,7 +66,8 @@ def jvp(func: Fun, inputs: Any, v: Any = None, create_graph: bool = False, stric
         ins = _fresh(inputs, create_graph)
         if v is None and (len(ins) != 1 or ins[0].value.size != 1):
             raise RuntimeError(
-                "The vector v can only be None if the input to the user-provided function is a single Tensor with a single element."
+                "The vector v can only be None if the input to the user-provided function is a "
+                "single Tensor with a single element."
             )
         tangents = [wrap(np.ones_like(x.value)) for x in ins] if v is None else _tuple(v)
         outs = func(*ins)
@@ -137,7 +138,7 @@ def hessian(
 def _scalar(out: Any, name: str) -> Tensor:
     if not isinstance(out, Tensor) or out.value.size != 1:
         raise RuntimeError(f"The Tensor returned by the function given to {name} should contain a single element")
-    return out.reshape(()) if out.value.ndim else out  # type: ignore[attr-defined, no-any-return]
+    return out.reshape(()) if out.value.ndim else out
 
 
 def vhp(func: Fun, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:

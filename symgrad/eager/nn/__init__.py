@@ -19,4 +19,4 @@ class Parameter(Tensor):
         return f"Parameter containing:\n{Tensor.__repr__(self)}"
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return type(self)(Tensor.clone(self.detach()), self.needs)  # type: ignore[attr-defined]
+        return type(self)(self.detach().clone(), self.needs)

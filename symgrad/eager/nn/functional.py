@@ -83,7 +83,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Any:
 
 def softsign(input: Tensor) -> Any:
     """``input / (1 + |input|)``."""
-    return input / (abs(input) + 1)  # type: ignore[operator, arg-type]
+    return input / (abs(input) + 1)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Any:
@@ -113,7 +113,7 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
 
 def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Any:
     """``softmax(-input)``."""
-    return softmax(-input, dim, dtype=dtype)  # type: ignore[operator]
+    return softmax(-input, dim, dtype=dtype)
 
 
 # -- losses --------------------------------------------------------------------------------------------------------
@@ -161,7 +161,8 @@ def binary_cross_entropy(
     _check(reduction)
     if target.value.shape != input.value.shape:
         raise ValueError(
-            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please ensure "
+            f"Using a target size ({target.shape}) that is different to the input size "
+            f"({input.shape}) is deprecated. Please ensure "
             "they have the same size."
         )
     if np.any((input.value < 0) | (input.value > 1)):
@@ -174,7 +175,8 @@ def _pair(op: Any, input: Tensor, target: Tensor, reduction: str, weight: Any = 
     _check(reduction)
     if input.value.shape != target.value.shape:
         warnings.warn(
-            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to "
+            f"Using a target size ({target.shape}) that is different to the input size "
+            f"({input.shape}). This will likely lead to "
             "incorrect results due to broadcasting. Please ensure they have the same size.",
             stacklevel=3,
         )
@@ -205,7 +207,7 @@ def l1_loss(
     weight: Any = None,
 ) -> Any:
     """The absolute error."""
-    loss = FUNCTIONS["abs"](input - target)  # type: ignore[operator]
+    loss = FUNCTIONS["abs"](input - target)
     if weight is not None:
         return _pair(ops.L1, input, target, reduction, weight)
     return loss if _check(reduction) == "none" else loss.mean() if reduction == "mean" else loss.sum()
@@ -239,7 +241,7 @@ def nll_loss(
 ) -> Any:
     """The negative log likelihood of classes, from log probabilities (N, C, ...)."""
     _check(reduction)
-    x = input.reshape(1, -1) if input.value.ndim == 1 else input  # type: ignore[attr-defined]
+    x = input.reshape(1, -1) if input.value.ndim == 1 else input
     classes, places = x.value.shape[1], np.reshape(target.value, (-1,) if input.value.ndim == 1 else target.value.shape)
     kept = places != ignore_index
     outside = kept & ((places < 0) | (places >= classes))
@@ -283,16 +285,10 @@ def cross_entropy(
         elif reduction == "sum":
             spread = spread.sum()
         return (1 - label_smoothing) * hard + label_smoothing / classes * spread
-    goal = target * (1 - label_smoothing) + label_smoothing / classes if label_smoothing else target  # type: ignore[operator]
+    goal = target * (1 - label_smoothing) + label_smoothing / classes if label_smoothing else target
     loss = -(logs * goal * scale).sum(axis)
     count = math.prod(loss.value.shape)
-    return (
-        loss
-        if reduction == "none"
-        else labelled(loss.sum() / count, "DivBackward1")
-        if reduction == "mean"
-        else loss.sum()
-    )
+    return loss if reduction == "none" else labelled(loss.sum() / count, "DivBackward1") if reduction == "mean" else loss.sum()
 
 
 def kl_div(
@@ -304,10 +300,7 @@ def kl_div(
     log_target: bool = False,
 ) -> Any:
     """The Kullback-Leibler divergence, from log probabilities."""
-    if log_target:
-        loss = FUNCTIONS["exp"](target) * (target - input)  # type: ignore[operator]
-    else:
-        loss = FUNCTIONS["xlogy"](target, target) - target * input  # type: ignore[operator]
+    loss = FUNCTIONS["exp"](target) * (target - input) if log_target else FUNCTIONS["xlogy"](target, target) - target * input
     if reduction == "batchmean":
         return loss.sum() / loss.value.shape[0]
     return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
@@ -318,7 +311,7 @@ def kl_div(
 
 def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Any:
     """``input @ weight.T + bias``."""
-    turned = weight.t()  # type: ignore[attr-defined]
+    turned = weight.t()
     if bias is not None and input.value.ndim == 2:
         return addmm(bias, input, turned)
     y = matmul(input, turned)
@@ -365,7 +358,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Any:
 
 def embedding(input: Tensor, weight: Tensor) -> Any:
     """Rows of ``weight``."""
-    return labelled(weight[input], "EmbeddingBackward0")  # type: ignore[index]
+    return labelled(weight[input], "EmbeddingBackward0")
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:
@@ -375,16 +368,14 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Any:
     """The cosine of the angle between rows."""
-    product = (x1 * x2).sum(dim)  # type: ignore[operator]
+    product = (x1 * x2).sum(dim)
     norms = reductions.vector_norm(x1, 2, dim).clamp(min=eps) * reductions.vector_norm(x2, 2, dim).clamp(min=eps)
     return product / norms
 
 
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Any:
     """``input`` with margins, given from the last dimension on."""
-    widths = [(0, 0)] * (input.value.ndim - len(pad) // 2) + [
-        tuple(pad[i : i + 2]) for i in range(len(pad) - 2, -1, -2)
-    ]
+    widths = [(0, 0)] * (input.value.ndim - len(pad) // 2) + [tuple(pad[i : i + 2]) for i in range(len(pad) - 2, -1, -2)]
     if mode != "constant":
         return np.pad(input, widths, mode={"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode])  # type: ignore[call-overload]
-    return np.pad(input, widths, constant_values=value or 0)  # type: ignore[call-overload]
+    return np.pad(input, widths, constant_values=value or 0)

@@ -1,0 +1,466 @@
+"""What eager tensors promise beyond torch's words: the same rules, long graphs, named culprits, NumPy and symgrad.grad."""
+
+import copy
+import gc
+import math
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from ops_samples import DIFFERENTIABLE, cases, close
+
+import symgrad
+import symgrad.eager as torch
+import symgrad.eager.nn.functional as F
+from symgrad.errors import NotDifferentiable
+
+name = lambda op: op.name
+
+
+# -- the same rules ------------------------------------------------------------------------------------------------
+
+
+def tensors(case):
+    return [torch.from_numpy(np.array(x)).requires_grad_() for x in case.primals]
+
+
+def arrays(values):
+    return [x.detach().numpy() if isinstance(x, torch.Tensor) else x for x in values]
+
+
+@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=name)
+def test_eager_equals_vjp(op):
+    """On every sample of every rule: values and gradients are those of ``symgrad.vjp``."""
+    for case in cases(op)[:4]:
+        expected, pullback = symgrad.vjp(case, *case.primals)
+        weights = case.like(case.outputs)
+        inputs = tensors(case)
+        outputs = case(*inputs)
+        close(arrays(outputs), expected, 1e-11, "value")
+        kept = [(y, torch.from_numpy(np.array(w))) for y, w in zip(outputs, weights, strict=True) if y.requires_grad]
+        found = torch.autograd.grad(
+            [y for y, _ in kept], inputs, [w for _, w in kept], materialize_grads=True, allow_unused=True
+        )
+        close(arrays(found), pullback(weights), 1e-11, "gradient")
+
+
+SMOOTH = [F.softplus, F.silu, F.gelu, F.elu, F.logsigmoid, torch.sigmoid, torch.erf, torch.rsqrt, F.mish, F.relu, F.leaky_relu]
+ROWS = [
+    lambda x: torch.softmax(x, 1), lambda x: torch.log_softmax(x, 0), lambda x: x.logsumexp(1), lambda x: F.layer_norm(x, (3,)),
+    lambda x: x.max(dim=1).values, lambda x: x.median(dim=0).values, lambda x: x.median(), lambda x: x.sort(dim=1).values,
+    lambda x: x.std(dim=1), lambda x: x.norm(dim=0), lambda x: F.cross_entropy(x, torch.tensor([0, 2])),
+    lambda x: F.cross_entropy(x, torch.tensor([0, 2]), label_smoothing=0.1), lambda x: x.repeat(2, 2), lambda x: x.lerp(x * x, 0.3),
+    lambda x: torch.stack(x.unbind(1)[:2]), lambda x: torch.cat(x.split(1, dim=1)[1:], 0), lambda x: x.gather(1, torch.tensor([[0, 0], [1, 2]])),
+    lambda x: F.smooth_l1_loss(x, x.flip(0) * 3), lambda x: F.mse_loss(x, x * x), lambda x: F.huber_loss(x * 4, x.flip(1)),
+    lambda x: F.binary_cross_entropy_with_logits(x, x.sigmoid()), lambda x: F.binary_cross_entropy(x.sigmoid(), (x * x).sigmoid()),
+    lambda x: F.linear(x, x, x.sum(1)), lambda x: x[0] @ x.T, lambda x: torch.addcmul(x, x, x), lambda x: torch.addcdiv(x, x, x + 3),
+    lambda x: x.clamp(-0.5, 0.5), lambda x: x / (x + 3), lambda x: torch.where(x > 0, x, x * x), lambda x: x.prod(dim=1),
+    lambda x: F.binary_cross_entropy_with_logits(x, torch.full((2, 3), 0.3, dtype=torch.double), pos_weight=torch.tensor([1.0, 2, 3], dtype=torch.double)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fun", [*SMOOTH, *ROWS], ids=range(len(SMOOTH) + len(ROWS)))
+def test_own_operations(fun):
+    torch.manual_seed(3)
+    x = torch.rand(2, 3, dtype=torch.float64).add_(0.1).requires_grad_()
+    assert torch.autograd.gradcheck(fun, (x,))
+    assert torch.autograd.gradgradcheck(fun, (x,))
+
+
+def test_gradcheck_finds_a_wrong_backward():
+    class Wrong(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3
+
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    with pytest.raises(torch.autograd.GradcheckError, match="Jacobian mismatch for output 0 with respect to input 0"):
+        torch.autograd.gradcheck(Wrong.apply, (x,))
+    assert not torch.autograd.gradcheck(Wrong.apply, (x,), raise_exception=False)
+
+
+# -- long graphs ---------------------------------------------------------------------------------------------------
+
+
+def test_long_chain():
+    x = torch.tensor(1.0, requires_grad=True)
+    y = x
+    for _ in range(100_000):
+        y = y + 1e-5
+    y.backward(retain_graph=True)
+    assert x.grad.item() == 1.0
+    (g,) = torch.autograd.grad(y, x, create_graph=True)
+    assert g.item() == 1.0
+    del y, g
+    gc.collect()
+
+
+def test_long_chain_of_products_and_functions():
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 1.0
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    x = torch.ones(2, requires_grad=True)
+    y = x
+    for i in range(20_000):
+        y = Twice.apply(y) if i % 100 == 0 else (y * 1.0)[:]
+    y.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+
+
+def test_graphs_do_not_leak():
+    import weakref
+
+    x = torch.ones(3, requires_grad=True)
+    gc.collect()
+    gc.disable()
+    try:
+        y = x.exp() * x
+        y.retain_grad()
+        z = y.sum()
+        z.backward()
+        gone = [weakref.ref(y), weakref.ref(z), weakref.ref(z.grad_fn)]
+        del y, z
+        assert all(ref() is None for ref in gone)
+    finally:
+        gc.enable()
+
+
+# -- writes --------------------------------------------------------------------------------------------------------
+
+
+def test_the_write_is_named():
+    x = torch.ones(2, requires_grad=True)
+    y = x.exp()
+    y.add_(1)
+    with pytest.raises(RuntimeError, match=r"changed by add_\(\) at .*test_eager.py:\d+, after ExpBackward0 had saved it"):
+        y.sum().backward()
+    y = x * 2
+    z = y * y
+    y[0] = 3
+    with pytest.raises(RuntimeError, match=r"changed by copy_\(\) at .*test_eager.py:\d+, after MulBackward0 had saved it"):
+        z.sum().backward()
+
+
+def test_views_see_writes():
+    x = torch.zeros(2, 3)
+    row, flat = x[0], x.view(-1)
+    x.add_(1)
+    flat[1] = 5
+    assert row.tolist() == [1, 5, 1]
+    assert x._version == row._version == flat._version == 2
+    assert row._base is x
+    y = torch.ones(3, requires_grad=True) * 2
+    a, b = y[:2], y[1:]
+    a.mul_(3)
+    assert b.grad_fn.name() == "AsStridedBackward0"
+    b.sum().backward()
+
+
+@pytest.mark.parametrize("write", [
+    lambda y: y[0].mul_(3), lambda y: y[:, 1].zero_(), lambda y: y.t()[0].add_(torch.tensor([1.0, 2.0])), lambda y: y.view(-1)[2:4].exp_(),
+    lambda y: y.unsqueeze(0)[0, 1].fill_(2), lambda y: y.diagonal().mul_(2), lambda y: y.__setitem__((0, 0), y[1, 1] * 3),
+    lambda y: y.__setitem__(torch.tensor([0, 1]), 1.5), lambda y: y.__setitem__(y.detach() > 1, 0.0), lambda y: y.copy_(y * 2),
+    lambda y: y.index_put_((torch.tensor([0, 0]),), torch.ones(2), accumulate=True), lambda y: y.masked_fill_(y.detach() > 1, 0),
+])  # fmt: skip
+def test_gradients_after_writes_into_views(write):
+    def run(x):
+        y = x * x
+        write(y)
+        return (y * torch.arange(4.0, dtype=torch.float64).reshape(2, 2)).sum()
+
+    x = torch.tensor([[0.5, 1.5], [1.2, 2.0]], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(run, (x,))
+
+
+def test_second_backward_is_refused_only_where_something_was_freed():
+    x = torch.ones(2, requires_grad=True)
+    y = (x + x).sum()
+    y.backward()
+    y.backward()
+    assert x.grad.tolist() == [4.0, 4.0]
+    z = (x * x).sum()
+    z.backward()
+    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+        z.backward()
+
+
+def test_leaves_own_their_gradients():
+    x, y = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    seed = torch.ones(3)
+    (x + y).backward(seed)
+    assert len({id(t.grad.numpy().base) for t in (x, y)} | {id(t.grad) for t in (x, y, seed)}) > 2
+    x.grad.add_(1)
+    assert y.grad.tolist() == seed.tolist() == [1, 1, 1]
+
+
+# -- modes, hooks, namespaces --------------------------------------------------------------------------------------
+
+
+def test_modes_belong_to_threads():
+    seen = []
+    with torch.no_grad():
+        thread = threading.Thread(target=lambda: seen.append((torch.ones(1, requires_grad=True) * 2).requires_grad))
+        thread.start()
+        thread.join()
+    assert seen == [True]
+
+
+def test_untracked_work_records_nothing():
+    x = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        assert (x * 2).grad_fn is None
+    assert (x.detach() * 2).grad_fn is None
+    assert (x > 0).grad_fn is None
+
+
+def test_generators_under_no_grad():
+    @torch.no_grad()
+    def steps():
+        yield torch.is_grad_enabled()
+        yield torch.is_grad_enabled()
+
+    assert [(inside, torch.is_grad_enabled()) for inside in steps()] == [(False, True)] * 2
+
+
+def test_anomaly_mode_names_the_operation():
+    x = torch.zeros(1, requires_grad=True)
+    with pytest.warns(UserWarning, match="Anomaly Detection has been enabled"), torch.autograd.detect_anomaly():
+        y = torch.sqrt(x) * 0
+        with (
+            pytest.warns(UserWarning, match=r"(?s)Error detected in SqrtBackward0.*test_eager.py"),
+            pytest.raises(RuntimeError, match="Function 'SqrtBackward0' returned nan values in its 0th output"),
+        ):
+            y.sum().backward()
+
+
+def test_hooks_of_nodes():
+    x = torch.ones(2, requires_grad=True)
+    y = x * 3
+    seen = []
+    y.grad_fn.register_hook(lambda ins, outs: seen.append((ins[0].tolist(), outs[0].tolist())))
+    y.grad_fn.register_prehook(lambda outs: (outs[0] * 2,))
+    y.sum().backward()
+    assert seen == [([6.0, 6.0], [2.0, 2.0])]
+    assert x.grad.tolist() == [6.0, 6.0]
+
+
+def test_accumulate_nodes_keep_their_identity():
+    x = torch.ones(2, requires_grad=True)
+    a, b = (x * 2).grad_fn.next_functions[0][0], (x + 1).grad_fn.next_functions[0][0]
+    assert a is b
+    assert a.variable is x
+
+
+def test_namespaces():
+    assert torch.nn.functional is F
+    for space in (torch.autograd, torch.autograd.functional, torch.optim, torch.linalg, torch.special):
+        assert space.__doc__
+    assert isinstance(torch.nn.Parameter(torch.ones(2)), torch.Tensor)
+    assert repr(torch.nn.Parameter(torch.ones(2))) == "Parameter containing:\ntensor([1., 1.], requires_grad=True)"
+
+
+def test_copies_and_pickles():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    for same in (copy.copy(x.detach()), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert same.tolist() == [1.0, 2.0]
+    assert pickle.loads(pickle.dumps(x)).requires_grad
+    assert pickle.loads(pickle.dumps(torch.float32)) is torch.float32
+    assert pickle.loads(pickle.dumps(x.shape)) == x.shape
+
+
+def test_large_random_tensors_have_the_moments_of_their_distribution():
+    torch.manual_seed(5)
+    x = torch.randn(100_003)
+    assert abs(x.mean().item()) < 0.01
+    assert abs(x.std().item() - 1) < 0.01
+    state = torch.get_rng_state()
+    a = torch.rand(5)
+    torch.set_rng_state(state)
+    assert torch.equal(a, torch.rand(5))
+    assert torch.multinomial(torch.tensor([0.0, 1.0, 0.0]), 1).tolist() == [1]
+
+
+# -- NumPy's functions, and symgrad.grad ---------------------------------------------------------------------------
+
+
+def test_numpys_functions_on_tensors():
+    x = torch.tensor([1.0, 4.0], requires_grad=True)
+    y = np.sum(np.sqrt(x) * np.array([1.0, 2.0], dtype=np.float32))
+    assert repr(y) == "tensor(5., grad_fn=<SumBackward0>)"
+    y.backward()
+    assert x.grad.tolist() == [0.5, 0.5]
+    assert np.mean(x).item() == 2.5
+    assert np.std(x.detach()).item() == 1.5  # NumPy's own, with no correction
+    assert np.add.reduce(x).item() == 5.0
+    assert np.multiply.outer(x, x).shape == (2, 2)
+    assert np.maximum.accumulate(x).tolist() == [1.0, 4.0]
+    assert np.concatenate([x, x]).shape == (4,)
+    assert np.zeros_like(x).tolist() == [0.0, 0.0]
+    assert np.shape(x) == (2,)
+    assert np.asarray(x.detach()).tolist() == [1.0, 4.0]
+    assert (np.array([2.0, 3.0], dtype=np.float32) * x).tolist() == [2.0, 12.0]
+    out = torch.zeros(2)
+    np.add(x.detach(), 1, out=out)
+    assert out.tolist() == [2.0, 5.0]
+    z = x * 1
+    np.add.at(z, np.array([0, 0]), 1.0)
+    assert z.tolist() == [3.0, 4.0]
+    with pytest.raises(NotDifferentiable, match=r"np\.insert"):
+        np.insert(x, 0, 1.0)
+    with pytest.raises(RuntimeError, match="Can't call numpy"):
+        np.asarray(x)
+
+
+def test_tensors_pass_through_grad():
+    fun = lambda x: (x.sin() * x).sum()
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    g = symgrad.grad(fun)(x)
+    assert isinstance(g, torch.Tensor)
+    assert g.dtype == torch.float32
+    a = x.detach().numpy()
+    np.testing.assert_allclose(g.detach().numpy(), np.sin(a) + a * np.cos(a), rtol=1e-6)
+    g.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), 2 * np.cos(a) - a * np.sin(a), rtol=1e-6)
+    first = symgrad.grad(lambda x: (x**4).sum())(x)
+    (second,) = torch.autograd.grad(first.sum(), x, create_graph=True)
+    (third,) = torch.autograd.grad(second.sum(), x)
+    assert third.tolist() == [24.0, 48.0]
+
+
+def test_grad_of_torch_like_functions():
+    def fun(p, x):
+        h = torch.relu(x @ p["w"] + p["b"]) * 1
+        h[0] = 0
+        h += 1
+        return F.cross_entropy(h, torch.tensor([0, 1])) if h.sum() > 0 else h.sum()
+
+    p = {"w": torch.eye(2), "b": torch.tensor([0.1, 0.2])}
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    value, grads = symgrad.value_and_grad(fun)(p, x)
+    leaves = {k: v.clone().requires_grad_() for k, v in p.items()}
+    loss = fun(leaves, x)
+    loss.backward()
+    assert value.item() == pytest.approx(loss.item())
+    for key in p:
+        np.testing.assert_allclose(grads[key].numpy(), leaves[key].grad.numpy(), rtol=1e-5)
+    assert symgrad.hessian(lambda x: (x**3).sum())(torch.tensor([1.0, 2.0])).tolist() == [[6.0, 0.0], [0.0, 12.0]]
+    nested = symgrad.grad(lambda x: symgrad.grad(lambda z: (z**3).sum())(x).sum())
+    assert nested(torch.tensor([1.0, 2.0])).tolist() == [6.0, 12.0]
+
+
+def test_eager_functions_on_traced_arrays():
+    w = torch.tensor([2.0, 3.0])
+    derivative = symgrad.grad(lambda a: (torch.sin(a) * w.numpy()).sum())
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(np.array([0.5, 1.0])), np.cos([0.5, 1.0]) * [2, 3])
+
+
+# -- functions of one's own, optimisers ----------------------------------------------------------------------------
+
+
+def test_function_with_several_outputs():
+    class Both(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, g, h):
+            assert h is None
+            return g * 2
+
+    x = torch.ones(2, requires_grad=True)
+    Both.apply(x)[0].sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_function_checks_what_backward_returns():
+    class Few(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"returned an incorrect number of gradients \(expected 2, got 1\)"):
+        Few.apply(x, x).sum().backward()
+
+
+def test_saved_tensors_of_a_function_are_watched():
+    class Save(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.exp()
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            (y,) = ctx.saved_tensors
+            return g * y
+
+    x = torch.ones(2, requires_grad=True)
+    y = Save.apply(x)
+    y.add_(1)
+    with pytest.raises(RuntimeError, match=r"modified by an inplace operation.*add_\(\) at"):
+        y.sum().backward()
+    z = Save.apply(x).sum()
+    z.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        z.backward()
+
+
+@pytest.mark.parametrize("make", [
+    lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.5, nesterov=True), lambda p: torch.optim.Adam(p, lr=0.1, amsgrad=True),
+    lambda p: torch.optim.AdamW(p, lr=0.1),
+])  # fmt: skip
+def test_optimisers_take_up_their_state(make):
+    def step(p, optimizer):
+        optimizer.zero_grad()
+        loss = (p**4).sum()
+        loss.backward()
+        optimizer.step()
+
+    p = torch.tensor([1.0, -2.0], requires_grad=True)
+    optimizer = make([p])
+    for _ in range(3):
+        step(p, optimizer)
+    q = p.detach().clone().requires_grad_()
+    again = make([q])
+    again.load_state_dict(optimizer.state_dict())
+    for _ in range(3):
+        step(p, optimizer)
+        step(q, again)
+    assert torch.equal(p, q)
+
+
+def test_closures():
+    p = torch.tensor([1.0], requires_grad=True)
+    optimizer = torch.optim.SGD([p], lr=0.25)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (p * p).sum()
+        loss.backward()
+        return loss
+
+    with torch.no_grad():
+        assert optimizer.step(closure).item() == 1.0
+    assert p.item() == 0.5
+    assert math.isclose(optimizer.step(closure).item(), 0.25)
