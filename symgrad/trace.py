@@ -502,6 +502,10 @@ class Tracer(Traced):
         self._check_writable(verb)
         if self.base is not None:
             self.refresh()
+        if not self.value.shape and (not arrays or len(spec) == 1 == len(arrays)):  # of a 0-d array, all of it or nothing
+            whole = np.reshape(self.tape.gather(new), ())
+            self.assign(np.where(arrays[0], whole, self) if arrays else whole, verb, "unsafe")  # type: ignore[arg-type]
+            return
         self.assign(self.tape.record(index.SETITEM, (self, new, *arrays), {"spec": spec}), verb)
 
     def __setitem__(self, key: Any, value: Any) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-collect_ignore = ["benchmarks", "golden", "eager/cells"]
+collect_ignore = ["benchmarks", "golden"]
 
 # "default" finds the same examples at every run of CI; `pytest --hypothesis-profile=deep` searches for long.
 settings.register_profile("default", deadline=None, max_examples=50, derandomize="CI" in os.environ)

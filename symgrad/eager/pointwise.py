@@ -460,7 +460,8 @@ def _operators() -> None:
     for name, op, floats in (
         ("add", ADD, False), ("mul", MUL, False), ("truediv", DIV, True), ("mod", known(np.remainder), False),
         ("floordiv", FLOOR_DIVIDE, False), ("and", known(np.bitwise_and), False), ("or", known(np.bitwise_or), False),
-        ("xor", known(np.bitwise_xor), False), ("lshift", known(np.left_shift), False), ("rshift", known(np.right_shift), False),
+        ("xor", known(np.bitwise_xor), False), ("lshift", known(np.left_shift), False),
+        ("rshift", known(np.right_shift), False),
         ("lt", known(np.less), False), ("le", known(np.less_equal), False), ("gt", known(np.greater), False),
         ("ge", known(np.greater_equal), False), ("eq", known(np.equal), False), ("ne", known(np.not_equal), False),
     ):  # fmt: skip

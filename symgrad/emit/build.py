@@ -490,7 +490,7 @@ class Builder:
             if node in self.exprs:
                 continue
             if node.op is CONST:
-                self.exprs[node] = literal(dict(node.params)["value"])
+                self.exprs[node] = self._number(dict(node.params)["value"])
                 self.weight[node] = 0
             elif node.op is CAPTURED:
                 self.exprs[node] = self._captured(node)
@@ -503,6 +503,9 @@ class Builder:
                 self._write(node, block)
             else:
                 self._value(node, block)
+
+    def _number(self, value: Any) -> Expr:
+        return literal(value)
 
     def _captured(self, node: Node) -> Expr:
         """An array that the function made itself, without a traced value: as NumPy makes it, where that is plain."""

@@ -2,12 +2,15 @@
 
 * ufuncs are called by name, with a dead buffer as their positional ``out``;
 * numbers beside arrays are 0-d arrays made once, which NumPy takes faster than Python's;
-* ``x.dot(w)`` for ``x @ w``, ``np.add.reduce`` for ``np.sum``, and the like.
+* ``x.dot(w)`` for ``x @ w``, ``np.add.reduce`` for ``np.sum``, and the like;
+* a program of nothing but double-precision numbers is written for Python's floats and ``math``. Where ``math`` raises and
+  NumPy would not, the caller falls back to a traced call.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,12 +18,14 @@ import numpy as np
 
 from symgrad.emit.build import SPELLINGS, Builder, Code, Expr, Signature, Spelling
 from symgrad.emit.build import call as call_of
-from symgrad.emit.build import default_spelling, is_trivial, literal, method, name
+from symgrad.emit.build import default_spelling, is_trivial, literal, method, name, number
 from symgrad.emit.printer import Line
-from symgrad.ir import CONST, Aval, Node
+from symgrad.ir import CONST, INPUT, Aval, Node, ancestors
+from symgrad.ir import Sequence as ListAval
 from symgrad.ops import engine
 from symgrad.ops.core import REGISTRY
 from symgrad.program import Leaf, Program
+from symgrad.transform.loop import Loop
 
 FAST: dict[Any, Spelling] = {}
 
@@ -67,6 +72,8 @@ class FastBuilder(Builder):
         self.members: dict[Node, list[Node]] = {}
         self.owner: dict[Node, str] = {}  # variables whose arrays this code may overwrite once they are dead
         self.free: dict[tuple[Any, ...], list[str]] = {}
+        self.scalar = _is_scalar(program)
+        self.python: set[Node] = set()  # what is surely a Python number
         self.straight = False  # no branch follows: what is not used below is used nowhere
 
     def _snapshot(self) -> Any:
@@ -189,10 +196,75 @@ class FastBuilder(Builder):
                 variable = self.owner.pop(root)
                 self.free.setdefault((root.aval.shape, root.aval.dtype), []).append(variable)
 
+    def _number(self, value: Any) -> Expr:
+        return number(float(value)) if self.scalar and isinstance(value, np.float64) else super()._number(value)
+
+    def _output(self, out: Any, kind: str, used: set[Node]) -> Expr:
+        expr = super()._output(out, kind, used)
+        if self.scalar and kind == "scalar" and out.aval.dtype == np.float64:
+            return call_of("np.float64", expr)
+        return expr
+
     def _spell(self, node: Node, block: list[Any]) -> Expr:
         args = [self.exprs[arg] for arg in node.args]
+        if self.scalar:
+            expr = self._python_spelling(node, args)
+            if expr is not None:
+                return expr
         rule = FAST.get(node.op) or SPELLINGS.get(node.op, default_spelling)
         return rule(self, node, args)
+
+
+    def _python_spelling(self, node: Node, args: list[Expr]) -> Expr | None:
+        """An operation on numbers as Python has it."""
+        known = all(self._is_python(arg) for arg in node.args)
+        if node.op in MATH:
+            self.python.add(node)
+            return call_of(self.bind(MATH[node.op].__name__, MATH[node.op]), *args)
+        if node.op is engine.TO_PYTHON and known:
+            self.python.add(node)
+            return args[0]
+        if node.op in ABS and known:
+            self.python.add(node)
+            return call_of("abs", *args)
+        if node.op in OPERATORS and known:
+            self.python.add(node)
+        return None
+
+    def _is_python(self, node: Node) -> bool:
+        if node.op is CONST or (node.op is INPUT and node.aval.kind == "python"):
+            return True
+        return node in self.python
+
+
+def _is_scalar(program: Program) -> bool:
+    """Whether a program works on double-precision numbers alone."""
+    return all(_plain_number(node) for node in ancestors(program.roots()))
+
+
+def _plain_number(node: Node) -> bool:
+    if isinstance(node.op, Loop):
+        return all(_plain_number(inner) for inner in (*node.op.body.inputs, *node.op.body.nodes()))
+    aval = node.aval
+    if isinstance(aval, ListAval):
+        aval = aval.element
+    if not isinstance(aval, Aval) or aval.shape or aval.kind == "array":
+        return False
+    return aval.dtype in (np.dtype(float), np.dtype(int), np.dtype(bool))
+
+
+MATH: dict[Any, Callable[..., float]] = {
+    REGISTRY[key]: function
+    for key, function in {
+        np.sin: math.sin, np.cos: math.cos, np.tan: math.tan, np.arcsin: math.asin, np.arccos: math.acos,
+        np.arctan: math.atan, np.sinh: math.sinh, np.cosh: math.cosh, np.tanh: math.tanh, np.arcsinh: math.asinh,
+        np.arccosh: math.acosh, np.arctanh: math.atanh, np.exp: math.exp, np.expm1: math.expm1, np.log: math.log,
+        np.log1p: math.log1p, np.log2: math.log2, np.log10: math.log10, np.sqrt: math.sqrt, np.hypot: math.hypot,
+        np.arctan2: math.atan2,
+    }.items()
+}  # fmt: skip
+ABS = {REGISTRY[np.abs]}
+OPERATORS = {REGISTRY[key] for key in (np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.positive)}
 
 
 def expr_name(expr: Expr) -> str:

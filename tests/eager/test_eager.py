@@ -47,17 +47,40 @@ def test_eager_equals_vjp(op):
 
 SMOOTH = [F.softplus, F.silu, F.gelu, F.elu, F.logsigmoid, torch.sigmoid, torch.erf, torch.rsqrt, F.mish, F.relu, F.leaky_relu]
 ROWS = [
-    lambda x: torch.softmax(x, 1), lambda x: torch.log_softmax(x, 0), lambda x: x.logsumexp(1), lambda x: F.layer_norm(x, (3,)),
-    lambda x: x.max(dim=1).values, lambda x: x.median(dim=0).values, lambda x: x.median(), lambda x: x.sort(dim=1).values,
-    lambda x: x.std(dim=1), lambda x: x.norm(dim=0), lambda x: F.cross_entropy(x, torch.tensor([0, 2])),
-    lambda x: F.cross_entropy(x, torch.tensor([0, 2]), label_smoothing=0.1), lambda x: x.repeat(2, 2), lambda x: x.lerp(x * x, 0.3),
-    lambda x: torch.stack(x.unbind(1)[:2]), lambda x: torch.cat(x.split(1, dim=1)[1:], 0), lambda x: x.gather(1, torch.tensor([[0, 0], [1, 2]])),
-    lambda x: F.smooth_l1_loss(x, x.flip(0) * 3), lambda x: F.mse_loss(x, x * x), lambda x: F.huber_loss(x * 4, x.flip(1)),
-    lambda x: F.binary_cross_entropy_with_logits(x, x.sigmoid()), lambda x: F.binary_cross_entropy(x.sigmoid(), (x * x).sigmoid()),
-    lambda x: F.linear(x, x, x.sum(1)), lambda x: x[0] @ x.T, lambda x: torch.addcmul(x, x, x), lambda x: torch.addcdiv(x, x, x + 3),
-    lambda x: x.clamp(-0.5, 0.5), lambda x: x / (x + 3), lambda x: torch.where(x > 0, x, x * x), lambda x: x.prod(dim=1),
-    lambda x: F.binary_cross_entropy_with_logits(x, torch.full((2, 3), 0.3, dtype=torch.double), pos_weight=torch.tensor([1.0, 2, 3], dtype=torch.double)),
-]  # fmt: skip
+    lambda x: torch.softmax(x, 1),
+    lambda x: torch.log_softmax(x, 0),
+    lambda x: x.logsumexp(1),
+    lambda x: F.layer_norm(x, (3,)),
+    lambda x: x.max(dim=1).values,
+    lambda x: x.median(dim=0).values,
+    lambda x: x.median(),
+    lambda x: x.sort(dim=1).values,
+    lambda x: x.std(dim=1),
+    lambda x: x.norm(dim=0),
+    lambda x: F.cross_entropy(x, torch.tensor([0, 2])),
+    lambda x: F.cross_entropy(x, torch.tensor([0, 2]), label_smoothing=0.1),
+    lambda x: x.repeat(2, 2),
+    lambda x: x.lerp(x * x, 0.3),
+    lambda x: torch.stack(x.unbind(1)[:2]),
+    lambda x: torch.cat(x.split(1, dim=1)[1:], 0),
+    lambda x: x.gather(1, torch.tensor([[0, 0], [1, 2]])),
+    lambda x: F.smooth_l1_loss(x, x.flip(0) * 3),
+    lambda x: F.mse_loss(x, x * x),
+    lambda x: F.huber_loss(x * 4, x.flip(1)),
+    lambda x: F.binary_cross_entropy_with_logits(x, x.sigmoid()),
+    lambda x: F.binary_cross_entropy(x.sigmoid(), (x * x).sigmoid()),
+    lambda x: F.linear(x, x, x.sum(1)),
+    lambda x: x[0] @ x.T,
+    lambda x: torch.addcmul(x, x, x),
+    lambda x: torch.addcdiv(x, x, x + 3),
+    lambda x: x.clamp(-0.5, 0.5),
+    lambda x: x / (x + 3),
+    lambda x: torch.where(x > 0, x, x * x),
+    lambda x: x.prod(dim=1),
+    lambda x: F.binary_cross_entropy_with_logits(
+        x, torch.full((2, 3), 0.3, dtype=torch.double), pos_weight=torch.tensor([1.0, 2, 3], dtype=torch.double)
+    ),
+]
 
 
 @pytest.mark.parametrize("fun", [*SMOOTH, *ROWS], ids=range(len(SMOOTH) + len(ROWS)))
@@ -168,12 +191,23 @@ def test_views_see_writes():
     b.sum().backward()
 
 
-@pytest.mark.parametrize("write", [
-    lambda y: y[0].mul_(3), lambda y: y[:, 1].zero_(), lambda y: y.t()[0].add_(torch.tensor([1.0, 2.0])), lambda y: y.view(-1)[2:4].exp_(),
-    lambda y: y.unsqueeze(0)[0, 1].fill_(2), lambda y: y.diagonal().mul_(2), lambda y: y.__setitem__((0, 0), y[1, 1] * 3),
-    lambda y: y.__setitem__(torch.tensor([0, 1]), 1.5), lambda y: y.__setitem__(y.detach() > 1, 0.0), lambda y: y.copy_(y * 2),
-    lambda y: y.index_put_((torch.tensor([0, 0]),), torch.ones(2), accumulate=True), lambda y: y.masked_fill_(y.detach() > 1, 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda y: y[0].mul_(3),
+        lambda y: y[:, 1].zero_(),
+        lambda y: y.t()[0].add_(torch.tensor([1.0, 2.0])),
+        lambda y: y.view(-1)[2:4].exp_(),
+        lambda y: y.unsqueeze(0)[0, 1].fill_(2),
+        lambda y: y.diagonal().mul_(2),
+        lambda y: y.__setitem__((0, 0), y[1, 1] * 3),
+        lambda y: y.__setitem__(torch.tensor([0, 1]), 1.5),
+        lambda y: y.__setitem__(y.detach() > 1, 0.0),
+        lambda y: y.copy_(y * 2),
+        lambda y: y.index_put_((torch.tensor([0, 0]),), torch.ones(2), accumulate=True),
+        lambda y: y.masked_fill_(y.detach() > 1, 0),
+    ],
+)
 def test_gradients_after_writes_into_views(write):
     def run(x):
         y = x * x
@@ -236,7 +270,9 @@ def test_generators_under_no_grad():
 
 def test_anomaly_mode_names_the_operation():
     x = torch.zeros(1, requires_grad=True)
-    with pytest.warns(UserWarning, match="Anomaly Detection has been enabled"), torch.autograd.detect_anomaly():
+    with pytest.warns(UserWarning, match="Anomaly Detection has been enabled"):
+        mode = torch.autograd.detect_anomaly()
+    with mode:
         y = torch.sqrt(x) * 0
         with (
             pytest.warns(UserWarning, match=r"(?s)Error detected in SqrtBackward0.*test_eager.py"),
@@ -426,10 +462,14 @@ def test_saved_tensors_of_a_function_are_watched():
         z.backward()
 
 
-@pytest.mark.parametrize("make", [
-    lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.5, nesterov=True), lambda p: torch.optim.Adam(p, lr=0.1, amsgrad=True),
-    lambda p: torch.optim.AdamW(p, lr=0.1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.5, nesterov=True),
+        lambda p: torch.optim.Adam(p, lr=0.1, amsgrad=True),
+        lambda p: torch.optim.AdamW(p, lr=0.1),
+    ],
+)
 def test_optimisers_take_up_their_state(make):
     def step(p, optimizer):
         optimizer.zero_grad()
