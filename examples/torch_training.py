@@ -13,7 +13,7 @@ import symgrad.eager as torch
 import symgrad.eager.nn.functional as F
 
 mpl.use("Agg")  # pictures go to files
-from matplotlib import pyplot as plt  # noqa: E402
+from matplotlib import pyplot as plt
 
 
 def load():

@@ -36,7 +36,7 @@ class Derivative:
     def __init__(self, kind: str, fun: Fun, options: dict[str, Any]) -> None:
         if not callable(fun):
             raise TypeError(f"{kind} needs a function, got {type(fun).__name__}")
-        functools.update_wrapper(self, fun)
+        functools.update_wrapper(self, fun, updated=())
         self.__wrapped__ = fun
         self._kind, self._fun, self._options = kind, fun, options
         self._mode = options.get("mode", "auto")

@@ -27,7 +27,7 @@ class Primitive:
     """A function that is not traced but called: by the trace, and again by generated code. Made by ``primitive``."""
 
     def __init__(self, fun: Fun) -> None:
-        functools.update_wrapper(self, fun)
+        functools.update_wrapper(self, fun, updated=())
         self._fun = fun
         self._op = Op(fun, "op", (), name=getattr(fun, "__name__", "primitive"), fun=fun)
         self._op.rules = _NoRules(self._op.name)
@@ -136,7 +136,7 @@ class _Custom:
     """What ``custom_vjp`` and ``custom_jvp`` share: a traced call with a node of its own behind its results."""
 
     def __init__(self, fun: Fun) -> None:
-        functools.update_wrapper(self, fun)
+        functools.update_wrapper(self, fun, updated=())
         self._fun = fun
         self._ops: dict[Any, _Outputs] = {}
 

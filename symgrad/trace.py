@@ -830,7 +830,9 @@ class Tracer(Traced):
         """A Tracer of its own for the same value: later writes to one do not reach the other."""
         if self.base is not None:
             self.refresh()
-        return Tracer(self.tape, self.node, self.value)
+        layout = order if order in ("C", "F", "A", "K") else "C"  # whether a later reshape is a view hangs on it
+        value = np.array(self.value, order=layout) if isinstance(self.value, np.ndarray) else self.value
+        return Tracer(self.tape, self.node, value)
 
     def flatten(self, order: str = "C") -> Any:
         return np.ravel(self, order=order).copy()  # type: ignore[call-overload]

@@ -657,7 +657,10 @@ def _part(node: Node, number: int, y: Any) -> Tensor:
 def view(op: Op, args: Sequence[Any], params: dict[str, Any], y: Any) -> Tensor:
     """A tensor for ``y``, which remembers that it looks at the first argument's memory, if it does."""
     tensor, source = wrap(y), args[0]
-    if isinstance(source, Tensor) and type(y) is np.ndarray and np.may_share_memory(y, source.value):
+    if type(y) is not np.ndarray or y.base is None or not isinstance(source, Tensor):
+        return tensor
+    value = source.value
+    if y.base is value or y.base is value.base:
         tensor.parent, tensor.parent_node, tensor.how = source, source.node, (op, args[1:], params)
         tensor.counter = source.counter
     return tensor

@@ -291,8 +291,10 @@ HUBER = _pairwise(
 
 
 def _nll(x: Any, weights: Any, places: Any, *, reduction: str) -> Any:
-    """``places``: where each target's class lies in ``x``, flattened. ``weights``: zero for targets to be ignored."""
+    """``places``: where each target's class lies in ``x``, flattened. ``weights``: zero for targets to be ignored; None for ones."""
     found = x.reshape(-1)[places]
+    if weights is None:
+        return _reduced(-found, reduction)
     loss = -np.where(weights == 0, 0, found) * weights
     if reduction == "none":
         return loss
@@ -301,6 +303,8 @@ def _nll(x: Any, weights: Any, places: Any, *, reduction: str) -> Any:
 
 
 def _nll_rule(g: Any, _: Any, x: Any, weights: Any, places: Any, *, reduction: str) -> Any:
+    if weights is None:
+        return PUT(-_spread(g, places, places, reduction), places, shape=np.shape(x))
     if reduction == "mean":
         g = g / np.add.reduce(weights, axis=None)
     return PUT(0 - g * weights, places, shape=np.shape(x))

@@ -209,8 +209,10 @@ TAKE = known(np.take_along_axis)
 def flat_places(places: Any, axis: int, shape: tuple[int, ...]) -> Any:
     """Places along an axis as places in the flattened array."""
     before, n, after = math.prod(shape[:axis]), shape[axis] if shape else 1, math.prod(shape[axis + 1 :])
+    if after == 1:
+        return (np.arange(before) * n + places.reshape(-1)).reshape(np.shape(places))
     rows = np.arange(before).reshape(-1, 1) * n + places.reshape(before, after)
-    flat = rows * after + np.arange(after) if after > 1 else rows
+    flat = rows * after + np.arange(after)
     return flat.reshape(np.shape(places))
 
 

@@ -194,7 +194,8 @@ def product(b: Builder, node: Node, args: list[Expr]) -> Expr:
 
 @spelling(index.GETITEM)
 def getitem(b: Builder, node: Node, args: list[Expr]) -> Expr:
-    return _subscript(args[0], _index(dict(node.params)["spec"], args[1:]))
+    base = call("np.asarray", args[0]) if node.args[0].aval.kind == "python" else args[0]
+    return _subscript(base, _index(dict(node.params)["spec"], args[1:]))
 
 
 @spelling(index.LAST_WRITE)
@@ -547,6 +548,8 @@ class Builder:
         else:
             variable = self.names.of(node)
             start = _zeros(node.aval) if base is None or base.op is create.ZEROS else method(args[0], "copy")
+            if base is not None and not node.aval.shape and base.op is not create.ZEROS:
+                start = call("np.array", args[0])  # what is written into must be an array
             block.append(Line(_assign(variable, start)))
         target = ast.Subscript(name(variable), _index(params["spec"], arrays), ast.Store())
         if node.op is index.SETITEM:

@@ -70,6 +70,7 @@ class FastBuilder(Builder):
         self.remaining: dict[Node, int] = {}
         self.root: dict[Node, Node] = {}  # of a view, the node that owns the memory
         self.members: dict[Node, list[Node]] = {}
+        self.reads: dict[Node, set[Node]] = {}
         self.owner: dict[Node, str] = {}  # variables whose arrays this code may overwrite once they are dead
         self.free: dict[tuple[Any, ...], list[str]] = {}
         self.scalar = _is_scalar(program)
@@ -101,9 +102,15 @@ class FastBuilder(Builder):
             self.members.setdefault(root, []).append(node)
         for arg in node.args:
             self.remaining[arg] -= 1
+        reads: set[Node] = set()  # the buffers that the expression of this node reads, wherever it ends up
+        for arg in node.args:
+            reads |= self.reads.get(arg, {self.root.get(arg, arg)})
         scalars = all(getattr(arg.aval, "kind", "array") != "array" for arg in node.args)
         if self.uses[node] == 1 and (view or scalars) and sum(self.weight[arg] for arg in node.args) < 6:
             self.exprs[node] = self._spell(node, block)
+            self.reads[node] = reads
+            for root in reads:
+                self.members.setdefault(root, []).append(node)
             self.weight[node] = 0 if is_trivial(node, self.weight) else 1 + sum(self.weight[a] for a in node.args)
             return
         if self._is_ufunc(node):

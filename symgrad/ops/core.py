@@ -283,6 +283,13 @@ def refused(why: str, *keys: Any) -> None:
 # -- what the engine does for every rule ---------------------------------------------------------------------------
 
 
+def _cast(x: Any, dtype: np.dtype[Any]) -> Any:
+    return x.astype(dtype) if hasattr(x, "astype") else dtype.type(x)
+
+
+ASTYPE = Op(_cast, "linear", (lambda g, y, x, dtype: g,), name="astype")
+
+
 def fit(g: Any, aval: Aval) -> Any:
     """A cotangent made to fit its argument: summed over what was broadcast, broadcast, and of its dtype.
 
@@ -294,7 +301,7 @@ def fit(g: Any, aval: Aval) -> Any:
     if _dtype(g).kind == "c" and aval.dtype.kind == "f":
         g = np.real(g)
     if _dtype(g) != aval.dtype and aval.kind != "python":
-        g = g.astype(aval.dtype) if hasattr(g, "astype") else np.asarray(g).astype(aval.dtype)
+        g = ASTYPE(g, dtype=aval.dtype)
     return g
 
 

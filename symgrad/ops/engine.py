@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ops.core import Op
+from symgrad.ops.core import ASTYPE, Op
 
 
 def _engine(name: str, family: str, fun: Any, *rules: Any) -> Op:
@@ -17,7 +17,6 @@ def _engine(name: str, family: str, fun: Any, *rules: Any) -> Op:
 IDENTITY = _engine("identity", "linear", lambda x, token: x, lambda g, y, x, token: g)
 # one result of an operation that has several
 ITEM = _engine("item", "linear", lambda x, item: x[item], lambda g, y, x, item: g)  # the passes handle it themselves
-ASTYPE = _engine("astype", "linear", lambda x, dtype: _cast(x, dtype), lambda g, y, x, dtype: g)
 TO_PYTHON = _engine("to_python", "linear", lambda x: x.item() if hasattr(x, "item") else x, lambda g, y, x: g)
 TO_NUMPY = _engine("to_numpy", "linear", lambda x: np.asarray(x)[()], lambda g, y, x: g)
 TO_ARRAY = _engine("to_array", "linear", np.asarray, lambda g, y, x: g)
@@ -34,6 +33,19 @@ INDEX = _engine("index", "constant", lambda loop, value: value)
 ADD_LISTS = _engine("add_lists", "linear", lambda a, b: [x + y for x, y in zip(a, b, strict=True)],
                     lambda g, y, a, b: g, lambda g, y, a, b: g)  # fmt: skip
 
-
-def _cast(x: Any, dtype: np.dtype[Any]) -> Any:
-    return x.astype(dtype) if hasattr(x, "astype") else dtype.type(x)
+__all__ = [
+    "ADD_LISTS",
+    "ASTYPE",
+    "BOOL",
+    "IDENTITY",
+    "INDEX",
+    "INT",
+    "ITEM",
+    "ROUND",
+    "SIZE",
+    "STOP",
+    "TO_ARRAY",
+    "TO_FLOAT",
+    "TO_NUMPY",
+    "TO_PYTHON",
+]

@@ -61,7 +61,7 @@ def _set_value(g: Any, y: Any, base: Any, value: Any, *arrays: Any, spec: Spec) 
 
 
 GETITEM = Indexing(
-    lambda x, *arrays, spec: x[fill(spec, arrays)],
+    lambda x, *arrays, spec: (x if hasattr(x, "shape") else np.asarray(x))[fill(spec, arrays)],
     "getitem",
     (lambda g, y, x, *arrays, spec: SCATTER(g, *arrays, spec=spec, shape=np.shape(x)) if np.ndim(x) else np.sum(g),),
     alias=True,

@@ -158,7 +158,7 @@ def _stand_in(node: Node) -> Any:
     if node.op is CONST:
         return const(node)
     aval = node.aval
-    one = aval.dtype.type(1)
+    one = aval.dtype.type(0 if aval.dtype.kind in "iu" else 1)  # an integer may be an index, and 0 always is one
     if aval.kind == "array":
         return np.broadcast_to(one, aval.shape)
     return one if aval.kind == "scalar" else one.item()
@@ -482,7 +482,7 @@ def transpose(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     (x,) = args
     if is_op(x, np.transpose) and not x.params and not node.params:
         return x.args[0]
-    return x if len(x.aval.shape) < 2 and x.aval.kind == "array" else None
+    return x if len(x.aval.shape) < 2 else None
 
 
 @rewrite(np.reshape, np.broadcast_to)
@@ -520,7 +520,7 @@ def _total(node: Node, of: Node, axis: Any) -> bool:
 
 def _axes(node: Node) -> tuple[int, ...]:
     axis, ndim = dict(node.params).get("axis"), len(node.args[0].aval.shape)
-    if axis is None:
+    if axis is None or not ndim:
         return tuple(range(ndim))
     return tuple(sorted(i % ndim for i in (axis if isinstance(axis, tuple) else (axis,))))
 
@@ -623,6 +623,9 @@ def einsum_is_matmul(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node 
         return None
     (k,), (i,), (j,) = summed, rows, columns
     x, y = args
+    sizes = [dict(zip(a, x.aval.shape, strict=True)), dict(zip(b, y.aval.shape, strict=True))]
+    if any(sizes[0][c] != sizes[1][c] for c in stack + k):  # einsum broadcasts labels, too
+        return None
     if out[n:] == j + i:
         x, y, a, b, i, j = y, x, b, a, j, i
     x = x if a[n:] == i + k else _turned(s, x)

@@ -27,13 +27,13 @@ def grad_newton_root(x):
     # golden_functions.py:137: while abs(guess * guess - x) > 1e-9 * x:
     prod = x / 1000000000
     guess = x
-    again = np.abs(x * x - x) > prod
+    again = abs(x * x - x) > prod
     guesss = []
     while again:
         # golden_functions.py:138: guess = 0.5 * (guess + x / guess)
         guess_2 = (guess + x / guess) / 2
         guesss.append(guess)
-        guess, again = guess_2, np.abs(guess_2 * guess_2 - x) > prod
+        guess, again = guess_2, abs(guess_2 * guess_2 - x) > prod
     # backward
     g_guess = 1.0
     g_x = 0.0

@@ -15,10 +15,10 @@ def value_and_grad_projectile(v, angle):
 def value_and_grad_projectile(v, angle):
     """value_and_grad_projectile   for v: float, angle: float"""
     # golden_functions.py:101: t = 2.0 * v * np.sin(angle) / 9.81
-    sin = np.sin(angle)
-    t = 0.2038735983690112 * (v * sin)
+    sin_2 = sin(angle)
+    t = 0.2038735983690112 * (v * sin_2)
     # golden_functions.py:102: return v * np.cos(angle) * t
-    cos = np.cos(angle)
-    g_t = v * cos
-    number = float(0.2038735983690112 * (g_t * v * cos) - t * v * sin)
-    return g_t * t, (float(t * cos + 0.2038735983690112 * (g_t * sin)), number)
+    cos_2 = cos(angle)
+    g_t = v * cos_2
+    number = 0.2038735983690112 * (g_t * v * cos_2) - t * v * sin_2
+    return np.float64(g_t * t), (t * cos_2 + 0.2038735983690112 * (g_t * sin_2), number)

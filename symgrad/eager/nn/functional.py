@@ -243,14 +243,18 @@ def nll_loss(
     _check(reduction)
     x = input.reshape(1, -1) if input.value.ndim == 1 else input
     classes, places = x.value.shape[1], np.reshape(target.value, (-1,) if input.value.ndim == 1 else target.value.shape)
-    kept = places != ignore_index
-    outside = kept & ((places < 0) | (places >= classes))
-    if np.any(outside):
-        raise IndexError(f"Target {places[outside][0]} is out of bounds.")
-    table = np.ones(classes, x.value.dtype) if weight is None else plain(weight)
-    known = np.where(kept, places, 0)
-    weights = np.where(kept, table[known], 0).astype(x.value.dtype)
     label = "NllLossBackward0" if x.value.ndim == 2 else "NllLoss2DBackward0"
+    low, high = (places.min(), places.max()) if places.size else (0, 0)
+    if weight is None and 0 <= low and high < classes and not low <= ignore_index <= high:
+        weights, known = None, places
+    else:
+        kept = places != ignore_index
+        outside = kept & ((places < 0) | (places >= classes))
+        if np.any(outside):
+            raise IndexError(f"Target {places[outside][0]} is out of bounds.")
+        known = np.where(kept, places, 0)
+        table = np.ones(classes, x.value.dtype) if weight is None else plain(weight)
+        weights = np.where(kept, table[known], 0).astype(x.value.dtype)
     loss = apply(ops.NLL, (x, weights, flat_places(known, 1, x.value.shape)), {"reduction": reduction}, label)
     return loss.reshape(target.value.shape) if reduction == "none" and input.value.ndim == 1 else loss
 

@@ -1,0 +1,2202 @@
+"""Control flow: every shape is called on a sequence of inputs and held against dynamic mode and finite differences.
+
+Each shape is a plain function, with the inputs that it is called on in turn, round after round, so that branches are met
+in different orders with compiled calls in between. What it gives must be what plain Python gives, in every call.
+"""
+
+import functools
+import itertools
+import math
+import operator
+from collections import namedtuple
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+import pytest
+
+from symgrad import grad, hvp, jacobian, jvp, value_and_grad
+from symgrad import numpy as snp
+
+SHAPES = []
+V3 = np.array([0.5, -1.25, 2.0])
+V4 = np.array([1.5, 0.25, -0.75, 0.6])
+M2 = np.array([[2.0, 0.5], [0.5, 1.5]])
+
+
+def shape(*inputs):
+    """Put a function into the table, with what it is called on: values, or tuples of several arguments."""
+
+    def register(function):
+        calls = [call if isinstance(call, tuple) else (call,) for call in inputs]
+        SHAPES.append(pytest.param(function, calls, id=function.__name__))
+        return function
+
+    return register
+
+
+def slopes(fun, args):
+    """Central differences with respect to the first argument."""
+    x, *rest = args
+    slope = np.zeros(np.shape(x))
+    for place in np.ndindex(np.shape(x)):
+        ends = []
+        for sign in (1, -1):
+            if isinstance(x, np.ndarray):
+                moved = x.copy()
+                moved[place] += sign * 1e-6
+            else:
+                moved = x + sign * 1e-6
+            ends.append(fun(moved, *rest))
+        slope[place] = (ends[0] - ends[1]) / 2e-6
+    return slope
+
+
+def copied(args):
+    return [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
+
+
+# -- branches ------------------------------------------------------------------------------------------------------
+
+SIGNS = (1.5, -0.5, 0.25, -2.0, 3.0)
+
+
+@shape(*SIGNS)
+def if_else(x):
+    if x > 0:
+        return x * x
+    else:
+        return -3.0 * x
+
+
+@shape(*SIGNS, 5.0, 11.0)
+def if_elif_else(x):
+    if x < 0:
+        y = np.sin(x)
+    elif x < 1:
+        y = x**2
+    elif x < 4:
+        y = np.exp(-x)
+    else:
+        y = 1 / x
+    return y * x
+
+
+@shape(*SIGNS)
+def if_without_else(x):
+    y = x
+    if x > 1:
+        y = y * y
+    return y + x
+
+
+@shape((1.0, 2.0), (1.0, -2.0), (-1.0, 2.0), (-1.0, -2.0), (2.0, 1.0))
+def nested_ifs(x, y):
+    if x > 0:
+        if y > 0:
+            r = x * y
+        else:
+            r = x - y
+    else:
+        if y > 0:
+            r = x**2 + y
+        else:
+            r = np.cos(x * y)
+    return r
+
+
+@shape(*SIGNS)
+def chained_comparison(x):
+    return x**3 if -1 < x < 1 else x if 1 <= x <= 2 else -x
+
+
+@shape((1.0, 2.0), (1.0, -2.0), (-1.0, 2.0), (-1.0, -2.0))
+def and_or_not(x, y):
+    if (x > 0 and y > 0) or not (x > -2 or y > 0):
+        return x * y
+    return x + 2 * y * x
+
+
+@shape(*SIGNS)
+def conditional_expression(x):
+    return (x if x > 0 else 2 * x) * (1 if x < 1 else 3)
+
+
+@shape(*SIGNS, 0.0)
+def or_default(x):
+    return (x or 1.0) * x + 2 * x
+
+
+@shape(*SIGNS)
+def and_value(x):
+    flag = x > 0 and x * 2
+    return (flag if flag is not False else x * x) + x
+
+
+@shape(*SIGNS)
+def truth_of_number(x):
+    y = int(x)
+    return x * x if y else 3 * x
+
+
+@shape(*SIGNS)
+def walrus(x):
+    if (y := x * x - 1) > 0:
+        return y * x
+    return x - y
+
+
+@shape(*SIGNS)
+def early_return(x):
+    y = x * x
+    if y < 0.1:
+        return x
+    z = np.sin(y)
+    if z < 0:
+        return z * x
+    return z
+
+
+@shape((1.0, 2.0), (3.0, 2.0), (-1.0, 5.0), (5.0, -1.0))
+def builtin_min_max(x, y):
+    return max(x, y) * 2 + min(x * x, y)
+
+
+@shape(V3, V3[::-1].copy(), -V3, V3**2)
+def max_of_list(x):
+    return max([x[0], x[1] * 2, x[2] ** 2]) + min(list(x))
+
+
+@shape(V3, V3[::-1].copy(), -V3)
+def max_with_key(x):
+    a = max([x[0], x[1], x[2]], key=lambda v: -v * v)
+    return a * a + x[0]
+
+
+@shape(V3, V3[::-1].copy(), -V3, V3 * 3)
+def sorted_values(x):
+    a, b, c = sorted([x[0], x[1], x[2]])
+    return a * b - c * c
+
+
+@shape(V3, V3[::-1].copy(), -V3)
+def sorted_by_key(x):
+    pairs = sorted([(x[0], 1.0), (x[1], 2.0), (x[2], 3.0)], key=lambda p: abs(p[0]), reverse=True)
+    return sum(v * v * k for v, k in pairs)
+
+
+@shape(V3, V3[::-1].copy(), -V3, V3**2)
+def list_sort_in_place(x):
+    items = [x[0], x[1], x[2]]
+    items.sort()
+    return items[0] * items[2] + items[1] ** 2
+
+
+@shape(V3, V3**2, -(V3**2), -V3)
+def any_and_all(x):
+    if any(v > 1.5 for v in x):
+        return np.sum(x**2)
+    if all(v < 0 for v in x):
+        return np.sum(np.exp(x))
+    return np.prod(x)
+
+
+@shape(V3, V3**2, -(V3**2))
+def array_any_all(x):
+    if (x > 1.5).any():
+        return np.sum(x**2)
+    return np.sum(x) if np.all(x < 0) else np.prod(x)
+
+
+@shape(*SIGNS)
+def builtin_abs(x):
+    return abs(x) * x + abs(x - 1)
+
+
+@shape(0.4, 1.6, 2.7, -1.2, 0.4)
+def builtin_round(x):
+    return round(x) * x + round(x, 1) * x
+
+
+@shape(0.4, 1.6, 2.7, 3.2, 1.1)
+def int_of_value(x):
+    n = int(x)
+    return x**n + n * x
+
+
+@shape(0.4, 1.6, 2.7, 3.2, 5.5, 0.2)
+def range_of_value(x):
+    y = x
+    for _ in range(int(x)):
+        y = y * x + 1
+    return y
+
+
+@shape((V4, 0), (V4, 2), (V4, -1), (V4, 3), (V4, 0))
+def index_by_argument(x, k):
+    return x[k] ** 2 + x[0]
+
+
+@shape((V4, 0.3), (V4, 2.6), (V4, 3.1), (V4, 1.2))
+def index_by_value(x, t):
+    return x[int(t)] * t + np.sum(x)
+
+
+@shape(V4, V4[::-1].copy(), -V4, V4 * 2)
+def index_by_argmax(x):
+    return x[np.argmax(x)] ** 2 + x[np.argmin(x)]
+
+
+@shape((V4, 1), (V4, 3), (V4, 2), (V4, 1))
+def slice_by_argument(x, k):
+    return np.sum(x[:k] ** 2) + np.prod(x[k:])
+
+
+@shape(V4, -V4, np.abs(V4), V4 * 2, V4 - 1)
+def mask_changes_shape(x):
+    return np.sum(x[x > 0] ** 2) + x[x < 1].size * np.sum(x)
+
+
+@shape(V4, -V4, V4 - 1)
+def mask_then_loop(x):
+    total = 0.0
+    for v in x[x > 0]:
+        total = total + v * v
+    return total + np.sum(x)
+
+
+@shape(V4, -V4, V4 * 3)
+def nonzero_positions(x):
+    (where,) = np.nonzero(x > 0.5)
+    return np.sum(x[where] ** 3) + len(where) * x[0]
+
+
+@shape(*SIGNS)
+def match_number(x):
+    match int(x):
+        case 0:
+            return x * x
+        case 1 | 2:
+            return np.exp(x)
+        case n if n < 0:
+            return -x
+        case _:
+            return x * 4
+
+
+@shape((1.0, "square"), (2.0, "sin"), (3.0, "other"), (1.0, "sin"))
+def match_string(x, what):
+    match what:
+        case "square":
+            return x * x
+        case "sin":
+            return np.sin(x)
+        case _:
+            return x
+
+
+@shape(V3, V4, V3)
+def match_sequence(x):
+    match list(x):
+        case [a, b, c]:
+            return a * b * c
+        case [a, *rest]:
+            return a * sum(rest)
+
+
+@shape(1.5, -0.5, 2.5)
+def match_mapping(x):
+    point = {"kind": "a" if x > 0 else "b", "value": x * 2}
+    match point:
+        case {"kind": "a", "value": v}:
+            return v * v
+        case {"kind": "b", **rest}:
+            return rest["value"]
+
+
+@dataclass
+class Point:
+    x: object
+    y: object
+
+
+@shape(1.5, -0.5, 2.5)
+def match_class(x):
+    p = Point(x, x * 2) if x > 0 else Point(x, 0)
+    match p:
+        case Point(x=a, y=0):
+            return a * 3
+        case Point(x=a, y=b):
+            return a * b
+
+
+@shape(*SIGNS)
+def boolean_arithmetic(x):
+    return x * (x > 0) + x * x * (x < 1)
+
+
+@shape(*SIGNS)
+def dict_of_cases(x):
+    return {True: lambda v: v * v, False: lambda v: 3 * v}[bool(x > 0)](x)
+
+
+class Mode(Enum):
+    LOW = 1
+    HIGH = 2
+
+
+@shape(*SIGNS)
+def enum_state(x):
+    mode = Mode.HIGH if x > 1 else Mode.LOW
+    return x**3 if mode is Mode.HIGH else x
+
+
+@shape(*SIGNS)
+def ternary_chain_of_lists(x):
+    items = [x, x * x] if x > 0 else [x]
+    return sum(items) * len(items)
+
+
+@shape((2.0, None), (2.0, 3.0), (1.0, None), (1.5, 4.0))
+def optional_argument(x, scale):
+    return x * x if scale is None else x * scale
+
+
+@shape((2.0, True), (2.0, False), (1.0, True))
+def flag_argument(x, flag):
+    return np.sin(x) if flag else np.cos(x)
+
+
+@shape(1.5, -0.5, 0.25, -2.0)
+def comparison_of_two_values(x):
+    a, b = x * x, 1 - x
+    return a if a > b else b
+
+
+@shape(*SIGNS)
+def equality_of_rounded(x):
+    return x * 2 if round(x) == 2 else x * x
+
+
+@shape(*SIGNS)
+def floor_and_ceil(x):
+    return x * math.floor(x) + math.ceil(x)
+
+
+@shape(0.5, 1.0, 2.0)
+def isinstance_checks(x):
+    return x * 2 if isinstance(x, float) else x * 3
+
+
+@shape(1.5, -0.5, 2.5)
+def assert_statement(x):
+    assert x > -1
+    return x * x if x > 0 else x
+
+
+# -- exceptions ----------------------------------------------------------------------------------------------------
+
+
+@shape(M2, M2 - 2 * np.eye(2), M2 * 2, M2 - 2.1 * np.eye(2))
+def cholesky_with_jitter(a):
+    try:
+        chol = np.linalg.cholesky(a)
+    except np.linalg.LinAlgError:
+        chol = np.linalg.cholesky(a + 3.0 * np.eye(2))
+    return np.sum(np.log(np.diagonal(chol)))
+
+
+@shape(M2, M2 - 2 * np.eye(2), M2 * 2)
+def jitter_in_a_loop(a):
+    jitter = 1e-3
+    while True:
+        try:
+            chol = np.linalg.cholesky(a + jitter * np.eye(2))
+            break
+        except np.linalg.LinAlgError:
+            jitter *= 10
+    return np.sum(chol**2)
+
+
+@shape((1.5, "a"), (1.5, "b"), (2.5, "c"), (2.0, "a"))
+def key_error(x, key):
+    table = {"a": 2.0, "b": 3.0}
+    try:
+        return x * table[key]
+    except KeyError:
+        return x * x
+
+
+@shape((2.0, 1.0), (2.0, 0.0), (3.0, 2.0), (1.0, 0.0), (4.0, 5.0))
+def zero_division(x, y):
+    try:
+        return x / y
+    except ZeroDivisionError:
+        return x * 7
+
+
+@shape(1.5, -0.5, 2.5, -3.0)
+def raised_by_hand(x):
+    try:
+        if x < 0:
+            raise ValueError("negative")
+        return np.sqrt(x)
+    except ValueError:
+        return x * x
+    finally:
+        x = None
+
+
+@shape(1.5, -0.5, 2.5)
+def try_else_finally(x):
+    y = x
+    try:
+        y = y * 2
+    except TypeError:
+        y = y * 100
+    else:
+        y = y * x
+    finally:
+        y = y + x
+    return y
+
+
+@shape(1.5, -0.5, 2.5)
+def suppressed(x):
+    y = x
+    with suppress(IndexError):
+        y = y * 2
+        if x > 0:
+            y = [y][3]
+    return y * x
+
+
+@shape(V3, V4, V3)
+def index_error(x):
+    try:
+        return x[3] * 2
+    except IndexError:
+        return np.sum(x**2)
+
+
+# -- calls, generators, comprehensions -----------------------------------------------------------------------------
+
+
+def fold(x, n):
+    return x if n == 0 else np.sin(fold(x * 1.1, n - 1))
+
+
+@shape((0.5, 0), (0.5, 3), (1.0, 6), (0.2, 3))
+def recursion_on_a_count(x, n):
+    return fold(x, n)
+
+
+def halve(x):
+    return x * x if abs(x) < 1 else halve(x / 2) + x
+
+
+@shape(0.5, 3.0, -7.0, 20.0, 3.5)
+def recursion_on_a_value(x):
+    return halve(x)
+
+
+def even(x, n):
+    return x if n == 0 else odd(x * x, n - 1)
+
+
+def odd(x, n):
+    return np.cos(x) if n == 0 else even(x + 1, n - 1)
+
+
+@shape((0.5, 0), (0.5, 1), (0.3, 4), (0.7, 3))
+def mutual_recursion(x, n):
+    return even(x, n)
+
+
+def tree_sum(items):
+    return items[0] if len(items) == 1 else tree_sum(items[: len(items) // 2]) * 2 + tree_sum(items[len(items) // 2 :])
+
+
+@shape(V4, V3, V4 * 2)
+def recursion_on_lists(x):
+    return tree_sum([v * v for v in x])
+
+
+def powers(x, n):
+    y = 1.0
+    for _ in range(n):
+        yield y
+        y = y * x
+
+
+@shape((0.5, 3), (0.9, 5), (1.1, 8), (0.5, 0))
+def generator(x, n):
+    return sum(powers(x, n)) + x
+
+
+def until(x):
+    while x < 10:
+        yield x
+        x = x * x + 1
+
+
+@shape(0.5, 2.0, 9.0, 11.0, 0.6)
+def generator_on_values(x):
+    return sum(until(x)) + x * x
+
+
+@shape(V4, -V4, V4 * 2)
+def generator_expression(x):
+    return sum(v * v for v in x if v > 0) + x[0]
+
+
+@shape(V4, -V4, V4 * 2)
+def list_comprehension(x):
+    return sum([v * i for i, v in enumerate(x)]) + np.sum(np.stack([v**2 for v in x]))
+
+
+@shape(V4, V4[::-1].copy())
+def nested_comprehension(x):
+    return sum([a * b for i, a in enumerate(x) for b in x[i:]])
+
+
+@shape(V4, -V4)
+def dict_comprehension(x):
+    table = {i: v * v for i, v in enumerate(x) if i % 2}
+    return sum(table.values()) + table[1]
+
+
+@shape(V3, -V3)
+def unpacking(x):
+    a, *rest = x
+    (b, c), d = (rest[0], rest[1]), a
+    return a * b + c * d
+
+
+@shape(V3, -V3)
+def star_arguments(x):
+    def helper(a, b, *more, scale=1.0):
+        return a * b * scale + sum(more)
+
+    return helper(*x, scale=x[0])
+
+
+@shape(V3, -V3)
+def map_filter_reduce(x):
+    squares = map(lambda v: v * v, x)
+    return functools.reduce(operator.add, squares) + sum(filter(lambda v: v > 0, [x[0], x[1], x[2]]))
+
+
+@shape(V3, -V3)
+def zip_and_accumulate(x):
+    return sum(itertools.accumulate([a * b for a, b in zip(x, x[1:], strict=False)]))
+
+
+@shape(1.5, -0.5)
+def closures(x):
+    fs = [lambda v, k=k: v * k * x for k in range(3)]
+    return sum(f(x + i) for i, f in enumerate(fs))
+
+
+Pair = namedtuple("Pair", "a b")
+
+
+@shape(1.5, -0.5)
+def namedtuples(x):
+    p = Pair(x, x * x)
+    p = p._replace(a=p.b) if x > 0 else p
+    return p.a * p.b
+
+
+@dataclass(frozen=True)
+class State:
+    x: object
+    v: object
+
+
+@shape(1.5, -0.5)
+def dataclass_state(x):
+    s = State(x, 1.0)
+    for _ in range(5):
+        s = replace(s, x=s.x + 0.1 * s.v, v=s.v - 0.1 * s.x)
+    return s.x * s.v
+
+
+class Counter:
+    def __init__(self, x):
+        self.x, self.steps = x, 0
+
+    def step(self):
+        self.x = self.x * 0.5 + 1
+        self.steps += 1
+
+
+@shape(8.0, 2.5, 30.0, 100.0, 2.0)
+def object_with_counter(x):
+    c = Counter(x)
+    while c.x > 2.5:
+        c.step()
+    return c.x * c.steps + x
+
+
+@shape(8.0, 2.5, 30.0, 100.0, 2.0)
+def counter_in_an_object(x):
+    c = Counter(0)
+    y = x
+    while y > 2.5:
+        y = y * 0.5 + 1
+        c.steps += 1
+    return y * c.steps + x
+
+
+def driver(step, y):
+    while y > 2.5:
+        y = step(y)
+    return y
+
+
+@shape(8.0, 2.5, 30.0, 100.0, 2.0)
+def counter_behind_a_call(x):
+    count = [0]
+
+    def step(y):
+        count[0] += 1
+        return y * 0.5 + 1
+
+    return driver(step, x) * count[0]
+
+
+@shape(8.0, 2.5, 30.0, 100.0, 2.0)
+def counter_by_nonlocal(x):
+    count = 0
+
+    def step(y):
+        nonlocal count
+        count += 1
+        return y * 0.5 + 1
+
+    return driver(step, x) * count
+
+
+@shape(8.0, 2.5, 30.0, 100.0, 2.0)
+def counter_in_a_plain_array(x):
+    counts = np.zeros(3)
+    y = x
+    while y > 2.5:
+        y = y * 0.5 + 1
+        counts[1] += 1
+    return y * counts[1] + x
+
+
+@shape(8.0, 2.5, 30.0, 100.0, 2.0)
+def counter_array_rebound(x):
+    counts = np.ones(3)
+    y = x
+    while y > 2.5:
+        y = y * 0.5 + 1
+        counts = counts + 1
+    return y * counts[1] + x
+
+
+@shape(8.0, 2.5, 30.0, 100.0, 2.0)
+def counter_in_a_tuple(x):
+    state = (x, 0)
+    while state[0] > 2.5:
+        state = (state[0] * 0.5 + 1, state[1] + 1)
+    return state[0] * state[1]
+
+
+@shape(8.0, 2.5, 30.0, 100.0, 2.0)
+def counter_in_a_dict(x):
+    state = {"x": x, "k": 0}
+    while state["x"] > 2.5:
+        state = {"x": state["x"] * 0.5 + 1, "k": state["k"] + 1}
+    return state["x"] * state["k"]
+
+
+@shape(8.0, 2.5, 30.0, 100.0, 2.0)
+def counter_in_a_dict_in_place(x):
+    state = {"x": x, "k": 0}
+    while state["x"] > 2.5:
+        state["x"] = state["x"] * 0.5 + 1
+        state["k"] += 1
+    return state["x"] * state["k"]
+
+
+@shape(8.0, 2.5, 30.0, 100.0, 2.0)
+def history_in_a_list(x):
+    history = [x]
+    while history[-1] > 2.5:
+        history.append(history[-1] * 0.5 + 1)
+    return sum(history) * len(history)
+
+
+@shape(8.0, 2.5, 30.0, 100.0, 2.0)
+def history_in_a_tuple(x):
+    history = (x,)
+    y = x
+    while y > 2.5:
+        y = y * 0.5 + 1
+        history = (*history, y)
+    return sum(history) + y
+
+
+@shape(8.0, 2.5, 30.0, 100.0, 2.0)
+def history_in_an_object(x):
+    c = Counter([])
+    y = x
+    while y > 2.5:
+        y = y * 0.5 + 1
+        c.x.append(y)
+    return sum(c.x) + y
+
+
+@shape(8.0, 2.5, 30.0, 100.0, 2.0)
+def text_grows(x):
+    marks = ""
+    y = x
+    while y > 2.5:
+        y = y * 0.5 + 1
+        marks += "x"
+    return y * len(marks) + x
+
+
+@shape(8.0, 2.5, 30.0, 100.0, 2.0)
+def set_grows(x):
+    seen = set()
+    y = x
+    while y > 2.5:
+        y = y * 0.5 + 1
+        seen.add(len(seen))
+    return y * len(seen) + x
+
+
+@shape(8.0, 2.5, 30.0, 100.0, 2.0)
+def flag_flips(x):
+    up, y = True, x
+    while y > 2.5:
+        y = y * 0.5 + (1 if up else 0.5)
+        up = not up
+    return y if up else -y
+
+
+@shape(8.0, 2.5, 30.0, 100.0, 2.0)
+def iterator_advances(x):
+    steps = iter([0.5, 0.6, 0.7, 0.5, 0.4, 0.5, 0.5, 0.5, 0.5])
+    y = x
+    while y > 2.5:
+        y = y * next(steps) + 1
+    return y * x
+
+
+@shape(8.0, 2.5, 30.0, 100.0, 2.0)
+def stack_is_popped(x):
+    factors = [0.5] * 20
+    y = x
+    while y > 2.5:
+        y = y * factors.pop() + 1
+    return y * len(factors)
+
+
+# -- while ---------------------------------------------------------------------------------------------------------
+
+ROOTS = (2.0, 9.0, 0.5, 1.0, 100.0, 3.0)
+
+
+@shape(*ROOTS)
+def newton(a):
+    x = a
+    while abs(x * x - a) > 1e-10:
+        x = 0.5 * (x + a / x)
+    return x
+
+
+@shape(*ROOTS)
+def newton_from_one(a):
+    x = 1.0
+    while abs(x * x - a) > 1e-10:
+        x = 0.5 * (x + a / x)
+    return x
+
+
+@shape(*ROOTS)
+def newton_with_a_step(a):
+    x, step = a, 1.0
+    while abs(step) > 1e-9:
+        step = (x * x - a) / (2 * x)
+        x = x - step
+    return x + step
+
+
+@shape(2.0, 9.0, 0.5, 100.0, 3.0)
+def step_is_born_inside(a):
+    x = a
+    while abs(x * x - a) > 1e-10:
+        step = (x * x - a) / (2 * x)
+        x = x - step
+    return x + step
+
+
+@shape(*ROOTS, 2.5)
+def newton_counting(a):
+    x, k = a, 0
+    while abs(x * x - a) > 1e-10:
+        x = 0.5 * (x + a / x)
+        k += 1
+    return x * k + a
+
+
+@shape(*ROOTS, 2.5)
+def newton_counting_down(a):
+    x, left = a, 20
+    while abs(x * x - a) > 1e-10 and left > 0:
+        x = 0.5 * (x + a / x)
+        left -= 1
+    return x * left
+
+
+@shape(*ROOTS, 2.5)
+def newton_with_limit(a):
+    x, k = a, 0
+    while abs(x * x - a) > 1e-10:
+        x = 0.5 * (x + a / x)
+        k += 1
+        if k > 4:
+            x = x * 3
+            break
+    return x
+
+
+@shape(*ROOTS, 2.5)
+def newton_while_else(a):
+    x, k = a, 0
+    while abs(x * x - a) > 1e-10:
+        x = 0.5 * (x + a / x)
+        k += 1
+        if k == 5:
+            break
+    else:
+        x = x + 100 * a
+    return x
+
+
+@shape(*ROOTS)
+def true_break(a):
+    x = a
+    while True:
+        new = 0.5 * (x + a / x)
+        if abs(new - x) < 1e-9:
+            break
+        x = new
+    return x
+
+
+@shape(*ROOTS)
+def true_break_counting(a):
+    x, k = a, 0
+    while True:
+        new = 0.5 * (x + a / x)
+        k += 1
+        if abs(new - x) < 1e-9:
+            break
+        x = new
+    return x * k
+
+
+@shape(*ROOTS)
+def true_return(a):
+    x = a
+    while True:
+        new = 0.5 * (x + a / x)
+        if abs(new - x) < 1e-9:
+            return new
+        x = new
+
+
+@shape(*ROOTS)
+def break_then_work(a):
+    x = a
+    while True:
+        err = x * x - a
+        if abs(err) < 1e-9:
+            break
+        x = x - err / (2 * x)
+    return x + err
+
+
+@shape(*ROOTS)
+def two_breaks(a):
+    x = a
+    while True:
+        x = 0.5 * (x + a / x)
+        if x > 20:
+            break
+        if abs(x * x - a) < 1e-9:
+            x = x * 2
+            break
+    return x
+
+
+@shape(*ROOTS)
+def while_continue(a):
+    x, k = a, 0.0
+    while x > 1.1:
+        x = 0.7 * x
+        if x > 3:
+            continue
+        k = k + x
+    return x + k
+
+
+@shape(*ROOTS)
+def while_with_branch(a):
+    x = a
+    while x > 1.1:
+        x = 0.5 * x if x > 2 else x - 0.3
+    return x * a
+
+
+@shape(*ROOTS)
+def while_on_integer(a):
+    n, y = int(a), a
+    while n > 0:
+        y = y * 1.1
+        n = n // 2
+    return y
+
+
+@shape((1.5, 0), (1.5, 1), (1.2, 2), (1.3, 7), (0.5, 3), (1.5, 100))
+def while_on_a_count(x, n):
+    y = x
+    while n > 0:
+        y = np.sin(y) + x
+        n -= 1
+    return y
+
+
+@shape((1.5, 0), (1.5, 1), (1.2, 2), (1.3, 7), (0.5, 3))
+def while_truth_of_count(x, n):
+    y = x
+    while n:
+        y = y * x
+        n = n - 1
+    return y
+
+
+@shape((1.5, 12), (1.5, 7), (1.2, 1), (1.3, 27))
+def collatz(x, n):
+    y = x
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        y = y * 0.9 + x
+    return y
+
+
+@shape((1.5, 10), (1.5, 13), (1.2, 1), (1.3, 0))
+def binary_power(x, n):
+    result, base = 1.0, x
+    while n > 0:
+        if n & 1:
+            result = result * base
+        base = base * base
+        n >>= 1
+    return result
+
+
+@shape(*ROOTS)
+def while_plain_clock(a):
+    t, y = 0.0, a
+    while t < 1.0:
+        y = y - 0.1 * y * t
+        t += 0.1
+    return y
+
+
+@shape(*ROOTS)
+def while_until_time(a):
+    t, y = 0.0, 1.0
+    while t < a / 10:
+        y = y + 0.1 * a * math.cos(t)
+        t = t + 0.125
+    return y
+
+
+@shape(*ROOTS)
+def bisection(a):
+    lo, hi = 0.0 * a, a + 1
+    while hi - lo > 1e-6:
+        mid = 0.5 * (lo + hi)
+        if mid * mid > a:
+            hi = mid
+        else:
+            lo = mid
+    return lo * a
+
+
+@shape(*ROOTS)
+def fixed_point_swapping(a):
+    x, y = a, 1.0
+    while abs(x - y) > 1e-9:
+        x, y = 0.5 * (x + y), 2 * x * y / (x + y)
+    return x + 2 * y
+
+
+@shape(*ROOTS)
+def agm(a):
+    x, y = a, 1.0
+    while abs(x - y) > 1e-9:
+        x, y = (x + y) / 2, np.sqrt(x * y)
+    return x
+
+
+@shape(*ROOTS)
+def euclid(a):
+    x, y = a * 10, 7.3
+    while y > 0.5:
+        x, y = y, x - y * np.floor(x / y)
+    return x + a
+
+
+@shape(V3, -V3, V3 * 4, V3 * 0.1)
+def while_on_norm(x):
+    y = x
+    while np.sum(y * y) > 0.5:
+        y = y * 0.6
+    return np.sum(y * x)
+
+
+@shape(V3, -V3, V3 * 4, V3 * 0.1)
+def while_array_in_place(x):
+    y = x.copy()
+    while np.sum(y * y) > 0.5:
+        y[0] = y[0] * 0.5
+        y[1:] *= 0.6
+    return np.sum(y * x)
+
+
+@shape(V3, -V3, V3 * 4, V3 * 0.1)
+def while_view_in_place(x):
+    y = x.copy()
+    head = y[:2]
+    while np.sum(y * y) > 0.5:
+        head *= 0.5
+        y *= 0.9
+    head += 1
+    return np.sum(y * x)
+
+
+@shape(V3, -V3, V3 * 4, V3 * 0.1)
+def while_filling(x):
+    out = np.zeros_like(x)
+    k = 0
+    while k < len(x):
+        out[k] = x[k] ** 2 * k
+        k += 1
+    return np.sum(out)
+
+
+@shape(M2, M2 * 3, M2 / 4, np.eye(2))
+def power_iteration(a):
+    v = np.array([1.0, 0.5])
+    old = v * 0
+    while np.max(np.abs(v - old)) > 1e-9:
+        old = v
+        v = a @ v
+        v = v / np.sqrt(v @ v)
+    return v @ a @ v
+
+
+@shape(*ROOTS)
+def while_with_tuple(a):
+    s = (a, 1.0, 0)
+    while s[0] > 1.5:
+        s = (s[0] * 0.5, s[1] + s[0], s[2])
+    return s[0] * s[1]
+
+
+@shape(*ROOTS)
+def while_with_list(a):
+    s = [a, 1.0]
+    while s[0] > 1.5:
+        s[0], s[1] = s[0] * 0.5, s[1] + s[0]
+    return s[0] * s[1]
+
+
+@shape(*ROOTS)
+def nested_while(a):
+    x, y = a, 1.0
+    while x > 1.2:
+        x = x * 0.7
+        z = x
+        while z > 0.5:
+            z = z * 0.6
+        y = y + z
+    return y * x
+
+
+@shape(*ROOTS)
+def for_in_while(a):
+    x, y = a, 1.0
+    while x > 1.2:
+        for _ in range(5):
+            x = x * 0.95
+        y = y + x
+    return y * x
+
+
+@shape(*ROOTS)
+def while_in_for(a):
+    y = a
+    for i in range(6):
+        z = a + i
+        while z > 1.0:
+            z = z * 0.5
+        y = y * z
+    return y
+
+
+@shape(*ROOTS)
+def while_in_for_carry(a):
+    y = a
+    for _ in range(5):
+        y = y * 3
+        while y > 1.0:
+            y = y * 0.45
+    return y * a
+
+
+@shape(*ROOTS)
+def two_whiles(a):
+    x, y = a, a
+    while x > 1.5:
+        x = x * 0.5
+    while y < 4.0:
+        y = y * 1.5
+    return x * y
+
+
+@shape(*ROOTS)
+def while_then_branch(a):
+    x = a
+    while x > 1.5:
+        x = x * 0.5
+    if x > 1:
+        return x * x
+    return -x
+
+
+@shape(*ROOTS)
+def branch_then_while(a):
+    x = a * 2 if a > 2 else a
+    while x > 1.5:
+        x = x * 0.5
+    return x * x
+
+
+@shape(*ROOTS)
+def while_aliases(a):
+    x = y = a
+    while x > 1.5:
+        x = x * 0.5
+    return x * y
+
+
+@shape(*ROOTS)
+def while_keeps_the_last(a):
+    x, last = a, a
+    while x > 1.5:
+        last = x
+        x = x * 0.5
+    return x * last
+
+
+@shape(*ROOTS)
+def while_keeps_two(a):
+    x, p, q = a, 0.0, 0.0
+    while x > 1.5:
+        p, q = q, x
+        x = x * 0.5
+    return x + p * 2 + q * 3
+
+
+@shape(*ROOTS)
+def while_first_differs(a):
+    x, first = a, True
+    while x > 1.5:
+        x = x * 0.25 if first else x * 0.5
+        first = False
+    return x * a
+
+
+@shape(*ROOTS)
+def while_none_at_first(a):
+    x, best = a, None
+    while x > 1.5:
+        best = x if best is None else best + x
+        x = x * 0.5
+    return x if best is None else best * x
+
+
+@shape(*ROOTS)
+def while_inner_counter_of_outer(a):
+    y = a
+    for i in range(5):
+        j = i
+        while y > 1.0:
+            y = y * 0.5
+            j = j + 1
+            if j > 6:
+                y = y + 0.3
+        y = y + j
+    return y
+
+
+@shape(*ROOTS)
+def while_counter_indexes(a):
+    weights = [0.5, 0.6, 0.7, 0.4, 0.5, 0.3, 0.5, 0.2, 0.2]
+    x, k = a, 0
+    while x > 1.5:
+        x = x * weights[k]
+        k += 1
+    return x
+
+
+@shape((np.abs(V4) + 2, 30.0), (np.abs(V4) + 1, 100.0), (V4, 1.0), (np.abs(V4) + 1.5, 3.0))
+def while_counter_indexes_array(x, limit):
+    y, k = 1.0, 0
+    while y < limit and k < 4:
+        y = y * x[k]
+        k += 1
+    return y + np.sum(x)
+
+
+@shape(*ROOTS)
+def while_text_of_counter(a):
+    x, k, names = a, 0, {"w0": 0.5, "w1": 0.4, "w2": 0.6}
+    while x > 1.5:
+        x = x * names[f"w{k % 3}"]
+        k += 1
+    return x
+
+
+@shape(*ROOTS)
+def while_float_counter(a):
+    x, k = a, 1.0
+    while x > 1.5:
+        x = x * 0.5
+        k = k * 2.0
+    return x * k
+
+
+@shape(*ROOTS)
+def while_assert(a):
+    x, k = a, 0
+    while x > 1.5:
+        x = x * 0.5
+        k += 1
+        assert k < 50
+    return x
+
+
+@shape(*ROOTS)
+def while_try(a):
+    x, k = a, 0
+    while x > 1.5:
+        try:
+            x = x * [0.5, 0.4][k]
+        except IndexError:
+            x = x * 0.1
+        k += 1
+    return x
+
+
+# -- for -----------------------------------------------------------------------------------------------------------
+
+COUNTS = tuple((0.9, n) for n in (0, 1, 2, 3, 4, 5, 100, 5))
+
+
+@shape(*COUNTS)
+def repeat(x, n):
+    y = x
+    for _ in range(n):
+        y = np.sin(y) * x
+    return y
+
+
+@shape(*COUNTS)
+def sum_of_powers(x, n):
+    y, p = 0.0, 1.0
+    for i in range(n):
+        y = y + p * (i + 1)
+        p = p * x
+    return y + x
+
+
+@shape(*COUNTS)
+def sum_from_int_zero(x, n):
+    y = 0
+    for i in range(n):
+        y = y + x**2 / (i + 1)
+    return y * x + x
+
+
+@shape(*COUNTS)
+def fibonacci(x, n):
+    a, b = 0.0, x
+    for _ in range(n):
+        a, b = b, 0.5 * (a + b)
+    return a + b
+
+
+@shape(*COUNTS)
+def fibonacci_ints(x, n):
+    a, b = 0, 1
+    for _ in range(min(n, 10)):
+        a, b = b, a + b
+    return a * x
+
+
+@shape(*COUNTS)
+def rotate_three(x, n):
+    a, b, c = x, x * 2, x * 3
+    for _ in range(n):
+        a, b, c = b, c, a
+    return a + 10 * b + 100 * c
+
+
+@shape(*COUNTS)
+def clock(x, n):
+    t, y, dt = 0.0, x, 0.01
+    for _ in range(n):
+        y = y + dt * np.cos(t) * y
+        t = t + dt
+    return y * t + x
+
+
+@shape(*COUNTS)
+def clock_in_math(x, n):
+    t, y = 0.0, x
+    for _ in range(n):
+        y = y + 0.01 * math.cos(t) * y
+        t += 0.01
+    return y
+
+
+@shape(*COUNTS)
+def counter(x, n):
+    k, y = 0, x
+    for _ in range(n):
+        k += 1
+        y = y + x / k
+    return y * k
+
+
+@shape(*COUNTS)
+def index_in_arithmetic(x, n):
+    y = x
+    for i in range(1, n + 1):
+        y = y * (1 + x / i**2) - 0.1 / (i + 1)
+    return y
+
+
+@shape(*COUNTS)
+def index_backwards(x, n):
+    y = x
+    for i in range(n, 0, -1):
+        y = 1 / (i + y)
+    return y
+
+
+@shape(*COUNTS)
+def index_with_step(x, n):
+    y = x
+    for i in range(3, 3 + 7 * n, 7):
+        y = y * 0.9 + x / i
+    return y
+
+
+@shape(*COUNTS)
+def index_after_the_loop(x, n):
+    i = -1
+    y = x
+    for i in range(n):
+        y = y * 0.5
+    return y + i * x
+
+
+@shape(*COUNTS)
+def index_decides(x, n):
+    y = x
+    for i in range(n):
+        if i % 2 == 0:
+            y = np.sin(y)
+        else:
+            y = y * x
+    return y
+
+
+@shape(*COUNTS)
+def index_first_decides(x, n):
+    y = x
+    for i in range(n):
+        y = y * 0.9 if i else y + 2
+    return y
+
+
+@shape(*COUNTS)
+def index_last_decides(x, n):
+    y = x
+    for i in range(n):
+        y = np.cos(y)
+        if i == n - 1:
+            y = y * 7
+    return y
+
+
+@shape(V4, -V4, V4 * 2)
+def index_of_array(x):
+    y = 0.0
+    for i in range(len(x)):
+        y = y * 0.5 + x[i] ** 2
+    return y
+
+
+@shape(V4, -V4, V4 * 2)
+def neighbours(x):
+    y = 0.0
+    for i in range(1, len(x)):
+        y = y + x[i] * x[i - 1] + x[-i]
+    return y
+
+
+@shape(*(np.linspace(0.1, 1, n) for n in (2, 3, 6, 9, 40, 6)))
+def neighbours_of_many(x):
+    y = 0.0
+    for i in range(1, len(x)):
+        y = y + x[i] * x[i - 1] + x[-i]
+    return y
+
+
+@shape(V4, -V4)
+def slices_by_index(x):
+    y = 0.0
+    for i in range(len(x)):
+        y = y + np.sum(x[: i + 1]) * x[i]
+    return y
+
+
+@shape(*((0.5 + np.zeros(n),) for n in (3, 5, 8)))
+def matrix_by_indices(x):
+    m = np.outer(x, x)
+    y = 0.0
+    for i in range(len(x)):
+        for j in range(len(x)):
+            y = y + m[i, j] * (i - j)
+    return y + np.sum(x)
+
+
+@shape((V4, 4), (V4, 5), (-V4, 7))
+def index_of_a_list(x, n):
+    weights = [0.1 * k for k in range(10)]
+    y = x[0]
+    for i in range(n):
+        y = y * 0.5 + weights[i] * x[1]
+    return y
+
+
+@shape(({"w0": 1.5, "w1": 2.5, "w2": 0.5, "w3": -1.0, "w4": 2.0},))
+def index_in_names(params):
+    y = 1.0
+    for i in range(5):
+        y = np.tanh(params[f"w{i}"] * y + 0.1)
+    return y
+
+
+@shape(*COUNTS)
+def index_in_a_list_of_lists(x, n):
+    table = [[x * (i + j) for j in range(3)] for i in range(max(n, 1))]
+    y = 0.0
+    for i in range(n):
+        for j in range(3):
+            y = y + table[i][j] * (i + 1)
+    return y
+
+
+@shape(*COUNTS)
+def list_times_index(x, n):
+    y = x
+    for i in range(min(n, 6)):
+        y = y + x * len([0.0] * i)
+    return y
+
+
+@shape(*COUNTS)
+def collected_and_summed(x, n):
+    items = []
+    for i in range(n):
+        items.append(np.sin(x * i))
+    return sum(items) + x
+
+
+@shape(*COUNTS)
+def collected_and_stacked(x, n):
+    items, y = [x], x
+    for _ in range(n):
+        y = y * 0.9 + 0.1
+        items.append(y)
+    return np.sum(np.stack(items) ** 2)
+
+
+@shape(*COUNTS)
+def collected_in_an_array(x, n):
+    items, y = [], x
+    for _ in range(n + 1):
+        y = y * 0.9 + 0.1
+        items.append(y)
+    return np.sum(snp.array(items) * x)
+
+
+@shape(*COUNTS)
+def trajectory(x, n):
+    path = snp.zeros(n + 1)
+    path[0] = x
+    for i in range(n):
+        path[i + 1] = path[i] + 0.1 * np.sin(path[i])
+    return np.sum(path)
+
+
+@shape(*COUNTS)
+def trajectory_like(x, n):
+    path = np.zeros(n + 1, like=x) if isinstance(x, np.ndarray) else snp.zeros(n + 1)
+    y = x
+    for i in range(n + 1):
+        path[i] = y
+        y = y * 0.9
+    return path @ path
+
+
+@shape(V4, -V4, np.linspace(0, 1, 12))
+def in_place_scan(x):
+    y = x.copy()
+    for i in range(1, len(y)):
+        y[i] += 0.5 * y[i - 1]
+    return np.sum(y**2)
+
+
+@shape(V4, -V4, np.linspace(0, 1, 12))
+def in_place_view(x):
+    y = x.copy()
+    half = y[::2]
+    for i in range(5):
+        half *= 0.9
+        y += 0.1 * i
+    half += 2.0
+    return np.sum(y * x)
+
+
+@shape(V4, -V4)
+def rows_written(x):
+    m = snp.zeros((5, 4))
+    for i in range(5):
+        m[i] = x * (i + 1)
+        m[i, 0] += 1.0
+    return np.sum(m**2)
+
+
+@shape(V4, -V4)
+def columns_read(x):
+    m = np.outer(x, x + 1)
+    y = 0.0
+    for j in range(4):
+        y = y + np.sum(m[:, j]) * j
+    return y
+
+
+@shape(*COUNTS)
+def tuple_state(x, n):
+    s = (x, 1.0)
+    for _ in range(n):
+        s = (s[0] + 0.1 * s[1], s[1] - 0.1 * s[0])
+    return s[0] * s[1]
+
+
+@shape(*COUNTS)
+def list_state(x, n):
+    s = [x, 1.0]
+    for _ in range(n):
+        s = [s[0] + 0.1 * s[1], s[1] - 0.1 * s[0]]
+    return s[0] * s[1]
+
+
+@shape(*COUNTS)
+def list_state_in_place(x, n):
+    s = [x, 1.0]
+    for _ in range(n):
+        s[0] = s[0] + 0.1 * s[1]
+        s[1] = s[1] - 0.1 * s[0]
+    return s[0] * s[1]
+
+
+@shape(*COUNTS)
+def dict_state(x, n):
+    s = {"x": x, "v": 1.0}
+    for _ in range(n):
+        s = {"x": s["x"] + 0.1 * s["v"], "v": s["v"] - 0.1 * s["x"]}
+    return s["x"] * s["v"]
+
+
+@shape(*COUNTS)
+def object_array_state(x, n):
+    s = np.array([x, x * x, 1.0])
+    for _ in range(n):
+        s = 0.5 * s + np.array([s[1], s[2], s[0] * x])
+    return s[0] + s[1] * s[2]
+
+
+@shape(*COUNTS)
+def attribute_state(x, n):
+    c = Counter(x)
+    for _ in range(n):
+        c.step()
+    return c.x * c.steps + x
+
+
+def rk4(f, y, h):
+    k1 = f(y)
+    k2 = f([a + h / 2 * b for a, b in zip(y, k1, strict=True)])
+    k3 = f([a + h / 2 * b for a, b in zip(y, k2, strict=True)])
+    k4 = f([a + h * b for a, b in zip(y, k3, strict=True)])
+    return [a + h / 6 * (p + 2 * q + 2 * r + s) for a, p, q, r, s in zip(y, k1, k2, k3, k4, strict=True)]
+
+
+@shape(*COUNTS)
+def runge_kutta(x, n):
+    y = [x, 0.0]
+    for _ in range(n):
+        y = rk4(lambda s: [s[1], -np.sin(s[0])], y, 0.1)
+    return y[0] + y[1]
+
+
+@shape((V4, 0), (V4, 3), (V4, 8), (V4, 5))
+def array_carry(x, n):
+    y = x
+    for i in range(n):
+        y = np.tanh(y) + 0.1 * x * i
+    return np.sum(y)
+
+
+@shape((V4, 0), (V4, 3), (V4, 8))
+def shape_changes(x, n):
+    y = x
+    for _ in range(n):
+        y = np.concatenate([y[:2] * 0.5, y])
+    return np.sum(y**2)
+
+
+@shape((V4, 4), (V4, 6))
+def shape_changes_once(x, n):
+    y = 1.0
+    for _ in range(n):
+        y = 0.5 * y + x
+    return np.sum(y**2)
+
+
+@shape((V4, 4), (V4, 6))
+def broadcasts_slowly(x, n):
+    y = np.ones((1, 1))
+    for i in range(n):
+        y = y * 0.5 + (x if i == 2 else 1.0)
+    return np.sum(y * x)
+
+
+@shape(*COUNTS)
+def invariant_code(x, n):
+    y = x
+    for _ in range(n):
+        scale = np.exp(-x) * 0.5
+        y = y * scale + 1
+    return y
+
+
+@shape(*COUNTS)
+def overwritten_every_time(x, n):
+    y, step = x, 0.0
+    for i in range(n):
+        step = np.sin(y * i)
+        y = y + 0.1 * step
+    return y * step
+
+
+@shape(*COUNTS)
+def unused_inside(x, n):
+    y = x
+    for i in range(n):
+        _ = np.exp(y) * i
+        y = y * 0.9
+    return y
+
+
+@shape(*COUNTS)
+def pass_only(x, n):
+    for _ in range(n):
+        pass
+    return x * x
+
+
+@shape(*COUNTS)
+def for_else(x, n):
+    y = x
+    for i in range(n):
+        if i > 50:
+            break
+        y = y * 0.9
+    else:
+        y = y + 3
+    return y
+
+
+@shape(*ROOTS)
+def for_break_on_value(a):
+    x = a
+    for _ in range(30):
+        new = 0.5 * (x + a / x)
+        if abs(new - x) < 1e-9:
+            break
+        x = new
+    return x
+
+
+@shape(*ROOTS)
+def for_break_else(a):
+    x = a
+    for _ in range(5):
+        x = 0.5 * (x + a / x)
+        if abs(x * x - a) < 1e-9:
+            break
+    else:
+        x = x * 2
+    return x
+
+
+@shape(*ROOTS)
+def for_break_counting(a):
+    x = a
+    for i in range(30):
+        x = 0.5 * (x + a / x)
+        if abs(x * x - a) < 1e-9:
+            break
+    return x * i
+
+
+@shape(*ROOTS)
+def for_return(a):
+    x = a
+    for _ in range(30):
+        x = 0.5 * (x + a / x)
+        if abs(x * x - a) < 1e-9:
+            return x * x * x
+    return x
+
+
+@shape(*((x, n) for x in (0.9, 1.5, -0.4) for n in (3, 6)))
+def for_continue(x, n):
+    y = x
+    for i in range(n):
+        if y > 2:
+            continue
+        y = y * 1.5 + i
+    return y * x
+
+
+@shape((0.9, 5), (1.5, 5), (-0.4, 5))
+def for_branch_on_carry(x, n):
+    y = x
+    for _ in range(n):
+        y = y * 2 if y < 1 else y - 0.75
+    return y * x
+
+
+@shape(*COUNTS)
+def for_in_for(x, n):
+    y = x
+    for i in range(n if n < 50 else 6):
+        for j in range(i):
+            y = y * 0.99 + 0.01 * i * j
+    return y
+
+
+@shape(*COUNTS)
+def for_in_for_fixed(x, n):
+    y = x
+    for i in range(n if n < 50 else 6):
+        z = x
+        for j in range(5):
+            z = np.sin(z + j * 0.1) + i
+        y = y * 0.5 + z
+    return y
+
+
+@shape(*COUNTS)
+def for_in_for_short(x, n):
+    y = x
+    for i in range(n if n < 50 else 6):
+        for j in range(2):
+            y = y * 0.9 + j * i
+    return y
+
+
+@shape(*COUNTS)
+def three_deep(x, n):
+    y = x
+    for i in range(min(n, 4)):
+        for j in range(4):
+            for k in range(4):
+                y = y * 0.99 + 0.01 * np.sin(y * (i + j + k))
+    return y
+
+
+@shape(V4, -V4, V4 * 2)
+def over_the_elements(x):
+    y = 0.5
+    for v in x:
+        y = np.sin(y + v)
+    return y
+
+
+@shape(np.outer(V4, V4), np.outer(V3, V4), np.ones((9, 4)))
+def over_the_rows(x):
+    y = np.zeros(4)
+    for row in x:
+        y = np.tanh(y + row)
+    return np.sum(y)
+
+
+@shape((V4, V4 * 2), (-V4, V4), (np.ones(7), np.arange(7.0)))
+def over_zip(x, w):
+    y = 0.0
+    for a, b in zip(x, w, strict=True):
+        y = y * 0.5 + a * b
+    return y
+
+
+@shape(V4, -V4, np.linspace(0, 1, 9))
+def over_enumerate(x):
+    y = 0.0
+    for i, v in enumerate(x):
+        y = y * 0.5 + v * (i + 1)
+    return y
+
+
+@shape(V4, -V4, np.linspace(0, 1, 9))
+def over_enumerate_from_one(x):
+    y = 0.0
+    for i, v in enumerate(x, start=1):
+        y = y * 0.5 + v / i
+    return y
+
+
+@shape(V4, -V4, np.linspace(0, 1, 9))
+def over_reversed(x):
+    y = 0.0
+    for v in reversed(x):
+        y = y * x[0] + v
+    return y
+
+
+@shape(V4, -V4, np.linspace(0, 1, 9))
+def over_reversed_range(x):
+    y = 0.0
+    for i in reversed(range(len(x))):
+        y = y * 0.5 + x[i]
+    return y
+
+
+@shape(V4, -V4, np.linspace(0, 1, 9))
+def over_slices(x):
+    y = 0.0
+    for a, b in zip(x[:-1], x[1:], strict=True):
+        y = y + (b - a) ** 2 * a
+    return y
+
+
+@shape(V4, -V4)
+def over_the_transpose(x):
+    y = 0.0
+    for column in np.outer(x, x[:3]).T:
+        y = y + np.sum(column) ** 2
+    return y
+
+
+@shape(V4, -V4)
+def over_nested_zip(x):
+    y = 0.0
+    for i, (a, b) in enumerate(zip(x, np.cos(x), strict=True)):
+        y = y + i * a * b
+    return y
+
+
+@shape(V4, -V4)
+def over_a_plain_list(x):
+    y = x[0]
+    for w in [0.5, 0.25, 2.0, 1.0, 0.5]:
+        y = np.sin(w * y) + x[1]
+    return y
+
+
+@shape(V4, -V4)
+def over_a_plain_array(x):
+    y = x[0]
+    for w in np.linspace(0, 1, 6):
+        y = np.sin(w * y) + x[1]
+    return y
+
+
+@shape(V4, -V4)
+def over_a_tuple_of_functions(x):
+    y = x[0]
+    for f in (np.sin, np.cos, np.tanh, np.exp, np.sin):
+        y = f(y)
+    return y
+
+
+@shape(V4, -V4)
+def over_items(x):
+    table = {"a": x[0], "b": x[1], "c": x[2]}
+    y = 0.0
+    for key, v in table.items():
+        y = y + v * (2 if key == "b" else 1) * v
+    return y
+
+
+@shape(V4, -V4)
+def loop_variable_shadows(x):
+    y = x[0]
+    for x_i in range(5):
+        x_i = x_i * y
+        y = y + 0.1 * x_i
+    return y
+
+
+@shape(V4, -V4)
+def view_of_the_state(x):
+    y = x.copy()
+    for _ in range(5):
+        head = y[:2]
+        head += 0.1
+        y[2:] = y[:2] * 2
+    return np.sum(y * y)
+
+
+@shape(V4, -V4)
+def state_kept_in_a_list(x):
+    y, kept = x[0], []
+    for i in range(6):
+        y = np.sin(y + i)
+        if i % 2:
+            kept.append(y)
+    return sum(kept) * len(kept) + y
+
+
+@shape(V4, -V4)
+def deleted_inside(x):
+    y = x[0]
+    for i in range(6):
+        t = y * i
+        y = y * 0.5 + t * 0.01
+        del t
+    return y
+
+
+@shape(V4, -V4)
+def born_in_the_third(x):
+    y = x[0]
+    for i in range(8):
+        if i == 2:
+            z = y
+        y = y * 0.9
+    return y * z
+
+
+@shape(*COUNTS)
+def alternating_sign(x, n):
+    y, sign = 0.0, 1
+    for i in range(n):
+        y = y + sign * x ** (i % 3) / (i + 1)
+        sign = -sign
+    return y + x
+
+
+@shape(*COUNTS)
+def running_max(x, n):
+    y, best = x, x
+    for _ in range(n):
+        y = np.sin(3 * y)
+        best = np.maximum(best, y)
+    return best
+
+
+@shape(*COUNTS)
+def running_builtin_max(x, n):
+    y, best = x, x
+    for _ in range(min(n, 5)):
+        y = np.sin(3 * y)
+        best = max(best, y)
+    return best * x
+
+
+@shape(*COUNTS)
+def helper_in_a_loop(x, n):
+    def step(y, i):
+        t = y * i
+        return y + 0.01 * np.sin(t)
+
+    y = x
+    for i in range(n):
+        y = step(y, i)
+    return y
+
+
+@shape(*COUNTS)
+def loop_in_a_helper(x, n):
+    return fibonacci(x, n) * repeat(x, n)
+
+
+@shape(*COUNTS)
+def gradient_inside(x, n):
+    y = x
+    for _ in range(min(n, 8)):
+        y = y - 0.1 * grad(lambda v: np.sin(v) * v**2)(y)
+    return y
+
+
+@shape(*COUNTS)
+def loop_inside_a_gradient(x, n):
+    return grad(lambda v: repeat(v, min(n, 8)) * v)(x) * x
+
+
+@shape(*ROOTS)
+def while_inside_a_gradient(a):
+    return grad(newton)(a) * a
+
+
+@shape(*ROOTS)
+def newton_by_grad(a):
+    def f(x):
+        return x**3 - a
+
+    x = a
+    while abs(f(x)) > 1e-9:
+        x = x - f(x) / grad(f)(x)
+    return x
+
+
+@shape((0.5, 4), (0.7, 6))
+def unrolled_optimizer(rate, n):
+    def loss(w):
+        return np.sum((w**2 - V4) ** 2)
+
+    w, m = np.ones(4), np.zeros(4)
+    for _ in range(n):
+        m = 0.5 * m + grad(loss)(w)
+        w = w - 0.02 * rate * m
+    return loss(w)
+
+
+@shape((0.9, np.float32(2.0)), (1.5, np.float32(3.0)))
+def float32_mixed(x, f):
+    y = x
+    for _ in range(5):
+        y = y * 0.5 + f
+    return y * f
+
+
+@shape(*COUNTS)
+def complex_carry(x, n):
+    z = x * (1 + 0.5j)
+    for _ in range(n):
+        z = z * z * 0.3 + 0.1j
+    return np.real(z) + np.abs(z)
+
+
+@shape(*COUNTS)
+def turns_complex(x, n):
+    z = x
+    for _ in range(n):
+        z = z * (0.5 + 0.5j) + 1
+    return np.real(z * np.conj(z))
+
+
+@shape(*COUNTS)
+def python_float_becomes_numpy(x, n):
+    y = 1.0
+    for _ in range(n):
+        y = y * y * 0.5 + 0.1 * np.sin(x)
+    return y
+
+
+@shape(*COUNTS)
+def divides_python_floats(x, n):
+    y = 1.0
+    for i in range(n):
+        y = x / (y + i)
+    return y
+
+
+@shape(V4, -V4)
+def clipped_steps(x):
+    y = x
+    for _ in range(6):
+        y = np.clip(y * 1.7, -2.0, 2.0) + 0.01 * x
+    return np.sum(y)
+
+
+@shape(np.eye(3), np.eye(3) + 0.1)
+def matrix_products(a):
+    m = np.eye(3)
+    for _ in range(6):
+        m = m @ a * 0.9
+    return np.trace(m) + m[0, 1]
+
+
+@shape(np.abs(M2) + np.eye(2), M2 * 2)
+def newton_schulz(a):
+    x = np.eye(2) * 0.2
+    for _ in range(8):
+        x = 2 * x - x @ a @ x
+    return np.sum(x)
+
+
+@shape(np.linspace(0, 1, 8), np.linspace(1, 2, 8))
+def heat_equation(u):
+    for _ in range(10):
+        u = u + 0.1 * (np.roll(u, 1) - 2 * u + np.roll(u, -1))
+    return np.sum(u**2)
+
+
+@shape(np.linspace(0, 1, 8), np.linspace(1, 2, 8))
+def heat_equation_in_place(u):
+    u = u.copy()
+    for _ in range(10):
+        u[1:-1] += 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2])
+    return np.sum(u**2)
+
+
+@pytest.mark.parametrize(("function", "calls"), SHAPES)
+def test_shape(function, calls):
+    derivative = value_and_grad(function)
+    expected = {}
+    for _ in range(3):
+        for number, args in enumerate(calls):
+            value, slope = derivative(*copied(args))
+            if number not in expected:
+                dynamic = value_and_grad(function, mode="dynamic")(*copied(args))
+                assert dynamic[0] == pytest.approx(function(*copied(args)), rel=1e-12)
+                if not isinstance(args[0], dict):
+                    np.testing.assert_allclose(dynamic[1], slopes(function, args), rtol=2e-5, atol=1e-6)
+                expected[number] = dynamic
+            assert value == pytest.approx(expected[number][0], rel=1e-10)
+            if isinstance(slope, dict):
+                assert slope == pytest.approx(expected[number][1], rel=1e-9)
+            else:
+                np.testing.assert_allclose(slope, expected[number][1], rtol=1e-7, atol=1e-11)
