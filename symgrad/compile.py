@@ -33,9 +33,11 @@ from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import LEAF, TreeDef
 from symgrad.state import Argument, Check, Path, State
 from symgrad.trace import Trace, Tracer, tracing
+from symgrad.transform.loop import Loop
 
 MAX_SIGNATURES = 64  # of one derivative; the least recently used goes first
 MAX_LEAVES = 64  # ends of one signature's branch tree, before it goes to dynamic mode
+MAX_RESTARTS = 4  # of a program whose loops were rolled up later
 MAX_VARIANTS = 8  # of what one signature found outside its arguments
 MAX_NODES = 200_000  # of one trace, before its signature goes to dynamic mode
 
@@ -151,7 +153,7 @@ class Family:
     def trace(self, body: Body, fun: Any, leaves: list[Any], symbolic: bool) -> Traced:
         """One traced run of the user's function, which runs once."""
         trace = Trace(symbolic)
-        state = State(trace, self.lifted, self.accept_effects) if symbolic else None
+        state = State(trace, self.lifted, self.accept_effects, leaves) if symbolic else None
         trace.hooks = state
         slots: list[Any] = []
         paths = self.layout.tree.paths()
@@ -239,7 +241,7 @@ class Family:
     def _add(self, variant: Variant, run: Run, state: State) -> Variant | None:
         variant.traces += 1
         try:
-            leaf = variant.program.add(run)
+            leaf = variant.add(run)
         except Diverged as difference:
             self.give_up(str(difference))
             return None
@@ -286,25 +288,50 @@ class Variant:
         self.checks: dict[tuple[Path, str], Check] = {}
         self.lifts: dict[Path, Any] = {}
         self.traces = 0
+        self.restarts = 0
         self.simplified = self.program
         self.function: Callable[..., Any] | None = None
         self.entry: Callable[..., Any] | None = None
         self.filenames: list[str] = []
         self.counters: list[dict[str, Any]] = []
 
+    def add(self, run: Run) -> Leaf:
+        """Merge a trace into the program; raises ``Diverged`` when it contradicts what is there.
+
+        A loop may be rolled up in one call and too short for that in another. The rolled one serves both: it replaces the
+        branches of the unrolled one, a few times at most.
+        """
+        try:
+            return self.program.add(run)
+        except Diverged:
+            loops = _loops(run.leaf.nodes())
+            if loops <= _loops(self.program.roots()) or self.restarts >= MAX_RESTARTS:
+                if self.restarts and not loops:
+                    return Leaf([], run.leaf.tree, [])  # a short run beside loops: nothing to learn from
+                raise
+            self.restarts += 1
+            self.program = Program()
+            return self.program.add(run)
+
     def conflicts(self, state: State) -> list[Change]:
-        """Where a trace found something else outside than this variant has."""
+        """Where a trace found something else outside than this variant has, or would have, had it looked."""
         found = []
-        for key, check in state.checks.items():
-            mine = self.checks.get(key)
-            if mine is not None and not _agree(mine, check):
-                found.append(Change(key[0], mine.expected, check.expected, check.line, _both_int(mine, check)))
-        for path, tracer in state.lifts.items():
-            kind = self.lifts.get(path)
-            if kind is not None and kind != kind_of(tracer.value):
-                found.append(Change(path, kind, kind_of(tracer.value), "", False))
-            elif (path, "eq") in self.checks or (path, "is") in self.checks:
-                found.append(Change(path, "a constant", tracer.value, "", False))
+        for key, mine in self.checks.items():
+            theirs = state.checks.get(key)
+            if theirs is not None:
+                if not mine.agrees(theirs):
+                    found.append(Change(key[0], mine.expected, theirs.expected, theirs.line, _both_int(mine, theirs)))
+            elif key[0] in state.lifts:
+                found.append(Change(key[0], mine.expected, state.lifts[key[0]].value, mine.line, False))
+            else:
+                now = _now(key[0], state)
+                if isinstance(now, Missing) or not mine.holds(now, state.leaves):
+                    found.append(Change(key[0], mine.expected, now, mine.line, False))
+        for path, kind in self.lifts.items():
+            tracer = state.lifts.get(path)
+            now = _now(path, state) if tracer is None else tracer.value
+            if isinstance(now, Missing) or not isinstance(now, LIFTED) or kind_of(now) != kind:
+                found.append(Change(path, kind, now, "", False))
         return found
 
     def take(self, state: State) -> bool:
@@ -430,40 +457,19 @@ class Variant:
             space[name] = value
             return name
 
-        def expression(path: Path) -> str:
-            text = leaves[path.root.position] if isinstance(path.root, Argument) else bind(path.root)
-            for kind, key in path.steps:
-                if kind == "attr":
-                    text += f".{key}"
-                elif kind == "has":
-                    text = f"hasattr({text}, {key!r})"
-                else:
-                    text += f"[{key!r}]" if type(key) in (int, str) else f"[{bind(key)}]"
-            return text
-
-        conditions = []
-        for (path, kind), check in self.checks.items():
-            text = expression(path)
-            if kind == "is":
-                known = repr(check.expected) if check.expected in (None, True, False) else bind(check.expected)
-                conditions.append(f"{text} is {known}")
-            elif kind == "eq":
-                conditions.append(f"type(t := {text}) is {bind(type(check.expected))} and t == {bind(check.expected)}")
-            elif kind == "type":
-                conditions.append(f"type({text}) is {bind(check.expected)}")
-            elif kind == "len":
-                conditions.append(f"len({text}) == {check.expected}")
-            elif kind == "keys":
-                conditions.append(f"tuple({text}) == {bind(check.expected)}")
-            else:
-                conditions.append(f"{text} == {bind(check.expected)}")
+        conditions = [check.text(path.text(leaves, bind), leaves, bind) for (path, _), check in self.checks.items()]
         for name, (path, kind) in zip(state, self.lifts.items(), strict=True):
-            conditions.append(f"(({name} := {expression(path)}) is {name})")
+            conditions.append(f"(({name} := {path.text(leaves, bind)}) is {name})")
             _check_kind(kind, name, conditions, space)
         return conditions
 
 
 LONG_KINDS = ("value_and_grad_", "elementwise_grad_")
+
+
+def _loops(outputs: Sequence[Any]) -> set[Any]:
+    """The loops that outputs depend on."""
+    return {node.op for node in ancestors(outputs) if isinstance(node.op, Loop)}
 
 
 def node_name(path: Path) -> str:
@@ -472,14 +478,27 @@ def node_name(path: Path) -> str:
     return str(last) if str(last).isidentifier() else "".join(c if c.isalnum() else "_" for c in repr(path)).strip("_")
 
 
-def _agree(a: Check, b: Check) -> bool:
-    if a.kind == "is":
-        return a.expected is b.expected
-    return type(a.expected) is type(b.expected) and bool(a.expected == b.expected)
+class Missing(NamedTuple):
+    """Nothing is there: reading it raised this."""
+
+    error: Exception
+
+
+LIFTED = (float, int, complex, np.generic, np.ndarray)
+
+
+def _now(path: Path, state: State) -> Any:
+    """What is outside now, where a trace did not look."""
+    try:
+        return path.find(state.leaves)
+    except (LookupError, AttributeError, TypeError, ValueError) as error:
+        return Missing(error)
 
 
 def _both_int(a: Check, b: Check) -> bool:
-    return a.kind == "eq" and type(a.expected) is int and type(b.expected) is int
+    """Whether it is an integer that has changed."""
+    kind = type(a.expected)
+    return a.kind == "eq" and type(b.expected) is kind and (kind is int or issubclass(kind, np.integer))
 
 
 def _shown(kind: Any) -> str:

@@ -24,16 +24,19 @@ _FRAME_READERS = frozenset({"super", "locals", "globals", "eval", "exec", "vars"
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
-_codes: weakref.WeakKeyDictionary[CodeType, CodeType | None] = weakref.WeakKeyDictionary()
+# by identity: code objects of different files can be equal
+_codes: dict[int, tuple[weakref.ref[CodeType], CodeType | None]] = {}
 _trees: dict[str, tuple[int, ast.Module]] = {}
 
 
 def instrumented(fun: FunctionType, hooks: Any) -> Callable[..., Any] | None:
     """The rewritten function; ``None`` where its source cannot be had or is not what was compiled."""
     code = fun.__code__
-    if code not in _codes:
-        _codes[code] = _rewrite(fun)
-    new = _codes[code]
+    known = _codes.get(id(code))
+    if known is None or known[0]() is not code:
+        key = id(code)
+        known = _codes[key] = (weakref.ref(code, lambda _: _codes.pop(key, None)), _rewrite(fun))
+    new = known[1]
     if new is None:
         return None
     cells = dict(zip(code.co_freevars, fun.__closure__ or (), strict=True))
@@ -136,6 +139,8 @@ def _compile(
         body = [_at(ast.Return(_bare(node)), node)]
     else:
         body = [_bare(node)]
+        if owner is None and node.name not in free:  # its own name is not the factory's
+            body.insert(0, _at(ast.Global([node.name]), node))
     if owner is not None:  # private names are mangled in a class, and super() looks for one
         body = [_class(owner, body)]
     factory = _function(_FACTORY, free, body)
@@ -213,7 +218,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def __init__(self, free: frozenset[str], owner: str | None) -> None:
         self.free, self.owner = free, owner
-        self.scopes: list[set[str]] = []
+        self.scopes: list[tuple[set[str], set[str]]] = []  # of each function: its own names, and those declared global
         self._loops = 0
 
     def function(self, node: FunctionNode) -> FunctionNode:
@@ -238,7 +243,18 @@ class _Rewriter(ast.NodeTransformer):
         return result
 
     def _local(self, name: str) -> bool:
-        return any(name in scope for scope in self.scopes)
+        for bound, outside in reversed(self.scopes):
+            if name in bound:
+                return True
+            if name in outside:
+                return False
+        return False
+
+    def _mangled(self, name: str) -> str:
+        """A private name of a class, as the class has it."""
+        if self.owner and name.startswith("__") and not name.endswith("__") and self.owner.strip("_"):
+            return f"_{self.owner.lstrip('_')}{name}"
+        return name
 
     # ---- scopes ----
 
@@ -257,22 +273,28 @@ class _Rewriter(ast.NodeTransformer):
         return self.function(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
-        return node
+        return [_at(ast.Expr(_hook("class_made", node, ast.Constant(node.name))), node), node]
 
     def _comprehension(self, node: Any) -> Any:
         first, *rest = node.generators
-        first.iter = _hook("iterate", first.iter, self.visit(first.iter))  # evaluated outside the new scope
-        self.scopes.append({name for g in node.generators for name in _stores(g.target)})
+        first.iter = self._iterated(first.iter, first.target)  # evaluated outside the new scope
+        self.scopes.append(({name for g in node.generators for name in _stores(g.target)}, set()))
         first.target = self.visit(first.target)
         first.ifs = [_hook("test", item, self.visit(item)) for item in first.ifs]
         for generator in rest:
-            generator.iter = _hook("iterate", generator.iter, self.visit(generator.iter))
+            generator.iter = self._iterated(generator.iter, generator.target)
             generator.ifs = [_hook("test", item, self.visit(item)) for item in generator.ifs]
         for field in ("elt", "key", "value"):
             if hasattr(node, field):
                 setattr(node, field, self.visit(getattr(node, field)))
         self.scopes.pop()
         return node
+
+    def _iterated(self, node: ast.expr, target: ast.expr, name: str = "iterate") -> Any:
+        """What is iterated over, its items being put into ``target``."""
+        if isinstance(target, (ast.Tuple, ast.List)):
+            return _at(_hook("unpacked", node, self.visit(node), ast.Constant(_nested(target))), node)
+        return _at(_hook(name, node, self.visit(node)), node)
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 
@@ -282,53 +304,144 @@ class _Rewriter(ast.NodeTransformer):
         if not isinstance(node.ctx, ast.Load) or self._local(node.id):
             return node
         kind = "cell" if node.id in self.free else "glob"
-        return _at(_hook(kind, node, ast.Constant(node.id), node), node)
+        return _at(_hook(kind, node, ast.Constant(self._mangled(node.id)), node), node)
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
+        if not isinstance(node.ctx, ast.Load) and self._outer_chain(node.value):
+            return node  # the very object is changed, not what a trace makes of it
         node.value = self.visit(node.value)
         if not isinstance(node.ctx, ast.Load):
             return node
-        name = node.attr
-        if self.owner and name.startswith("__") and not name.endswith("__"):
-            name = f"_{self.owner.lstrip('_')}{name}"
-        return _at(_hook("attribute", node, node.value, ast.Constant(name)), node)
+        return _at(_hook("attribute", node, node.value, ast.Constant(self._mangled(node.attr))), node)
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
-        node.value = self.visit(node.value)
-        node.slice = self.visit(node.slice)
-        if not isinstance(node.ctx, ast.Load):
+        if isinstance(node.ctx, ast.Load):
+            node.value, node.slice = self.visit(node.value), self.visit(node.slice)
+            return _at(_hook("item", node, node.value, _as_value(node.slice)), node)
+        if not self._outer_chain(node.value):
+            node.value = self.visit(node.value)
+        node.slice = self._index(node.slice)
+        return node
+
+    def _index(self, node: ast.expr) -> ast.expr:
+        """The index of what is assigned."""
+        if isinstance(node, ast.Slice):
+            return self.visit(node)  # type: ignore[no-any-return]
+        if isinstance(node, ast.Tuple):
+            node.elts = [self._index(item) for item in node.elts]
             return node
-        return _at(_hook("item", node, node.value, _as_value(node.slice)), node)
+        return self._whole(node)
+
+    def _outer_chain(self, node: ast.expr) -> bool:
+        """Whether an expression is a chain of attributes and items of something outside."""
+        if not _is_plain_chain(node):
+            return False
+        return not self._local(next(item.id for item in ast.walk(node) if isinstance(item, ast.Name)))
+
+    # ---- operators: what is combined, compared or shown is read as a whole ----
+
+    def _whole(self, node: ast.expr) -> ast.expr:
+        if isinstance(node, (ast.Constant, ast.JoinedStr)):
+            return node
+        return _at(_hook("whole", node, self.visit(node)), node)  # type: ignore[no-any-return]
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        node.left, node.right = self._whole(node.left), self._whole(node.right)
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        if isinstance(node.op, ast.Not):
+            node.operand = _at(_hook("test", node.operand, self.visit(node.operand)), node.operand)
+        else:
+            node.operand = self._whole(node.operand)
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            found = _hook("within", node, self.visit(node.left), self.visit(node.comparators[0]))
+            return _at(found if isinstance(node.ops[0], ast.In) else ast.UnaryOp(ast.Not(), found), node)
+        sides = [node.left, *node.comparators]
+        if all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+            single = any(isinstance(side, ast.Constant) for side in sides)
+            sides = [_at(_hook("identity", side, self.visit(side), ast.Constant(single)), side) for side in sides]
+        else:
+            sides = [self._whole(side) for side in sides]
+        node.left, *node.comparators = sides
+        return node
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
+        node.value = self._whole(node.value)
+        node.format_spec = node.format_spec and self.visit(node.format_spec)
+        return node
+
+    def visit_Starred(self, node: ast.Starred) -> Any:
+        if isinstance(node.ctx, ast.Load):
+            node.value = _at(_hook("iterate", node.value, self.visit(node.value)), node.value)
+        else:
+            node.value = self.visit(node.value)
+        return node
+
+    def visit_Dict(self, node: ast.Dict) -> Any:
+        node.values = [
+            self.visit(value) if key is not None else _at(_hook("mapping", value, self.visit(value)), value)
+            for key, value in zip(node.keys, node.values, strict=True)
+        ]
+        node.keys = [key and self.visit(key) for key in node.keys]
+        return node
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:
+        node.value = self.visit(node.value)
+        if not self._local(node.target.id):
+            node.value = _at(_hook("wrote", node.value, ast.Constant(node.target.id), node.value), node.value)
+        return node
 
     # ---- calls, iteration, tests ----
 
     def visit_Call(self, node: ast.Call) -> Any:
-        if isinstance(node.func, ast.Name) and node.func.id in _FRAME_READERS and not self._local(node.func.id):
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name in _FRAME_READERS and not self._local(name) and not (name == "vars" and node.args):
             if node.func.id != "super":
                 node.args = [*map(self.visit, node.args)]
                 return _at(_hook("frame_reader", node, ast.Constant(node.func.id), node), node)
             return node
-        args = [
-            _at(ast.Starred(_hook("iterate", item, self.visit(item.value)), ast.Load()), item)
-            if isinstance(item, ast.Starred)
-            else self.visit(item)
-            for item in node.args
+        call = _hook("call", node, self.visit(node.func), *[self.visit(item) for item in node.args])
+        call.keywords = [
+            _at(ast.keyword(k.arg, self.visit(k.value) if k.arg else _hook("mapping", k.value, self.visit(k.value))), k)
+            for k in node.keywords
         ]
-        call = _hook("call", node, self.visit(node.func), *args)
-        call.keywords = [_at(ast.keyword(k.arg, self.visit(k.value)), k) for k in node.keywords]
         return _at(call, node)
 
     def visit_For(self, node: ast.For) -> Any:
-        node.iter = _at(_hook("loop", node.iter, self.visit(node.iter)), node.iter)
+        effects = self._effects(node.target)
+        node.iter = self._iterated(node.iter, node.target, "loop")
         node.target = self.visit(node.target)
-        node.body, node.orelse = self._body(node.body), self._body(node.orelse)
+        node.body, node.orelse = [*effects, *self._body(node.body)], self._body(node.orelse)
         return node
+
+    def visit_With(self, node: ast.With) -> Any:
+        effects = [e for item in node.items if item.optional_vars for e in self._effects(item.optional_vars)]
+        for item in node.items:
+            item.context_expr = _at(_hook("manager", item.context_expr, self.visit(item.context_expr)), item.context_expr)
+            item.optional_vars = item.optional_vars and self.visit(item.optional_vars)
+        node.body = [*effects, *self._body(node.body)]
+        return node
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
+        """What is imported inside the function comes from outside, too."""
+        reads = []
+        for item in node.names:
+            name = item.asname or item.name
+            given = [ast.Constant(node.module or ""), ast.Constant(node.level), ast.Constant(item.name)]
+            value = _hook("imported", node, *given, ast.Name(name, ast.Load()))
+            reads.append(_at(ast.Assign([ast.Name(name, ast.Store())], value), node))
+            reads += [] if self._local(name) else [_at(ast.Expr(_hook("wrote_name", node, ast.Constant(name))), node)]
+        return [node, *reads]
 
     def visit_While(self, node: ast.While) -> Any:
         """``roller = hooks.start(); while hooks.again(roller, test): ...``: the roller is the loop's own."""
         self._loops += 1
         roller = f"{HOOKS[:-2]}_loop_{self._loops}"
-        self.scopes[-1].add(roller)
+        self.scopes[-1][0].add(roller)
         test = self.visit(node.test)
         node.test = _at(_hook("again", node.test, ast.Name(roller, ast.Load()), test), node.test)
         node.body, node.orelse = self._body(node.body), self._body(node.orelse)
@@ -338,14 +451,19 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> Any:
         effects = [effect for target in node.targets for effect in self._effects(target)]
         node.value = self.visit(node.value)
-        if any(isinstance(target, (ast.Tuple, ast.List)) for target in node.targets):
-            node.value = _at(_hook("iterate", node.value, node.value), node.value)
+        unpacking = [target for target in node.targets if isinstance(target, (ast.Tuple, ast.List))]
+        if unpacking:
+            nested = ast.Constant(any(map(_nested, unpacking)))
+            node.value = _at(_hook("unpack", node.value, node.value, nested), node.value)
         node.targets = [self.visit(target) for target in node.targets]
         return [*effects, node]
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         effects = self._effects(node.target)
-        node.value = self.visit(node.value)
+        if isinstance(node.target, ast.Name) and not effects:  # it may be a second name of something outside
+            name = ast.Name(node.target.id, ast.Load())
+            effects = [_at(ast.Expr(_hook("wrote_into", node.target, name)), node.target)]
+        node.value = self._whole(node.value)
         node.target = self.visit(node.target)
         return [*effects, node]
 
@@ -388,22 +506,11 @@ class _Rewriter(ast.NodeTransformer):
         node.values = [_at(_hook("test", value, self.visit(value)), value) for value in node.values]
         return node
 
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+    def visit_Try(self, node: Any) -> Any:
+        leaves = any(isinstance(item, (ast.Return, ast.Break, ast.Continue)) for s in node.finalbody for item in ast.walk(s))
         self.generic_visit(node)
-        if isinstance(node.op, ast.Not):
-            node.operand = _at(_hook("test", node.operand, node.operand), node.operand)
-        return node
-
-    def visit_Compare(self, node: ast.Compare) -> Any:
-        self.generic_visit(node)
-        node.comparators = [
-            _at(_hook("whole", item, item), item) if isinstance(op, (ast.In, ast.NotIn, ast.Eq, ast.NotEq)) else item
-            for op, item in zip(node.ops, node.comparators, strict=True)
-        ]
-        return node
-
-    def visit_Try(self, node: ast.Try) -> Any:
-        self.generic_visit(node)
+        if leaves:
+            node.finalbody = [_at(ast.Expr(_hook("swallowed", node)), node.finalbody[0]), *node.finalbody]
         if node.handlers:
             start = _at(ast.Expr(_hook("trying", node, ast.Constant(True))), node)
             end = _at(ast.Expr(_hook("trying", node, ast.Constant(False))), node)
@@ -414,13 +521,25 @@ class _Rewriter(ast.NodeTransformer):
             return [_at(ast.Try([node], [], [], [end]), node)]
         return node
 
+    visit_TryStar = visit_Try
+
     def visit_Match(self, node: ast.Match) -> Any:
+        patterns = [item for case in node.cases for item in ast.walk(case.pattern)]
         node.subject = _at(_hook("whole", node.subject, self.visit(node.subject)), node.subject)
+        if any(isinstance(item, ast.MatchClass) for item in patterns):
+            node.subject = _at(_hook("matched", node.subject, node.subject), node.subject)
+        values = [item.value for item in patterns if isinstance(item, ast.MatchValue)]
+        named = [_copied(item) for item in values if isinstance(item, ast.Attribute)]  # type: ignore[arg-type]
+        reads = [_at(ast.Expr(_hook("fixed", item, self.visit(item))), item) for item in named]
         for case in node.cases:
             if case.guard is not None:
                 case.guard = _at(_hook("test", case.guard, self.visit(case.guard)), case.guard)
             case.body = self._body(case.body)
-        return node
+        return [*reads, node]
+
+
+def _nested(target: ast.Tuple | ast.List) -> bool:
+    return any(isinstance(item, (ast.Tuple, ast.List)) for item in target.elts)
 
 
 def _is_plain_chain(node: ast.expr) -> bool:
@@ -445,17 +564,19 @@ def _stores(node: ast.AST) -> Iterator[str]:
             yield item.id
 
 
-def _bound(function: FunctionNode) -> set[str]:
-    """The names that are local to a function (its comprehensions' own variables not among them)."""
+def _bound(function: FunctionNode) -> tuple[set[str], set[str]]:
+    """The names that are local to a function (its comprehensions' own variables not among them), and its global ones."""
     args = function.args
     names = {arg.arg for arg in [*args.posonlyargs, *args.args, *args.kwonlyargs]}
     names |= {arg.arg for arg in (args.vararg, args.kwarg) if arg is not None}
     outside: set[str] = set()
+    everywhere: set[str] = set()
     stack: list[ast.AST] = [function.body] if isinstance(function, ast.Lambda) else list(function.body)
     while stack:
         node = stack.pop()
         if isinstance(node, (ast.Global, ast.Nonlocal)):
             outside |= set(node.names)
+            everywhere |= set(node.names) if isinstance(node, ast.Global) else set()
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             names.add(node.name)
             continue
@@ -475,4 +596,4 @@ def _bound(function: FunctionNode) -> set[str]:
         elif isinstance(node, ast.MatchMapping) and node.rest:
             names.add(node.rest)
         stack.extend(ast.iter_child_nodes(node))
-    return names - outside
+    return names - outside, everywhere

@@ -85,7 +85,7 @@ class Node:
     and which pass wrote it; the first trace that knows them sets them.
     """
 
-    __slots__ = ("active", "args", "aval", "differentiated", "index", "line", "name", "op", "params", "phase")
+    __slots__ = ("active", "args", "aval", "differentiated", "exact", "index", "line", "name", "op", "params", "phase")
 
     def __init__(
         self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...], aval: Any, index: int, active: bool
@@ -96,6 +96,7 @@ class Node:
         self.name: str | None = None
         self.line: tuple[str, int] | None = None
         self.phase: str | None = None
+        self.exact = False  # whether a decision hangs on it, so that it must be computed to the last bit as the user wrote it
 
     def __repr__(self) -> str:
         args = [f"%{arg.index}" for arg in self.args]
@@ -136,8 +137,11 @@ class Graph:
 
     def add(self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...], aval: Any) -> Node:
         """The node of this operation: the one that exists, else a new one."""
-        key = (op, args, params)
+        key: tuple[Any, ...] = (op, args, params)
         node = self._table.get(key)
+        if node is not None and node.aval != aval:  # its shape depends on values, and another run had others
+            key = (op, args, params, aval)
+            node = self._table.get(key)
         if node is None:
             node = Node(op, args, params, aval, len(self.nodes), any([arg.active for arg in args]))
             self.nodes.append(node)
@@ -183,7 +187,7 @@ class Graph:
             assert node.index == position, f"{node!r} stands at {position}"
             assert all(arg in seen for arg in node.args), f"{node!r} comes before an argument"
             assert node.active or not any(arg.active for arg in node.args), f"{node!r} lost its activity"
-            key = (node.op, node.args, tuple((k, repr(v), type(v)) for k, v in node.params))
+            key = (node.op, node.args, tuple((k, repr(v), type(v)) for k, v in node.params), node.aval)
             assert key not in keys, f"{node!r} is there twice"
             _verify_aval(node.aval)
             keys.add(key)

@@ -129,6 +129,10 @@ class Program:
         result.root = _confirmed(self.root)
         return result
 
+    def decisions(self) -> list[Node]:
+        """What the branches look at."""
+        return [] if self.root is None else [branch.node for branch in branches_of(self.root)]
+
     def map(self, graph: Graph, mapping: dict[Node, Node]) -> Program:
         """The same program over another graph."""
         result = Program()

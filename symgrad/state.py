@@ -2,32 +2,40 @@
 
 ``State`` holds the hooks of an instrumented function. A float or array that is read through a path (a global, a closure
 cell, an attribute chain, an item of a list or dict) becomes an *input* of the trace, read again by generated code at every
-call. What shapes the trace without entering the graph (flags, strings, functions, lengths, keys, ints) becomes a *guard*:
-the path and what was found there. What can be neither (random numbers, clocks, files, writes to outer objects) is noted as
-the reason why the call cannot be compiled.
+call. What shapes the trace without entering the graph (flags, strings, functions, lengths, keys, types, ints) becomes a
+*guard*: the path and what was found there. What can be neither (random numbers, clocks, files, writes to outer objects, code
+that is not followed) is noted as the reason why the call cannot be compiled.
 """
 
 from __future__ import annotations
 
 import collections
+import datetime
+import decimal
 import enum
+import fractions
 import functools
+import itertools
 import os
 import sys
 import sysconfig
 import types
-from collections.abc import Iterator
-from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType, ModuleType
+from collections.abc import Callable, Iterator, Sequence
+from types import BuiltinFunctionType, BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.instrument import instrumented
+from symgrad.instrument import HOOKS, instrumented
+from symgrad.ir import INPUT
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import BOOL
 from symgrad.rolling import SHORTEST, Roller
 from symgrad.trace import Trace, Tracer, where
 from symgrad.transform.loop import Course
+
+MAX_ITEMS = 1000  # of a container that is read as a whole
+MAX_BYTES = 1 << 16  # of an array whose content is compared at every call
 
 
 class Argument(NamedTuple):
@@ -37,7 +45,11 @@ class Argument(NamedTuple):
 
 
 class Path:
-    """Where a value was found: steps ``("item", key)`` and ``("attr", name)`` from an object, or from an argument."""
+    """Where a value was found: steps from an object, or from an argument.
+
+    Steps are ``("item", key)``, ``("attr", name)``, ``("call", args)``, and the questions ``("has", name)`` (an attribute),
+    ``("in", key)`` and ``("true", None)``, which find a bool.
+    """
 
     __slots__ = ("_hash", "root", "steps")
 
@@ -57,50 +69,161 @@ class Path:
         """One step further."""
         return Path(self.root, (*self.steps, (kind, key)))
 
+    def find(self, leaves: Sequence[Any]) -> Any:
+        """What is there now, in a call with these arguments; raises where there is nothing."""
+        value = leaves[self.root.position] if isinstance(self.root, Argument) else self.root
+        for kind, key in self.steps:
+            if kind == "attr":
+                value = getattr(value, key)
+            elif kind == "item":
+                value = value[key]
+            elif kind == "call":
+                value = value(*key)
+            elif kind == "has":
+                value = hasattr(value, key)
+            else:
+                value = bool(value) if kind == "true" else key in value
+        return value
+
+    def text(self, leaves: Sequence[str], bind: Callable[[Any], str]) -> str:
+        """The same as an expression; ``bind`` gives an object a name in it."""
+        text = leaves[self.root.position] if isinstance(self.root, Argument) else bind(self.root)
+        for kind, key in self.steps:
+            shown = repr(key) if type(key) in (int, str) else bind(key)
+            if kind == "attr":
+                text += f".{key}"
+            elif kind == "item":
+                text += f"[{shown}]"
+            elif kind == "call":
+                text += f"(*{shown})"
+            elif kind == "has":
+                text = f"hasattr({text}, {shown})"
+            else:
+                text = f"(not not {text})" if kind == "true" else f"({shown} in {text})"
+        return text
+
     def __repr__(self) -> str:
-        shown = ""
+        root = self.root
+        shown = f"{root.__name__}" if isinstance(root, (FunctionType, type, ModuleType)) else ""
         for kind, key in self.steps:
             if kind == "attr":
                 shown += "" if key == "cell_contents" else f".{key}"
-            else:
+            elif kind == "item":
                 shown += f"[{key!r}]" if shown or not isinstance(key, str) else key
+            elif kind == "call":
+                shown += f"({', '.join(map(repr, key))})"
+            elif kind == "has":
+                shown = f"hasattr({shown}, {key!r})"
+            else:
+                shown = f"bool({shown})" if kind == "true" else f"{key!r} in {shown}"
         return shown.lstrip(".") or "self"
 
 
 class Check(NamedTuple):
-    """A guard: ``kind`` of look (``is``, ``eq``, ``type``, ``len``, ``keys``, ``set``) at a path, and what was found."""
+    """A guard: what was found at a path. ``kind`` says how that is compared.
+
+    ``is``; ``eq`` (and of the same type); ``type``; ``len``; ``keys`` in order; ``set``; ``array`` (content); ``same``: it is
+    the very object that another path leads to.
+    """
 
     kind: str
     expected: Any
     line: str
 
+    def holds(self, value: Any, leaves: Sequence[Any]) -> bool:
+        """Whether it holds of what is at the path now."""
+        kind, expected = self.kind, self.expected
+        if kind == "is":
+            return value is expected
+        if kind == "same":
+            return value is expected.find(leaves)
+        if kind == "type":
+            return type(value) is expected
+        if kind == "len":
+            return len(value) == expected  # type: ignore[no-any-return]
+        if kind == "keys":
+            return tuple(value) == expected
+        if kind == "array":
+            return _same_value(value, expected)
+        if kind == "set":
+            return bool(value == expected)
+        return type(value) is type(expected) and bool(value == expected) and _same_zero(value, expected)
+
+    def text(self, found: str, leaves: Sequence[str], bind: Callable[[Any], str]) -> str:
+        """The same as a condition on the expression ``found``."""
+        kind, expected = self.kind, self.expected
+        if kind == "is":
+            return f"{found} is {repr(expected) if type(expected) in (bool, type(None)) else bind(expected)}"
+        if kind == "same":
+            return f"{found} is {expected.text(leaves, bind)}"
+        if kind == "type":
+            return f"type({found}) is {bind(expected)}"
+        if kind == "len":
+            return f"len({found}) == {expected}"
+        if kind == "keys":
+            return f"tuple({found}) == {bind(expected)}"
+        if kind == "array":
+            return f"{bind(_same_value)}({found}, {bind(expected)})"
+        if kind == "set":
+            return f"{found} == {bind(expected)}"
+        text = f"type(t := {found}) is {bind(type(expected))} and t == {bind(expected)}"
+        zero = isinstance(expected, (float, complex, np.inexact)) and expected == 0
+        return f"{text} and {bind(_same_zero)}(t, {bind(expected)})" if zero else text
+
+    def agrees(self, other: Check) -> bool:
+        """Whether another trace found the same."""
+        a, b = self.expected, other.expected
+        if self.kind in ("is", "type"):
+            return a is b
+        if self.kind == "array":
+            return _same_value(a, b)
+        return type(a) is type(b) and bool(a == b) and (self.kind != "eq" or _same_zero(a, b))
+
 
 _STDLIB = os.path.realpath(sysconfig.get_paths()["stdlib"]) + os.sep
-_LIBRARIES = (
-    os.path.dirname(__file__) + os.sep,
-    os.path.dirname(np.__file__) + os.sep,
-)
+_OWN = os.path.dirname(__file__) + os.sep
+_LIBRARIES = (_OWN, os.path.dirname(np.__file__) + os.sep)
 _PACKAGES = ("scipy", "matplotlib", "pandas", "sklearn", "torch", "jax", "hypothesis", "pytest", "_pytest", "numba")
 _IMPURE_MODULES = frozenset({"random", "_random", "time", "secrets", "uuid", "datetime", "posix", "nt", "os", "io", "_io",
                              "logging", "warnings", "sys", "threading", "_thread", "socket", "subprocess", "select",
-                             "numpy.random", "_heapq", "_bisect"})  # fmt: skip
-_IMPURE_BUILTINS = (print, input, open, setattr, delattr, next, breakpoint, exec, eval, compile, globals, locals, vars)
+                             "numpy.random", "_heapq", "_bisect", "gc", "weakref", "_weakref", "pathlib", "tempfile",
+                             "shutil", "queue", "_queue", "contextvars"})  # fmt: skip
+_IMPURE_BUILTINS = (print, input, open, setattr, delattr, breakpoint, exec, eval, compile, globals, locals, id)
+_IMPURE_NAMES = frozenset({fun.__name__ for fun in _IMPURE_BUILTINS} | {"random", "vars", "dir", "next"})
 _PURE_RECEIVERS = (str, bytes, int, float, complex, bool, range, slice, tuple, list, dict, set, frozenset, bytearray, type,
                    type(None), np.ndarray, np.generic, np.dtype, collections.deque)  # fmt: skip
 _MUTATORS = frozenset(
     "append extend insert pop popitem remove clear sort reverse update setdefault add discard appendleft extendleft popleft "
-    "rotate difference_update intersection_update symmetric_difference_update __setitem__ __delitem__".split()
+    "rotate difference_update intersection_update symmetric_difference_update move_to_end subtract __setitem__ "
+    "__delitem__ __iadd__".split()
 )
-_NUMBERS = (float, complex, np.floating, np.complexfloating)
 _CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
-_PLAIN = (bool, int, str, bytes, type(None), np.bool_, np.integer, np.dtype, enum.Enum, slice, range, type(Ellipsis))
+_LOCAL = (list, tuple, dict, set, frozenset)  # containers of a function's own that may hold such from outside
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, enum.Enum, slice, range,
+          type(Ellipsis), type(NotImplemented))  # fmt: skip
+_VALUES = frozenset({fractions.Fraction, decimal.Decimal, datetime.date, datetime.datetime, datetime.timedelta})
+_KEYS = (bool, int, float, complex, str, bytes, type(None), np.generic, enum.Enum)
+_QUICK = frozenset({Tracer, float, int, bool, str, type(None), np.ndarray, complex, np.float64, slice, range, bytes})
+_CALLED_BACK = (map, filter, sorted, min, max, functools.reduce, itertools.accumulate, itertools.groupby,
+                itertools.starmap, itertools.takewhile, itertools.dropwhile, itertools.filterfalse)  # fmt: skip
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, np.ufunc, types.MethodWrapperType, types.WrapperDescriptorType,
+              types.MethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType)  # fmt: skip
+_CACHED = type(functools.lru_cache(maxsize=1)(abs))
+# special methods that Python calls of its own accord, where no hook follows them
+_IMPLICIT = frozenset(
+    f"__{name}__"
+    for name in "len getitem iter next contains bool call eq ne lt le gt ge hash index int float complex round trunc floor ceil "
+    "abs neg pos invert add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor radd rsub rmul rmatmul "
+    "rtruediv rfloordiv rmod rdivmod rpow rlshift rrshift rand ror rxor iadd isub imul imatmul itruediv ifloordiv imod ipow "
+    "str repr format bytes array array_ufunc array_function reversed missing length_hint".split()
+)
 
 
 @functools.lru_cache(maxsize=4096)
 def is_library(filename: str) -> bool:
     """Whether code belongs to Python, NumPy, symgrad or another library that is taken to be constant."""
     if filename.startswith("<"):
-        return not filename.startswith(("<ipython", "<doctest", "<stdin", "<string"))
+        return filename.startswith(("<frozen", "<symgrad", "<__array_function__", "<attrs"))
     if filename.startswith(_LIBRARIES):
         return True
     path = os.path.realpath(filename)
@@ -111,34 +234,68 @@ def is_library(filename: str) -> bool:
     return path.startswith(_STDLIB)
 
 
+def _users(fun: Any) -> bool:
+    """Whether something is a Python function of the user's."""
+    return isinstance(fun, FunctionType) and not is_library(fun.__code__.co_filename)
+
+
 def _library_module(module: ModuleType) -> bool:
     file = getattr(module, "__file__", None)
-    return file is None or is_library(file)
+    if file is not None:
+        return is_library(file)
+    spec = getattr(module, "__spec__", None)  # a package in pieces, or a module made by hand, is the user's
+    return spec is not None and spec.origin in ("built-in", "frozen")
+
+
+@functools.lru_cache(maxsize=4096)
+def _own_ways(kind: type) -> frozenset[str]:
+    """The special methods of a class, written in Python by a user, that Python calls of its own accord."""
+    found = set()
+    for base in kind.__mro__:
+        if base.__module__ in ("builtins", "enum"):
+            continue
+        found |= {name for name, item in base.__dict__.items() if name in _IMPLICIT and _users(item)}
+    return frozenset(found)
+
+
+@functools.lru_cache(maxsize=4096)
+def _ways(kind: type) -> frozenset[str]:
+    """The special methods of a class, of whoever's making, that Python calls of its own accord."""
+    return frozenset(name for base in kind.__mro__ if base is not object for name in base.__dict__ if name in _IMPLICIT)
 
 
 class State:
-    """The hooks of one traced call, and what they found."""
+    """The hooks of one traced call, and what they found. ``leaves`` are the arguments."""
 
-    def __init__(self, trace: Trace, lifted: set[Path], accept_effects: bool = False) -> None:
-        self.trace, self.lifted, self.accept_effects = trace, lifted, accept_effects
+    def __init__(
+        self, trace: Trace, lifted: set[Path], accept_effects: bool = False, leaves: Sequence[Any] = ()
+    ) -> None:
+        self.trace, self.lifted, self.accept_effects, self.leaves = trace, lifted, accept_effects, leaves
         self.lifts: dict[Path, Tracer] = {}
         self.checks: dict[tuple[Path, str], Check] = {}
         self.impure: str | None = None
         self.effects: list[str] = []
         self._paths: dict[int, Path] = {}
         self._keep: list[Any] = []
+        self._harmless_kinds: dict[Any, bool] = {}
 
     # ---- bookkeeping ----
 
     def root(self, value: Any, path: Path) -> None:
         """Say where an object is from: what is read from it later has a path."""
-        if id(value) not in self._paths:
+        known = self._paths.get(id(value))
+        if known is None:
             self._paths[id(value)] = path
             self._keep.append(value)
+        elif known != path:  # what is read from it has the first path: the two must go on leading to one object
+            self.check(path, "same", known)
 
     def path_of(self, value: Any) -> Path | None:
         """Where an object is from, if it was there before the call."""
-        return self._paths.get(id(value))
+        path = self._paths.get(id(value))
+        if path is None and (isinstance(value, type) or (isinstance(value, ModuleType) and not _library_module(value))):
+            return Path(value, ()) if _users_class(value) else None
+        return path
 
     def stop(self, reason: str) -> None:
         """This call cannot be compiled."""
@@ -162,24 +319,51 @@ class State:
         kind = type(value)
         if kind is Tracer:
             return value
-        if isinstance(value, _NUMBERS) or (kind is np.ndarray and value.dtype.kind in "fciub"):
+        if kind in (float, complex) or (isinstance(value, np.inexact) and kind.__module__ == "numpy"):
             return self._lift(path, value)
-        if kind is int and path in self.lifted:
+        if kind is np.ndarray and value.dtype.kind in "fciub":
             return self._lift(path, value)
-        if isinstance(value, _PLAIN):
-            if value is None or kind is bool or value is Ellipsis:
-                self.check(path, "is", value)
-            else:
-                self.check(path, "eq", value)
-            return value
-        if isinstance(value, ModuleType) and _library_module(value):
-            return value
-        if isinstance(value, (FunctionType, BuiltinFunctionType, np.ufunc, type, ModuleType)):
+        if (kind is int or isinstance(value, np.integer)) and path in self.lifted:
+            return self._lift(path, value)
+        if isinstance(value, np.ndarray):
+            self._content(path, value)
+        elif isinstance(value, _PLAIN) or kind in _VALUES:
+            self._plain(path, value)
+        elif isinstance(value, MethodType):
+            self.check(path, "type", kind)
+            self.read(path.then("attr", "__func__"), value.__func__)
+            self.read(path.then("attr", "__self__"), value.__self__)
+        elif isinstance(value, (*_FUNCTIONS, type, ModuleType)):
             self.check(path, "is", value)
-        if isinstance(value, FunctionType):
-            self.check(path.then("attr", "__code__"), "is", value.__code__)
-        self.root(value, path)
+            if isinstance(value, ModuleType) and _library_module(value):
+                return value
+            owner = getattr(value, "__self__", None)
+            if isinstance(value, BuiltinMethodType) and owner is not None and not isinstance(owner, ModuleType):
+                self.read(path.then("attr", "__self__"), owner)
+            self.root(value, path)
+        else:
+            self.check(path, "type", kind)
+            self.root(value, path)
         return value
+
+    def _plain(self, path: Path, value: Any) -> None:
+        kind = type(value)
+        if value is None or kind is bool or value is Ellipsis or isinstance(value, enum.Enum):
+            self.check(path, "is", value)
+            return
+        self.check(path, "eq", value)
+        if _own_ways(kind):
+            self.stop(f"{path!r} is a {kind.__name__} with operators of its own, which are not followed")
+
+    def _content(self, path: Path, value: np.ndarray[Any, Any]) -> None:
+        """An array that cannot be an input: guarded by what is in it."""
+        if type(value) is not np.ndarray or value.dtype.hasobject:
+            self.stop(f"{path!r} is a {type(value).__name__} of dtype {value.dtype}, which cannot be an input")
+        elif value.nbytes > MAX_BYTES:
+            self.stop(f"{path!r} is an array of dtype {value.dtype}, too large to be compared at every call")
+        else:
+            self.check(path, "array", value.copy())
+        self.root(value, path)
 
     def _lift(self, path: Path, value: Any) -> Any:
         tracer = self.lifts.get(path)
@@ -198,16 +382,27 @@ class State:
     def deep(self, value: Any, depth: int = 0) -> Any:
         """A container from outside as a copy of what is read from it; other values as they are."""
         path = self.path_of(value)
-        if path is None or not isinstance(value, _CONTAINERS):
+        if not isinstance(value, _CONTAINERS):
             return value
+        if path is None:
+            return self._local(value, depth) if type(value) in _LOCAL else value
         if depth > 20:
             self.stop(f"{path!r} is nested too deep")
             return value
+        if _own_ways(type(value)):
+            self.stop(f"{path!r} is a {type(value).__name__} with methods of its own, which are not followed")
+            return value
+        if len(value) > MAX_ITEMS:
+            self.stop(f"{path!r} has {len(value)} items, too many to be compared at every call; make it an array")
+            return value
+        self.check(path, "type", type(value))
         if isinstance(value, (set, frozenset)):
             self.check(path, "set", frozenset(value))
             return value
-        self.check(path, "type", type(value))
         if isinstance(value, dict):
+            if not all(map(_plain_key, value)):
+                self.stop(f"{path!r} has keys that are no strings or numbers, which are not followed")
+                return value
             self.check(path, "keys", tuple(value))
             made = {key: self.deep(self.read(path.then("item", key), item), depth + 1) for key, item in value.items()}
             return made if type(value) is dict else _rebuilt(value, made)
@@ -217,42 +412,108 @@ class State:
             return items
         return tuple(items) if type(value) is tuple else _rebuilt(value, items)
 
+    def _local(self, value: Any, depth: int) -> Any:
+        """A container of the function's own, with those from outside in it read; itself where there are none."""
+        if depth > 20:
+            return value
+        old = list(value.values()) if isinstance(value, dict) else list(value)
+        new = [item if type(item) in _QUICK else self.deep(item, depth + 1) for item in old]
+        for item in new:
+            if type(item) not in _QUICK:
+                self._operand(item)
+        if all(map(_is, old, new)):
+            return value
+        return dict(zip(value, new, strict=True)) if isinstance(value, dict) else type(value)(new)
+
+    def _operand(self, value: Any) -> None:
+        """An object that C code may look into: its class may have ways of its own, which are not followed."""
+        kind = type(value)
+        if isinstance(value, (type, *_FUNCTIONS, ModuleType, *_PLAIN, Traced)):
+            return
+        path = self.path_of(value)
+        ways = _own_ways(kind) if path is None else _ways(kind)
+        if path is not None and (ways or isinstance(value, Iterator)):
+            what = f"{kind.__name__}.{min(ways)}" if ways else "its consumption"
+            self.stop(f"{path!r} is used, and {what} is not followed")
+        elif ways and not all([self._harmless(_of_class(kind, name)) for name in ways]):
+            self.stop(f"the special methods of {kind.__name__} read from outside, and are not followed")
+
     # ---- hooks: reads ----
 
     def attribute(self, owner: Any, name: str) -> Any:
         """``owner.name``."""
         if isinstance(owner, Traced):
             return getattr(owner, name)
-        path = self.path_of(owner)
         if isinstance(owner, ModuleType):
             value = getattr(owner, name)
-            return value if path is None or _library_module(owner) else self.read(path.then("attr", name), value)
-        kind = type(owner)
+            if not _library_module(owner):
+                return self.read((self.path_of(owner) or Path(owner, ())).then("attr", name), value)
+            if isinstance(value, (ModuleType, type, *_FUNCTIONS, *_PLAIN, tuple)) or _numpys(type(value)):
+                return value
+            return self.read(Path(owner, (("attr", name),)), value)
+        if type(owner) is super:
+            return self._super(owner, name)
+        kind, path = type(owner), self.path_of(owner)
         fixed = _of_class(kind, name)
-        if isinstance(fixed, property) and fixed.fget is not None and isinstance(fixed.fget, FunctionType):
+        if isinstance(fixed, property) and _users(fixed.fget):
+            self.check(Path(kind, (("attr", name),)), "is", fixed)
             return self.call(fixed.fget, owner)
+        if _users(_of_class(kind, "__getattribute__")):
+            self.stop(f"{kind.__name__}.__getattribute__ is not followed")
         value = getattr(owner, name)
-        if path is None:
-            return value
-        if isinstance(value, MethodType) and value.__self__ is owner:
-            if isinstance(value.__func__, FunctionType) and not is_library(value.__func__.__code__.co_filename):
-                self.check(path, "type", kind)
-                self.check(Path(kind, (("attr", name),)), "is", value.__func__)
+        if isinstance(value, MethodType) and value.__self__ is owner and fixed is value.__func__:
+            if _users(fixed):
+                self.check(Path(kind, (("attr", name),)), "is", fixed)
+                if path is not None and hasattr(owner, "__dict__"):
+                    self.check(path.then("attr", "__dict__").then("in", name), "is", False)
             return value
         if isinstance(value, (BuiltinMethodType, types.MethodWrapperType)) and getattr(value, "__self__", None) is owner:
             return value
-        return self.read(path.then("attr", name), value)
+        if path is not None:
+            return value if isinstance(owner, (np.ndarray, *_PLAIN)) else self.read(path.then("attr", name), value)
+        if fixed is not None and _users_class(kind) and name not in getattr(owner, "__dict__", ()):
+            if isinstance(fixed, types.MemberDescriptorType) or hasattr(type(fixed), "__set__"):
+                return value  # a slot: what the function put there itself
+            if isinstance(fixed, (staticmethod, classmethod)) or not hasattr(type(fixed), "__get__"):
+                return self.read(Path(kind, (("attr", name),)), value)
+        return value
+
+    def _super(self, owner: super, name: str) -> Any:
+        """``super().name``: found in a class further up."""
+        kind = owner.__self_class__
+        for base in kind.__mro__[kind.__mro__.index(owner.__thisclass__) + 1 :]:
+            if name in base.__dict__:
+                found, value = base.__dict__[name], getattr(owner, name)
+                if not _users_class(base):
+                    return value
+                path = Path(base, (("attr", name),))
+                if isinstance(found, property) and _users(found.fget):
+                    self.check(path, "is", found)
+                    return self.call(found.fget, owner.__self__)
+                if isinstance(value, MethodType):
+                    self.check(path.then("attr", "__func__") if isinstance(found, classmethod) else path, "is", value.__func__)
+                    return value
+                return self.read(path, value)
+        return getattr(owner, name)
 
     def item(self, owner: Any, key: Any) -> Any:
         """``owner[key]``."""
-        path = self.path_of(owner)
-        value = owner[key]
-        if path is None or isinstance(owner, Traced):
-            return value
+        key = self.whole(key)
+        if isinstance(owner, Traced):
+            return owner[key]
+        kind, path = type(owner), self.path_of(owner)
+        if "__getitem__" in _own_ways(kind):
+            handler = _of_class(kind, "__getitem__")
+            self.check(Path(kind, (("attr", "__getitem__"),)), "is", handler)
+            return self.call(handler, owner, key)
+        if path is None or isinstance(owner, (np.ndarray, type)) or _numpys(kind):
+            return owner[key]
         if isinstance(key, slice):
             return self.deep(owner)[key]
-        if type(key) is Tracer:
-            key = key.value
+        value, key = owner[key], _key(key)
+        if not _plain_key(key):
+            self.stop(f"the key {key!r:.40} is no string or number, and is not followed")
+            return value
         if isinstance(owner, (list, tuple, collections.deque)):
             key = int(key)
             if key < 0:
@@ -262,13 +523,39 @@ class State:
 
     def iterate(self, value: Any) -> Any:
         """Something that is iterated over, or unpacked."""
+        if type(value) in _QUICK:
+            return value
         path = self.path_of(value)
+        if "__iter__" in _own_ways(type(value)):
+            handler = _of_class(type(value), "__iter__")
+            self.check(Path(type(value), (("attr", "__iter__"),)), "is", handler)
+            return self.call(handler, value)
         if path is None:
             return value
         if isinstance(value, _CONTAINERS):
             return self.deep_once(value)
-        if isinstance(value, Iterator):
-            self.stop(f"the iterator {path!r} is consumed")
+        if not isinstance(value, np.ndarray):
+            self.stop(f"{path!r} is iterated over, which is not followed")
+        return value
+
+    def unpacked(self, values: Any, nested: bool) -> Iterator[Any]:
+        """The items of what a ``for`` runs over, each of which is unpacked."""
+        for value in self.iterate(values):
+            yield self.unpack(value, nested)
+
+    def unpack(self, value: Any, nested: bool) -> Any:
+        """Something that is unpacked into several names."""
+        return self.deep(value) if nested else self.iterate(value)
+
+    def mapping(self, value: Any) -> Any:
+        """``**value``."""
+        path = self.path_of(value)
+        if path is None:
+            return value
+        if isinstance(value, dict) and not _own_ways(type(value)):
+            self.check(path, "keys", tuple(value))
+            return {key: self.read(path.then("item", key), item) for key, item in value.items()}
+        self.stop(f"{path!r} is unpacked, which is not followed")
         return value
 
     def loop(self, value: Any) -> Any:
@@ -308,47 +595,111 @@ class State:
         """The items of a container from outside, each read; containers among them keep their paths."""
         path = self.path_of(value)
         assert path is not None
+        if isinstance(value, (set, frozenset)):
+            return self.deep(value)
+        if len(value) > MAX_ITEMS:
+            self.stop(f"{path!r} has {len(value)} items, too many to be compared at every call; make it an array")
+            return value
         if isinstance(value, dict):
             self.check(path, "keys", tuple(value))
             return list(value)
-        if isinstance(value, (set, frozenset)):
-            self.check(path, "set", frozenset(value))
-            return value
         self.check(path, "len", len(value))
         return [self.read(path.then("item", i), item) for i, item in enumerate(value)]
 
     def test(self, value: Any) -> Any:
         """Something whose truth is asked for."""
-        path = self.path_of(value)
-        if path is not None and isinstance(value, _CONTAINERS):
-            self.check(path, "len", len(value))
+        kind = type(value)
+        if kind in _QUICK:
+            return value
+        path, ways = self.path_of(value), _own_ways(kind)
+        for name in ("__bool__", "__len__"):
+            if name in ways:
+                self.check(Path(kind, (("attr", name),)), "is", _of_class(kind, name))
+                return self.call(_of_class(kind, name), value)
+        if path is not None and not isinstance(value, (type, *_FUNCTIONS)):
+            self.check(path.then("true", None), "is", bool(value))
         return value
 
     def whole(self, value: Any) -> Any:
-        """Something that is compared, searched or matched."""
-        return self.deep(value)
+        """Something that is compared, searched, matched, added, shown."""
+        if type(value) in _QUICK:
+            return value
+        if isinstance(value, _CONTAINERS):
+            return self.deep(value)
+        self._operand(value)
+        return value
+
+    def matched(self, value: Any) -> Any:
+        """The subject of a ``match`` statement that looks into objects."""
+        if self.path_of(value) is not None and not isinstance(value, Traced):
+            self.stop("a class pattern looks into an object from outside, which is not followed")
+        return value
+
+    def fixed(self, value: Any) -> None:
+        """A name in a pattern of a ``match`` statement, which compares the value itself."""
+        if isinstance(value, Traced):
+            self.stop("a pattern compares with a number from outside")
+
+    def identity(self, value: Any, single: bool) -> Any:
+        """One side of ``is``; ``single``: the other side is ``None`` or the like, so that the type tells."""
+        path = self.path_of(value)
+        if path is not None and not single:
+            self.check(path, "is", value)
+        return value
+
+    def within(self, item: Any, owner: Any) -> Any:
+        """``item in owner``."""
+        kind, path = type(owner), self.path_of(owner)
+        if "__contains__" in _own_ways(kind):
+            handler = _of_class(kind, "__contains__")
+            self.check(Path(kind, (("attr", "__contains__"),)), "is", handler)
+            return bool(self.test(self.call(handler, owner, item)))
+        if path is not None and isinstance(owner, (dict, set, frozenset)) and not _own_ways(kind):
+            found, item = item in owner, _key(item)
+            if _plain_key(item):
+                self.check(path.then("in", item), "is", found)
+                return found
+        return self.whole(item) in self.whole(owner)
+
+    def imported(self, module: str, name: str, value: Any) -> Any:
+        """``from module import name`` in a function."""
+        home = sys.modules.get(module)
+        if home is None or _library_module(home) or not hasattr(home, name):
+            return value
+        return self.read(Path(home, (("attr", name),)), value)
 
     @staticmethod
     def slice(start: Any, stop: Any, step: Any) -> slice:
         """``start:stop:step``."""
         return slice(start, stop, step)
 
-    # ---- hooks: writes ----
+    # ---- hooks: writes, and statements that cannot be followed ----
 
     def wrote_name(self, name: str) -> None:
         """A global or closure variable is assigned."""
         self.effect(f"{name} is assigned, which is outside the function")
 
+    def wrote(self, name: str, value: Any) -> Any:
+        """The same in an expression: ``(name := value)``."""
+        self.wrote_name(name)
+        return value
+
     def wrote_into(self, owner: Any) -> None:
         """An attribute or an item of ``owner`` is assigned."""
         path = self.path_of(owner)
-        if path is not None and not isinstance(owner, Traced):
+        if path is not None and not isinstance(owner, (*_PLAIN, tuple, frozenset)):
             self.effect(f"{path!r} is changed, which is outside the function")
+        elif type(owner) is Tracer and isinstance(owner.node.params and dict(owner.node.params).get("position"), Path):
+            self.effect(f"{dict(owner.node.params)['position']!r} is changed, which is outside the function")
 
     def frame_reader(self, name: str, value: Any) -> Any:
         """``locals()`` and its kin."""
         self.stop(f"{name}() looks at the frame")
         return value
+
+    def class_made(self, name: str) -> None:
+        """A class statement."""
+        self.stop(f"class {name} is made inside the function, and is not followed")
 
     def trying(self, start: bool) -> None:
         """A ``try`` with handlers begins or ends."""
@@ -358,7 +709,27 @@ class State:
         """An exception was caught."""
         self.stop("an exception is caught, and compiled code would not raise it")
 
+    def swallowed(self) -> None:
+        """A ``finally`` that leaves the function or the loop begins: an exception on its way would be lost."""
+        if sys.exc_info()[1] is not None:
+            self.caught()
+
+    def manager(self, value: Any) -> Any:
+        """What a ``with`` statement is about."""
+        return _Manager(self, value)
+
     # ---- hooks: calls ----
+
+    def run(self, fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """The user's function, from symgrad itself: containers from outside that it returns are read."""
+        result = self.call(fun, *args, **kwargs)
+        result = self.deep(result)
+        path = self.path_of(result)
+        if path is not None and not isinstance(result, _CONTAINERS):
+            self.check(path, "is", result)
+            if hasattr(type(result), "__dataclass_fields__"):
+                self.stop(f"{path!r} is returned, and it may change")
+        return result
 
     def call(self, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
         """``fun(*args, **kwargs)``: the user's functions instrumented, everything else with what it may see."""
@@ -367,142 +738,276 @@ class State:
         if type(fun) is MethodType:
             if type(fun.__func__) is FunctionType:
                 return self._call_function(fun.__func__, (fun.__self__, *args), kwargs)
-            return fun(*args, **kwargs)
+            return self.call(fun.__func__, fun.__self__, *args, **kwargs)
         if isinstance(fun, functools.partial):
-            path = self.path_of(fun)
-            given, named = fun.args, fun.keywords
-            if path is not None:
-                given = tuple(self.read(path.then("attr", "args").then("item", i), a) for i, a in enumerate(given))
-                named = {k: self.read(path.then("attr", "keywords").then("item", k), v) for k, v in named.items()}
-            return self.call(fun.func, *given, *args, **{**named, **kwargs})
+            return self._call_partial(fun, args, kwargs)
         if isinstance(fun, np.ufunc):
             return fun(*self._seen(args), **self._seen(kwargs))
         if isinstance(fun, type):
             return self._construct(fun, args, kwargs)
         if isinstance(fun, (BuiltinFunctionType, BuiltinMethodType, types.MethodWrapperType)):
             return self._call_builtin(fun, args, kwargs)
+        if isinstance(fun, _CACHED):
+            return self._call_cached(fun, args, kwargs)
         handler = _of_class(type(fun), "__call__")
-        if isinstance(handler, FunctionType) and not is_library(handler.__code__.co_filename):
-            path = self.path_of(fun)
-            if path is not None:
-                self.check(path, "type", type(fun))
+        if _users(handler):
+            self.check(Path(type(fun), (("attr", "__call__"),)), "is", handler)
             return self._call_function(handler, (fun, *args), kwargs)
         if type(fun).__module__.split(".")[0] == "symgrad":
             return fun(*args, **kwargs)
-        if type(fun).__module__.split(".")[0] in ("numpy", "functools"):
+        if self.path_of(fun) is None and type(fun).__module__.split(".")[0] in ("numpy", "functools"):
             return fun(*self._seen(args), **self._seen(kwargs))
+        if self.path_of(fun) is not None and not isinstance(fun, _FUNCTIONS):
+            self.stop(f"{self.path_of(fun)!r} is called, and what it holds is not followed")
         return self._call_opaque(fun, args, kwargs)
 
+    def _call_partial(self, fun: functools.partial[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        path, inner, given, named = self.path_of(fun), fun.func, fun.args, fun.keywords
+        if path is not None:
+            first, names = path.then("attr", "args"), path.then("attr", "keywords")
+            self.check(first, "len", len(given))
+            self.check(names, "keys", tuple(named))
+            inner = self.read(path.then("attr", "func"), inner)
+            given = tuple(self.read(first.then("item", i), a) for i, a in enumerate(given))
+            named = {k: self.read(names.then("item", k), v) for k, v in named.items()}
+        return self.call(inner, *given, *args, **{**named, **kwargs})
+
+    def _call_cached(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A function with a cache: on plain arguments it is asked again at each call, as the plain function would."""
+        path = self.path_of(fun)
+        if path is None or kwargs or not all(type(arg) in (int, float, str, bool, type(None)) for arg in args):
+            self.stop(f"{getattr(fun, '__name__', fun)} has a cache, whose content is not followed")
+            return fun(*args, **kwargs)
+        return self.read(path.then("call", args), fun(*args))
+
     def _call_function(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if is_library(fun.__code__.co_filename):
-            module = fun.__module__ or ""
-            if module.split(".")[0] in _IMPURE_MODULES or module in _IMPURE_MODULES:
-                self.effect(f"{module}.{fun.__name__} is called")
-            if module.split(".")[0] == "symgrad":  # it calls functions back through the trace
-                return fun(*args, **kwargs)
-            if module.split(".")[0] in ("numpy", "functools", "contextlib"):
-                return fun(*self._seen(args), **self._seen(kwargs))
-            return self._call_opaque(fun, args, kwargs)
+        code = fun.__code__
+        if is_library(code.co_filename):
+            return self._call_library(fun, args, kwargs)
+        if HOOKS in code.co_freevars:  # made by an instrumented function, and so instrumented itself
+            return fun(*args, **kwargs)
+        self.check(Path(fun, (("attr", "__code__"),)), "is", code)
         inside = instrumented(fun, Frame(self, fun))
+        args, kwargs = self._with_defaults(fun, args, kwargs)
         if inside is None:
             if not self._harmless(fun):
                 self.stop(f"the source of {fun.__qualname__} is not at hand, so what it reads is not known")
-            return fun(*args, **kwargs)
-        return inside(*args, **{**self._defaults(fun, args, kwargs), **kwargs})
+            return self._call_opaque(fun, args, kwargs)
+        return inside(*args, **kwargs)
 
-    def _defaults(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Default arguments that a call leaves out, as what they are: values from outside."""
+    def _call_library(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         code = fun.__code__
-        found = {}
-        defaults = fun.__defaults__ or ()
+        if code.co_filename.startswith(_OWN):  # it calls functions back through the trace
+            return fun(*args, **kwargs)
+        module = fun.__globals__.get("__name__") or ""
+        package = module.split(".")[0]
+        if package in ("logging", "warnings"):
+            self.effect(f"{module}.{fun.__name__} is called")
+        elif package in _IMPURE_MODULES or module in _IMPURE_MODULES:
+            self.stop(f"{module}.{fun.__name__}() is called")
+        if package in ("numpy", "functools") and not _hides(fun):
+            return fun(*self._seen(args), **self._seen(kwargs))
+        return self._call_opaque(fun, args, kwargs)
+
+    def _with_defaults(
+        self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a call with the defaults that it leaves out, as what they are: values from outside."""
+        code, defaults = fun.__code__, fun.__defaults__ or ()
         names = code.co_varnames[: code.co_argcount]
         start = len(names) - len(defaults)
-        for i, value in enumerate(defaults):
-            place = start + i
-            if place >= len(args) and names[place] not in kwargs:
-                if place < code.co_posonlyargcount:
-                    self.stop("a positional-only argument has a default")
+        given, found = list(args), {}
+        if len(args) < len(names) and defaults:
+            path = Path(fun, (("attr", "__defaults__"),))
+            self.check(path, "len", len(defaults))
+            for i, value in enumerate(defaults):
+                place, name = start + i, names[start + i]
+                if place < len(args) or (name in kwargs and place >= code.co_posonlyargcount):
                     continue
-                found[names[place]] = self.read(Path(fun, (("attr", "__defaults__"), ("item", i))), value)
+                if place >= code.co_posonlyargcount:
+                    found[name] = self.read(path.then("item", i), value)
+                elif place == len(given):
+                    given.append(self.read(path.then("item", i), value))
         for name, value in (fun.__kwdefaults__ or {}).items():
             if name not in kwargs:
                 found[name] = self.read(Path(fun, (("attr", "__kwdefaults__"), ("item", name))), value)
-        return found
+        return tuple(given), {**found, **kwargs}
 
-    def _harmless(self, fun: FunctionType) -> bool:
-        """Whether a function without source reads nothing but its arguments, builtins and libraries."""
-        return not fun.__closure__ and all(self._constant(fun, name) for name in _names(fun.__code__))
+    # ---- functions that are not followed ----
 
-    def _constant(self, fun: FunctionType, name: str) -> bool:
-        if name not in fun.__globals__:
+    def _harmless(self, fun: Any) -> bool:
+        """Whether a function without source reads nothing but its arguments, constants, builtins and libraries.
+
+        What it reads is guarded.
+        """
+        if not isinstance(fun, FunctionType):
             return True
-        value = fun.__globals__[name]
+        known = self._harmless_kinds.get(fun)
+        if known is None:
+            self._harmless_kinds[fun] = True  # it may call itself
+            self.check(Path(fun, (("attr", "__code__"),)), "is", fun.__code__)
+            cells = zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True)
+            names = _names(fun.__code__)
+            known = all([self._steady(c.cell_contents, Path(c, (("attr", "cell_contents"),)), names) for _, c in cells])
+            known = known and all([self._constant(fun, name, names) for name in names])
+            self._harmless_kinds[fun] = known
+        return known
+
+    def _constant(self, fun: FunctionType, name: str, names: set[str]) -> bool:
         path = Path(fun.__globals__, (("item", name),))
-        if isinstance(value, ModuleType):
-            return _library_module(value)
-        if isinstance(value, (*_PLAIN, float, complex)):
-            self.check(path, "eq", value)
+        if name not in fun.__globals__:
+            if name in _IMPURE_NAMES:
+                return False
+            self.check(Path(fun.__globals__, (("in", name),)), "is", False)
             return True
-        return isinstance(value, (np.ufunc, BuiltinFunctionType, type)) and not self.check(path, "is", value)
+        return self._steady(fun.__globals__[name], path, names)
+
+    def _steady(self, value: Any, path: Path, names: set[str]) -> bool:
+        """Whether a value, of which at most these attributes are read, stays what it is while it is the same.
+
+        That it is the same is guarded.
+        """
+        if isinstance(value, ModuleType):
+            self.check(path, "is", value)
+            return _library_module(value) and value.__name__.split(".")[0] not in _IMPURE_MODULES
+        if isinstance(value, _PLAIN) and not _own_ways(type(value)):
+            self.read(path, value) if value is None or isinstance(value, (bool, enum.Enum)) else self.check(path, "eq", value)
+            return True
+        if isinstance(value, (np.ufunc, BuiltinFunctionType)):
+            self.check(path, "is", value)
+            return getattr(value, "__name__", "") not in _IMPURE_NAMES
+        if isinstance(value, FunctionType):
+            self.check(path, "is", value)
+            if names & value.__dict__.keys():
+                return False
+            return not _hides(value) if is_library(value.__code__.co_filename) else self._harmless(value)
+        if isinstance(value, type):
+            self.check(path, "is", value)
+            return all([self._steady_class(base, names) for base in value.__mro__ if _users_class(base)])
+        return False
+
+    def _steady_class(self, kind: type, names: set[str]) -> bool:
+        """Whether the methods of a class are harmless, and nothing else of it is read."""
+        for name, item in kind.__dict__.items():
+            if isinstance(item, FunctionType):
+                self.check(Path(kind, (("attr", name),)), "is", item)
+                if not self._harmless(item):
+                    return False
+            elif name in names and not isinstance(item, types.MemberDescriptorType):
+                return False
+        return True
+
+    def _call_opaque(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A function whose inside is not followed: it must not see objects from outside that can change."""
+        name = getattr(fun, "__name__", fun)
+        for value in (*args, *kwargs.values()):
+            path = self.path_of(value)
+            if path is not None and not isinstance(value, (*_CONTAINERS, *_FUNCTIONS, type, ModuleType, np.ndarray)):
+                self.stop(f"{path!r} is handed to {name}, which is not followed")
+        if isinstance(fun, FunctionType) and is_library(fun.__code__.co_filename) and _hides(fun):
+            self.stop(f"{name} calls functions of yours that are not followed")
+        return fun(*self._seen(args), **self._seen(kwargs))
 
     def _construct(self, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A new object: the user's ``__init__`` is followed too."""
-        setup = _of_class(kind, "__init__")
-        simple = type(kind) is type and kind.__new__ is object.__new__
-        if simple and isinstance(setup, FunctionType) and not is_library(setup.__code__.co_filename):
-            made = kind.__new__(kind)
-            self.call(setup, made, *args, **kwargs)
-            return made
-        if kind.__module__ in _IMPURE_MODULES and kind.__module__ not in ("datetime", "io", "_io"):
+        if kind is functools.partial:
+            return kind(*args, **kwargs)
+        setup, maker = _of_class(kind, "__init__"), _of_class(kind, "__new__")
+        if _users_class(kind):
+            if not self._harmless(getattr(maker, "__func__", maker)) or _users(_of_class(type(kind), "__call__")):
+                self.stop(f"the making of a {kind.__name__} is not followed")
+            elif type(kind) is type and kind.__new__ is object.__new__ and _users(setup):
+                self.check(Path(kind, (("attr", "__init__"),)), "is", setup)
+                made = kind.__new__(kind)
+                self.call(setup, made, *args, **kwargs)
+                return made
+            elif _users(setup) and not self._harmless(setup):
+                self.stop(f"{kind.__name__}.__init__ is not followed")
+        elif kind.__module__ in _IMPURE_MODULES and kind.__module__ not in ("datetime", "io", "_io", "pathlib"):
             self.stop(f"{kind.__module__}.{kind.__name__} is made")
-        return kind(*self._seen(args), **self._seen(kwargs))
+        args, kwargs = self._seen(args), self._seen(kwargs)
+        if kind.__module__ not in _TRANSPARENT and not issubclass(kind, (np.generic, tuple)):
+            return kind(*map(self._out, args), **{name: self._out(value) for name, value in kwargs.items()})
+        return kind(*args, **kwargs)
+
+    def _out(self, value: Any) -> Any:
+        """A number or array from outside as it is, for a class of a library; its content is guarded."""
+        if type(value) is not Tracer or self.trace.follows(value.node):
+            return value
+        path = dict(value.node.params).get("position")
+        if value.node.op is not INPUT or not isinstance(path, Path):
+            return value
+        if np.ndim(value.value) == 0:
+            return value.leave() if value.value != 0 else value
+        if value.value.nbytes > MAX_BYTES:
+            self.stop(f"{path!r} is handed to a class that is not followed, and too large to be compared at every call")
+        else:
+            self.check(path, "array", value.value)
+        return value.value
 
     def _call_builtin(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        owner = getattr(fun, "__self__", None)
-        name = fun.__name__
-        if fun is getattr and isinstance(args[1], str):
+        owner, name = getattr(fun, "__self__", None), fun.__name__
+        if owner is not None and not isinstance(owner, ModuleType):
+            return self._call_method(fun, owner, name, args, kwargs)
+        if fun is getattr and len(args) > 1 and isinstance(args[1], str):
             return self._getattr(*args)
         if fun is hasattr:
             return self._hasattr(*args)
-        if fun is len:
-            self.test(args[0])
-            return len(args[0])
-        if owner is not None and not isinstance(owner, ModuleType):
-            path = self.path_of(owner)
-            if isinstance(owner, np.random.Generator | np.random.RandomState | np.random.BitGenerator):
-                self.stop(f"random numbers are drawn ({name})")
-            elif isinstance(owner, Traced):
-                return fun(*self._seen(args), **self._seen(kwargs))
-            elif not isinstance(owner, _PURE_RECEIVERS) and type(owner).__module__ not in ("re", "builtins", "functools"):
-                self.stop(f"{type(owner).__name__}.{name} is called, which may change or depend on anything")
-            elif path is not None and isinstance(owner, _CONTAINERS):
-                if name in _MUTATORS:
-                    self.effect(f"{path!r}.{name} changes something outside the function")
-                elif name == "get" and isinstance(owner, dict) and args and args[0] in owner:
-                    return self.item(owner, args[0])
-                else:
-                    return getattr(self.deep(owner), name)(*self._seen(args), **self._seen(kwargs))
-            return fun(*self._seen(args), **self._seen(kwargs))
+        if fun is len and len(args) == 1:
+            return self._len(args[0])
+        if fun is vars and args:
+            return self.attribute(args[0], "__dict__")
+        if fun in (isinstance, issubclass, callable):
+            return fun(*args)
+        if fun is iter and len(args) == 1:
+            return iter(self.iterate(args[0]))
         module = fun.__module__ or ""
+        if fun is next:
+            if self.path_of(args[0]) is not None:
+                self.stop(f"the iterator {self.path_of(args[0])!r} is consumed")
+            return fun(*args)
         if fun in _IMPURE_BUILTINS:
-            self.effect(f"{name}() is called")
+            outside = fun not in (setattr, delattr) or self.path_of(args[0]) is not None
+            if fun is id:
+                self.stop("id() is called")
+            elif outside:
+                self.effect(f"{name}() is called")
             return fun(*args, **kwargs)
         if module in _IMPURE_MODULES or module.startswith("numpy.random"):
             self.stop(f"{module}.{name}() is called")
             return fun(*args, **kwargs)
         return fun(*self._seen(args), **self._seen(kwargs))
 
-    def _call_opaque(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A library's function, whose inside is not followed: it must not see objects from outside that can change."""
-        for value in (*args, *kwargs.values()):
-            path = self.path_of(value)
-            if path is not None and not isinstance(value, (*_CONTAINERS, FunctionType, type, ModuleType, np.ufunc)):
-                self.stop(f"{path!r} is handed to {getattr(fun, '__name__', fun)}, which is not followed")
+    def _call_method(self, fun: Any, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A method written in C."""
+        path = self.path_of(owner)
+        if isinstance(owner, Traced):
+            return fun(*self._seen(args), **self._seen(kwargs))
+        if isinstance(owner, np.random.Generator | np.random.RandomState | np.random.BitGenerator):
+            self.stop(f"random numbers are drawn ({name})")
+        elif isinstance(owner, type):
+            if owner.__module__ in _IMPURE_MODULES and name in ("now", "today", "utcnow"):
+                self.stop(f"{owner.__name__}.{name}() is called")
+        elif isinstance(owner, Iterator) and path is not None:
+            self.stop(f"the iterator {path!r} is consumed")
+        elif not isinstance(owner, _PURE_RECEIVERS) and type(owner).__module__ not in ("re", "builtins", "functools"):
+            self.stop(f"{type(owner).__name__}.{name} is called, which may change or depend on anything")
+        elif isinstance(owner, _CONTAINERS):
+            if path is None:  # what it keeps are the very objects
+                keys = {key: self._called_back(value) for key, value in kwargs.items()}
+                return fun(*[a if isinstance(a, FunctionType) else self.deep(a) for a in args], **keys)
+            if name in _MUTATORS:
+                self.effect(f"{path!r}.{name} changes something outside the function")
+            elif name == "get" and isinstance(owner, dict) and args and not _own_ways(type(owner)):
+                return self.item(owner, args[0]) if self.within(args[0], owner) else fun(*args)
+            elif isinstance(owner, (dict, set, frozenset)) and name == "__contains__":
+                return self.within(*args, owner)
+            else:
+                return getattr(self.deep(owner), name)(*self._seen(args), **self._seen(kwargs))
         return fun(*self._seen(args), **self._seen(kwargs))
 
     def _getattr(self, owner: Any, name: str, *default: Any) -> Any:
-        if default and not hasattr(owner, name):
-            self._hasattr(owner, name)
+        if default and not self._hasattr(owner, name):
             return default[0]
         return self.attribute(owner, name)
 
@@ -513,18 +1018,77 @@ class State:
             self.check(path.then("has", name), "is", found)
         return found
 
+    def _len(self, value: Any) -> int:
+        kind = type(value)
+        if "__len__" in _own_ways(kind):
+            handler = _of_class(kind, "__len__")
+            self.check(Path(kind, (("attr", "__len__"),)), "is", handler)
+            return len(range(self.call(handler, value)))
+        path = self.path_of(value)
+        if path is not None:
+            self.check(path, "len", len(value))
+        return len(value)
+
     def _seen(self, given: Any) -> Any:
         """Arguments for a function that is not followed: outer containers read, the user's functions followed."""
         if isinstance(given, dict):
-            return {name: self._one_seen(value) for name, value in given.items()}
-        return tuple([self._one_seen(value) for value in given])
+            return {name: value if type(value) in _QUICK else self._one_seen(value) for name, value in given.items()}
+        return tuple([value if type(value) in _QUICK else self._one_seen(value) for value in given])
 
     def _one_seen(self, value: Any) -> Any:
         if isinstance(value, _CONTAINERS):
             return self.deep(value)
-        if type(value) is FunctionType and not is_library(value.__code__.co_filename):
+        back = self._called_back(value)
+        if back is value:
+            self._operand(value)
+        return back
+
+    def _called_back(self, value: Any) -> Any:
+        """A function that other code will call: followed, if it is the user's."""
+        if isinstance(value, (FunctionType, MethodType)) and _users(getattr(value, "__func__", value)):
             return functools.wraps(value)(lambda *args, **kwargs: self.call(value, *args, **kwargs))
+        if isinstance(value, functools.partial):
+            return lambda *args, **kwargs: self.call(value, *args, **kwargs)
+        if isinstance(value, BuiltinMethodType) and isinstance(value.__self__, _CONTAINERS):
+            if self.path_of(value.__self__) is not None:
+                return lambda *args, **kwargs: self.call(value, *args, **kwargs)
+        elif isinstance(value, type) and _users_class(value):
+            setup = _of_class(value, "__init__")
+            if not self._harmless(setup):
+                self.stop(f"{value.__name__} is handed on, and what makes it is not followed")
         return value
+
+
+class _Manager:
+    """What a ``with`` statement enters and leaves, with its methods followed."""
+
+    def __init__(self, state: State, value: Any) -> None:
+        self.state, self.value = state, value
+        for name in ("__enter__", "__exit__"):  # as Python asks, and with its words
+            if not hasattr(type(value), name):
+                with value:
+                    pass
+
+    def __enter__(self) -> Any:
+        self.state.trace.trying += 1
+        return self._call("__enter__")
+
+    def __exit__(self, *error: Any) -> Any:
+        self.state.trace.trying -= 1
+        swallowed = self._call("__exit__", *error)
+        if swallowed and error[0] is not None:
+            self.state.caught()
+        return swallowed
+
+    def _call(self, name: str, *args: Any) -> Any:
+        kind = type(self.value)
+        method = _of_class(kind, name)
+        if _users(method):
+            self.state.check(Path(kind, (("attr", name),)), "is", method)
+            return self.state.call(method, self.value, *args)
+        if self.state.path_of(self.value) is not None:
+            self.state.stop(f"{self.state.path_of(self.value)!r} is entered, which is not followed")
+        return getattr(self.value, name)(*args)
 
 
 class Frame:
@@ -538,6 +1102,7 @@ class Frame:
     def glob(self, name: str, value: Any) -> Any:
         """A global or builtin name."""
         if name not in self._space:
+            self._state.check(Path(self._space, (("in", name),)), "is", False)
             return value
         return self._state.read(Path(self._space, (("item", name),)), value)
 
@@ -545,14 +1110,60 @@ class Frame:
         """A variable of an enclosing function."""
         return self._state.read(Path(self._closure[name], (("attr", "cell_contents"),)), value)
 
+    def imported(self, module: str, level: int, name: str, value: Any) -> Any:
+        """``from module import name``, in the function's own package."""
+        if level:
+            package = str(self._space.get("__package__") or self._space.get("__name__", "")).split(".")
+            module = ".".join([*package[: len(package) - level + 1], *([module] if module else [])])
+        return self._state.imported(module, name, value)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._state, name)
 
 
-def _names(code: types.CodeType) -> set[str]:
+# modules whose classes take Tracers as they are: they only hold or pass on what they are given
+_TRANSPARENT = ("builtins", "collections", "itertools", "functools", "types", "dataclasses", "operator")
+
+
+def _users_class(value: Any) -> bool:
+    """Whether a class (or a module) is the user's."""
+    if not isinstance(value, type):
+        return True
+    if not value.__flags__ & (1 << 9):  # of C, not of the heap
+        return False
+    home = sys.modules.get(value.__module__)
+    return home is None or not _library_module(home)
+
+
+def _numpys(kind: type) -> bool:
+    return kind.__module__.split(".")[0] == "numpy" and not issubclass(kind, (np.random.Generator, np.random.RandomState))
+
+
+def _hides(fun: Any, depth: int = 0) -> bool:
+    """Whether a library's function holds functions of the user's: it decorates one, or registers some."""
+    if depth > 4:
+        return False
+    if isinstance(fun, (MethodType, functools.partial)):
+        fun = fun.func if isinstance(fun, functools.partial) else fun.__func__
+    if _users(fun):
+        return True
+    held: list[Any] = []
+    if isinstance(fun, FunctionType):
+        for cell in fun.__closure__ or ():
+            try:
+                held.append(cell.cell_contents)
+            except ValueError:
+                continue
+        held += [fun.__dict__["__wrapped__"]] if "__wrapped__" in fun.__dict__ else []
+    elif isinstance(fun, dict):
+        held += list(fun.values())[:100]
+    return any(_hides(item, depth + 1) for item in held)
+
+
+def _names(code: CodeType) -> set[str]:
     names = set(code.co_names)
     for item in code.co_consts:
-        if isinstance(item, types.CodeType):
+        if isinstance(item, CodeType):
             names |= _names(item)
     return names
 
@@ -565,6 +1176,24 @@ def _of_class(kind: type, name: str) -> Any:
     return None
 
 
+def _key(key: Any) -> Any:
+    """A key without Tracers in it: hashing them has made guards of their values."""
+    if type(key) is Tracer:
+        return key.value
+    return tuple(map(_key, key)) if type(key) is tuple else key
+
+
+def _plain_key(key: Any) -> bool:
+    """Whether a key can stand in a path: no method of the user's compares it."""
+    if type(key) is tuple:
+        return all(map(_plain_key, key))
+    return isinstance(key, _KEYS) and not _own_ways(type(key))
+
+
+def _is(a: Any, b: Any) -> bool:
+    return a is b
+
+
 def _same_value(a: Any, b: Any) -> bool:
     """Whether a value read again is the one that was read before."""
     if type(a) is not type(b):
@@ -572,6 +1201,11 @@ def _same_value(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray):
         return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
     return bool(a == b) or (a != a and b != b)
+
+
+def _same_zero(a: Any, b: Any) -> bool:
+    """Whether two equal numbers are the same zero, if they are zeros."""
+    return not isinstance(a, (float, complex, np.inexact)) or a != 0 or str(a) == str(b)
 
 
 def _named(path: Path) -> str:
@@ -582,5 +1216,6 @@ def _rebuilt(like: Any, made: Any) -> Any:
     """A container of a subclass (namedtuple, OrderedDict, deque) with other items."""
     if hasattr(like, "_fields"):
         return type(like)(*made)
+    if isinstance(like, collections.defaultdict):
+        return collections.defaultdict(like.default_factory, made)
     return type(like)(made)
-

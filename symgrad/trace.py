@@ -390,7 +390,7 @@ class _Only:
         if tracer is None:
             return self
         kind = type(tracer.value)
-        if kind is not np.ndarray and not hasattr(kind, self.name):
+        if not hasattr(kind, self.name):
             raise _Missing(f"{kind.__name__!r} object has no {self.name}")
         return self.function.__get__(tracer)
 
@@ -1001,6 +1001,8 @@ def call(trace: Trace, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -
     """What a NumPy function means on traced arguments: the registry says."""
     if func is np.where and len(args) + len(kwargs) == 1:
         func = np.nonzero
+    if func in (np.may_share_memory, np.shares_memory):
+        return _share_memory(func, *args)
     handler = REGISTRY.get(func)
     if isinstance(handler, Static):
         return func(*_plain(args), **_plain(kwargs))
@@ -1018,6 +1020,20 @@ def call(trace: Trace, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -
         for part in result if isinstance(result, tuple) else (result,):
             _look_at_size(trace, trace.record(SIZE, (part,), {}))
     return result
+
+
+def _share_memory(func: Any, a: Any, b: Any, max_work: Any = None) -> bool:
+    """Whether two arrays would overlap: two views of one array, or one and what ``np.asarray`` made of it."""
+    if type(a) is Tracer and type(b) is Tracer:
+        return _root(a) is _root(b) and func(_plain(a), _plain(b))
+    traced, plain = (a, b) if type(a) is Tracer else (b, a)
+    return any(ref() is not None and func(ref(), plain) for ref in _root(traced).lent or ())
+
+
+def _root(tracer: Tracer) -> Tracer:
+    while tracer.base is not None:
+        tracer = tracer.base
+    return tracer
 
 
 def _plainly(trace: Trace, func: Any, args: Any, kwargs: Any, why: str) -> Any:
@@ -1169,6 +1185,8 @@ def _written(trace: Trace, outs: tuple[Any, ...], result: Any, casting: Any = "s
 
 def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A ufunc or one of its methods on traced arguments."""
+    if ufunc.__name__ == "clip" and method == "__call__":  # what a.clip(x) of a plain array calls
+        return np.clip(*args, **kwargs)  # type: ignore[call-overload]
     rest = {name: value for name, value in kwargs.items() if name != "out"}
     out = kwargs.get("out", ())
     followed = any([trace.follows(tracer.node) for tracer in _tracers((args, kwargs))])

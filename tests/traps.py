@@ -76,7 +76,7 @@ np_float: W = np.float64(2.0) | W | W = np.float64(3.0) | W = np.float32(2.5)
 np_int: N = np.int64(2) | N | N = np.int64(3) | N = np.int64(5)
 np_bool: FLAG = np.bool_(True) | (2.0 if FLAG else 3.0) | FLAG = np.bool_(False)
 complex: Z = 2.0 + 1.0j | Z.real | Z = 3.0 + 0.0j
-fraction!: import fractions; Q = fractions.Fraction(3, 2) | float(Q) | Q = fractions.Fraction(5, 2)
+fraction: import fractions; Q = fractions.Fraction(3, 2) | float(Q) | Q = fractions.Fraction(5, 2)
 slice_object: S = slice(0, 1) | np.sum(x[S]) | S = slice(0, 2) | S = slice(1, 2)
 dtype: D = np.dtype("f8") | np.float64(1.7).astype(D) | D = np.dtype("f4") | D = np.dtype("i8")
 tolerance_branch: TOL = 0.5 | (2.0 if abs(x[0]) > TOL else 3.0) | TOL = 0.9 | TOL = 0.1
@@ -117,7 +117,7 @@ array_bool: M = np.array([True, False]) | np.where(M, 2.0, 3.0) | M[1] = True | 
 array_mask: M = np.array([True, False]) | np.sum(x[M]) | M[1] = True | M[0] = False
 array_int_index: I = np.array([0, 0, 1]) | np.sum(x[I]) | I[0] = 1 | I = np.array([1])
 array_string: A = np.array(["a", "b"]) | (2.0 if A[0] == "a" else 3.0) | A[0] = "c" | A = np.array(["d", "e"])
-array_object: A = np.array([2.0, 3.0], object) | A[1] | A[1] = 7.0
+array_object!: A = np.array([2.0, 3.0], object) | A[1] | A[1] = 7.0
 array_view: B = np.ones((2, 2)); A = B[0] | A | B[0, 1] = 5.0 | B = np.zeros(2)
 array_transposed: A = np.array([[1.0, 2.0], [3.0, 4.0]]) | np.sum(A.T @ x) | A[0, 1] = 7.0 | A = A.T
 array_0d: A = np.array(2.0) | A | A[...] = 7.0 | A = np.array(1.0)
@@ -126,7 +126,7 @@ array_large_any: A = np.zeros(100_000) | (2.0 if A.any() else 3.0) | A[99_999] =
 array_strided: B = np.arange(6.0); A = B[::2] | np.sum(A) | B[2] = 9.0 | A = B[::-2]
 array_readonly: A = np.array([2.0, 3.0]); A.flags.writeable = False | A | A = np.array([4.0, 4.0]) | A.flags.writeable = True; A[0] = 9
 structured: A = np.zeros(2, [("w", "f8")]); A["w"] = 2.0 | A["w"][0] | A["w"][0] = 3.0 | A["w"] = 5.0
-masked: A = np.ma.array([2.0, 3.0], mask=[0, 0]) | float(A.mean()) | A.mask[1] = True
+masked!: A = np.ma.array([2.0, 3.0], mask=[0, 0]) | float(A.mean()) | A.mask[1] = True
 flat: A = np.array([2.0, 3.0]) | A.flat[1] | A[1] = 7.0
 nditer: A = np.array([2.0, 3.0]) | sum([float(v) for v in np.nditer(A)]) | A[1] = 7.0
 # containers
@@ -161,6 +161,14 @@ list_all_gen: L = [1, 1] | (2.0 if all(v > 0 for v in L) else 3.0) | L[1] = 0
 list_join: L = ["a", "b"]; D = {"ab": 2.0, "ac": 3.0} | D["".join(L)] | L[1] = "c" | L[1] = "d"
 list_dot: L = [2.0, 3.0] | np.dot(L, x) | L[0] = 5.0
 list_matmul: L = [2.0, 3.0] | L @ x | L[0] = 5.0
+list_as_index: L = [0, 1] | np.sum(x[L]) | L[1] = 0 | L.append(1)
+list_as_store_index: L = [0]\ndef use(x):\n    y = np.sin(x)\n    y[L] = 2.0\n    return y | use(x) | L[0] = 1 | L.append(0)
+lists_in_array: L = [2.0, 3.0]; M = [1.0, 4.0] | np.array([L, M])[0] | L[0] = 5.0 | M[0] = 7.0
+lists_in_list: L = [2.0]; M = [L, [1.0]] | M[0][0] + M[1][0] | L[0] = 5.0 | M[0] = [9.0]
+list_concatenated: L = [2.0]; M = [3.0] | np.sum(np.concatenate([L, M])) | L.append(5.0) | M[0] = 7.0
+list_local_name: L = [2.0, 3.0]\ndef use():\n    a = L\n    b = a[:1] + [1.0]\n    c, d = a\n    return sum(b) + c * d | use() | L[0] = 5.0
+list_of_tuples: L = [("a", 2.0), ("b", 3.0)] | sum([w * len(k) for k, w in L]) | L[0] = ("cc", 2.0) | L.append(("d", 1.0))
+list_nested_unpack: L = [(1.0, (2.0, 3.0))] | sum([a * b - c for a, (b, c) in L]) | L[0] = (1.0, (5.0, 3.0))
 list_of_functions: L = [np.sin, np.cos] | L[0](0.5) | L[0] = np.exp | L = [np.tanh]
 tuple_item: T = (2.0, 3.0) | T[0] | T = (5.0, 3.0) | T = (1.0,)
 tuple_unpack: T = (2.0, 3.0) | (lambda: [a - b for a, b in [T]])()[0] | T = (5.0, 3.0)
@@ -184,7 +192,7 @@ dict_tuple_key: D = {(1, "a"): 2.0} | D[1, "a"] | D[1, "a"] = 3.0
 dict_array: D = {"a": np.ones(2)} | D["a"] | D["a"][0] = 3.0 | D["a"] = np.arange(2.0)
 dict_star: D = {"a": 2.0} | (lambda a, b=1.0: a + b)(**D) | D["b"] = 3.0 | D["a"] = 1.0
 dict_merge: D = {"a": 2.0} | {"a": 1.0, **D}["a"] | D["a"] = 3.0 | del D["a"]
-dict_or: D = {"a": 2.0} | ({"a": 1.0} | D)["a"].real | D["a"] = 3.0
+dict_or: D = {"a": 2.0} | ({"a": 1.0}|D)["a"] | D["a"] = 3.0
 dict_max_key: D = {"a": 2.0, "b": 3.0}; L = {"a": 1.5, "b": 2.5} | L[max(D, key=D.get)] | D["a"] = 5.0
 dict_dispatch: D = {"a": np.sin, "b": np.cos} | D["a"](0.5) | D["a"] = np.exp
 dict_setdefault!: D = {"a": 2.0} | D.setdefault("b", 1.5) | D["b"] = 3.0
@@ -199,7 +207,7 @@ set_len: S = {1, 2} | len(S) | S.add(3)
 set_sum: S = {1.0, 2.0} | sum(sorted(S)) | S.add(3.0)
 set_subset: S = {1, 2} | (2.0 if S <= {1, 2, 3} else 3.0) | S.add(4)
 set_and: S = {1, 2} | len(S & {2, 3}) + 1.0 | S.add(3)
-frozenset: S = frozenset({1, 2}) | len(S | {5}) | S = frozenset({1})
+frozenset: S = frozenset({1, 2}) | len(S|{5}) | S = frozenset({1})
 range_object: R = range(3) | sum([float(i) for i in R]) | R = range(5)
 # objects
 attribute: C = types.SimpleNamespace(w=2.0) | C.w | C.w = 3.0 | C = types.SimpleNamespace(w=4.0) | del C.w | C.w = 1.0
@@ -216,14 +224,14 @@ slots: class K:\n    __slots__ = ("w",)\nC = K()\nC.w = 2.0 | C.w | C.w = 3.0 | 
 property: class K:\n    a = 2.0\n    @property\n    def w(self): return self.a * 2\nC = K() | C.w | C.a = 3.0 | K.a = 5.0; del C.a
 property_redefined: class K:\n    a = 2.0\n    @property\n    def w(self): return self.a * 2\nC = K() | C.w | K.w = property(lambda self: self.a * 3)
 property_setter: class K:\n    _w = 2.0\n    @property\n    def w(self): return self._w\n    @w.setter\n    def w(self, v): self._w = v\nC = K() | C.w | C.w = 3.0
-cached_property!: class K:\n    a = 2.0\n    @functools.cached_property\n    def w(self): return self.a * 2\nC = K() | C.w | C.a = 3.0 | del C.w
-getattr_hook!: class K:\n    d = {"w": 2.0}\n    def __getattr__(self, name): return self.d[name]\nC = K() | C.w | C.d["w"] = 3.0
-getitem_hook!: class K:\n    d = {"w": 2.0}\n    def __getitem__(self, name): return self.d[name]\nC = K() | C["w"] | C.d["w"] = 3.0
-len_hook!: class K:\n    n = 2\n    def __len__(self): return self.n\nC = K() | len(C) | C.n = 3
-bool_hook!: class K:\n    n = 2\n    def __bool__(self): return self.n > 1\nC = K() | (2.0 if C else 3.0) | C.n = 0
+cached_property: class K:\n    a = 2.0\n    @functools.cached_property\n    def w(self): return self.a * 2\nC = K() | C.w | C.a = 3.0 | del C.w
+getattr_hook: class K:\n    d = {"w": 2.0}\n    def __getattr__(self, name): return self.d[name]\nC = K() | C.w | C.d["w"] = 3.0
+getitem_hook: class K:\n    d = {"w": 2.0}\n    def __getitem__(self, name): return self.d[name]\nC = K() | C["w"] | C.d["w"] = 3.0
+len_hook: class K:\n    n = 2\n    def __len__(self): return self.n\nC = K() | len(C) | C.n = 3
+bool_hook: class K:\n    n = 2\n    def __bool__(self): return self.n > 1\nC = K() | (2.0 if C else 3.0) | C.n = 0
 eq_hook!: class K:\n    n = 2\n    def __eq__(self, other): return self.n == other\nC = K() | (2.0 if C == 2 else 3.0) | C.n = 0
-contains_hook!: class K:\n    n = 2\n    def __contains__(self, other): return self.n == other\nC = K() | (2.0 if 2 in C else 3.0) | C.n = 0
-iter_hook!: class K:\n    d = [2.0]\n    def __iter__(self): return iter(self.d)\nC = K() | sum([w for w in C]) | C.d[0] = 3.0 | C.d.append(1.0)
+contains_hook: class K:\n    n = 2\n    def __contains__(self, other): return self.n == other\nC = K() | (2.0 if 2 in C else 3.0) | C.n = 0
+iter_hook: class K:\n    d = [2.0]\n    def __iter__(self): return iter(self.d)\nC = K() | sum([w for w in C]) | C.d[0] = 3.0 | C.d.append(1.0)
 add_hook!: class K:\n    n = 2.0\n    def __mul__(self, other): return self.n * other\nC = K() | C * 1.5 | C.n = 3.0
 float_hook!: class K:\n    n = 2.0\n    def __float__(self): return self.n\nC = K() | float(C) | C.n = 3.0
 str_hook!: class K:\n    n = 2.0\n    def __str__(self): return str(self.n)\nC = K() | float(str(C)) | C.n = 3.0
@@ -235,9 +243,9 @@ call_hook: class K:\n    n = 2.0\n    def __call__(self, a): return self.n * a\n
 enter_hook: class K:\n    n = 2.0\n    def __enter__(self): return self.n\n    def __exit__(self, *e): pass\nC = K()\ndef use():\n    with C as n:\n        return n | use() | C.n = 3.0
 dataclass: @dataclasses.dataclass\nclass K:\n    w: float = 2.0\n    f: bool = True\nC = K() | (C.w if C.f else 1.5) | C.w = 3.0 | C.f = False | C = K(9.0)
 dataclass_frozen: @dataclasses.dataclass(frozen=True)\nclass K:\n    w: float\nC = K(2.0) | C.w | C = K(3.0) | object.__setattr__(C, "w", 4.0)
-dataclass_replace: @dataclasses.dataclass\nclass K:\n    w: float = 2.0\n    v: float = 3.0\nC = K() | dataclasses.replace(C, w=1.0).v | C.v = 5.0
-dataclass_eq: @dataclasses.dataclass\nclass K:\n    w: float = 2.0\nC = K(); D = K() | (2.0 if C == D else 3.0) | D.w = 5.0
-dataclass_astuple: @dataclasses.dataclass\nclass K:\n    w: float = 2.0\nC = K() | dataclasses.astuple(C)[0] | C.w = 5.0
+dataclass_replace!: @dataclasses.dataclass\nclass K:\n    w: float = 2.0\n    v: float = 3.0\nC = K() | dataclasses.replace(C, w=1.0).v | C.v = 5.0
+dataclass_eq!: @dataclasses.dataclass\nclass K:\n    w: float = 2.0\nC = K(); D = K() | (2.0 if C == D else 3.0) | D.w = 5.0
+dataclass_astuple!: @dataclasses.dataclass\nclass K:\n    w: float = 2.0\nC = K() | dataclasses.astuple(C)[0] | C.w = 5.0
 vars_of: C = types.SimpleNamespace(w=2.0) | vars(C)["w"] | C.w = 3.0
 dict_of: C = types.SimpleNamespace(w=2.0) | C.__dict__["w"] | C.w = 3.0
 namedtuple: K = collections.namedtuple("K", "w v"); C = K(2.0, 3.0) | C.w | C = K(5.0, 3.0) | C = C._replace(w=1.0)
@@ -250,8 +258,8 @@ weakref!: import weakref\nclass K: pass\nC = K(); C.w = 2.0; R = weakref.ref(C) 
 int_subclass: class K(int): pass\nN = K(2) | N * 1.0 | N = K(3) | N = 3
 float_subclass: class K(float): pass\nW = K(2.0) | W * 1.0 | W = K(3.0)
 list_subclass: class K(list): pass\nL = K([2.0]) | L[0] | L[0] = 3.0
-dict_subclass_missing!: class K(dict):\n    extra = 2.0\n    def __missing__(self, key): return self.extra\nD = K() | D["a"] | K.extra = 3.0
-list_subclass_getitem!: class K(list):\n    extra = 2.0\n    def __getitem__(self, i): return self.extra\nL = K([1.0]) | L[0] | K.extra = 3.0
+dict_subclass_missing: class K(dict):\n    extra = 2.0\n    def __missing__(self, key): return self.extra\nD = K() | D["a"] | K.extra = 3.0
+list_subclass_getitem: class K(list):\n    extra = 2.0\n    def __getitem__(self, i): return self.extra\nL = K([1.0]) | L[0] | K.extra = 3.0
 # functions
 helper: def g(a): return a * 2 | g(1.5) | def g(a): return a * 3
 helper_code: def g(a): return a * 2\ndef h(a): return a * 5 | g(1.5) | g.__code__ = h.__code__
@@ -289,11 +297,11 @@ classmethod: class K:\n    w = 2.0\n    @classmethod\n    def g(cls, a): return 
 classmethod_redefined: class K:\n    @classmethod\n    def g(cls, a): return 2 * a\nC = K() | C.g(1.5) | K.g = classmethod(lambda cls, a: 3 * a)
 staticmethod: W = 2.0\nclass K:\n    @staticmethod\n    def g(a): return W * a | K.g(1.5) | W = 3.0 | K.g = staticmethod(lambda a: a)
 staticmethod_instance: class K:\n    @staticmethod\n    def g(a): return 2.0 * a\nC = K() | C.g(1.5) | K.g = staticmethod(lambda a: a)
-dispatch: @functools.singledispatch\ndef g(a): return 2.0 * a | g(1.5) | g.register(float, lambda a: 3.0 * a)
+dispatch!: @functools.singledispatch\ndef g(a): return 2.0 * a | g(1.5) | g.register(float, lambda a: 3.0 * a)
 reduce: L = [2.0, 3.0] | functools.reduce(lambda a, b: a * b, L) | L[0] = 5.0 | L.append(1.5)
 reduce_operator: L = [2.0, 3.0] | functools.reduce(operator.mul, L) | L[0] = 5.0 | L.append(1.5)
 itemgetter: D = {"a": 2.0} | operator.itemgetter("a")(D) | D["a"] = 3.0
-attrgetter: C = types.SimpleNamespace(w=2.0) | operator.attrgetter("w")(C) | C.w = 3.0
+attrgetter!: C = types.SimpleNamespace(w=2.0) | operator.attrgetter("w")(C) | C.w = 3.0
 accumulate: L = [2.0, 3.0] | list(itertools.accumulate(L))[-1] | L[0] = 5.0
 chain_from: L = [[2.0], [3.0]] | sum(itertools.chain.from_iterable(L)) | L[0][0] = 5.0 | L.append([1.0])
 sort_key: L = ["b", "a"]; K = {"a": 1, "b": 0}; V = {"a": 2.0, "b": 3.0} | V[sorted(L, key=lambda n: K[n])[0]] | K["a"] = -1
@@ -301,16 +309,16 @@ isinstance: C = [2.0] | (2.0 if isinstance(C, list) else 3.0) | C = (2.0,)
 type_of: C = [2.0] | (2.0 if type(C) is list else 3.0) | C = (2.0,)
 callable: C = 2.0 | (2.0 if callable(C) else 3.0) | C = abs
 ufunc: F = np.sin | F(0.5) | F = np.cos | F = abs
-vectorize: F = np.vectorize(lambda a: a * 2.0) | F(0.5) | F = np.vectorize(lambda a: a * 3.0)
-poly: P = np.poly1d([1.0, 2.0]) | P(1.5) | P = np.poly1d([1.0, 5.0]) | P.coeffs[0] = 3.0
+vectorize!: F = np.vectorize(lambda a: a * 2.0) | F(0.5) | F = np.vectorize(lambda a: a * 3.0)
+poly!: P = np.poly1d([1.0, 2.0]) | P(1.5) | P = np.poly1d([1.0, 5.0]) | P.coeffs[0] = 3.0
 module_attribute: M = types.ModuleType("cfg"); M.w = 2.0 | M.w | M.w = 3.0 | del M.w | M.w = 1.0
 module_function: M = types.ModuleType("cfg"); M.g = lambda a: a * 2 | M.g(1.5) | M.g = lambda a: a * 3
 module_swapped: M = types.ModuleType("a"); M.w = 2.0; N = types.ModuleType("b"); N.w = 7.0 | M.w | M = N
 globals_item!: W = 2.0 | globals().get("W", 2.5) | W = 3.0
-environ!: os.environ["TRAP"] = "2.0" | float(os.environ["TRAP"]) | os.environ["TRAP"] = "3.0"
+environ: os.environ["TRAP"] = "2.0" | float(os.environ["TRAP"]) | os.environ["TRAP"] = "3.0"
 environ_get!: os.environ["TRAP"] = "2.0" | float(os.environ.get("TRAP", 1)) | os.environ["TRAP"] = "3.0"
 getenv!: os.environ["TRAP"] = "2.0" | float(os.getenv("TRAP", "1")) | os.environ["TRAP"] = "3.0"
-lru_cache!: W = 2.0\n@functools.lru_cache\ndef g(a): return a * W | g(1.5) | W = 3.0 | g.cache_clear()
+lru_cache: W = 2.0\n@functools.lru_cache\ndef g(a): return a * W | g(1.5) | W = 3.0 | g.cache_clear()
 cache_made: @functools.cache\ndef g(a): return a * 2.0 | g(1.5) | g.cache_clear()
 numpy_patched: D = {"f": np.sin} | D["f"](0.5) | D["f"] = np.cos
 errstate: W = 2.0 | np.divide(W, 1.0) | W = 3.0
@@ -324,7 +332,7 @@ default_or: W = 0.0 | (W or 1.5) | W = 3.0 | W = 0.0
 zero_weight: W = 0.0 | (W * 2 if W > 0 else 1.5) | W = 3.0
 while_global: N = 3\ndef use():\n    n, s = N, 1.0\n    while n > 0:\n        n, s = n - 1, s * 1.5\n    return s | use() | N = 4 | N = 1
 match_value: C = {"kind": "a", "w": 2.0}\ndef use():\n    match C:\n        case {"kind": "a", "w": w}: return w\n        case {"kind": "b"}: return 1.5\n        case _: return 2.5 | use() | C["w"] = 3.0 | C["kind"] = "b" | C["kind"] = "c"
-match_class: @dataclasses.dataclass\nclass K:\n    w: float\nC = K(2.0)\ndef use():\n    match C:\n        case K(w=w): return w\n        case _: return 1.5 | use() | C.w = 3.0 | C = 4
+match_class!: @dataclasses.dataclass\nclass K:\n    w: float\nC = K(2.0)\ndef use():\n    match C:\n        case K(w=w): return w\n        case _: return 1.5 | use() | C.w = 3.0 | C = 4
 match_sequence: L = [2.0, 3.0]\ndef use():\n    match L:\n        case [a, b]: return a - 2 * b\n        case [a, *rest]: return a + len(rest)\n        case _: return 2.5 | use() | L[0] = 3.0 | L.append(5.0) | L.clear()
 walrus: D = {"a": 2.0} | (w if (w := D.get("a")) else 1.5) | D["a"] = 3.0 | del D["a"]
 swap: A = 2.0; B = 3.0 | A - 2 * B | A, B = B, A | A, B = B, A
@@ -468,7 +476,7 @@ def _filled(template: str, capture: Capture, name: str) -> str:
     lines = []
     for line in textwrap.dedent(template).strip().splitlines():
         word = line.strip()
-        parts = {"<setup>": capture.setup, "<nonlocal>": f"nonlocal {', '.join(sorted(names))}", "<changes>": changes}
+        parts = {"<setup>": capture.setup, "<nonlocal>": f"nonlocal {', '.join(sorted(names))}" if names else "", "<changes>": changes}
         if word in parts:
             lines.append(textwrap.indent(parts[word], line[: len(line) - len(word)]))
         else:

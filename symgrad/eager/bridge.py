@@ -64,6 +64,36 @@ class _Derived(Function):
         return (None, *_Derived.apply(pulled, *xs, *grads))
 
 
+def through(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A NumPy function that is made of others: run on arrays, and differentiated by tracing it."""
+    leaves, tree = pytree.flatten((args, kwargs))
+    values = [_to_value(leaf) for leaf in leaves]
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and leaf.value.dtype.kind in "fc"]
+    form: list[Any] = []
+
+    def run(*given: Any) -> Any:
+        for i, value in zip(places, given, strict=True):
+            values[i] = value
+        positional, named = tree.unflatten(values)
+        found, shape = pytree.flatten(func(*positional, **named))
+        moving = [i for i, out in enumerate(found) if hasattr(out, "dtype") and out.dtype.kind in "fc"]
+        form[:] = [shape, found, moving]
+        return tuple(found[i] for i in moving)
+
+    if any(type(leaves[i].value) is Tracer for i in places):
+        outs = run(*[leaves[i].value for i in places])
+    else:
+        with np.errstate(all="ignore"):
+            outs = _Derived.apply(run, *[leaves[i] for i in places])
+    shape, found, moving = form
+    for out in outs:
+        if isinstance(out, Tensor) and out.grad_fn is not None:
+            out.grad_fn.label = f"{func.__name__.title().replace('_', '')}Backward0"
+    for i, out in zip(moving, outs, strict=True):
+        found[i] = out
+    return shape.unflatten([_to_tensor(out) for out in found])
+
+
 def bridge(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a derivative with tensors among its arguments."""
     inner = derivative.__dict__.get("_on_tensors")

@@ -55,7 +55,7 @@ class Sweep:
         try:
             with np.errstate(all="ignore"):
                 for edge, g in roots:
-                    self.send(edge, g, None)
+                    self.send(edge, g, g)
                 self.flow()
         finally:
             mode.grad = recording
@@ -148,7 +148,10 @@ class Sweep:
     def settle(self, leaf: Tensor) -> None:
         """Give a leaf its gradient, through its hooks."""
         g = self.pending.pop(leaf)
-        g = conjugate(g if isinstance(g, Tensor) else wrap(g))
+        if not isinstance(g, Tensor):
+            g = wrap(g)
+        if leaf.value.dtype.kind == "c":
+            g = conjugate(g)
         if leaf.hooks:
             g = run_hooks(leaf.hooks, "tensor", g)
         if self.collect:
@@ -175,7 +178,7 @@ class Sweep:
         for i, part in enumerate(parts):
             if part is None:
                 continue
-            tensor = part if isinstance(part, Tensor) else wrap(part)
+            tensor = part if isinstance(part, Tensor) else own(part)
             assert node.hooks is not None
             tensor = conjugate(run_hooks(node.hooks, ("tensor", i), conjugate(tensor)))
             parts[i] = tensor if self.create else tensor.value
@@ -196,6 +199,11 @@ class Sweep:
                 if new is not None:
                     parts = [x if self.create or x is None else x.value for x in (new if isinstance(new, tuple) else (new,))]
         return parts
+
+
+def own(part: Any) -> Tensor:
+    """A cotangent as a tensor that the user may write to."""
+    return wrap(part if part.__class__ is np.ndarray and part.flags.writeable else np.array(part))
 
 
 def _kinds(hooks: Any) -> Any:
@@ -282,6 +290,19 @@ def _many(x: Any) -> tuple[Any, ...]:
     return (x,) if isinstance(x, Tensor) or x is None else tuple(x)
 
 
+_ones: dict[Any, Any] = {}
+
+
+def _one(value: Any) -> Any:
+    """The cotangent of a single number: one, never written to."""
+    key = value.dtype, value.shape
+    found = _ones.get(key)
+    if found is None:
+        found = _ones[key] = np.ones(value.shape, value.dtype)
+        found.flags.writeable = False
+    return found
+
+
 def seeds(outputs: tuple[Any, ...], given: Any, create: bool) -> list[tuple[Any, Any]]:
     """The roots of a backward pass: each output's edge and its cotangent, ones where none is given."""
     grads = _many(given) if given is not None else (None,) * len(outputs)
@@ -301,7 +322,7 @@ def seeds(outputs: tuple[Any, ...], given: Any, create: bool) -> list[tuple[Any,
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         if not out.needs:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
-        seed = np.ones(out.value.shape, out.value.dtype) if g is None else g if create else g.value
+        seed = _one(out.value) if g is None else g if create else g.value
         roots.append((edge_of(out), conjugate(wrap(seed) if create and not isinstance(seed, Tensor) else seed)))
     return roots
 

@@ -291,7 +291,7 @@ HUBER = _pairwise(
 
 
 def _nll(x: Any, weights: Any, places: Any, *, reduction: str) -> Any:
-    """``places``: where each target's class lies in ``x``, flattened. ``weights``: zero for targets to be ignored; None for ones."""
+    """``places``: where each target's class lies in ``x``, flattened. ``weights``: zero for those to be ignored, or None."""
     found = x.reshape(-1)[places]
     if weights is None:
         return _reduced(-found, reduction)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.eager.bridge import through
 from symgrad.eager.core import NONE, Tensor, apply, assign, methods
 from symgrad.errors import NotDifferentiable
 from symgrad.ops import create
@@ -47,7 +48,7 @@ def call(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if isinstance(handler, Static):
         return func(*plain_tree(args), **plain_tree(kwargs))
     if isinstance(handler, Composite):
-        return handler.fun(*args, **kwargs)
+        return through(func, tuple(args), kwargs)
     arrays, params = handler.bind(args, kwargs)
     return apply(handler, arrays, {key: plain_tree(value) for key, value in params.items()})
 

@@ -183,13 +183,10 @@ for ufunc, sign in {np.negative: ast.USub(), np.positive: ast.UAdd(), np.invert:
     spelling(ufunc)(_unary(sign))
 
 
-@spelling(np.multiply)
-def product(b: Builder, node: Node, args: list[Expr]) -> Expr:
-    """``x / 128`` for ``0.0078125 * x``."""
-    factor = dict(node.args[0].params).get("value") if node.args[0].op is CONST else None
-    if isinstance(factor, float) and 0 < abs(factor) < 1 and factor == 1.0 / round(1.0 / factor):
-        return ast.BinOp(args[1], ast.Div(), number(round(1.0 / factor)))
-    return ast.BinOp(args[0], ast.Mult(), args[1])
+@spelling(np.abs)
+def absolute(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """Of a Python number, Python's: it stays one."""
+    return call("abs" if node.args[0].aval.kind == "python" else "np.abs", *args)
 
 
 @spelling(index.GETITEM)

@@ -225,7 +225,7 @@ class FastBuilder(Builder):
     def _python_spelling(self, node: Node, args: list[Expr]) -> Expr | None:
         """An operation on numbers as Python has it."""
         known = all(self._is_python(arg) for arg in node.args)
-        if node.op in MATH:
+        if node.op in MATH and not node.exact:
             self.python.add(node)
             return call_of(self.bind(MATH[node.op].__name__, MATH[node.op]), *args)
         if node.op is engine.TO_PYTHON and known:

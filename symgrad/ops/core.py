@@ -144,6 +144,8 @@ class _Signature:
             self.order = first + [p.name for p in positional if p.name not in first]
         else:
             self.order = [p.name for p in theirs]
+            for p in theirs:  # an option that NumPy has no default for is always passed on
+                self.defaults.pop(p.name, None)
             self.defaults.update({p.name: p.default for p in theirs if p.default is not p.empty})
         if op.variadic:
             self.arrays = [self.order[0]]

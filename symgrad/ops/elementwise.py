@@ -37,7 +37,7 @@ elementwise(np.fmod,       lambda g, y, x1, x2: g,
                            domain=[(-4.8, -4.2), (1.7, 2)], complex=False)
 op(np.divmod,              lambda g, y, x1, x2: g[1],
                            lambda g, y, x1, x2: None if g[1] is None else -g[1] * np.rint((x1 - y[1]) / x2),
-                           complex=False, samples=[
+                           domain=[(-4.8, -4.2), (1.7, 2)], complex=False, samples=[
     Sample(A(3, 4, lo=-4.8, hi=-4.2), A(4, lo=1.7, hi=2)), Sample(A(3, lo=-4.8, hi=-4.2), 1.9),
     Sample(4.5, A(2, lo=1.7, hi=2)), Sample(A(lo=4.2, hi=4.8), A(lo=1.7, hi=2))])
 op(np.modf,                lambda g, y, x: g[0], complex=False, samples=[
@@ -123,6 +123,15 @@ def sinc(g: Any, y: Any, x: Any) -> Any:
     s = t * t
     series = t * (-1 / 3 + s * (1 / 30 - s * (1 / 840 - s / 45360)))
     return g * np.where(near, np.pi * series, (np.cos(t) - y) / np.where(near, 1, x))
+
+
+_COSINES = np.cos((np.arange(64) + 0.5) * (np.pi / 128))
+
+
+@elementwise(np.i0, domain=(-3, 3), complex=False, samples=[Sample(A(3, 4)), Sample(A(5, lo=5, hi=30)), Sample(A(2, 1, 3))])
+def i0(g: Any, y: Any, x: Any) -> Any:
+    """``I1``, as the mean of ``sinh(x cos t) cos t`` over a quarter of a circle; the trapezoidal sum is exact to rounding."""
+    return g * np.mean(np.sinh(x[..., None] * _COSINES) * _COSINES, axis=-1)
 
 
 # -- signs, extrema, choices ---------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad import runtime
-from symgrad.ops.core import A, Op, Sample, composite, constant
+from symgrad.ops.core import A, Op, Sample, Traced, composite, constant
 
 
 class Slice(NamedTuple):
@@ -116,8 +116,19 @@ def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> 
 
 
 def array_of(a: Any) -> Any:
-    """``a`` with an array's attributes: as it is, or a list made an array."""
-    return a if hasattr(a, "dtype") else np.asarray(a)
+    """``a`` with an array's attributes: as it is, or a list made an array, a traced one where it holds what is traced."""
+    if hasattr(a, "dtype") and a.dtype != object:
+        return a
+    traced = traced_in(a)
+    return np.asarray(a) if traced is None else traced.adopt(a)
+
+
+def traced_in(value: Any) -> Any:
+    """A traced value from nested lists, tuples and object arrays; None if there is none."""
+    if isinstance(value, Traced):
+        return value
+    items = value if isinstance(value, (list, tuple)) else value.ravel() if type(value) is np.ndarray and value.dtype == object else ()
+    return next((found for found in map(traced_in, items) if found is not None), None)
 
 
 # -- where something is true ---------------------------------------------------------------------------------------
@@ -128,6 +139,24 @@ for key in (np.nonzero, np.flatnonzero, np.argwhere):
 
 _TWICE = [Sample(A(3), A(3)), Sample(A(2, 3), A(2, 3)), Sample(A(), A())]
 constant(np.array_equal, np.array_equiv, np.allclose, samples=_TWICE)
+
+
+constant(np.unravel_index, samples=[Sample(A(3, lo=0, hi=5, kind="int"), (2, 3)), Sample(A(lo=0, hi=3, kind="int"), (4,))])
+constant(
+    np.ravel_multi_index,
+    samples=[Sample(A(2, 3, lo=0, hi=2, kind="int"), (3, 3)), Sample(A(2, 4, lo=0, hi=9, kind="int"), (3, 3), mode="clip")],
+)
+
+
+@composite(np.ix_, samples=[Sample(A(2), A(3)), Sample(A(1)), Sample(A(2), [0, 1], A(2))])
+def ix_(*args: Any) -> Any:
+    """Index arrays that lie along one axis each."""
+    made = []
+    for k, new in enumerate(args):
+        new = array_of(new)
+        new = np.flatnonzero(new) if new.dtype == bool else new
+        made.append(np.reshape(new, (1,) * k + (np.size(new),) + (1,) * (len(args) - k - 1)))
+    return tuple(made)
 
 
 @composite(

@@ -10,15 +10,17 @@ import numpy as np
 
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.core import A, Sample, composite, linear, refused, static
-from symgrad.ops.index import SCATTER, Hole, Slice
+from symgrad.ops.index import SCATTER, Hole, Slice, array_of
 from symgrad.ops.reduction import along
 
 # -- questions that shapes and dtypes answer ------------------------------------------------------------------------
 
 static(
-    *(np.shape, np.ndim, np.size, np.broadcast_shapes, np.may_share_memory, np.shares_memory),
-    *(np.result_type, np.can_cast, np.common_type, np.iscomplexobj, np.isrealobj, np.min_scalar_type),
+    *(np.shape, np.ndim, np.size, np.broadcast_shapes),
+    *(np.result_type, np.can_cast, np.common_type, np.iscomplexobj, np.isrealobj),
+    *(np.einsum_path, np.diag_indices_from, np.tril_indices_from, np.triu_indices_from),
 )
+refused("depends on the value; use np.result_type", np.min_scalar_type)
 
 
 # -- new shapes -----------------------------------------------------------------------------------------------------
@@ -381,7 +383,37 @@ def _delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
     return np.take(arr, np.delete(np.arange(np.shape(arr)[axis]), obj), axis)
 
 
-refused("has no derivative rule; write np.concatenate((a[:i], values, a[i:]))", np.insert)
+@composite(
+    np.insert,
+    samples=[
+        Sample(A(4), 1, A()),
+        Sample(A(3), -1, A(2)),
+        Sample(A(2, 3), 1, A(2), axis=1),
+        Sample(A(2, 3), [0, 2], A(2, 2), axis=1),
+        Sample(A(2, 3), [0], A(2, 2), axis=1),
+        Sample(A(2, 2), [1, 3, 1], A(3)),
+        Sample(A(4), slice(1, 3), A()),
+        Sample(A(3), np.array([True, False, True]), A(2)),
+        Sample(A(2, 3), 3, 0.5, axis=-1),
+    ],
+)
+def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+    arr, axis = (np.ravel(arr), 0) if axis is None else (arr, axis % np.ndim(arr))
+    shape = list(np.shape(arr))
+    n = shape[axis]
+    places = np.arange(n)[obj] if isinstance(obj, slice) else array_of(obj)
+    places = np.flatnonzero(places) if places.dtype == bool else places
+    values = array_of(values)
+    values = values if values.dtype == arr.dtype else values.astype(arr.dtype)
+    if np.size(places) == 1:
+        values = np.reshape(values, (1,) * (len(shape) - np.ndim(values)) + np.shape(values))
+        values = np.moveaxis(values, 0, axis) if np.ndim(places) == 0 else values
+        shape[axis] = np.shape(values)[axis]
+    else:
+        shape[axis] = np.size(places)
+    both = np.concatenate((arr, np.broadcast_to(values, tuple(shape))), axis)
+    before = np.broadcast_to(np.where(places < 0, places + n, places) - 0.5, (shape[axis],))
+    return np.take(both, np.argsort(np.concatenate((np.arange(n), before)), kind="stable"), axis)
 
 
 @composite(
@@ -402,7 +434,9 @@ def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str =
     if indexing == "xy" and ndim > 1:
         places[:2] = 1, 0
     grids = [np.reshape(x, along_axis(np.size(x), i, ndim)) for x, i in zip(xi, places, strict=True)]
-    return tuple(grids) if sparse else tuple(np.broadcast_arrays(*grids))
+    if not sparse:
+        grids = list(np.broadcast_arrays(*grids))
+    return tuple([grid.copy() for grid in grids] if copy else grids)
 
 
 def along_axis(size: int, axis: int, ndim: int) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import NotDifferentiable
-from symgrad.ops.core import A, Sample, composite, constant, expand, linear, op, refused
+from symgrad.ops.core import A, Sample, composite, constant, expand, linear, op
 from symgrad.ops.shape import along_axis, scatter
 
 constant(np.argsort)
@@ -19,7 +19,6 @@ constant(
 )
 constant(np.digitize, samples=[Sample(A(4), np.arange(3.0)), Sample(A(2, 3), A(1), right=True)])
 constant(np.lexsort, samples=[Sample((A(4), A(4))), Sample((A(2, 3), A(2, 3)), axis=0)])
-refused("has a result whose shape depends on values; use np.sort and a mask of where neighbours differ", np.unique)
 
 # -- picking by indices ---------------------------------------------------------------------------------------------
 
@@ -83,6 +82,13 @@ _sorts = [
 )
 def _sort(g: Any, y: Any, a: Any, axis: int = -1, kind: str | None = None, stable: bool | None = None) -> Any:
     return np.take_along_axis(g, ranks(a, axis), axis)
+
+
+@composite(np.sort_complex, samples=[Sample(A(4)), Sample(A(2, 3)), Sample(A(1)), Sample(A(0, 2))])
+def _sort_complex(a: Any) -> Any:
+    a = np.take_along_axis(a, np.argsort(a, kind="stable"), -1)
+    wide = {"b": "F", "h": "F", "B": "F", "H": "F", "g": "G"}.get(a.dtype.char, "D")
+    return a if a.dtype.kind == "c" else a.astype(wide)
 
 
 @op(

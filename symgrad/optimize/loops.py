@@ -102,7 +102,10 @@ def simplified(body: Body, course: Course) -> Loop:
     simplifier = Simplifier(program, RULES)
     mapping: dict[Node, Node] = {}
     inputs = {node: i for i, node in enumerate(body.inputs)}
+    # how often a loop runs, and what is decided on its results, must not hang on rounding; derivatives decide nothing
+    exact = {node for node in body.nodes() if node.phase is None}
     for node in ancestors([*body.inputs, *body.after, *body.saved]):
+        simplifier.exact = node in exact
         if node in inputs:
             mapping[node] = simplifier.graph.input(("body", inputs[node]), node.aval)
             mapping[node].name = node.name

@@ -21,10 +21,17 @@ Rewrite = Callable[["Simplifier", Node, tuple[Node, ...]], "Node | None"]
 RULES: dict[Any, list[Rewrite]] = {}
 
 
-def rewrite(*keys: Any, rules: dict[Any, list[Rewrite]] = RULES) -> Callable[[Rewrite], Rewrite]:
-    """Put a rewrite into a table, for operations given by NumPy function or by op."""
+EXACT: set[Rewrite] = set()
+
+
+def rewrite(
+    *keys: Any, rules: dict[Any, list[Rewrite]] = RULES, exact: bool = False
+) -> Callable[[Rewrite], Rewrite]:
+    """Put a rewrite into a table, for operations given by NumPy function or by op. ``exact``: it changes no bit."""
 
     def register(rule: Rewrite) -> Rewrite:
+        if exact:
+            EXACT.add(rule)
         for key in keys:
             rules.setdefault(key if isinstance(key, Op) else REGISTRY[key], []).append(rule)
         return rule
@@ -44,16 +51,18 @@ class Simplifier:
         self.program, self.rules = program, rules
         self.graph = Graph()
         self.phase: str | None = None  # of the node that is visited
+        self.exact = False  # whether a decision hangs on it: then only rewrites that change no bit
         self.uses: dict[Node, int] = {}
         self.mapping: dict[Node, Node] = {}
 
     def run(self) -> Program:
-        roots = self.program.roots()
-        nodes = ancestors(roots)
+        nodes = ancestors(self.program.roots())
+        exact = set(ancestors(self.program.decisions()))
         for node in nodes:
             for arg in node.args:
                 self.uses[arg] = self.uses.get(arg, 0) + 1
         for node in nodes:
+            self.exact = node in exact
             self.mapping[node] = self.visit(node, tuple([self.mapping[arg] for arg in node.args]))
         return self.program.map(self.graph, self.mapping)
 
@@ -77,6 +86,8 @@ class Simplifier:
             new = self.make(node.op, args, node.params, node.aval)
         for made in self.graph.nodes[start:]:  # what a rewrite added belongs to the same line
             made.line, made.phase = made.line or node.line, made.phase or node.phase
+            made.exact = self.exact
+        new.exact = new.exact or self.exact
         new.active = new.active or node.active
         if new.name is None:
             new.name = node.name
@@ -94,6 +105,8 @@ class Simplifier:
             args = self._weaken(args)
         probe = Node(op, args, params, aval, -1, False)
         for rule in self.rules.get(op, ()):
+            if self.exact and rule not in EXACT:
+                continue
             better = rule(self, probe, args)
             if better is not None and compatible(better.aval, aval):
                 return better
@@ -219,7 +232,7 @@ def _unbroadcast_arguments(s: Simplifier, node: Node, args: tuple[Node, ...]) ->
 
 def split(node: Node) -> tuple[float, Node]:
     """``(c, x)`` with ``node == c * x``; ``c`` is 1.0 where there is no factor to take off."""
-    if node.name and not node.name.startswith(("g_", "t_")):
+    if node.exact or (node.name and not node.name.startswith(("g_", "t_"))):
         return 1.0, node
     if is_op(node, np.negative):
         return -1.0, node.args[0]
@@ -246,6 +259,9 @@ def join(s: Simplifier, c: float, x: Node) -> Node:
         return x
     if c == -1.0:
         return s.add(np.negative, x)
+    count = round(1.0 / c) if 1e-7 < abs(c) < 1 else 0
+    if count and 1.0 / count == c and abs(count) not in (2, 4, 8):  # the n of a mean
+        return s.add(np.true_divide, x, s.graph.const(count))
     return s.add(np.multiply, s.graph.const(c), x)
 
 
@@ -358,18 +374,18 @@ def pull_factors(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
 # -- patterns ------------------------------------------------------------------------------------------------------
 
 
-@rewrite(engine.IDENTITY, engine.STOP)
+@rewrite(engine.IDENTITY, engine.STOP, exact=True)
 def identity(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return args[0]
 
 
-@rewrite(engine.INDEX)
+@rewrite(engine.INDEX, exact=True)
 def index_is_a_number(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """The index of a loop that was not rolled up."""
     return s.graph.const(dict(node.params)["value"])
 
 
-@rewrite(index.GETITEM, index.SETITEM, index.INDEX_ADD, index.SCATTER)
+@rewrite(index.GETITEM, index.SETITEM, index.INDEX_ADD, index.SCATTER, exact=True)
 def constant_place(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """An index array that is a number is part of the index."""
     params = dict(node.params)
@@ -391,12 +407,12 @@ def constant_place(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | 
     return s.make(node.op, (*args[:count], *kept), changed, node.aval)
 
 
-@rewrite(engine.ASTYPE)
+@rewrite(engine.ASTYPE, exact=True)
 def cast_to_same(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return args[0] if args[0].aval.dtype == node.aval.dtype and args[0].aval.kind == node.aval.kind else None
 
 
-@rewrite(engine.TO_PYTHON)
+@rewrite(engine.TO_PYTHON, exact=True)
 def number_already(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return args[0] if args[0].aval.kind == "python" else None
 
@@ -477,7 +493,7 @@ def moveaxis(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return s.call(np.transpose, x) if (params["source"] - params["destination"]) % 2 else x
 
 
-@rewrite(np.transpose)
+@rewrite(np.transpose, exact=True)
 def transpose(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     (x,) = args
     if is_op(x, np.transpose) and not x.params and not node.params:
@@ -485,7 +501,7 @@ def transpose(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return x if len(x.aval.shape) < 2 else None
 
 
-@rewrite(np.reshape, np.broadcast_to)
+@rewrite(np.reshape, np.broadcast_to, exact=True)
 def same_shape(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     (x,) = args
     if "order" in dict(node.params + x.params):
@@ -659,7 +675,7 @@ def sum_of_equals(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | N
     return inner if not node.aval.shape else s.call(np.broadcast_to, inner, shape=node.aval.shape)
 
 
-@rewrite(create.FULL)
+@rewrite(create.FULL, exact=True)
 def full(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     dtype = dict(node.params)["dtype"]
     value = const(args[0])
@@ -670,7 +686,7 @@ def full(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return s.make(REGISTRY[np.broadcast_to], args, (("shape", node.aval.shape),), node.aval)
 
 
-@rewrite(index.GETITEM)
+@rewrite(index.GETITEM, exact=True)
 def read_what_was_written(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """An element read after writes at constant places: what was written there, or what was there before."""
     source, spec = args[0], dict(node.params)["spec"]

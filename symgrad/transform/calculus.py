@@ -140,7 +140,7 @@ def run(trace: Trace, fun: Fun, args: Sequence[Any], kwargs: dict[str, Any]) -> 
     outer = trace.user, trace.line, trace.phase
     trace.user, trace.line, trace.phase = True, None, None
     try:
-        return fun(*args, **kwargs) if trace.hooks is None else trace.hooks.call(fun, *args, **kwargs)
+        return fun(*args, **kwargs) if trace.hooks is None else trace.hooks.run(fun, args, kwargs)
     except RecursionError as error:
         if isinstance(error, RecursiveDerivative):
             raise

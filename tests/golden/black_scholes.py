@@ -5,7 +5,7 @@ def grad_black_scholes(spot, strike, rate, sigma, years):
     spread = sigma * root
     # golden_functions.py:70: d1 = (np.log(spot / strike) + (rate + 0.5 * sigma**2) * years) / spread
     ratio = spot / strike
-    d1 = (np.log(ratio) + (rate + sigma ** 2 / 2) * years) / spread
+    d1 = (np.log(ratio) + (rate + 0.5 * sigma ** 2) * years) / spread
     d2 = d1 - spread  # golden_functions.py:71
     # golden_functions.py:63: poly = 1.0 + x * (0.196854 + x * (0.115194 + x * (0.000344 + x * 0.019527)))
     total = 0.000344 + d1 * 0.019527

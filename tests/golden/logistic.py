@@ -25,5 +25,5 @@ def grad_logistic(w, x, y):
     divide(z, abs_, z)
     subtract(z, y, z)
     prod = z.dot(x)
-    multiply(c0_2, prod, prod)
+    divide(prod, c5, prod)
     return prod

@@ -8,18 +8,19 @@ def value_and_grad_marginal_likelihood(theta, x, y):
     gap = (x[:, None] - x[None, :]) / length  # golden_functions.py:78
     # golden_functions.py:79: k = signal**2 * np.exp(-0.5 * gap**2) + noise**2 * np.eye(len(x))
     pow_ = signal ** 2
-    e_2 = np.exp(gap ** 2 / -2)
+    e_2 = np.exp(-0.5 * gap ** 2)
     k = pow_ * e_2 + noise ** 2 * np.eye(5)
     chol = np.linalg.cholesky(k)  # golden_functions.py:80
     alpha = np.linalg.solve(k, y)  # golden_functions.py:81
     # golden_functions.py:82: return 0.5 * y @ alpha + np.sum(np.log(np.diagonal(chol)))
     diagonal = np.diagonal(chol)
+    result = 0.5 * (y @ alpha) + np.sum(np.log(diagonal))
     # backward
     tril = np.tril(chol.T @ np.diag(1.0 / diagonal))
     inv = np.linalg.inv(chol)
-    g_k = inv.T @ (tril + np.tril(tril, k=-1).T) @ inv / 2 - np.outer(np.linalg.solve(k.T, y / 2), alpha)
+    g_k = 0.5 * (inv.T @ (tril + np.tril(tril, k=-1).T) @ inv) - np.outer(np.linalg.solve(k.T, 0.5 * y), alpha)
     g = np.zeros(3)
     g[2] = 2.0 * (np.sum(g_k * np.eye(5)) * noise)
     g[1] += 2.0 * (np.sum(g_k * e_2) * signal)
     g[0] += np.sum(g_k * pow_ * e_2 * gap / length * gap)
-    return y @ alpha / 2 + np.sum(np.log(diagonal)), g * e
+    return result, g * e

@@ -26,6 +26,6 @@ def grad_one_layer(w, b, x, y):
     add(abs_, c1, abs_)
     divide(prod, abs_, prod)
     subtract(prod, y, prod)
-    multiply(c0_3333333333333333, prod, prod)
+    divide(prod, c3, prod)
     g_w = multiply(x[:, None], prod)
     return g_w, prod

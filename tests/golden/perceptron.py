@@ -49,11 +49,11 @@ def grad_perceptron(params, x, y):
     # golden_functions.py:43: return 0.5 * np.mean((out - y) ** 2)
     subtract(prod_2, y, prod_2)
     # backward
-    g_out = multiply(c0_2, prod_2)
+    g_out = divide(prod_2, c5)
     total = add_reduce(prod_2, None)
     g_h = multiply(g_out[:, None], w_2)
     prod_3 = prod_2.dot(prod)
-    multiply(c0_2, prod_3, prod_3)
+    divide(prod_3, c5, prod_3)
     multiply(prod, prod, prod)
     subtract(c1, prod, prod)
     multiply(g_h, prod, g_h)

@@ -6,8 +6,9 @@ def value_and_grad_projectile(v, angle):
     # golden_functions.py:102: return v * np.cos(angle) * t
     cos = np.cos(angle)
     g_t = v * cos
+    result = g_t * t
     number = float(0.2038735983690112 * (g_t * v * cos) - t * v * sin)
-    return g_t * t, (float(t * cos + 0.2038735983690112 * (g_t * sin)), number)
+    return result, (float(t * cos + 0.2038735983690112 * (g_t * sin)), number)
 
 
 # the code that runs

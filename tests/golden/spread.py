@@ -3,7 +3,8 @@ def grad_spread(x):
     # golden_functions.py:91: return np.std(x) / np.linalg.norm(x)
     std = np.std(x)
     norm = np.linalg.norm(x)
+    result = std / norm
     # backward
     prod = 1.0 / norm / np.where(std == 0, np.inf, std) * (x - np.mean(x, keepdims=True))
-    g_x = prod / 4 - std / norm / norm / np.where(norm == 0, np.inf, norm) * x
+    g_x = 0.25 * prod - result / norm / np.where(norm == 0, np.inf, norm) * x
     return g_x

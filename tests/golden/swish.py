@@ -3,4 +3,5 @@ def elementwise_grad_swish(x):
     # golden_functions.py:106: return x / (1.0 + np.exp(-x))
     e = np.exp(-x)
     total = 1.0 + e
-    return 1.0 / total + x / total / total * e
+    result = x / total
+    return 1.0 / total + result / total * e

@@ -3,5 +3,6 @@ def jacobian_swish(x):
     # golden_functions.py:106: return x / (1.0 + np.exp(-x))
     e = np.exp(-x)
     total = 1.0 + e
+    result = x / total
     ratio = np.eye(3) / total
-    return ratio + ratio * (x / total) * e
+    return ratio + ratio * result * e

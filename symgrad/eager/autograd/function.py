@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.eager.core import TWICE, Node, Part, Plan, Tensor, _next, conjugate, linked, tick, wrap
-from symgrad.eager.engine import edge_of
+from symgrad.eager.engine import edge_of, own
 from symgrad.eager.modes import mode
 from symgrad.ops.core import Op
 
@@ -94,7 +94,7 @@ class FunctionNode(Node):
         if self.context._materialize:
             shapes = self.params["shapes"]
             parts = [np.zeros(*shape) if part is None else part for part, shape in zip(parts, shapes, strict=True)]
-        given = [conjugate(part if part is None or isinstance(part, Tensor) else wrap(part)) for part in parts]
+        given = [conjugate(part if part is None or isinstance(part, Tensor) else own(part)) for part in parts]
         found = self.function.backward(self.context, *given)
         found = found if isinstance(found, tuple) else (found,)
         if len(found) < self.params["count"] or any(x is not None for x in found[self.params["count"] :]):

@@ -244,8 +244,8 @@ def nll_loss(
     x = input.reshape(1, -1) if input.value.ndim == 1 else input
     classes, places = x.value.shape[1], np.reshape(target.value, (-1,) if input.value.ndim == 1 else target.value.shape)
     label = "NllLossBackward0" if x.value.ndim == 2 else "NllLoss2DBackward0"
-    low, high = (places.min(), places.max()) if places.size else (0, 0)
-    if weight is None and 0 <= low and high < classes and not low <= ignore_index <= high:
+    usual = weight is None and not 0 <= ignore_index < classes and places.dtype == np.int64 and places.size
+    if usual and places.view(np.uint64).max() < classes:  # no negative one either
         weights, known = None, places
     else:
         kept = places != ignore_index

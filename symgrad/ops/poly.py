@@ -1,0 +1,237 @@
+"""Polynomials as arrays of coefficients, the highest power first: ``np.polyval``, ``np.polyfit`` and the rest."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from symgrad.errors import NotDifferentiable
+from symgrad.ops.core import A, Sample, composite
+from symgrad.ops.index import array_of
+
+
+def _coefficients(p: Any) -> Any:
+    """``p`` as a vector of at least one coefficient."""
+    if isinstance(p, np.poly1d):
+        p = p.coeffs
+    return np.atleast_1d(array_of(p))
+
+
+@composite(
+    np.vander,
+    samples=[
+        Sample(A(4)),
+        Sample(A(3), 5),
+        Sample(A(4), N=2),
+        Sample(A(3), increasing=True),
+        Sample(A(3), 4, True),
+        Sample(A(3), 1),
+        Sample(A(1)),
+    ],
+)
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+    x = array_of(x)
+    n = np.size(x) if N is None else N
+    dtype = np.promote_types(x.dtype, int)
+    powers = np.power((x if x.dtype == dtype else x.astype(dtype))[:, None], np.arange(n))
+    return powers if increasing else np.flip(powers, 1)
+
+
+@composite(
+    np.polyval,
+    samples=[
+        Sample(A(4), A(3)),
+        Sample(A(3), A(2, 2)),
+        Sample(A(3), A()),
+        Sample(A(1), A(2)),
+        Sample([2.0, 0.5, 1.0], A(3)),
+        Sample(A(2), 0.5),
+        Sample(A(2), A(0)),
+    ],
+)
+def polyval(p: Any, x: Any) -> Any:
+    """By Horner's scheme."""
+    if isinstance(x, np.poly1d):
+        raise NotDifferentiable("np.polyval at a polynomial has no derivative rule; use np.polymul and np.polyadd")
+    p, x = _coefficients(p), array_of(x)
+    y = np.zeros_like(x)
+    for i in range(len(p)):
+        y = y * x + p[i]
+    return y
+
+
+def _aligned(a1: Any, a2: Any) -> tuple[Any, Any]:
+    """Both with as many coefficients."""
+    a1, a2 = _coefficients(a1), _coefficients(a2)
+    n = max(len(a1), len(a2))
+    return tuple(np.pad(a, (n - len(a), 0)) if len(a) < n else a for a in (a1, a2))  # type: ignore[return-value]
+
+
+_PAIRS = [
+    Sample(A(3), A(3)),
+    Sample(A(4), A(2)),
+    Sample(A(1), A(3)),
+    Sample(A(3), A()),
+    Sample([1.0, 2.0], A(3)),
+    Sample(A(2), 0.5),
+]
+composite(np.polyadd, samples=_PAIRS)(lambda a1, a2: np.add(*_aligned(a1, a2)))
+composite(np.polysub, samples=_PAIRS)(lambda a1, a2: np.subtract(*_aligned(a1, a2)))
+composite(np.polymul, samples=_PAIRS)(lambda a1, a2: np.convolve(_coefficients(a1), _coefficients(a2)))
+
+
+@composite(
+    np.polydiv,
+    samples=[
+        Sample(A(5), A(3, lo=0.5)),
+        Sample(A(3), A(3, lo=0.5)),
+        Sample(A(2), A(3, lo=0.5)),
+        Sample(A(4), A(1, lo=0.5)),
+        Sample([1.0, 5.0, 3.0], A(2, lo=0.5)),
+        Sample(A(3), [2.0, 1.0]),
+    ],
+)
+def polydiv(u: Any, v: Any) -> Any:
+    """Long division: the quotient, and the remainder without leading zeros."""
+    r, v = _coefficients(u) + 0.0, _coefficients(v) + 0.0
+    dtype = np.result_type(r.dtype, v.dtype)
+    scale, quotient = 1.0 / v[0], []
+    for k in range(max(len(r) - len(v) + 1, 1) if len(r) >= len(v) else 0):
+        d = scale * r[k]
+        quotient.append(d)
+        r = np.concatenate((r[:k], r[k : k + len(v)] - d * v, r[k + len(v) :]))
+    q = np.stack(quotient) if quotient else np.zeros_like(r[:1])
+    q = q if q.dtype == dtype else q.astype(dtype)
+    r = r if r.dtype == dtype else r.astype(dtype)
+    first = 0
+    while first < len(r) - 1 and np.allclose(r[first], 0, rtol=1e-14):
+        first += 1
+    return q, r[first:] if first else r
+
+
+@composite(
+    np.polyder,
+    samples=[Sample(A(4)), Sample(A(5), 2), Sample(A(3), m=0), Sample(A(2), 1), Sample(A(2), 3)],
+)
+def polyder(p: Any, m: int = 1) -> Any:
+    if m < 0:
+        raise ValueError("Order of derivative must be positive (see polyint)")
+    p = _coefficients(p)
+    for _ in range(m):
+        p = p[:-1] * np.arange(len(p) - 1, 0, -1)
+    return p
+
+
+@composite(
+    np.polyint,
+    samples=[
+        Sample(A(4)),
+        Sample(A(3), 2),
+        Sample(A(3), 2, A()),
+        Sample(A(3), m=2, k=A(2)),
+        Sample(A(1), 1, [0.5]),
+        Sample(A(3), 0),
+    ],
+)
+def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
+    m = int(m)
+    if m < 0:
+        raise ValueError("Order of integral must be positive (see polyder)")
+    p, k = _coefficients(p), np.atleast_1d(array_of(0.0 if k is None else k))
+    if len(k) == 1:
+        k = np.repeat(k, m)
+    if len(k) < m:
+        raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
+    for i in range(m):
+        p = np.concatenate((p / np.arange(len(p), 0, -1), k[i : i + 1]))
+    return p
+
+
+@composite(
+    np.polyfit,
+    samples=[
+        Sample(A(6, kind="distinct"), A(6), 2),
+        Sample(A(6, kind="distinct"), A(6, 2), 1),
+        Sample(A(5, kind="distinct"), A(5), 1, w=A(5, lo=0.5)),
+        Sample(A(6, kind="distinct"), A(6), 2, cov=True),
+        Sample(A(6, kind="distinct"), A(6), 1, cov="unscaled"),
+        Sample(A(6, kind="distinct"), A(6, 2), 1, None, False, A(6, lo=0.5), True),
+        Sample(A(5, kind="distinct"), A(5), 2, full=True),
+    ],
+    complex=False,
+)
+def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False) -> Any:
+    if np.ndim(deg):
+        raise NotDifferentiable("np.polyfit of chosen powers has no derivative rule; use np.linalg.lstsq")
+    x, y, order = array_of(x) + 0.0, array_of(y) + 0.0, int(deg) + 1
+    rcond = len(x) * np.finfo(x.dtype).eps if rcond is None else rcond
+    left, right = np.vander(x, order), y
+    if w is not None:
+        w = array_of(w) + 0.0
+        left, right = left * w[:, None], (right * w[:, None] if np.ndim(right) == 2 else right * w)
+    scale = np.sqrt(np.sum(left * left, axis=0))
+    left = left / scale
+    c, rest, rank, s = np.linalg.lstsq(left, right, rcond)
+    c = (c.T / scale).T
+    if full:
+        return c, rest, rank, s, rcond
+    if rank != order:
+        warnings.warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning, stacklevel=2)
+    if not cov:
+        return c
+    base = np.linalg.inv(left.T @ left) / np.outer(scale, scale)
+    factor: Any = 1
+    if cov != "unscaled":
+        if len(x) <= order:
+            raise ValueError("the number of data points must exceed order to scale the covariance matrix")
+        factor = rest / (len(x) - order)
+    return c, base * factor if np.ndim(y) == 1 else base[:, :, None] * factor
+
+
+@composite(
+    np.poly,
+    samples=[Sample(A(3)), Sample(A(1)), Sample(A(4, kind="distinct")), Sample(A(3, kind="distinct")), Sample(A(2)), Sample(A(2, 2, kind="spd"))],
+    complex=False,  # whether its result is complex depends on values
+)
+def poly(seq_of_zeros: Any) -> Any:
+    """The polynomial with these roots, or the characteristic one of a matrix."""
+    zeros = _coefficients(seq_of_zeros)
+    if np.ndim(zeros) == 2:
+        zeros = np.linalg.eigvals(zeros)
+    if not len(zeros):
+        return 1.0
+    a = np.ones_like(zeros[:1])
+    for i in range(len(zeros)):
+        a = np.convolve(a, np.concatenate((np.ones_like(zeros[:1]), -zeros[i : i + 1])), mode="full")
+    conjugate = np.iscomplexobj(a) and np.all(np.sort(zeros) == np.sort(np.conj(zeros)))
+    return np.real(a).copy() if conjugate else a
+
+
+@composite(
+    np.roots,
+    samples=[
+        Sample(A(4, lo=0.5)),
+        Sample(A(5, kind="distinct")),
+        Sample(A(3, kind="distinct")),
+        Sample(A(2, lo=0.5)),
+        Sample(A(1, lo=0.5)),
+    ],
+)
+def roots(p: Any) -> Any:
+    """The eigenvalues of the companion matrix."""
+    p = _coefficients(p)
+    if np.ndim(p) != 1:
+        raise ValueError("Input must be a rank-1 array.")
+    places = [int(i) for i in np.flatnonzero(p)]
+    if not places:
+        return np.array([])
+    trailing, p = len(p) - places[-1] - 1, p[places[0] : places[-1] + 1]
+    p = p if p.dtype.kind in "fc" else p.astype(float)
+    n = len(p)
+    if n < 2:
+        return np.zeros(trailing, p.dtype)
+    below = np.eye(n - 2, n - 1, dtype=p.dtype)
+    found = np.linalg.eigvals(np.concatenate(((-p[1:] / p[0])[None], below)) if n > 2 else (-p[1:] / p[0])[None])
+    return np.concatenate((found, np.zeros(trailing, found.dtype))) if trailing else found

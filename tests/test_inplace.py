@@ -1,0 +1,632 @@
+"""Writes into traced arrays: seen through views and aliases as NumPy's are, and differentiated."""
+
+import numpy as np
+import pytest
+from agreement import agrees
+from hypothesis import given
+from hypothesis import strategies as st
+from ops_samples import OPERATIONS, cases
+
+import symgrad.numpy as snp
+from symgrad import grad, graph, jacobian
+from symgrad.errors import MutatedInput, NotDifferentiable
+from symgrad.ops.core import REGISTRY, Op
+
+V = np.array([0.31, -1.23, 0.74, 2.17])
+M = np.arange(12.0).reshape(3, 4) / 5.3 - 1.07
+
+
+def written(x, write):
+    """What ``write(z, x)`` makes of a copy ``z`` of ``x``."""
+    z = x * 1.0
+    write(z, x)
+    return z
+
+
+# -- item assignment -----------------------------------------------------------------------------------------------
+
+ITEMS = {
+    "number": lambda z, x: z.__setitem__(1, x[0] ** 2),
+    "slice": lambda z, x: z.__setitem__(slice(1, 3), x[:2] ** 2),
+    "step": lambda z, x: z.__setitem__(slice(None, None, -2), x[:2] ** 2),
+    "broadcast": lambda z, x: z.__setitem__(slice(None), x[3]),
+    "ellipsis": lambda z, x: z.__setitem__(..., x[::-1] * 2),
+    "constant": lambda z, x: z.__setitem__(slice(2), 0.5),
+    "list": lambda z, x: z.__setitem__([0, 3], x[1:3] ** 2),
+    "repeated": lambda z, x: z.__setitem__([0, 0, 1], x[1:] ** 2),
+    "repeated number": lambda z, x: z.__setitem__(np.array([2, 2]), x[0] ** 2),
+    "mask": lambda z, x: z.__setitem__(z < 0, 0.0),
+    "mask of values": lambda z, x: z.__setitem__(x > 0.5, x[x > 0.5] ** 2),
+    "plain mask": lambda z, x: z.__setitem__(np.array([True, False, True, False]), x[:2] ** 2),
+    "overlap": lambda z, x: z.__setitem__(slice(1, None), z[:-1]),
+    "overlap back": lambda z, x: z.__setitem__(slice(None, -1), z[1:] * x[0]),
+    "list of values": lambda z, x: z.__setitem__(slice(1, 3), [x[3], 2.0]),
+    "traced index": lambda z, x: z.__setitem__(np.argmax(x), x[0] ** 2),
+    "traced indices": lambda z, x: z.__setitem__(np.argsort(x)[:2], x[:2] ** 2),
+    "0-d result": lambda z, x: z.__setitem__(0, np.sum(x) ** 2),
+    "1-element value": lambda z, x: z.__setitem__(slice(None), x[1:2]),
+}
+
+
+@pytest.mark.parametrize("write", ITEMS.values(), ids=ITEMS)
+def test_item_assignment(write):
+    agrees(lambda x: written(x, write), V)
+
+
+MATRIX = {
+    "row": lambda z, x: z.__setitem__(1, x[0] ** 2),
+    "column": lambda z, x: z.__setitem__((slice(None), 1), x[:, 0] ** 2),
+    "element": lambda z, x: z.__setitem__((1, -1), x[0, 0] ** 2),
+    "points": lambda z, x: z.__setitem__(([0, 2], [1, 3]), x[0, :2] ** 2),
+    "ix": lambda z, x: z.__setitem__(np.ix_([0, 2], [1, 3]), x[:2, :2] ** 2),
+    "mixed": lambda z, x: z.__setitem__((1, [0, 3]), x[0, :2] ** 2),
+    "row mask": lambda z, x: z.__setitem__(x[:, 0] > -0.5, 1.5),
+    "mask": lambda z, x: z.__setitem__(x > 0, x[x > 0] ** 2),
+    "newaxis": lambda z, x: z.__setitem__((slice(None), None, 0), x[:, 1:2] ** 2),
+    "broadcast column": lambda z, x: z.__setitem__((slice(None), slice(2)), x[:, 3:] ** 2),
+}
+
+
+@pytest.mark.parametrize("write", MATRIX.values(), ids=MATRIX)
+def test_item_assignment_in_a_matrix(write):
+    agrees(lambda x: written(x, write), M)
+
+
+def test_augmented_items():
+    def fun(x):
+        z = x * 1.0
+        z[1:] += x[1:] ** 2
+        z[0] *= x[3]
+        z[[0, 0, 1]] += x[1]  # NumPy adds once
+        z[x > 1] /= x[0]
+        z[-1] **= 2
+        z[::-1] -= x
+        return z
+
+    agrees(fun, V)
+
+
+def test_slice_written_twice_is_recorded_once():
+    """``z[1:] += v`` gets a view, writes through it, and assigns the view again: the last step changes nothing."""
+
+    def fun(x):
+        z = x * 2.0
+        z[1:] += x[1:]
+        return np.sum(z * z)
+
+    agrees(fun, V)
+    assert [node.op.name for node in graph(fun, V).nodes].count("setitem") == 1
+    assert np.allclose(grad(fun)(V), [8 * V[0], *(18 * V[1:])])
+
+
+# -- views ---------------------------------------------------------------------------------------------------------
+
+
+def through(view):
+    """A function that writes through a view, and then reads both."""
+
+    def fun(x):
+        z = x * 1.0
+        y = view(z)
+        y[...] = y * x.ravel()[0] + 1
+        y *= y
+        z[0] = z[1] * 2
+        return z, y * 1.0
+
+    return fun
+
+
+VIEWS = {
+    "T": lambda z: z.T,
+    "mT": lambda z: z.mT,
+    "transpose": lambda z: np.transpose(z, (1, 0)),
+    "swapaxes": lambda z: z.swapaxes(0, 1),
+    "moveaxis": lambda z: np.moveaxis(z, 0, -1),
+    "reshape": lambda z: z.reshape(2, 6),
+    "ravel": lambda z: z.ravel(),
+    "ravel that copies": lambda z: z.T.ravel(),
+    "reshape that copies": lambda z: z.T.reshape(-1),
+    "flatten": lambda z: z.flatten(),
+    "squeeze": lambda z: z[None].squeeze(0),
+    "expand_dims": lambda z: np.expand_dims(z, 1),
+    "newaxis": lambda z: z[:, None],
+    "flip": lambda z: np.flip(z, 1),
+    "rot90": lambda z: np.rot90(z),
+    "slice": lambda z: z[1:],
+    "steps": lambda z: z[::-2, 1::2],
+    "slice of slice": lambda z: z[1:][:, 1:][0],
+    "T of slice": lambda z: z[1:].T[2:],
+    "row": lambda z: z[1],
+    "column": lambda z: z[:, 2],
+    "list, a copy": lambda z: z[[0, 1]],
+    "mask, a copy": lambda z: z[z > 0],
+    "take, a copy": lambda z: np.take(z, 1, axis=0),
+    "view": lambda z: z.view(),
+    "ellipsis": lambda z: z[...],
+    "copy": lambda z: z.copy(),
+    "astype that copies": lambda z: z.astype(float),
+    "astype that does not": lambda z: z.astype(float, copy=False),
+    "real of real": lambda z: z.real,
+    "einsum diagonal": lambda z: np.einsum("ii->i", z[:, :3]),
+    "einsum transpose": lambda z: np.einsum("ij->ji", z),
+    "split": lambda z: np.split(z, 2, axis=1)[1],
+    "atleast_3d": lambda z: np.atleast_3d(z),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_views(view):
+    agrees(through(view), M)
+
+
+def test_aliases_and_sibling_views():
+    def fun(x):
+        z = x * 1.0
+        other = z
+        row, column, corner = z[0], z[:, 0], z[:2][:, :2]
+        part = corner[1]  # a view of a view, which must see what others write below it
+        row[0] = x[1, 1] ** 2
+        column *= 3
+        z += x
+        z[1, 1] = x[2, 2] ** 2
+        part[0] = x[0, 3] ** 2
+        return other, row * column[1], corner * 1.0, part * x[0, 0]
+
+    agrees(fun, M)
+
+
+def test_later_views_follow_the_layout_of_a_written_one():
+    def fun(x):
+        z = x * 1.0
+        column = z[:, 1]
+        column[0] = x[0, 0] ** 2
+        flat = column.ravel()  # a copy: the column is strided, also after it was written to
+        flat[1] = 7.0
+        line = z[1]
+        line[0] = 5.0
+        again = line.ravel()  # a view
+        again[2] = x[0, 1] ** 2
+        return z, flat
+
+    agrees(fun, M)
+
+
+def test_real_and_imaginary_parts():
+    def fun(x):
+        z = x * 1j + x**2
+        z.real += 1.0
+        z.imag = x**3
+        z.imag[0] = x[1]
+        part = np.real(z)
+        part[1:] *= 2.0
+        return z
+
+    agrees(fun, V)
+    with pytest.raises(TypeError, match="imaginary part"):
+        grad(lambda x: setattr(x * 1.0, "imag", x))(V)
+
+
+def test_flat():
+    def fun(x):
+        z = (x * 1.0).T
+        z.flat[1] = x[0, 0] ** 2
+        z.flat[3:5] = x[0, 1] ** 2
+        z.flat[[6, 7, 8]] = x[1, :2]  # repeated as needed
+        w = x * 1.0
+        w.flat = x[0] ** 2
+        return z, w, z.flat[2] * z.flat[1:4], sum(v * i for i, v in enumerate(z.flat)), len(z.flat), np.sum(z.flat)
+
+    agrees(fun, M)
+
+
+def test_copies_are_independent():
+    def fun(x):
+        z = x * 1.0
+        a, b, c, d = z.copy(), np.copy(z), np.array(z), z + 0
+        z[0] = 100.0
+        a[1] = 200.0
+        b[2] = 300.0
+        c[3] = 400.0
+        return z, a, b, c * 1.0, d
+
+    agrees(fun, V)
+
+
+# -- operators -----------------------------------------------------------------------------------------------------
+
+
+def test_operators():
+    def fun(x):
+        z = x * 1.0
+        alias = z
+        z += x
+        z -= 0.3
+        z *= x
+        z /= 1.7
+        z **= 2
+        z //= 0.37
+        z += x
+        z %= 0.9
+        m = x.reshape(2, 2) * 1.0
+        m @= np.array([[1.0, 2.0], [0.5, 1.0]])
+        i = np.argsort(x)
+        i <<= 2
+        i |= 1
+        i ^= 2
+        i &= 7
+        i >>= 1
+        return alias, m, i * x
+
+    agrees(fun, V)
+
+
+def test_numbers_are_immutable():
+    def fun(x):
+        s = np.sum(x)
+        t = s
+        t += 1
+        a = x[0]
+        a *= 2
+        return s * t, a, x
+
+    agrees(fun, V)
+
+
+def test_zero_dimensional_arrays():
+    def fun(x):
+        z = x.copy()
+        y = z
+        z += 1.5
+        z *= z
+        y[...] = y * 2
+        y[()] = y + x
+        y[y > 100] = 0.0
+        y.fill(y * 3)
+        return z
+
+    agrees(fun, np.array(0.7))
+
+
+def test_dtypes_stay():
+    """The left side keeps its dtype; what NumPy does not cast in place, symgrad does not either."""
+    single = np.array([0.5, 1.5], dtype=np.float32)
+
+    def narrow(x):
+        z = x * np.float32(1)
+        z += np.array([0.25, 0.5])
+        z[0] = np.sum(x) * 1.0
+        return np.sum(z * z), z.dtype == np.float32
+
+    value, kept = narrow(single)
+    derivative = grad(narrow, has_aux=True)
+    for _ in range(3):
+        g, aux = derivative(single)
+        assert g.dtype == np.float32
+        assert bool(aux) is bool(kept) is True
+    assert np.allclose(g, [2 * 2.0 + 0.0, 2 * 2.0 + 2 * 2.0])
+
+    def integers(x):
+        i = np.argsort(x)
+        i += x
+        return np.sum(i)
+
+    with pytest.raises(TypeError, match="cast"):
+        grad(integers)(V)
+    with pytest.raises(TypeError, match="cast"):
+        grad(lambda x: np.sum(x.astype(int).__iadd__(0.5)))(V)
+
+    def truncated(x):
+        i = np.argsort(x)
+        i[0] = x[3] * 1.3  # assignment casts anything
+        return np.sum(i * x)
+
+    agrees(truncated, V)
+
+
+def test_shapes_stay():
+    def grown(x):
+        z = x * 1.0
+        z += np.ones((2, 4))
+        return np.sum(z)
+
+    with pytest.raises(ValueError, match="fit"):
+        grad(grown)(V)
+    with pytest.raises(ValueError, match="broadcast"):
+        grad(lambda x: (x * 1.0).__setitem__(slice(2), x[:3]))(V)
+    agrees(lambda x: (x * 1.0).__iadd__(x[:1]), V)
+
+
+# -- out= and where= -----------------------------------------------------------------------------------------------
+
+
+def into(compute, shape=(3, 4)):
+    def fun(x):
+        out = np.full(shape, 0.25, like=x)
+        returned = compute(x, out)
+        return out, returned
+
+    return fun
+
+
+OUT = {
+    "exp": into(lambda x, o: np.exp(x, out=o)),
+    "tuple": into(lambda x, o: np.multiply(x, x, out=(o,))),
+    "positional": into(lambda x, o: np.add(x, 1.0, o)),
+    "itself": into(lambda x, o: np.multiply(o, x, out=o)),
+    "where": into(lambda x, o: np.sqrt(x, out=o, where=x > 0)),
+    "plain where": into(lambda x, o: np.divide(1.0, x, out=o, where=np.arange(4) > 1)),
+    "broadcast": into(lambda x, o: np.sin(x[0], out=o)),
+    "view": into(lambda x, o: np.sum(x, axis=0, out=o[1])),
+    "sum": into(lambda x, o: x.sum(axis=1, out=o), (3,)),
+    "sum by position": into(lambda x, o: np.sum(x, 0, None, o), (4,)),
+    "mean": into(lambda x, o: np.mean(x, axis=0, out=o), (4,)),
+    "max": into(lambda x, o: x.max(0, o), (4,)),
+    "reduce": into(lambda x, o: np.add.reduce(x, axis=1, out=o), (3,)),
+    "accumulate": into(lambda x, o: np.add.accumulate(x, axis=1, out=o)),
+    "cumsum": into(lambda x, o: np.cumsum(x, axis=1, out=o)),
+    "matmul": into(lambda x, o: np.matmul(x, x.T, out=o), (3, 3)),
+    "dot": into(lambda x, o: x.dot(x.T, o), (3, 3)),
+    "clip": into(lambda x, o: np.clip(x, -0.55, 0.57, out=o)),
+    "clip method": into(lambda x, o: x.clip(-0.55, 0.57, out=o)),
+    "concatenate": into(lambda x, o: np.concatenate([x, x * 2], out=o), (6, 4)),
+    "stack": into(lambda x, o: np.stack([x, x * 2], out=o), (2, 3, 4)),
+    "take": into(lambda x, o: np.take(x, [1, 0], axis=0, out=o), (2, 4)),
+}
+
+
+@pytest.mark.parametrize("fun", OUT.values(), ids=OUT)
+def test_out(fun):
+    agrees(fun, M)
+
+
+def test_several_outputs():
+    def fun(x):
+        q, r = np.zeros_like(x), np.ones_like(x)
+        both = np.divmod(x, 0.61, out=(q, r))
+        whole = np.zeros_like(x)
+        part, same = np.modf(x, out=(None, whole))
+        return q, r, both, part, same, whole, np.divmod(x, 0.61, out=(q, r), where=x > 0)
+
+    agrees(fun, M)
+
+
+def test_out_casts_as_numpy():
+    def fun(x, casting):
+        out = np.zeros(4, dtype=np.float32, like=x)
+        np.multiply(x, 2.0, out=out, casting=casting)
+        return np.sum(out)
+
+    assert np.allclose(grad(fun)(V, "same_kind"), 2.0)
+    with pytest.raises(TypeError, match="cast"):
+        grad(fun)(V, "safe")
+    with pytest.raises(TypeError, match="cast"):
+        grad(lambda x: np.sum(np.add(x, 1.0, out=np.zeros(4, dtype=int, like=x))))(V)
+
+
+# -- methods and functions that write ------------------------------------------------------------------------------
+
+WRITES = {
+    "sort": lambda z, x: z.sort(),
+    "partition": lambda z, x: (z.partition(2), z.sort()),
+    "fill": lambda z, x: z.fill(x[0] ** 2),
+    "put": lambda z, x: z.put([0, -1], [x[1] ** 2, 3.0]),
+    "put repeats": lambda z, x: np.put(z, [3, 1, 0], x[:2] ** 2),
+    "put wrap": lambda z, x: np.put(z, [5, -6], x[0] ** 2, mode="wrap"),
+    "put clip": lambda z, x: np.put(z, [9], x[0] ** 2, mode="clip"),
+    "copyto": lambda z, x: np.copyto(z, x**2),
+    "copyto where": lambda z, x: np.copyto(z, x**2, where=x > 0),
+    "copyto number": lambda z, x: np.copyto(z, x[0], where=[True, False, True, False]),
+    "putmask": lambda z, x: np.putmask(z, x > 0, x**2),
+    "putmask repeats": lambda z, x: np.putmask(z, x > 0, x[:2] ** 2),
+    "place": lambda z, x: np.place(z, x > 0, [x[0] ** 2, x[1]]),
+    "put_along_axis": lambda z, x: np.put_along_axis(z, np.array([1, 2]), x[:2] ** 2, 0),
+    "add.at": lambda z, x: np.add.at(z, [0, 0, 2], x[1] ** 2),
+    "add.at slice": lambda z, x: np.add.at(z, slice(1, None), x[:3] ** 2),
+    "subtract.at": lambda z, x: np.subtract.at(z, ([1, 1],), x[:2] ** 2),
+    "multiply.at": lambda z, x: np.multiply.at(z, [3, 1], x[2]),
+    "negative.at": lambda z, x: np.negative.at(z, [0]),
+    "exp.at": lambda z, x: np.exp.at(z, slice(0, 2)),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_functions_that_write(write):
+    agrees(lambda x: written(x, write), V)
+
+
+def test_functions_that_write_matrices():
+    def fun(x):
+        a, b, c, d = x * 1.0, x * 1.0, x * 1.0, x.T * 1.0
+        np.fill_diagonal(a, x[0, 1] ** 2)
+        np.fill_diagonal(d, x[0, :3] ** 2, wrap=True)
+        np.put_along_axis(b, np.argmax(x, axis=1)[:, None], x[:, :1] ** 2, axis=1)
+        c.sort(axis=0)
+        return a, b, c, d
+
+    agrees(fun, M)
+
+
+def test_at_refuses_what_repeats():
+    with pytest.raises(NotDifferentiable, match=r"np.multiply.at has a derivative rule only where no index can repeat"):
+        grad(lambda x: np.multiply.at(x * 1.0, [0, 0], x[:2]))(V)
+
+
+def test_random_shuffle_of_indices_only():
+    """A plain array of indices may be changed at will."""
+
+    def fun(x):
+        order = np.arange(4)
+        order[[0, 1]] = order[[1, 0]]
+        order += 0
+        return x[order] * x
+
+    agrees(fun, V)
+
+
+# -- what is refused -----------------------------------------------------------------------------------------------
+
+REFUSED = {
+    "argument": lambda x: x.__setitem__(0, 1.0),
+    "argument +=": lambda x: x.__iadd__(1.0),
+    "view of an argument": lambda x: x[1:].__setitem__(0, 1.0),
+    "T of an argument": lambda x: x.T.__iadd__(1.0),
+    "argument out": lambda x: np.add(x, x, out=x),
+    "argument sort": lambda x: x.sort(),
+    "argument at": lambda x: np.add.at(x, [0], 1.0),
+    "argument copyto": lambda x: np.copyto(x, 0.0),
+    "plain array": lambda x: np.zeros(4).__iadd__(x),
+    "plain out": lambda x: np.exp(x, out=np.zeros(4)),
+    "plain sum": lambda x: np.sum(x, out=np.array(0.0)),
+    "plain at": lambda x: np.add.at(np.zeros(4), [0], x[0]),
+    "resize": lambda x: (x * 1.0).resize(8),
+    "shape": lambda x: setattr(x * 1.0, "shape", (2, 2)),
+    "setflags": lambda x: (x * 1.0).setflags(write=False),
+    "asarray, then changed": lambda x: (lambda z, a: z.__setitem__(0, a[0]))(*(lambda z: (z, np.asarray(z)))(x * 1.0)),
+    "asarray changed": lambda x: np.asarray(x * 1.0).__setitem__(0, 5.0),
+    "stop_gradient": lambda x: __import__("symgrad").stop_gradient(x * 1.0).__setitem__(0, 5.0),
+}
+
+
+@pytest.mark.parametrize("fun", REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_refused(fun, mode):
+    with pytest.raises(MutatedInput, match=r"test_inplace\.py:\d+"):
+        grad(fun, mode=mode)(V.copy())
+
+
+def test_read_only_views():
+    with pytest.raises((ValueError, MutatedInput), match="read-only"):
+        grad(lambda x: np.broadcast_to(x * 1.0, (2, 4)).__setitem__((0, 0), 1.0))(V)
+    with pytest.raises((ValueError, MutatedInput), match="read-only"):
+        grad(lambda x: np.diagonal(x * 1.0).__setitem__(0, 1.0))(M)
+
+
+def test_arguments_are_not_changed():
+    x = V.copy()
+
+    def fun(x):
+        z = x.copy()
+        z[0] = 5.0
+        y = x[1:].copy()
+        y *= 2
+        return np.sum(z * z) + np.sum(y)
+
+    derivative = grad(fun)
+    for _ in range(3):
+        derivative(x)
+        assert np.array_equal(x, V)
+
+
+# -- arrays made by the function -----------------------------------------------------------------------------------
+
+
+def filled(zeros):
+    def fun(x):
+        out = zeros(x)
+        for i in range(4):
+            out[i] = x[i] * x[-1]
+        return out
+
+    return fun
+
+
+MADE = {
+    "zeros_like": lambda x: np.zeros_like(x),
+    "empty_like": lambda x: np.empty_like(x),
+    "ones_like": lambda x: np.ones_like(x),
+    "full_like": lambda x: np.full_like(x, 3.0),
+    "zeros like": lambda x: np.zeros(4, like=x),
+    "symgrad.numpy.zeros": lambda x: snp.zeros(4),
+    "symgrad.numpy.empty": lambda x: snp.empty((4,)),
+    "symgrad.numpy.array": lambda x: snp.array([1.0, 2.0, 3.0, 4.0]),
+    "symgrad.numpy.arange": lambda x: snp.arange(4.0),
+    "symgrad.numpy.eye": lambda x: snp.eye(4)[0],
+    "dtype=object": lambda x: np.zeros(4, dtype=object),
+    "list": lambda x: [0.0] * 4,
+}
+
+
+@pytest.mark.parametrize("zeros", MADE.values(), ids=MADE)
+def test_arrays_to_fill(zeros):
+    fun = filled(zeros)
+    agrees(lambda x: np.stack(fun(x)) if isinstance(fun(x), list) else fun(x) * np.ones(4), V)
+    assert np.allclose(jacobian(lambda x: snp.asarray(fun(x)))(V), V[-1] * np.eye(4) + np.outer(V, np.eye(4)[3]))
+
+
+# -- at random -----------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def steps(draw):
+    """A program of views of one array and writes through them, as a list of instructions."""
+    view = st.sampled_from(["T", "ravel", "[1:]", "[:, 0]", "[0]", "[::-1]", "[[0, 1]]", "reshape(-1)", "copy()", "[...]"])
+    write = st.sampled_from(["+= s", "*= s", "[0] = s", "[-1] += s", "[::2] *= s", "[...] = s"])
+    return draw(st.lists(st.tuples(st.integers(0, 5), view | write), min_size=2, max_size=10))
+
+
+@given(steps())
+def test_views_at_random(program):
+    def fun(x):
+        arrays, s = [x * 1.0], x[0, 0]
+        for which, text in program:
+            y = arrays[which % len(arrays)]
+            if y.ndim == 0 or (y.ndim == 1 and text in ("[:, 0]", "[0]")) or (y.shape[0] < 2 and text == "[[0, 1]]"):
+                continue
+            if text == "T":
+                arrays.append(y.T)
+            elif text in ("ravel", "copy()", "reshape(-1)"):
+                arrays.append({"ravel": y.ravel, "copy()": y.copy, "reshape(-1)": lambda y=y: y.reshape(-1)}[text]())
+            elif text == "+= s":
+                y += s
+            elif text == "*= s":
+                y *= s
+            elif text == "[0] = s":
+                y[0] = s
+            elif text == "[-1] += s":
+                y[-1] += s
+            elif text == "[::2] *= s":
+                y[::2] *= s
+            elif text == "[...] = s":
+                y[...] = s
+            else:
+                key = {"[1:]": slice(1, None), "[:, 0]": (slice(None), 0), "[0]": 0, "[::-1]": slice(None, None, -1),
+                       "[[0, 1]]": [0, 1], "[...]": ...}[text]  # fmt: skip
+                arrays.append(y[key])
+            s = s * 0.9 + 0.1
+        return [a * 1.0 for a in arrays]
+
+    agrees(fun, M, modes=("dynamic",))
+
+
+def test_results_are_views_where_numpys_are():
+    """Writing to what NumPy returns as a new array must not change the argument, and the other way round."""
+    wrong = []
+    for op in OPERATIONS:
+        if REGISTRY.get(op.key) is not op or (isinstance(op, Op) and not op.alias):
+            continue
+        for case in cases(op):
+            traced = []
+
+            def fun(*xs, case=case, traced=traced):
+                traced.append(case.call(*xs))
+                return 0.0
+
+            plain = case.call(*case.primals)
+            if case.primals:
+                grad(fun, mode="dynamic")(*case.primals)
+            for a, t in zip(parts(plain), parts(traced[0]) if traced else (), strict=not traced):
+                views = any(np.may_share_memory(a, x) for x in case.primals)
+                if isinstance(a, np.ndarray) and a.size and views != follows_argument(t):
+                    wrong.append(f"{case!r}: {'a view' if views else 'an array of its own'}")
+    assert not wrong, "\n".join(wrong)
+
+
+def parts(result):
+    return result if isinstance(result, (tuple, list)) else (result,)
+
+
+def follows_argument(t):
+    """Whether a traced array is a view of an argument of the function."""
+    while getattr(t, "base", None) is not None:
+        t = t.base
+    return getattr(t, "frozen", False)
