@@ -69,6 +69,6 @@ def compose(real: Array, imag: Array) -> Array:
     >>> compose(np.array([1.0, np.inf]), np.array([0.0, 2.0]))
     array([ 1.+0.j, inf+2.j])
     """
-    out = np.empty(np.shape(real), np.result_type(real, imag, np.complex64))
+    out = np.empty(np.shape(real), np.result_type(real, imag, 1j))
     out.real, out.imag = real, imag
     return out

@@ -16,6 +16,7 @@ import enum
 import fractions
 import functools
 import itertools
+import operator
 import os
 import sys
 import sysconfig
@@ -184,10 +185,11 @@ _STDLIB = os.path.realpath(sysconfig.get_paths()["stdlib"]) + os.sep
 _OWN = os.path.dirname(__file__) + os.sep
 _LIBRARIES = (_OWN, os.path.dirname(np.__file__) + os.sep)
 _PACKAGES = ("scipy", "matplotlib", "pandas", "sklearn", "torch", "jax", "hypothesis", "pytest", "_pytest", "numba")
-_IMPURE_MODULES = frozenset({"random", "_random", "time", "secrets", "uuid", "datetime", "posix", "nt", "os", "io", "_io",
-                             "logging", "warnings", "sys", "threading", "_thread", "socket", "subprocess", "select",
-                             "numpy.random", "_heapq", "_bisect", "gc", "weakref", "_weakref", "pathlib", "tempfile",
-                             "shutil", "queue", "_queue", "contextvars"})  # fmt: skip
+# packages whose functions depend on their arguments alone, and change none of them
+_PURE = frozenset(
+    "builtins math cmath numpy scipy itertools functools _functools operator _operator statistics fractions decimal numbers "
+    "collections copy dataclasses typing types abc enum re string textwrap json contextlib inspect".split()
+)
 _IMPURE_BUILTINS = (print, input, open, setattr, delattr, breakpoint, exec, eval, compile, globals, locals, id)
 _IMPURE_NAMES = frozenset({fun.__name__ for fun in _IMPURE_BUILTINS} | {"random", "vars", "dir", "next"})
 _PURE_RECEIVERS = (str, bytes, int, float, complex, bool, range, slice, tuple, list, dict, set, frozenset, bytearray, type,
@@ -802,9 +804,10 @@ class State:
         module = fun.__globals__.get("__name__") or ""
         package = module.split(".")[0]
         if package in ("logging", "warnings"):
-            self.effect(f"{module}.{fun.__name__} is called")
-        elif package in _IMPURE_MODULES or module in _IMPURE_MODULES:
-            self.stop(f"{module}.{fun.__name__}() is called")
+            self.effect(f"{module}.{fun.__name__}() is called")
+        if not _pure(module):
+            self.stop(f"{module}.{fun.__name__}() is called, which may change or depend on anything")
+            return fun(*args, **kwargs)
         if package in ("numpy", "functools") and not _hides(fun):
             return fun(*self._seen(args), **self._seen(kwargs))
         return self._call_opaque(fun, args, kwargs)
@@ -869,7 +872,7 @@ class State:
         """
         if isinstance(value, ModuleType):
             self.check(path, "is", value)
-            return _library_module(value) and value.__name__.split(".")[0] not in _IMPURE_MODULES
+            return _library_module(value) and _pure(value.__name__)
         if isinstance(value, _PLAIN) and not _own_ways(type(value)):
             self.read(path, value) if value is None or isinstance(value, (bool, enum.Enum)) else self.check(path, "eq", value)
             return True
@@ -923,8 +926,10 @@ class State:
                 return made
             elif _users(setup) and not self._harmless(setup):
                 self.stop(f"{kind.__name__}.__init__ is not followed")
-        elif kind.__module__ in _IMPURE_MODULES and kind.__module__ not in ("datetime", "io", "_io", "pathlib"):
-            self.stop(f"{kind.__module__}.{kind.__name__} is made")
+        elif kind is np.datetime64 and args and args[0] in ("now", "today"):
+            self.stop("the time is asked for")
+        elif not _pure(kind.__module__) and kind.__module__ not in ("datetime", "pathlib", "symgrad"):
+            self.stop(f"{kind.__module__}.{kind.__name__} is made, which may depend on anything")
         args, kwargs = self._seen(args), self._seen(kwargs)
         if kind.__module__ not in _TRANSPARENT and not issubclass(kind, (np.generic, tuple)):
             return kind(*map(self._out, args), **{name: self._out(value) for name, value in kwargs.items()})
@@ -961,7 +966,7 @@ class State:
             return fun(*args)
         if fun is iter and len(args) == 1:
             return iter(self.iterate(args[0]))
-        module = fun.__module__ or ""
+        module = fun.__module__ or _home(fun)
         if fun is next:
             if self.path_of(args[0]) is not None:
                 self.stop(f"the iterator {self.path_of(args[0])!r} is consumed")
@@ -973,8 +978,11 @@ class State:
             elif outside:
                 self.effect(f"{name}() is called")
             return fun(*args, **kwargs)
-        if module in _IMPURE_MODULES or module.startswith("numpy.random"):
-            self.stop(f"{module}.{name}() is called")
+        if not _pure(module):
+            self.stop(f"{module}.{name}() is called, which may change or depend on anything")
+            return fun(*args, **kwargs)
+        if module == "_operator" and (name in ("setitem", "delitem") or (name[0] == "i" and hasattr(operator, name[1:]))):
+            self.wrote_into(args[0])
             return fun(*args, **kwargs)
         return fun(*self._seen(args), **self._seen(kwargs))
 
@@ -986,7 +994,7 @@ class State:
         if isinstance(owner, np.random.Generator | np.random.RandomState | np.random.BitGenerator):
             self.stop(f"random numbers are drawn ({name})")
         elif isinstance(owner, type):
-            if owner.__module__ in _IMPURE_MODULES and name in ("now", "today", "utcnow"):
+            if name in ("now", "today", "utcnow"):
                 self.stop(f"{owner.__name__}.{name}() is called")
         elif isinstance(owner, Iterator) and path is not None:
             self.stop(f"the iterator {path!r} is consumed")
@@ -1123,6 +1131,16 @@ class Frame:
 
 # modules whose classes take Tracers as they are: they only hold or pass on what they are given
 _TRANSPARENT = ("builtins", "collections", "itertools", "functools", "types", "dataclasses", "operator")
+
+
+def _home(fun: Any) -> str:
+    """The module of a function in C that does not say it: the one that it is a method of."""
+    return getattr(getattr(fun, "__self__", None), "__name__", "builtins")
+
+
+def _pure(module: str) -> bool:
+    """Whether the functions of a library's module depend on their arguments alone."""
+    return module.split(".")[0] in _PURE and not module.startswith("numpy.random")
 
 
 def _users_class(value: Any) -> bool:

@@ -219,6 +219,8 @@ class Trace:
         if type(node.aval) is tuple:
             parts = [self.record(ITEM, (Tracer(self, node, value),), {"item": i}) for i in range(len(value))]
             return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+        if op.alias and type(args[0]) is Tracer and self.values[args[0].node] is not args[0].value:  # a copy: its own memory
+            value = op.fun(*[arg.value if type(arg) is Tracer else arg for arg in args], **params)
         result = Tracer(self, node, value)
         if type(value) is np.ndarray and args and type(args[0]) is Tracer:
             if (op.alias or op is _EINSUM) and _is_view(value, args[0].value):

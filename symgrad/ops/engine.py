@@ -25,6 +25,7 @@ BOOL = _engine("bool", "constant", bool)
 INT = _engine("int", "constant", int)
 ROUND = _engine("round", "constant", round)
 SIZE = _engine("size", "constant", np.size)
+IS_COMPLEX = _engine("iscomplexobj", "constant", np.iscomplexobj)
 STOP = _engine("stop_gradient", "constant", lambda x: x)
 
 # where a loop is in its course; each loop of a trace has a number

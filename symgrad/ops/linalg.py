@@ -17,6 +17,7 @@ import numpy as np
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.contract import conj, transpose
 from symgrad.ops.core import REGISTRY, A, Op, Rule, Sample, composite, constant, op
+from symgrad.ops.engine import IS_COMPLEX
 
 
 def hermitian(x: Any) -> Any:
@@ -328,7 +329,16 @@ def eig_jvp(ts: Any, y: Any, a: Any) -> Any:
 
 
 op(np.linalg.eigh, eigh_a, jvp=eigh_jvp, samples=SYMMETRIC, complex=False)
-op(np.linalg.eig, eig_a, jvp=eig_jvp, samples=[x for x in SYMMETRIC if not x.kwargs], complex=False)
+EIG = Op(np.linalg.eig, "op", (eig_a,), jvp=eig_jvp, complex=False)
+_EIG = [x for x in SYMMETRIC if not x.kwargs]
+
+
+@composite(np.linalg.eig, samples=_EIG, complex=False)
+def eig(a: Any) -> Any:
+    """Whether its results are complex is looked at: it hangs on the values of a real matrix."""
+    found = EIG(a)
+    bool(IS_COMPLEX(found[0]))
+    return found
 
 
 @composite(np.linalg.eigvalsh, samples=SYMMETRIC)
@@ -336,7 +346,7 @@ def eigvalsh(a: Any, UPLO: Any = "L") -> Any:
     return np.linalg.eigh(a, UPLO)[0]
 
 
-@composite(np.linalg.eigvals, samples=[x for x in SYMMETRIC if not x.kwargs])
+@composite(np.linalg.eigvals, samples=_EIG)
 def eigvals(a: Any) -> Any:
     return np.linalg.eig(a)[0]
 

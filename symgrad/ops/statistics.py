@@ -105,7 +105,7 @@ BINCOUNT = Op(
         Sample(np.array([1]), weights=A(1), minlength=1),
         Sample(A(4, lo=0, hi=3, kind="int"), A(4)),
         Sample(np.array([], int), A(0), 2),
-        Sample(np.array([0, 1, 1, 0]), [0.5, 1.0, A(), 2.0]),
+        Sample(np.array([0, 1, 1, 0]), weights=A(4)),
     ],
     complex=False,
 )
@@ -195,7 +195,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     edges = np.histogram_bin_edges(a, bins, range)
     n = np.size(edges) - 1
     total = _sum_by(_bins_of(a, edges), weights, n + 2)[1 : n + 1]
-    return (total / np.diff(edges) / np.sum(total) if density else total), edges
+    return (total / np.diff(edges).astype(float) / np.sum(total) if density else total), edges
 
 
 @composite(
@@ -216,7 +216,10 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
     columns = [sample[:, k] for k in np.arange(np.shape(sample)[1]).tolist()]
     bins = bins if isinstance(bins, (list, tuple)) or hasattr(bins, "ndim") else [bins] * len(columns)
     range = [None] * len(columns) if range is None else range
-    edges = [np.histogram_bin_edges(*each) for each in zip(columns, bins, range, strict=True)]
+    edges = [
+        np.histogram_bin_edges(x, b) if r is None or np.ndim(b) else np.linspace(r[0], r[1], operator.index(b) + 1)
+        for x, b, r in zip(columns, bins, range, strict=True)
+    ]
     lengths = tuple(np.size(e) + 1 for e in edges)
     flat: Any = 0
     for column, e, n in zip(columns, edges, lengths, strict=True):

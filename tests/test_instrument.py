@@ -1,0 +1,139 @@
+"""Instrumented functions compute what the plain ones do, raise what they raise, at the lines where they raise it."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable
+from types import FunctionType, MethodType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shapes
+from symgrad.instrument import instrumented
+
+SHAPES = list(shapes.SHAPES)
+if sys.version_info >= (3, 12):
+    import shapes_new
+
+    SHAPES += shapes_new.SHAPES
+
+
+class Inert:
+    """Hooks that do what Python does."""
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+
+    def _second(self, name: str, value: Any) -> Any:
+        return value
+
+    glob = cell = wrote = frame_reader = _second
+
+    def _first(self, value: Any, *more: Any) -> Any:
+        return value
+
+    iterate = mapping = loop = unpacked = unpack = test = whole = matched = identity = manager = _first
+
+    def _nothing(self, *more: Any) -> None:
+        return None
+
+    wrote_name = wrote_into = trying = caught = swallowed = class_made = fixed = start = _nothing
+
+    def attribute(self, owner: Any, name: str) -> Any:
+        return getattr(owner, name)
+
+    def item(self, owner: Any, key: Any) -> Any:
+        return owner[key]
+
+    def within(self, item: Any, owner: Any) -> bool:
+        return item in owner
+
+    def slice(self, *ends: Any) -> slice:
+        return slice(*ends)
+
+    def again(self, roller: Any, test: Any) -> bool:
+        return bool(test)
+
+    def imported(self, module: str, level: int, name: str, value: Any) -> Any:
+        return value
+
+    def call(self, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return follow(fun)(*args, **kwargs)
+
+
+def follow(fun: Any) -> Callable[..., Any]:
+    """The instrumented function, of one of the shapes' own."""
+    if isinstance(fun, MethodType):
+        return MethodType(follow(fun.__func__), fun.__self__)
+    if isinstance(fun, FunctionType) and "shapes" in fun.__code__.co_filename:
+        if "__symgrad__" not in fun.__code__.co_freevars:
+            return instrumented(fun, Inert()) or fun
+    return fun
+
+
+def outcome(fun: Callable[..., Any], a: int, b: float) -> tuple[Any, ...]:
+    """What a call gives, or raises, and through which lines."""
+    shapes.COUNT = 0
+    try:
+        return ("value", repr(fun(a, b)))
+    except Exception as error:
+        lines = [
+            (frame.name, frame.lineno) for frame in traceback.extract_tb(error.__traceback__) if "shapes" in frame.filename
+        ]
+        return (type(error), str(error), lines)
+
+
+def inner_code(fun: Any) -> FunctionType:
+    fun = getattr(fun, "__func__", fun)
+    return getattr(fun, "__wrapped__", fun)  # type: ignore[no-any-return]
+
+
+def plainly(text: Any) -> Any:
+    """Without what differs between any two runs."""
+    if isinstance(text, tuple):
+        return tuple(map(plainly, text))
+    return text.split(" at 0x")[0] if isinstance(text, str) else text
+
+
+@pytest.mark.parametrize("fun", SHAPES, ids=lambda fun: f"{fun.__name__}-{inner_code(fun).__code__.co_firstlineno}")
+@pytest.mark.parametrize(("a", "b"), [(0, 0.0), (1, 2.5), (2, -1.5), (5, 0.5)])
+def test_same_outcome(fun: Any, a: int, b: float) -> None:
+    assert instrumented(inner_code(fun), Inert()) is not None, "its source is not found, or not trusted"
+    assert plainly(outcome(follow(fun), a, b)) == plainly(outcome(fun, a, b))
+
+
+@given(st.sampled_from(SHAPES), st.integers(-20, 20), st.floats(-1e3, 1e3))
+def test_same_outcome_anywhere(fun: Any, a: int, b: float) -> None:
+    assert plainly(outcome(follow(fun), a, b)) == plainly(outcome(fun, a, b))
+
+
+def test_equal_code_of_two_files_is_told_apart(tmp_path: Any) -> None:
+    """Code objects compare equal across files."""
+    made = []
+    for name in ("one", "two"):
+        path = tmp_path / f"{name}.py"
+        path.write_text("def f(a, b):\n    return a + b\n", encoding="utf-8")
+        space: dict[str, Any] = {"__name__": name}
+        exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), space)
+        made.append(instrumented(space["f"], Inert()))
+    assert [fun.__code__.co_filename.rsplit("/", 1)[-1] for fun in made if fun] == ["one.py", "two.py"]
+
+
+def test_source_that_has_changed_is_not_trusted(tmp_path: Any) -> None:
+    path = tmp_path / "edited.py"
+    path.write_text("def f(a, b):\n    return a + b\n", encoding="utf-8")
+    space: dict[str, Any] = {}
+    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), space)
+    path.write_text("def f(a, b):\n    return a - b\n", encoding="utf-8")
+    assert instrumented(space["f"], Inert()) is None
+
+
+def test_no_source_no_twin() -> None:
+    space: dict[str, Any] = {}
+    exec("def f(a, b): return a + b", space)
+    assert instrumented(space["f"], Inert()) is None
+    assert instrumented(eval("lambda a, b: a + b"), Inert()) is None
