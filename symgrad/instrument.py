@@ -35,7 +35,7 @@ def instrumented(fun: FunctionType, hooks: Any) -> Callable[..., Any] | None:
     known = _codes.get(id(code))
     if known is None or known[0]() is not code:
         key = id(code)
-        known = _codes[key] = (weakref.ref(code, lambda _: _codes.pop(key, None)), _rewrite(fun))
+        known = _codes[key] = (weakref.ref(code, lambda _, codes=_codes: codes.pop(key, None)), _rewrite(fun))
     new = known[1]
     if new is None:
         return None

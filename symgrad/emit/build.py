@@ -26,7 +26,9 @@ from symgrad.pytree import LEAF, TreeDef
 from symgrad.transform.loop import Loop
 
 Expr = ast.expr
-LONGEST = 6  # operations inlined into one expression
+LONGEST = 10  # operations inlined into one expression
+WIDE = 72  # characters of an expression that is inlined, and of one that has a name of its own to go by
+SHORT = 24
 
 
 @dataclass
@@ -341,6 +343,7 @@ class Builder:
         self.buffers: dict[Node, str] = {}
         self.uses: dict[Node, int] = {}
         self.results: dict[Node, list[Expr]] = {}  # of loops
+        self.outputs = {node for leaf in program.leaves() for node in leaf.nodes()}
         self.last_phase: str | None = None
         self.lines_shown: set[tuple[str, int]] = set()
 
@@ -515,7 +518,10 @@ class Builder:
         args = [self.exprs[arg] for arg in node.args]
         expr = SPELLINGS.get(node.op, default_spelling)(self, node, args)
         weight = 1 + sum(self.weight[arg] for arg in node.args)
-        inline = self.uses[node] == 1 and weight <= LONGEST and (not node.name or node.name.startswith(("g_", "t_")))
+        derived = node.name is not None and node.name.startswith(("g_", "t_"))
+        inline = self.uses[node] == 1 and weight <= LONGEST and (not node.name or derived)
+        if inline and weight > 2:
+            inline = len(ast.unparse(expr)) <= (SHORT if derived and node not in self.outputs else WIDE)
         if is_trivial(node, self.weight):
             inline, weight = True, 0
         if inline:
@@ -675,7 +681,7 @@ class Builder:
             return ""
         self.lines_shown.add(node.line)
         line = linecache.getline(*node.line).strip()
-        if statement is not None and text(statement) == line:
+        if statement is not None and (text(statement) == line or not line):
             return _place(node.line)
         block.append(Comment(f"{_place(node.line)}{': ' if line else ''}{line}"))
         return ""
@@ -716,7 +722,9 @@ def _assign(variable: str, expr: Expr) -> ast.stmt:
 
 
 def _place(line: tuple[str, int] | None) -> str:
-    return f"{os.path.basename(line[0])}:{line[1]}" if line else ""
+    if line is None:
+        return ""
+    return f"line {line[1]}" if line[0].startswith("<") else f"{os.path.basename(line[0])}:{line[1]}"
 
 
 def _unexplored(branch: Branch) -> ast.stmt:

@@ -15,5 +15,6 @@ def grad_attention(w_q, w_k, w_v, x):
     prod_4 = weights @ prod_3
     # backward
     ratio = 2.0 * prod_4 @ prod_3.T / total
-    g_scores = (ratio - np.sum(ratio * weights, axis=1, keepdims=True)) * e
+    g_e = ratio - np.sum(ratio * weights, axis=1, keepdims=True)
+    g_scores = g_e * e
     return 0.7071067811865475 * (x.T @ (g_scores @ prod_2)), 0.7071067811865475 * (x.T @ (g_scores.T @ prod)), 2.0 * (x.T @ (weights.T @ prod_4))

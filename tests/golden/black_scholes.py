@@ -29,5 +29,6 @@ def grad_black_scholes(spot, strike, rate, sigma, years):
     prod_6 = prod_5 * d1
     total_7 = 2.0 * (prod_4 * total_3 + prod_5 * total_2 + prod_6 * total) + 0.039054 * (prod_6 * d1)
     ratio_2 = (total_7 + g_d2) / spread
-    number = float(ratio_2 * years * sigma - (g_d2 + ratio_2 * d1) * root)
-    return float(1.0 - 0.5 / pow_ + ratio_2 / ratio / strike), number
+    g_spot = 1.0 - 0.5 / pow_ + ratio_2 / ratio / strike
+    g_sigma = ratio_2 * years * sigma - (g_d2 + ratio_2 * d1) * root
+    return float(g_spot), float(g_sigma)

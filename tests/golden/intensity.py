@@ -4,5 +4,5 @@ def grad_intensity(z):
     prod = z * (0.8775825618903728 + 0.479425538604203j)
     abs_ = np.abs(prod)
     # backward
-    g_z = 2.0 * (abs_ * (np.conjugate(prod) / (abs_ + (abs_ == 0))) * (0.8775825618903728 + 0.479425538604203j))
-    return np.conjugate(g_z)
+    prod_2 = abs_ * (np.conjugate(prod) / (abs_ + (abs_ == 0))) * (0.8775825618903728 + 0.479425538604203j)
+    return np.conjugate(2.0 * prod_2)

@@ -19,8 +19,11 @@ def value_and_grad_marginal_likelihood(theta, x, y):
     tril = np.tril(chol.T @ np.diag(1.0 / diagonal))
     inv = np.linalg.inv(chol)
     g_k = 0.5 * (inv.T @ (tril + np.tril(tril, k=-1).T) @ inv) - np.outer(np.linalg.solve(k.T, 0.5 * y), alpha)
+    g_noise = 2.0 * (np.sum(g_k * np.eye(5)) * noise)
+    g_signal = 2.0 * (np.sum(g_k * e_2) * signal)
+    g_length = np.sum(g_k * pow_ * e_2 * gap / length * gap)
     g = np.zeros(3)
-    g[2] = 2.0 * (np.sum(g_k * np.eye(5)) * noise)
-    g[1] += 2.0 * (np.sum(g_k * e_2) * signal)
-    g[0] += np.sum(g_k * pow_ * e_2 * gap / length * gap)
+    g[2] = g_noise
+    g[1] += g_signal
+    g[0] += g_length
     return result, g * e

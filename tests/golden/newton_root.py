@@ -16,7 +16,8 @@ def grad_newton_root(x):
     g_state = 0.0
     for guess_3 in reversed(guesss):
         ratio = g_guess / guess_3
-        g_guess, g_x = 0.5 * (g_guess - ratio * (x / guess_3)), g_x + 0.5 * ratio
+        g_guess_2 = 0.5 * (g_guess - ratio * (x / guess_3))
+        g_guess, g_x = g_guess_2, g_x + 0.5 * ratio
     return g_guess + g_x + g_state * 1e-09
 
 

@@ -7,8 +7,10 @@ def value_and_grad_projectile(v, angle):
     cos = np.cos(angle)
     g_t = v * cos
     result = g_t * t
-    number = float(0.2038735983690112 * (g_t * v * cos) - t * v * sin)
-    return result, (float(t * cos + 0.2038735983690112 * (g_t * sin)), number)
+    # backward
+    g_angle = 0.2038735983690112 * (g_t * v * cos) - t * v * sin
+    g_v = t * cos + 0.2038735983690112 * (g_t * sin)
+    return result, (float(g_v), float(g_angle))
 
 
 # the code that runs

@@ -5,8 +5,7 @@ def hessian_rosenbrock(x):
     eye = np.eye(4)
     part_2 = eye[:, :-1]
     diff = eye[:, 1:] - 2.0 * (part_2 * part)
-    prod = 400.0 * (diff * part + part_2 * (x[1:] - part ** 2))
     g = np.zeros((4, 4))
-    g[:, :-1] = 2.0 * part_2 - prod
+    g[:, :-1] = 2.0 * part_2 - 400.0 * (diff * part + part_2 * (x[1:] - part ** 2))
     g[:, 1:] += 200.0 * diff
     return g.T.copy()

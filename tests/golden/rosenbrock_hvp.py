@@ -5,8 +5,7 @@ def hvp_rosenbrock(x, v):
     # tangents
     part_2 = v[:-1]
     diff = v[1:] - 2.0 * (part_2 * part)
-    prod = 400.0 * (diff * part + part_2 * (x[1:] - part ** 2))
     g = np.zeros(4)
-    g[:-1] = 2.0 * part_2 - prod
+    g[:-1] = 2.0 * part_2 - 400.0 * (diff * part + part_2 * (x[1:] - part ** 2))
     g[1:] += 200.0 * diff
     return g

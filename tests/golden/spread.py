@@ -6,5 +6,4 @@ def grad_spread(x):
     result = std / norm
     # backward
     prod = 1.0 / norm / np.where(std == 0, np.inf, std) * (x - np.mean(x, keepdims=True))
-    g_x = 0.25 * prod - result / norm / np.where(norm == 0, np.inf, norm) * x
-    return g_x
+    return 0.25 * prod - result / norm / np.where(norm == 0, np.inf, norm) * x

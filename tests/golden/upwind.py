@@ -14,8 +14,9 @@ def grad_upwind(u, c):
     new_2 = (2.0 * new).copy()
     new_2[1:] = 0.0
     prod = diff_2 * c
+    g_c = -2.0 * np.sum(diff_2 * diff)
     g = np.zeros(5)
     g[:-1] = 2.0 * prod
     g[1:] += 2.0 * (diff_2 - prod)
     g[0] += new_2[0]
-    return g, float(-2.0 * np.sum(diff_2 * diff))
+    return g, float(g_c)
