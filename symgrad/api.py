@@ -101,10 +101,9 @@ class Derivative:
         True
         """
         variant = self._compiler.traced(args, kwargs)
-        if fast:
-            return variant.running()
         reason = variant.family.dynamic
-        return (f"# runs in dynamic mode: {reason}\n" if reason else "") + variant.readable()
+        text = variant.running() if fast else variant.readable()
+        return (f"# runs in dynamic mode: {reason}\n" if reason else "") + text.rstrip("\n")
 
     def graph(self, *args: Any, **kwargs: Any) -> GraphView:
         """The graph of the derivative for arguments like these, one line a node when printed."""
@@ -442,7 +441,12 @@ def jacrev(
     holomorphic: bool = False,
     mode: str = "auto",
 ) -> Any:
-    """``jacobian`` by reverse mode: one pass for each output element. For few outputs of many variables."""
+    """``jacobian`` by reverse mode: for few outputs of many variables. Arguments and errors as there.
+
+    >>> jacrev(lambda x: x[0] * x)(np.array([3.0, 5.0]))
+    array([[6., 0.],
+           [5., 3.]])
+    """
     return _make("jacrev", fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, mode=mode)
 
 
@@ -454,7 +458,11 @@ def jacfwd(
     holomorphic: bool = False,
     mode: str = "auto",
 ) -> Any:
-    """``jacobian`` by forward mode: one pass for each variable. For many outputs of few variables."""
+    """``jacobian`` by forward mode: for many outputs of few variables. Arguments and errors as there.
+
+    >>> jacfwd(lambda t: t * np.array([1.0, 2.0, 3.0]))(5.0)
+    array([1., 2., 3.])
+    """
     return _make("jacfwd", fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, mode=mode)
 
 

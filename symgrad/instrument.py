@@ -139,10 +139,11 @@ def _compile(
         body = [_at(ast.Return(_bare(node)), node)]
     else:
         body = [_bare(node)]
-        if owner is None and node.name not in free:  # its own name is not the factory's
-            body.insert(0, _at(ast.Global([node.name]), node))
     if owner is not None:  # private names are mangled in a class, and super() looks for one
         body = [_class(owner, body)]
+    name = owner or getattr(node, "name", None)
+    if name is not None and name not in free:  # a global of the user's, and not a local of the factory
+        body.insert(0, ast.Global([name]))
     factory = _function(_FACTORY, free, body)
     module = ast.fix_missing_locations(ast.Module([*imports, factory], []))
     code = compile(module, original.co_filename, "exec", dont_inherit=True, flags=original.co_flags & _FUTURE)
@@ -205,7 +206,8 @@ def _same_code(a: CodeType, b: CodeType) -> bool:
 
 
 def _hook(name: str, at: ast.AST, *args: ast.expr) -> ast.Call:
-    target = ast.Attribute(ast.Name(HOOKS, ast.Load()), name, ast.Load())
+    target = ast.copy_location(ast.Attribute(ast.Name(HOOKS, ast.Load()), name, ast.Load()), at)
+    target.end_lineno, target.end_col_offset = at.lineno, at.col_offset  # type: ignore[attr-defined]  # tracebacks look
     return ast.copy_location(ast.Call(target, list(args), []), at)
 
 
@@ -404,11 +406,16 @@ class _Rewriter(ast.NodeTransformer):
                 node.args = [*map(self.visit, node.args)]
                 return _at(_hook("frame_reader", node, ast.Constant(node.func.id), node), node)
             return node
-        call = _hook("call", node, self.visit(node.func), *[self.visit(item) for item in node.args])
-        call.keywords = [
+        fun, args = self.visit(node.func), [self.visit(item) for item in node.args]
+        keywords = [
             _at(ast.keyword(k.arg, self.visit(k.value) if k.arg else _hook("mapping", k.value, self.visit(k.value))), k)
             for k in node.keywords
         ]
+        if all(k.arg for k in keywords) and not any(isinstance(item, ast.Starred) for item in args):
+            call = _hook("call", node, fun, *args)
+        else:  # Python's words about wrong ones name the function that is called
+            call = ast.Call(_hook("caller", node.func, fun), args, [])
+        call.keywords = keywords
         return _at(call, node)
 
     def visit_For(self, node: ast.For) -> Any:

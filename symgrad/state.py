@@ -763,6 +763,17 @@ class State:
             self.stop(f"{self.path_of(fun)!r} is called, and what it holds is not followed")
         return self._call_opaque(fun, args, kwargs)
 
+    def caller(self, fun: Any) -> Any:
+        """The same for a call with ``*`` or ``**`` in it."""
+
+        def follow(*args: Any, **kwargs: Any) -> Any:
+            return self.call(fun, *args, **kwargs)
+
+        for name in ("__module__", "__qualname__"):
+            if isinstance(getattr(fun, name, None), str):
+                setattr(follow, name, getattr(fun, name))
+        return follow
+
     def _call_partial(self, fun: functools.partial[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         path, inner, given, named = self.path_of(fun), fun.func, fun.args, fun.keywords
         if path is not None:

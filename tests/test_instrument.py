@@ -65,6 +65,10 @@ class Inert:
         return follow(fun)(*args, **kwargs)
 
 
+    def caller(self, fun: Any) -> Any:
+        return follow(fun)
+
+
 def follow(fun: Any) -> Callable[..., Any]:
     """The instrumented function, of one of the shapes' own."""
     if isinstance(fun, MethodType):

@@ -445,6 +445,9 @@ class Builder:
         for node in leaf.required:
             if self.weight[node]:
                 block.append(Line(ast.Expr(self.exprs[node])))
+        phases = [node.phase for node in leaf.nodes() if not isinstance(self.exprs[node], ast.Name)]
+        if any(phase not in (None, self.last_phase) for phase in phases):
+            block.append(Comment(next(phase for phase in phases if phase)))
         used: set[Node] = set()
         outputs = iter(zip(leaf.outputs, leaf.kinds, strict=True))
         block.append(Line(ast.Return(self._container(leaf.tree, outputs, used))))

@@ -557,6 +557,39 @@ def _resize(a: Any, new_shape: Any) -> Any:
     return np.take(np.ravel(a), np.resize(np.arange(np.size(a)), new_shape))
 
 
+def _windows(g: Any, y: Any, x: Any, window_shape: Any = None, axis: Any = None) -> Any:
+    """Each element gets back what all windows that it is in say of it."""
+    shape, total = np.shape(x), np.shape(y)
+    lengths = (window_shape,) if np.ndim(window_shape) == 0 else tuple(window_shape)
+    axes = range(len(shape)) if axis is None else (axis,) if np.ndim(axis) == 0 else axis
+    index = [np.reshape(np.arange(total[i]), along_axis(total[i], i, len(total))) for i in range(len(shape))]
+    for k, (i, n) in enumerate(zip(axes, lengths, strict=True), len(shape)):
+        i %= len(shape)
+        index[i] = index[i] + np.reshape(np.arange(n), along_axis(n, k, len(total)))
+    return scatter(g, tuple(index), shape)
+
+
+linear(
+    np.lib.stride_tricks.sliding_window_view,
+    _windows,
+    name="np.lib.stride_tricks.sliding_window_view",
+    prepare=lambda x, window_shape, axis=None, *, subok=False, writeable=False: {
+        "x": x,
+        "window_shape": tuple(window_shape) if np.ndim(window_shape) else window_shape,
+        "axis": tuple(axis) if np.ndim(axis) else axis,
+    },
+    alias=True,
+    samples=[
+        Sample(A(5), 3),
+        Sample(A(3, 4), (2, 2)),
+        Sample(A(3, 4), 2, axis=1),
+        Sample(A(3, 4), 3, 0),
+        Sample(A(2, 3, 4), (2, 3), axis=(2, 1)),
+        Sample(A(5), (2, 2), axis=(0, 0)),
+        Sample(A(3), 3),
+    ],
+)
+
 MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
 
 

@@ -260,7 +260,7 @@ def join(s: Simplifier, c: float, x: Node) -> Node:
     if c == -1.0:
         return s.add(np.negative, x)
     count = round(1.0 / c) if 1e-7 < abs(c) < 1 else 0
-    if count and 1.0 / count == c and abs(count) not in (2, 4, 8):  # the n of a mean
+    if count and 1.0 / count == c and abs(count) != 2:  # the n of a mean
         return s.add(np.true_divide, x, s.graph.const(count))
     return s.add(np.multiply, s.graph.const(c), x)
 

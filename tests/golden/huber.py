@@ -6,4 +6,5 @@ def grad_huber(r, delta):
         return r, 0.0
     # golden_functions.py:132: return delta * (abs(r) - 0.5 * delta)
     prod = 0.5 * delta
+    # backward
     return float(delta * np.sign(r)), abs_ - prod - prod

@@ -20,7 +20,6 @@ def grad_newton_root(x):
         g_guess, g_x = g_guess_2, g_x + 0.5 * ratio
     return g_guess + g_x + g_state * 1e-09
 
-
 # the code that runs
 
 def grad_newton_root(x):

@@ -22,7 +22,6 @@ def grad_perceptron(params, x, y):
     prod = np.outer(diff / 5, w_2) * (1 - h * h)
     return {'hidden': {'w': x.T @ prod, 'b': np.sum(prod, axis=0)}, 'out': {'w': diff @ h / 5, 'b': float(np.sum(diff) / 5)}}
 
-
 # the code that runs
 
 def grad_perceptron(params, x, y):

@@ -12,7 +12,6 @@ def value_and_grad_projectile(v, angle):
     g_v = t * cos + 0.2038735983690112 * (g_t * sin)
     return result, (float(g_v), float(g_angle))
 
-
 # the code that runs
 
 def value_and_grad_projectile(v, angle):

@@ -12,7 +12,6 @@ def grad_softmax_classifier(w, b, x, labels):
     g_z = g_logp - prod
     return x.T @ g_z, np.sum(g_z, axis=0)
 
-
 # the code that runs
 
 def grad_softmax_classifier(w, b, x, labels):

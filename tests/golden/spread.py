@@ -6,4 +6,4 @@ def grad_spread(x):
     result = std / norm
     # backward
     prod = 1.0 / norm / np.where(std == 0, np.inf, std) * (x - np.mean(x, keepdims=True))
-    return 0.25 * prod - result / norm / np.where(norm == 0, np.inf, norm) * x
+    return prod / 4 - result / norm / np.where(norm == 0, np.inf, norm) * x

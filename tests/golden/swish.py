@@ -4,4 +4,5 @@ def elementwise_grad_swish(x):
     e = np.exp(-x)
     total = 1.0 + e
     result = x / total
+    # backward
     return 1.0 / total + result / total * e
