@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import linecache
 import os
+import sys
 import threading
 import warnings
 from collections import OrderedDict
@@ -474,7 +475,7 @@ def _loops(outputs: Sequence[Any]) -> set[Any]:
 
 def node_name(path: Path) -> str:
     """The last name in a path: what the user calls the value."""
-    last = next((key for kind, key in reversed(path.steps) if key != "cell_contents"), "state")
+    last = path.steps[-1][1] if path.steps else "state"
     return str(last) if str(last).isidentifier() else "".join(c if c.isalnum() else "_" for c in repr(path)).strip("_")
 
 
@@ -633,7 +634,7 @@ class Compiler:
         if traced.state.effects and self.mode == "compiled" and not self._warned:
             self._warned = True
             warnings.warn(
-                f"{self.name}: compiled calls leave out a side effect: {traced.state.effects[0]}", stacklevel=5
+                f"{self.name}: compiled calls leave out a side effect: {traced.state.effects[0]}", stacklevel=_outside_symgrad()
             )
         with self.lock:
             variant = family.learn(traced.run, traced.state, impure) if family.dynamic is None else None
@@ -671,6 +672,17 @@ class Compiler:
             self.known.clear()
             self.entry = _no_entry
             self.misses = 0
+
+
+def _outside_symgrad() -> int:
+    """The ``stacklevel`` of a warning's caller that names the user's line."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+_OWN = (os.path.dirname(__file__) + os.sep, "<symgrad ")
 
 
 def _no_entry(args: tuple[Any, ...], kwargs: dict[str, Any], miss: Callable[..., Any]) -> Any:

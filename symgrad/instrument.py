@@ -184,6 +184,8 @@ def _bare(node: Any) -> Any:
     fields["args"] = empty
     if not isinstance(node, ast.Lambda):
         fields["decorator_list"] = []
+        if "type_params" in fields:
+            fields["type_params"] = []
     return ast.copy_location(type(node)(**fields), node)
 
 

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -100,7 +101,7 @@ def _flatten(tree: Any, leaves: list[Any]) -> TreeDef:
         return _NONE_DEF
     if kind is tuple or kind is list:
         return TreeDef(kind, (), tuple([_flatten(item, leaves) for item in tree]))
-    if issubclass(kind, dict) and kind.__init__ is dict.__init__:
+    if issubclass(kind, dict) and (kind.__init__ is dict.__init__ or kind is OrderedDict):
         return TreeDef(kind, tuple(tree), tuple([_flatten(item, leaves) for item in tree.values()]))
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         return TreeDef(kind, (), tuple([_flatten(item, leaves) for item in tree]))

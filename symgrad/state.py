@@ -48,7 +48,7 @@ class Argument(NamedTuple):
 class Path:
     """Where a value was found: steps from an object, or from an argument.
 
-    Steps are ``("item", key)``, ``("attr", name)``, ``("call", args)``, and the questions ``("has", name)`` (an attribute),
+    Steps are ``("item", key)``, ``("attr", name)``, ``("cell", name)``, ``("call", args)``, and the questions ``("has", name)`` (an attribute),
     ``("in", key)`` and ``("true", None)``, which find a bool.
     """
 
@@ -76,6 +76,8 @@ class Path:
         for kind, key in self.steps:
             if kind == "attr":
                 value = getattr(value, key)
+            elif kind == "cell":
+                value = value.cell_contents
             elif kind == "item":
                 value = value[key]
             elif kind == "call":
@@ -93,6 +95,8 @@ class Path:
             shown = repr(key) if type(key) in (int, str) else bind(key)
             if kind == "attr":
                 text += f".{key}"
+            elif kind == "cell":
+                text += ".cell_contents"
             elif kind == "item":
                 text += f"[{shown}]"
             elif kind == "call":
@@ -108,7 +112,9 @@ class Path:
         shown = f"{root.__name__}" if isinstance(root, (FunctionType, type, ModuleType)) else ""
         for kind, key in self.steps:
             if kind == "attr":
-                shown += "" if key == "cell_contents" else f".{key}"
+                shown += f".{key}"
+            elif kind == "cell":
+                shown = key
             elif kind == "item":
                 shown += f"[{key!r}]" if shown or not isinstance(key, str) else key
             elif kind == "call":
@@ -181,6 +187,27 @@ class Check(NamedTuple):
         return type(a) is type(b) and bool(a == b) and (self.kind != "eq" or _same_zero(a, b))
 
 
+def describe(path: Path, check: Check) -> str | None:
+    """A guard in words, with the line that looked; ``None`` for what nobody asks: code objects, libraries, builtins."""
+    kind, expected = check.kind, check.expected
+    step = path.steps[-1] if path.steps else ("", "")
+    if isinstance(expected, CodeType) or (isinstance(expected, ModuleType) and _library_module(expected)):
+        return None
+    if step[0] == "in" and (step[1] == "__dict__" or path.steps[-2:-1] == (("attr", "__dict__"),) or len(path.steps) == 1):
+        return None  # no name in a module or an object hides what is read
+    if step[0] in ("in", "has", "true"):
+        text = f"{path!r} is {expected}"
+    elif kind == "same":
+        text = f"{path!r} is {expected!r}"
+    elif kind == "array":
+        text = f"{path!r} has the same content"
+    else:
+        signs = {"is": "is", "eq": "==", "len": "has length", "type": "is a", "keys": "has keys", "set": "=="}
+        shown = getattr(expected, "__qualname__", None) if kind in ("is", "type") else None
+        text = f"{path!r} {signs[kind]} {shown or repr(expected):.60}"
+    return f"{text} ({os.path.basename(check.line)})"
+
+
 _STDLIB = os.path.realpath(sysconfig.get_paths()["stdlib"]) + os.sep
 _OWN = os.path.dirname(__file__) + os.sep
 _LIBRARIES = (_OWN, os.path.dirname(np.__file__) + os.sep)
@@ -208,7 +235,7 @@ _KEYS = (bool, int, float, complex, str, bytes, type(None), np.generic, enum.Enu
 _QUICK = frozenset({Tracer, float, int, bool, str, type(None), np.ndarray, complex, np.float64, slice, range, bytes})
 _CALLED_BACK = (map, filter, sorted, min, max, functools.reduce, itertools.accumulate, itertools.groupby,
                 itertools.starmap, itertools.takewhile, itertools.dropwhile, itertools.filterfalse)  # fmt: skip
-_FUNCTIONS = (FunctionType, BuiltinFunctionType, np.ufunc, types.MethodWrapperType, types.WrapperDescriptorType,
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, np.ufunc, type(np.sum), types.MethodWrapperType, types.WrapperDescriptorType,
               types.MethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType)  # fmt: skip
 _CACHED = type(functools.lru_cache(maxsize=1)(abs))
 # special methods that Python calls of its own accord, where no hook follows them
@@ -372,7 +399,7 @@ class State:
         if tracer is None:
             array = type(value) is np.ndarray and value.flags.writeable
             tracer = self.trace.input(path, value.copy() if array else value)
-            last = next((key for kind, key in reversed(path.steps) if key != "cell_contents"), "state")
+            last = path.steps[-1][1] if path.steps else "state"
             tracer.node.name = str(last) if str(last).isidentifier() else _named(path)
             self.lifts[path] = tracer
             self.trace.watch(value, tracer)
@@ -785,6 +812,20 @@ class State:
             named = {k: self.read(names.then("item", k), v) for k, v in named.items()}
         return self.call(inner, *given, *args, **{**named, **kwargs})
 
+    def default(self, fun: Any, name: str, value: Any) -> Any:
+        """A default argument by which a derivative is taken."""
+        while isinstance(fun, MethodType):
+            fun = fun.__func__
+        if isinstance(fun, FunctionType):
+            names = fun.__code__.co_varnames[: fun.__code__.co_argcount]
+            if name in (fun.__kwdefaults__ or {}):
+                return self.read(Path(fun, (("attr", "__kwdefaults__"), ("item", name))), value)
+            if name in names:
+                place = names.index(name) - len(names) + len(fun.__defaults__ or ())
+                return self.read(Path(fun, (("attr", "__defaults__"), ("item", place))), value)
+        self.stop(f"the default of {name} is not followed")
+        return value
+
     def _call_cached(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A function with a cache: on plain arguments it is asked again at each call, as the plain function would."""
         path = self.path_of(fun)
@@ -860,9 +901,9 @@ class State:
         if known is None:
             self._harmless_kinds[fun] = True  # it may call itself
             self.check(Path(fun, (("attr", "__code__"),)), "is", fun.__code__)
-            cells = zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True)
+            cells = list(zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True))
             names = _names(fun.__code__)
-            known = all([self._steady(c.cell_contents, Path(c, (("attr", "cell_contents"),)), names) for _, c in cells])
+            known = all([self._steady(cell.cell_contents, Path(cell, (("cell", name),)), names) for name, cell in cells])
             known = known and all([self._constant(fun, name, names) for name in names])
             self._harmless_kinds[fun] = known
         return known
@@ -1127,7 +1168,7 @@ class Frame:
 
     def cell(self, name: str, value: Any) -> Any:
         """A variable of an enclosing function."""
-        return self._state.read(Path(self._closure[name], (("attr", "cell_contents"),)), value)
+        return self._state.read(Path(self._closure[name], (("cell", name),)), value)
 
     def imported(self, module: str, level: int, name: str, value: Any) -> Any:
         """``from module import name``, in the function's own package."""

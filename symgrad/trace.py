@@ -69,6 +69,7 @@ class Trace:
         self._loops = 0
         self._copies: dict[int, tuple[Any, Any, Node]] = {}
         self._follows: dict[Node, bool] = {}
+        self.lent = False  # whether NumPy has asked a Tracer for a plain array
 
     def input(self, position: Any, value: Any) -> Tracer:
         """A traced argument."""
@@ -304,25 +305,30 @@ class tracing:
     def __exit__(self, kind: Any, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.trace.open = False
         _active.reset(self._token)
-        if isinstance(error, (TypeError, ValueError)) and not isinstance(error, SymgradError):
+        if isinstance(error, (TypeError, ValueError)) and not isinstance(error, SymgradError) and self.trace.lent:
             _explain(error, traceback)
 
 
 def _explain(error: Exception, traceback: TracebackType | None) -> None:
-    """Raise what NumPy's words about an object array mean here: it is one of traced values."""
+    """Raise what NumPy's words about an object array mean here, where one was made of traced values."""
     text = str(error)
-    if "dtype('O')" in text or any(
-        word in text for word in ("bject array", "'Tracer'", "holds references", "loop of ufunc does not support")
-    ):
-        raise NotDifferentiable(
-            f"{raised_at(traceback)}: np.array([...]) of traced values makes an array of dtype object, which this function "
-            f"does not take ({text}); make the array with np.stack, np.array(..., like=x) or symgrad.numpy.array"
-        ) from error
+    if text.startswith("setting an array element") and isinstance(error.__cause__, SymgradError):
+        raise error.__cause__
     if "read-only" in text and isinstance(error, ValueError):
         raise MutatedInput(
             f"{raised_at(traceback)}: {text}: np.asarray(x) of a traced array gives an array that must not be changed; "
             "write np.array(x), which copies, or symgrad.numpy.asarray(x)"
         ) from error
+    if any(words in text for words in _OF_OBJECTS):
+        raise NotDifferentiable(
+            f"{raised_at(traceback)}: np.array([...]) of traced values makes an array of dtype object, which this "
+            f"function does not take ({text}); make it with np.stack, np.array(..., like=x) or symgrad.numpy.array"
+        ) from error
+
+
+_OF_OBJECTS = (
+    "dtype('O')", "bject array", "'Tracer'", "holds references", "loop of ufunc does not", "not supported for the input",
+)  # fmt: skip
 
 
 def _hashable(value: Any) -> Any:
@@ -602,6 +608,7 @@ class Tracer(Traced):
         return bool(self % 1 == 0)
 
     def __float__(self) -> float:
+        self.tape.lent = True
         return float(self.leave())
 
     def __complex__(self) -> complex:
@@ -640,7 +647,7 @@ class Tracer(Traced):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if not self.tape.open or self.tape.thread != get_ident():
             raise _escaped(self)
-        value = self.value
+        value, self.tape.lent = self.value, True
         whole = np.ndim(value) and np.asarray(value).dtype.kind in "iub"
         if whole or not np.size(value) or (dtype is not None and np.dtype(dtype) != object):
             return np.array(self.leave(lambda: _refusal("array")), dtype)

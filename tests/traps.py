@@ -96,7 +96,7 @@ array_element: A = np.array([2.0, 3.0]) | A[1] | A[1] = 7.0 | A = np.array([4.0,
 array_slice: A = np.array([2.0, 3.0, 4.0]) | A[1:] | A[1] = 7.0 | A = np.arange(3.0)
 array_shape: A = np.array([2.0, 3.0]) | np.sum(A) | A = np.array([2.0, 3.0, 4.0]) | A = np.ones((2, 2))
 array_shape_only: A = np.ones(2) | A.shape[0] | A = np.ones(3) | A = np.ones((4, 1))
-array_reshaped: A = np.ones((2, 3)) | A.shape[1] | A.shape = (3, 2) | A.shape = (6, 1)
+array_reshaped: A = np.ones((2, 3)) | A.shape[1] | A = A.reshape(3, 2) | A = A.reshape(6, 1)
 array_len: A = np.ones(2) | len(A) | A = np.ones(5)
 array_size: A = np.ones(2) | A.size | A = np.ones(5)
 array_ndim: A = np.ones(2) | A.ndim | A = np.ones((5, 1))

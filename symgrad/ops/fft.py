@@ -12,7 +12,7 @@ from symgrad.ops.core import A, Sample, composite, linear
 from symgrad.ops.shape import along_axis
 
 # the transform the other way is scaled where this one is not
-INVERSE = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
+INVERSE: dict[Any, Any] = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
 def resized(g: Any, shape: tuple[int, ...]) -> Any:
@@ -61,25 +61,25 @@ linear(
 
 
 @linear(np.fft.rfft, samples=_ONE, complex=False)
-def rfft(g: Any, y: Any, a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def rfft(g: Any, y: Any, a: Any, n: int | None = None, axis: int = -1, norm: Any = None) -> Any:
     n = np.shape(a)[axis] if n is None else n
     g = np.conj(g) * weights(n, axis, y, 0.5)
     return resized(np.fft.irfft(g, n, axis, INVERSE[norm]), np.shape(a))
 
 
 @linear(np.fft.irfft, samples=[s for s in _ONE if s.args[0].shape != (1,)])
-def irfft(g: Any, y: Any, a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def irfft(g: Any, y: Any, a: Any, n: int | None = None, axis: int = -1, norm: Any = None) -> Any:
     g = np.conj(np.fft.rfft(g, axis=axis, norm=INVERSE[norm])) * weights(np.shape(y)[axis], axis, y, 2.0)
     return resized(g, np.shape(a))
 
 
 @composite(np.fft.hfft, samples=[s for s in _ONE if s.args[0].shape != (1,)])
-def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Any:
+def hfft(a: Any, n: int | None = None, axis: int = -1, norm: Any = None, out: None = None) -> Any:
     return np.fft.irfft(np.conj(a), n, axis, INVERSE[norm])
 
 
 @composite(np.fft.ihfft, samples=_ONE, complex=False)
-def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Any:
+def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: Any = None, out: None = None) -> Any:
     return np.conj(np.fft.rfft(a, n, axis, INVERSE[norm]))
 
 
@@ -97,9 +97,11 @@ _SEVERAL = [
 ]
 
 
-def _distinct(a: Any, s: Any = None, axes: Any = None, norm: str | None = None, **default: Any) -> dict[str, Any]:
+def _distinct(a: Any, s: Any = None, axes: Any = None, norm: Any = None, **default: Any) -> dict[str, Any]:
     if s is not None and axes is not None and len({i % np.ndim(a) for i in axes}) < len(axes):
-        raise NotDifferentiable("np.fft with s= and an axis twice in axes= has no derivative rule; use one after the other")
+        raise NotDifferentiable(
+            "np.fft with s= and an axis twice in axes= has no derivative rule; use one after the other"
+        )
     return {"a": a, "s": None if s is None else tuple(s), "axes": None if axes is None else tuple(axes), "norm": norm}
 
 
@@ -123,19 +125,21 @@ linear(np.fft.fft2,  _same(np.fft.fft2, (-2, -1)), prepare=_with_default((-2, -1
 linear(np.fft.ifft2, _same(np.fft.ifft2, (-2, -1)), prepare=_with_default((-2, -1)), samples=_SEVERAL)
 
 
-def _sizes(a: Any, s: Any, axes: Any) -> tuple[Sequence[int | None], Sequence[int]]:
+def _sizes(a: Any, s: Any, axes: Any) -> tuple[Sequence[Any], Sequence[int]]:
     """One length for each of the axes, ``None`` for as it is."""
     axes = tuple(range(np.ndim(a)) if s is None else range(-len(s), 0)) if axes is None else tuple(axes)
-    return [None] * len(axes) if s is None else [np.shape(a)[k] if n == -1 else n for n, k in zip(s, axes, strict=True)], axes
+    return [None] * len(axes) if s is None else [
+        np.shape(a)[k] if n == -1 else n for n, k in zip(s, axes, strict=True)
+    ], axes
 
 
-def _rfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: None = None) -> Any:
+def _rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: None = None) -> Any:
     sizes, axes = _sizes(a, s, axes)
     a = np.fft.rfft(a, sizes[-1], axes[-1], norm)
     return np.fft.fftn(a, None if s is None else sizes[:-1], axes[:-1], norm) if len(axes) > 1 else a
 
 
-def _irfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: None = None) -> Any:
+def _irfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: None = None) -> Any:
     sizes, axes = _sizes(a, s, axes)
     if len(axes) > 1:
         a = np.fft.ifftn(a, None if s is None else sizes[:-1], axes[:-1], norm)

@@ -50,7 +50,7 @@ class Indexing(Op):
 
 def dtype_of(x: Any) -> np.dtype[Any]:
     """The dtype of an array or a number."""
-    return x.dtype if hasattr(x, "dtype") else np.result_type(x)  # type: ignore[no-any-return]
+    return x.dtype if hasattr(x, "dtype") else np.result_type(x)
 
 
 def _set_value(g: Any, y: Any, base: Any, value: Any, *arrays: Any, spec: Spec) -> Any:
@@ -66,12 +66,12 @@ GETITEM = Indexing(
     (lambda g, y, x, *arrays, spec: SCATTER(g, *arrays, spec=spec, shape=np.shape(x)) if np.ndim(x) else np.sum(g),),
     alias=True,
 )
-SCATTER = Indexing(
+SCATTER: Indexing = Indexing(
     lambda g, *arrays, spec, shape: runtime.scatter(g, fill(spec, arrays), shape),
     "scatter",
     (lambda g, y, value, *arrays, spec, shape: GETITEM(g, *arrays, spec=spec),),
 )
-SETITEM = Indexing(
+SETITEM: Indexing = Indexing(
     lambda base, value, *arrays, spec: runtime.setitem(base, value, fill(spec, arrays)),
     "setitem",
     (lambda g, y, base, value, *arrays, spec: SETITEM(g, 0.0, *arrays, spec=spec), _set_value),
@@ -127,7 +127,9 @@ def traced_in(value: Any) -> Any:
     """A traced value from nested lists, tuples and object arrays; None if there is none."""
     if isinstance(value, Traced):
         return value
-    items = value if isinstance(value, (list, tuple)) else value.ravel() if type(value) is np.ndarray and value.dtype == object else ()
+    if isinstance(value, np.ndarray):
+        value = value.ravel() if value.dtype == object else ()
+    items = value if isinstance(value, (list, tuple, np.ndarray)) else ()
     return next((found for found in map(traced_in, items) if found is not None), None)
 
 
@@ -263,7 +265,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
     a[...] = np.where(np.reshape(mask, np.shape(a)), values, a).astype(a.dtype)
 
 
-def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """``dst[...] = src`` where ``where`` is true."""
     dtype = src.dtype if hasattr(src, "dtype") else None
     if dtype is not None and not np.can_cast(dtype, dst.dtype, casting):

@@ -194,7 +194,14 @@ def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: 
 
 @composite(
     np.poly,
-    samples=[Sample(A(3)), Sample(A(1)), Sample(A(4, kind="distinct")), Sample(A(3, kind="distinct")), Sample(A(2)), Sample(A(2, 2, kind="spd"))],
+    samples=[
+        Sample(A(3)),
+        Sample(A(1)),
+        Sample(A(4, kind="distinct")),
+        Sample(A(3, kind="distinct")),
+        Sample(A(2)),
+        Sample(A(2, 2, kind="spd")),
+    ],
     complex=False,  # whether its result is complex depends on values
 )
 def poly(seq_of_zeros: Any) -> Any:

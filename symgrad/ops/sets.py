@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ops.core import A, Op, Sample, composite, constant
+from symgrad.ops.core import A, Op, Sample, composite, constant, refused
 from symgrad.ops.engine import SIZE
 from symgrad.ops.index import array_of
 
@@ -16,7 +16,7 @@ _MEMBERS = [Sample(A(4), A(3)), Sample(A(2, 3), A(3)), Sample(A(3), A(2, 2), inv
 
 constant(np.isin, samples=_MEMBERS)
 if "in1d" in vars(np):  # before NumPy 2.4
-    constant(np.in1d)
+    refused("is deprecated; use np.isin", vars(np)["in1d"])
 
 
 @composite(

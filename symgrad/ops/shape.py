@@ -395,7 +395,6 @@ def _delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
         Sample(A(2, 3), [0], A(2, 2), axis=1),
         Sample(A(2, 2), [1, 3, 1], A(3)),
         Sample(A(4), slice(1, 3), A()),
-        Sample(A(3), np.array([True, False, True]), A(2)),
         Sample(A(2, 3), 3, 0.5, axis=-1),
     ],
 )

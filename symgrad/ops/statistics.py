@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ops.create import contains_traced
 from symgrad.ops.core import A, Op, Sample, composite
+from symgrad.ops.create import contains_traced
 from symgrad.ops.engine import SIZE
 from symgrad.ops.index import COMPLEX, array_of
 from symgrad.ops.reduction import conj
@@ -74,7 +74,9 @@ def cov(
 
 
 @composite(np.corrcoef, samples=_VARIABLES)
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, bias: Any = None, ddof: Any = None, *, dtype: Any = None) -> Any:
+def corrcoef(
+    x: Any, y: Any = None, rowvar: bool = True, bias: Any = None, ddof: Any = None, *, dtype: Any = None
+) -> Any:
     c = np.cov(x, y, rowvar, dtype=dtype)
     if np.ndim(c) == 0:
         return c / c
@@ -154,7 +156,8 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     if not isinstance(bins, str) and np.ndim(bins):
         return array_of(bins)
     if range is not None and contains_traced(list(range)):
-        return np.linspace(*range, operator.index(bins) + 1)
+        low, high = range
+        return np.linspace(low, high, operator.index(bins) + 1)
     arrays, params = _ends(a, bins, range)
     edges = EDGES(*arrays, **params)
     if isinstance(bins, str):

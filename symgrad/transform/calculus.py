@@ -60,7 +60,7 @@ def variables(trace: Trace, tree: Any, what: str, holomorphic: bool = False) -> 
         tracers[-1].node.name = tracers[-1].node.name or _identifier(name)
         if holomorphic and tracers[-1].node.aval.dtype.kind != "c":
             raise NotDifferentiable(
-                f"{where()}: holomorphic=True needs complex variables, {name} is {tracers[-1].dtype}"
+                f"{where()}: holomorphic=True needs complex variables, {name} is {tracers[-1].node.aval.dtype}"
             )
     return Variables(tracers, treedef), treedef.unflatten(tracers)
 
@@ -253,6 +253,10 @@ def evaluate(
 ) -> Linearized:
     """Run ``fun`` with fresh variables in place of the selected arguments."""
     call = select(fun, argnums, args, kwargs)
+    if trace.hooks is not None:
+        for i, place in enumerate(call.places):
+            if isinstance(place, str) and place not in kwargs:
+                call.selected[i] = trace.hooks.default(fun, place, call.selected[i])
     made = [variables(trace, tree, name, holomorphic) for tree, name in zip(call.selected, call.names, strict=True)]
     out = call.run(trace, fun, [tree for _, tree in made])
     aux = None

@@ -1,0 +1,612 @@
+# ruff: noqa
+"""Functions with side effects, and functions whose result hangs on more than their arguments, for ``test_staleness.py``.
+
+``CASES`` has ``(function, expected)``: ``"dynamic"`` where no call may be compiled. ``reset()`` puts all of it back.
+"""
+
+from __future__ import annotations
+
+import bisect
+import collections
+import contextlib
+import copy
+import datetime
+import functools
+import heapq
+import itertools
+import logging
+import operator
+import os
+import random
+import sys
+import tempfile
+import threading
+import time
+import types
+import uuid
+import warnings
+
+import numpy as np
+
+CASES = []
+LOG: list = []
+D: dict = {}
+OBJ = types.SimpleNamespace(n=0)
+QUEUE: collections.deque = collections.deque(maxlen=3)
+BUF = np.zeros(3)
+COUNT = 0
+CELL = [0]
+PATH = os.path.join(tempfile.gettempdir(), f"symgrad_impure_{os.getpid()}")
+
+
+@functools.lru_cache
+def cached(n):
+    LOG.append(n)
+    return float(n * 2)
+
+
+def reset():
+    global counting, RNG, COUNT, ITERATOR, COUNTER, GENERATOR, RANDOM, CYCLE
+    RNG = np.random.default_rng(1)
+    np.random.seed(1)
+    random.seed(1)
+    RANDOM = random.Random(3)
+    ITERATOR, COUNTER, CYCLE = iter([float(i) for i in range(1, 40)]), itertools.count(1.0), itertools.cycle([1.0, 2.0, 3.0])
+    GENERATOR = (float(i) for i in range(50))
+    COUNT, OBJ.n, CELL[0], BUF[:] = 0, 0, 0, 0.0
+    LOG.clear(), D.clear(), QUEUE.clear(), cached.cache_clear()
+    default_mutable.__defaults__[0].clear()
+    os.environ["TRAP"] = "0"
+    counting = make_counting()
+    open(PATH, "w").close()
+
+
+def state():
+    """All that the functions change."""
+    return repr((LOG, D, OBJ, QUEUE, BUF, COUNT, CELL, os.environ["TRAP"], open_text()))
+
+
+def open_text():
+    with open(PATH) as file:
+        return file.read()
+
+
+def dynamic(fun):
+    CASES.append((fun, "dynamic"))
+    return fun
+
+
+def compiled(fun):
+    CASES.append((fun, "compiled"))
+    return fun
+
+
+@dynamic
+def legacy(x):
+    return np.sum(x**2) * np.random.rand()
+
+
+@dynamic
+def legacy_normal(x):
+    return np.sum(x * np.random.normal(size=2))
+
+
+@dynamic
+def generator(x):
+    return np.sum(x * RNG.standard_normal(2))
+
+
+@dynamic
+def generator_alias(x):
+    draw = RNG.normal
+    return np.sum(x * draw(size=2))
+
+
+@dynamic
+def generator_choice(x):
+    return x[RNG.integers(2)] ** 2
+
+
+@dynamic
+def dropout(x):
+    mask = RNG.random(2) > 0.5
+    return np.sum(np.where(mask, x, 0.0) ** 2)
+
+
+@dynamic
+def shuffle(x):
+    i = np.arange(2)
+    RNG.shuffle(i)
+    return np.sum(x[i] * np.array([1.0, 2.0]))
+
+
+@dynamic
+def permutation(x):
+    return np.sum(x[np.random.permutation(2)] * np.array([1.0, 2.0]))
+
+
+@dynamic
+def seeded_inside(x):
+    return np.sum(x * np.random.default_rng(0).normal(size=2))
+
+
+@dynamic
+def pyrandom(x):
+    return np.sum(x) * random.random()
+
+
+@dynamic
+def pygauss(x):
+    return np.sum(x) * random.gauss(0, 1)
+
+
+@dynamic
+def pychoice(x):
+    return np.sum(x) * random.choice([1.0, 2.0, 3.0])
+
+
+@dynamic
+def pyRandom(x):
+    return np.sum(x) * RANDOM.uniform(1, 2)
+
+
+@dynamic
+def iterator(x):
+    return np.sum(x) * next(ITERATOR)
+
+
+@dynamic
+def iterator_for(x):
+    for v in ITERATOR:
+        return np.sum(x) * v
+
+
+@dynamic
+def counter(x):
+    return np.sum(x) * next(COUNTER)
+
+
+@dynamic
+def gen(x):
+    return np.sum(x) * next(GENERATOR)
+
+
+@dynamic
+def cycle(x):
+    return np.sum(x) * next(CYCLE)
+
+
+@dynamic
+def glob_counter(x):
+    global COUNT
+    COUNT += 1
+    return np.sum(x) * COUNT
+
+
+@dynamic
+def attr_counter(x):
+    OBJ.n += 1
+    return np.sum(x) * OBJ.n
+
+
+@dynamic
+def setattr_counter(x):
+    setattr(OBJ, "n", OBJ.n + 1)
+    return np.sum(x) * OBJ.n
+
+
+@dynamic
+def dict_counter(x):
+    D["n"] = D.get("n", 0) + 1
+    return np.sum(x) * D["n"]
+
+
+@dynamic
+def dict_update(x):
+    D.update(n=D.get("n", 0) + 1)
+    return np.sum(x) * D["n"]
+
+
+@dynamic
+def log_append(x):
+    LOG.append(1)
+    return np.sum(x) * len(LOG)
+
+
+@dynamic
+def log_append_alias(x):
+    a = LOG.append
+    a(1)
+    return np.sum(x) * len(LOG)
+
+
+@dynamic
+def log_iadd(x):
+    l = LOG
+    l += [1]
+    return np.sum(x) * len(l)
+
+
+@dynamic
+def log_helper(x):
+    def note(l):
+        l.append(1)
+
+    note(LOG)
+    return np.sum(x) * len(LOG)
+
+
+@dynamic
+def log_slice(x):
+    LOG[len(LOG) :] = [1]
+    return np.sum(x) * len(LOG)
+
+
+@dynamic
+def log_del(x):
+    LOG.extend([1, 2])
+    del LOG[0]
+    return np.sum(x) * len(LOG)
+
+
+@dynamic
+def deque_append(x):
+    QUEUE.append(1)
+    return np.sum(x) * len(QUEUE)
+
+
+@dynamic
+def cache_dict(x):
+    if "k" not in D:
+        D["k"] = 2.0
+        return np.sum(x)
+    return np.sum(x) * D["k"]
+
+
+@compiled
+def cached_helper(x):
+    return np.sum(x) * cached(3)
+
+
+@dynamic
+def buf_write(x):
+    BUF[0] += 1.0
+    return np.sum(x) * BUF[0]
+
+
+@dynamic
+def clock(x):
+    return np.sum(x) * (time.time() > 0) * (time.perf_counter() > 0)
+
+
+@dynamic
+def monotonic(x):
+    t = time.monotonic()
+    return np.sum(x) * (2.0 if t > 0 else 1.0)
+
+
+@dynamic
+def now(x):
+    return np.sum(x) * (datetime.datetime.now().year > 0)
+
+
+@dynamic
+def today(x):
+    return np.sum(x) * (datetime.date.today().year > 0)
+
+
+@dynamic
+def npdatetime(x):
+    return np.sum(x) * (np.datetime64("now") > np.datetime64("2000-01-01"))
+
+
+@dynamic
+def open_file(x):
+    with open(PATH, "a") as h:
+        h.write("b")
+    with open(PATH) as h:
+        return np.sum(x) * len(h.read())
+
+
+@dynamic
+def loadtxt(x):
+    np.savetxt(PATH, np.array([len(D) + 1.0]))
+    D[len(D)] = 1
+    return np.sum(x) * np.loadtxt(PATH)
+
+
+@dynamic
+def exists(x):
+    return np.sum(x) * os.path.exists(PATH)
+
+
+@dynamic
+def environ_set(x):
+    os.environ["TRAP"] = str(int(os.environ["TRAP"]) + 1)
+    return np.sum(x) * float(os.environ["TRAP"])
+
+
+@dynamic
+def printing(x):
+    print(end="")
+    return np.sum(x)
+
+
+@dynamic
+def logs(x):
+    logging.getLogger("t").debug("hi")
+    return np.sum(x)
+
+
+@dynamic
+def stdout(x):
+    sys.stdout.write("")
+    return np.sum(x)
+
+
+@dynamic
+def warned(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.warn("x")
+    return np.sum(x)
+
+
+@dynamic
+def pops(x):
+    if not LOG:
+        LOG.extend([3.0, 2.0, 1.0] * 5)
+    return np.sum(x) * LOG.pop()
+
+
+@dynamic
+def walrus_global(x):
+    global COUNT
+    return np.sum(x) * (COUNT := COUNT + 1)
+
+
+@dynamic
+def for_global(x):
+    global COUNT
+    for COUNT in range(COUNT, COUNT + 2):
+        pass
+    return np.sum(x) * COUNT
+
+
+@dynamic
+def for_attr(x):
+    for OBJ.n in (OBJ.n, OBJ.n + 1):
+        pass
+    return np.sum(x) * OBJ.n
+
+
+@dynamic
+def with_as(x):
+    with contextlib.nullcontext(OBJ.n + 1) as OBJ.n:
+        pass
+    return np.sum(x) * OBJ.n
+
+
+@dynamic
+def del_global(x):
+    D["a"] = D.get("b", 0) + 1
+    D["b"] = D["a"]
+    del D["a"]
+    return np.sum(x) * D["b"]
+
+
+@dynamic
+def id_of(x):
+    return np.sum(x) * (id(LOG) > 0)
+
+
+@dynamic
+def thread_id(x):
+    return np.sum(x) * (threading.get_ident() > 0)
+
+
+@dynamic
+def star_target(x):
+    (OBJ.n, *LOG[:]) = [OBJ.n + 1, 2, 3]
+    return np.sum(x) * OBJ.n * len(LOG)
+
+
+@dynamic
+def comp_effect(x):
+    [LOG.append(i) for i in range(2)]
+    return np.sum(x) * len(LOG)
+
+
+@dynamic
+def map_effect(x):
+    list(map(LOG.append, [1, 2]))
+    return np.sum(x) * len(LOG)
+
+
+@dynamic
+def heap(x):
+    import heapq
+
+    heapq.heappush(LOG, float(len(LOG)))
+    return np.sum(x) * len(LOG)
+
+
+@dynamic
+def random_shuffle(x):
+    if not LOG:
+        LOG.extend([1.0, 2.0, 3.0])
+    random.shuffle(LOG)
+    return np.sum(x) * LOG[0]
+
+
+@dynamic
+def dict_in_obj(x):
+    OBJ.__dict__["n"] = OBJ.n + 1
+    return np.sum(x) * OBJ.n
+
+
+@dynamic
+def vars_write(x):
+    vars(OBJ)["n"] = OBJ.n + 1
+    return np.sum(x) * OBJ.n
+
+
+@dynamic
+def globals_write(x):
+    globals()["COUNT"] = COUNT + 1
+    return np.sum(x) * COUNT
+
+
+@dynamic
+def method_effect(x):
+    class_holder.bump()
+    return np.sum(x) * OBJ.n
+
+
+class H:
+    def bump(self):
+        OBJ.n += 1
+
+
+class_holder = H()
+
+
+@dynamic
+def default_mutable(x, acc=[]):
+    acc.append(1)
+    del acc[3:]
+    return np.sum(x) * len(acc)
+
+
+@dynamic
+def sort_inplace(x):
+    LOG[:] = [3.0, 1.0, 2.0]
+    LOG.sort()
+    return np.sum(x) * LOG[0]
+
+
+@dynamic
+def operator_setitem(x):
+    import operator
+
+    operator.setitem(D, "n", D.get("n", 0) + 1)
+    return np.sum(x) * D["n"]
+
+
+@dynamic
+def copy_ok(x):
+    y = copy.deepcopy(OBJ)
+    return np.sum(x) * (y.n + 1)
+
+
+@dynamic
+def suppressed(x):
+    with contextlib.suppress(KeyError):
+        return np.sum(x) * D["zz"]
+    D["zz"] = 3.0
+    return np.sum(x)
+
+
+@dynamic
+def finally_return(x):
+    try:
+        v = D["zz"]
+    except KeyError:
+        v = 1.0
+        D["zz"] = 5.0
+    finally:
+        D["yy"] = 1
+    return np.sum(x) * v
+
+
+@dynamic
+def nonlocal_counter(x):
+    return counting(x)
+
+
+def make_counting():
+    n = 0
+
+    def count(x):
+        nonlocal n
+        n += 1
+        CELL[0] = n
+        return np.sum(x) * 1.5
+
+    return count
+
+
+counting = make_counting()
+
+
+@dynamic
+def insort(x):
+    bisect.insort(LOG, float(len(LOG)))
+    return np.sum(x) * len(LOG)
+
+
+@dynamic
+def uuid_of(x):
+    return np.sum(x) * (uuid.uuid4().int > 0)
+
+
+@dynamic
+def generator_bytes(x):
+    return np.sum(x) * len(RNG.bytes(3))
+
+
+@dynamic
+def generator_local_alias(x):
+    r = RNG
+
+    def draw(rng, n):
+        return rng.uniform(size=n)
+
+    return np.sum(x * draw(r, 2))
+
+
+@dynamic
+def random_in_comprehension(x):
+    return sum([x[i] * random.random() for i in range(2)])
+
+
+@dynamic
+def random_in_default(x, r=random.random):
+    return np.sum(x) * r()
+
+
+@dynamic
+def random_as_key(x):
+    return np.sum(x) * sorted([3.0, 1.0, 2.0], key=lambda v: random.random())[0]
+
+
+@dynamic
+def random_import(x):
+    from random import random as draw
+
+    return np.sum(x) * draw()
+
+
+@dynamic
+def list_iterator_for(x):
+    for v in ITERATOR:
+        if v > 2:
+            break
+    return np.sum(x) * v
+
+
+@dynamic
+def zip_iterator(x):
+    return np.sum(x) * [a * b for a, b in zip(ITERATOR, [1.0, 2.0])][1]
+
+
+@dynamic
+def star_iterator(x):
+    return np.sum(x) * sum(itertools.islice(ITERATOR, 2))
+
+
+@dynamic
+def file_read(x):
+    with open(PATH, "a") as h:
+        h.write("1")
+    return np.sum(x) * float(open_text() or 0)

@@ -1,0 +1,454 @@
+"""Refusals: each says what was met, at which line of the user's, why, and what to write instead. No wrong number slips by."""
+
+import array
+import cmath
+import copy
+import decimal
+import fractions
+import functools
+import inspect
+import io
+import json
+import math
+import pickle
+import random
+import re
+import statistics
+import struct
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from math import sin as bare_sin
+
+import numpy as np
+import pytest
+
+from symgrad import elementwise_grad, errors, grad, hessian, hvp, jacobian, jvp, stop_gradient, value_and_grad, vjp
+from symgrad.errors import (
+    EscapedTracer,
+    IntegerArgument,
+    LeavesNumPy,
+    MutatedInput,
+    NonScalarOutput,
+    NotDifferentiable,
+    RecursiveDerivative,
+    SymgradError,
+)
+
+V = np.array([0.31, -1.23, 0.74, 2.17])
+
+
+def line_of(fun):
+    """``file:line`` where a one-line function stands."""
+    code = fun.__code__
+    return f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def refuses(fun, error, *words, at=V, line=True):
+    """Assert that the gradient of ``fun`` raises ``error``, whose message names the line and has all ``words`` in it."""
+    for mode in ("auto", "dynamic"):
+        with pytest.raises(error) as caught:
+            grad(fun, mode=mode)(at)
+        message = str(caught.value)
+        for word in words:
+            assert re.search(word, message), message
+        if line:
+            assert line_of(fun) in message, message
+
+
+# -- plain numbers -------------------------------------------------------------------------------------------------
+
+PLAIN = {
+    "math.sin": (lambda x: math.sin(x[0]), r"math\.sin", r"write np\.sin"),
+    "sin": (lambda x: bare_sin(x[0]), r"bare_sin\(x\[0\]\)", r"write np\.sin"),
+    "math.fabs": (lambda x: math.fabs(x[0]), r"write np\.abs"),
+    "math.hypot": (lambda x: math.hypot(x[0], x[1]), r"write np\.hypot"),
+    "math.gamma": (lambda x: math.gamma(x[0]), r"symgrad\.primitive"),
+    "math.fsum": (lambda x: math.fsum(x), r"write np\.sum"),
+    "cmath.exp": (lambda x: abs(cmath.exp(x[0])), r"write np\.exp"),
+    "float": (lambda x: float(x[0]), r"float\(x\[0\]\)", r"leave float\(\) out"),
+    "complex": (lambda x: complex(x[0], 1).real, r"1j"),
+    "np.float64": (lambda x: np.float64(x[0]), r"x\.astype\(np\.float64\)"),
+    "np.array dtype": (lambda x: np.array(x, dtype=float).sum(), r"leave dtype= out", r"symgrad\.numpy\.array"),
+    "np.array list": (lambda x: np.array([x[0], 1], dtype=float).sum(), r"leave dtype= out"),
+    "np.asarray": (lambda x: np.asarray(x, dtype=float).sum(), r"symgrad\.numpy\.asarray"),
+    "astype": (lambda x: np.array([x[0], x[1]]).astype(float).sum(), r"would make a plain number"),
+    "np.random.normal": (lambda x: np.random.normal(x[0]), r"standard_normal"),
+    "rng.normal": (lambda x: np.random.default_rng(0).normal(x, 1.0).sum(), r"standard_normal"),
+    "random.gauss": (lambda x: random.gauss(0, 1) * 0 + struct.calcsize("d") * math.exp(x[0]), r"write np\.exp"),
+    "percent": (lambda x: float("%.3f" % x[0]), r"f-string"),  # noqa: UP031
+    "fromiter": (lambda x: np.fromiter((v for v in x), float).sum(), r"would make a plain number"),
+    "vectorize": (lambda x: np.vectorize(lambda v: v, otypes=[float])(x).sum(), r"plain number"),
+    "array.array": (lambda x: array.array("d", x)[0], r"plain number"),
+    "statistics.mean": (lambda x: statistics.mean(x), r"as_integer_ratio"),
+    "statistics.fmean": (lambda x: statistics.fmean(x), r"plain number"),
+    "Fraction": (lambda x: float(fractions.Fraction(x[0])), r"as_integer_ratio"),
+    "Fraction times": (lambda x: x.tolist()[0] * fractions.Fraction(1, 2), r"plain"),
+    "hex": (lambda x: float.fromhex(x.tolist()[0].hex()), r"\.hex"),
+    "tobytes": (lambda x: np.frombuffer(x.tobytes())[0], r"\.tobytes"),
+    "bytes": (lambda x: np.frombuffer(bytes(x))[0], r"plain"),
+    "ctypes": (lambda x: x.ctypes.data * 0.0, r"\.ctypes"),
+    "pickle": (lambda x: pickle.loads(pickle.dumps(x))[0], r"cannot be pickled"),
+}
+
+
+@pytest.mark.parametrize(("fun", "words"), [(f, w) for f, *w in PLAIN.values()], ids=list(PLAIN))
+def test_becoming_plain(fun, words):
+    refuses(fun, LeavesNumPy, *words)
+
+
+def test_writes_into_plain_arrays():
+    def item(x):
+        b = np.zeros(3)
+        b[0] = x[0]
+        return b.sum()
+
+    def slices(x):
+        b = np.zeros(4)
+        b[:] = x
+        return b.sum()
+
+    def filled(x):
+        b = np.zeros(4)
+        b.fill(x[0])
+        return b.sum()
+
+    def copied(x):
+        b = np.zeros(4)
+        np.copyto(b, x)
+        return b.sum()
+
+    for fun in (item, slices):
+        with pytest.raises(LeavesNumPy) as caught:
+            grad(fun)(V)
+        message = str(caught.value)
+        assert f"test_errors.py:{fun.__code__.co_firstlineno + 2}" in message
+        assert "written into a plain array" in message
+        for remedy in ("np.zeros_like(x)", "np.zeros(n, like=x)", "symgrad.numpy.zeros(n)"):
+            assert remedy in message
+    for fun in (filled, copied):
+        with pytest.raises(LeavesNumPy, match=rf"test_errors.py:{fun.__code__.co_firstlineno + 2}: .*np\.zeros_like"):
+            grad(fun)(V)
+    refuses(lambda x: np.zeros(4).__iadd__(x).sum(), MutatedInput, "plain array", r"np\.zeros_like")
+    refuses(lambda x: np.add(x, x, out=np.zeros(4)).sum(), MutatedInput, "out=", r"np\.zeros\(n, like=x\)")
+    refuses(lambda x: np.add.at(np.zeros(4), [0], x[0]), MutatedInput, r"np\.add\.at", "symgrad.numpy.zeros")
+
+
+def test_mutated_arguments():
+    refuses(lambda x: x.__setitem__(0, 1.0), MutatedInput, r"x = x\.copy\(\)")
+    refuses(lambda x: x.__iadd__(1.0), MutatedInput, r"x \+= y", r"x\.copy\(\)")
+    refuses(lambda x: np.add(x, 1, out=x), MutatedInput, r"out=", r"x\.copy\(\)")
+    refuses(lambda x: x.sort(), MutatedInput, r"x\.sort\(\)", r"x\.copy\(\)")
+    refuses(lambda x: x[1:].fill(0.0), MutatedInput, r"x\.copy\(\)")
+    data = V.copy()
+
+    def other(x, y):
+        y[0] = 5.0
+        return np.sum(x * y)
+
+    with pytest.raises(MutatedInput):
+        grad(other)(V, data)
+    assert np.array_equal(data, V)
+
+
+def test_hashing():
+    refuses(lambda x: {x[0]: 1.0}[x[0]], LeavesNumPy, "dict key", "list")
+    refuses(lambda x: len({x[0], x[1]}) * x[0], LeavesNumPy, "set")
+    refuses(lambda x: x[0] * (x[0] in {0.31: 1}), LeavesNumPy, "dict key")
+    cached = functools.lru_cache(lambda v: v * 2)
+    refuses(lambda x: cached(x[0]), LeavesNumPy, "cached function", line=False)
+    with pytest.raises(TypeError, match="unhashable type"):
+        grad(lambda x: {x: 1.0}[x])(V)
+
+
+def test_other_ways_out():
+    """Python's own errors are loud, too."""
+    for fun in (
+        lambda x: struct.pack("d", x[0]),
+        lambda x: memoryview(x),
+        lambda x: json.dumps([x[0]]),
+        lambda x: decimal.Decimal(x[0]),
+        lambda x: float(f"{x[0]}"),
+        lambda x: float(f"{x[0]:.17g}"),
+        lambda x: float(str(x[0])),
+        lambda x: float(repr(x[0])),
+        lambda x: float(f"{x[0]!r}"),
+        lambda x: np.fromstring(str(x), sep=" "),
+        lambda x: np.testing.assert_allclose(x, x + 1),
+        lambda x: np.testing.assert_array_equal(x, x + 1),
+        lambda x: np.array(x, dtype=np.float32).sum(),
+        lambda x: np.lib.stride_tricks.as_strided(x, (2, 2), (8, 8)).sum(),
+        lambda x: np.nditer(x),
+        lambda x: sys.float_info.max.__mul__(x[0]) + 0,
+        lambda x: np.einsum("i->", [[x[0]], [x[1], 2]]),
+    ):
+        with pytest.raises((TypeError, ValueError, struct.error, AssertionError, DeprecationWarning)):
+            grad(fun)(V)
+
+
+# -- functions without a rule --------------------------------------------------------------------------------------
+
+
+def test_functions_without_a_rule():
+    special = pytest.importorskip("scipy.special")
+    remedies = (r"symgrad\.primitive", r"symgrad\.custom_vjp", r"symgrad\.stop_gradient")
+    refuses(lambda x: special.erf(x).sum(), NotDifferentiable, r"\berf\b", "no derivative rule", *remedies)
+    refuses(lambda x: special.jv(1, x[0]), NotDifferentiable, r"\bjv\b", *remedies)
+    assert np.allclose(grad(lambda x, y: np.sum(x * special.erf(y)))(V, V), special.erf(V))
+    assert np.allclose(grad(lambda x: np.sum(x * special.erf(stop_gradient(x))))(V), special.erf(V))
+
+
+def test_numpy_functions_without_a_rule():
+    refuses(lambda x: np.save(io.BytesIO(), x), NotDifferentiable, r"np\.save")
+    refuses(lambda x: np.savetxt(io.StringIO(), x), NotDifferentiable, r"np\.savetxt")
+    refuses(lambda x: np.packbits(x > 0).sum() * np.busday_count(x, x), NotDifferentiable, r"np\.busday_count", "rule")
+    refuses(lambda x: np.insert(x, 1, x[0]).sum() * 0 + np.array2string(x), NotDifferentiable, "array2string|insert")
+    made = np.frompyfunc(lambda v: v * 2, 1, 1)
+    refuses(lambda x: made(x).sum(), NotDifferentiable, "rule")
+
+
+def test_options_without_a_rule():
+    refuses(lambda x: np.pad(x, 1, mode="maximum").sum(), NotDifferentiable, r"np\.pad", "maximum")
+    refuses(lambda x: np.ravel(x.reshape(2, 2).T, order="K").sum(), NotDifferentiable, "order", "'C' or 'F'")
+    refuses(lambda x: np.exp(x, where=x > 0).sum(), NotDifferentiable, "where=", "out")
+    refuses(lambda x: np.nan_to_num(x, nan=x[0]).sum(), LeavesNumPy, "nan=", "plain number")
+    refuses(lambda x: x.view(np.int64).sum() * 1.0, NotDifferentiable, "astype")
+
+
+def test_arrays_of_other_kinds():
+    matrix = np.eye(4).view(np.matrix)
+    masked = np.ma.masked_array(V, V > 1)
+    words = np.array(["a", "b", "c", "d"])
+    objects = np.array([1, "a", None, 2.0], dtype=object)
+    nested = np.array([None, None], dtype=object)
+    nested[0], nested[1] = np.ones(2), np.ones(3)
+    refuses(lambda x: (x * masked).sum(), NotDifferentiable, "MaskedArray", r"np\.asarray")
+    refuses(lambda x: (x @ matrix).sum(), NotDifferentiable, "matrix", r"np\.asarray")
+    refuses(lambda x: np.add(x, words), NotDifferentiable, "dtype <U1")
+    refuses(lambda x: x * objects, NotDifferentiable, "dtype object")
+    refuses(lambda x: x[:2] * nested, NotDifferentiable, "dtype object")
+    refuses(lambda x: x * np.array([x[:2], x], dtype=object), NotDifferentiable, "object array that holds arrays")
+    refuses(lambda x: x * "a", TypeError, line=False)
+    refuses(lambda x: x + None, TypeError, line=False)
+    for bad in (matrix, masked):
+        with pytest.raises(NotDifferentiable, match=rf"{type(bad).__name__}; pass a plain array: np.asarray"):
+            grad(lambda x: np.sum(x))(bad)
+
+
+def test_object_arrays_where_they_do_not_work():
+    refuses(lambda x: np.linalg.inv(np.array([[x[0], 0], [0, x[1]]])).sum(), NotDifferentiable, "object", r"np\.stack")
+    refuses(lambda x: np.sin(np.array([x[0], 1.0])).sum(), NotDifferentiable, "object", r"symgrad\.numpy\.array")
+    refuses(lambda x: np.fft.fft(np.array([x[0], x[1]])).real.sum(), SymgradError)
+
+
+# -- arguments and outputs -----------------------------------------------------------------------------------------
+
+
+def test_integer_arguments():
+    for bad in (np.arange(3), np.array([True, False]), np.array(3)):
+        with pytest.raises(IntegerArgument, match=r"x is (int64|bool).*x\.astype\(float\)"):
+            grad(lambda x: np.sum(x * x))(bad)
+    with pytest.raises(IntegerArgument, match=r"params\['w'\]\[1\] is int64"):
+        grad(lambda params: params["w"][0])({"w": [1.0, np.arange(3)]})
+    with pytest.raises(NotDifferentiable, match="name is str 'a', which cannot be differentiated"):
+        grad(lambda name: 1.0)("a")
+    assert grad(lambda x: x * x)(3) == 6.0
+
+
+def test_outputs_of_grad():
+    def fun(x):
+        return x * 2
+
+    with pytest.raises(NonScalarOutput, match=r"fun\(\) .*array of shape \(4,\).*sum it.*jacobian.*elementwise_grad"):
+        grad(fun)(V)
+    for output, words in [
+        (None, "returned None"),
+        ((1.0, 2.0), "2 values.*jacobian"),
+        ("text", "returned str"),
+        ({"a": 1.0, "b": 2.0}, "2 values"),
+    ]:
+        with pytest.raises(NonScalarOutput, match=words):
+            grad(lambda x, output=output: output)(V)
+    with pytest.raises(NonScalarOutput, match=r"complex.*np\.real.*holomorphic=True"):
+        grad(lambda x: x[0] * 1j)(V)
+    with pytest.raises(NonScalarOutput, match="complex"):
+        jacobian(lambda x: x * 1j)(V)
+    with pytest.raises(NonScalarOutput, match="complex"):
+        elementwise_grad(lambda x: x * 1j)(V)
+    with pytest.raises(NotDifferentiable, match="holomorphic=True needs complex variables, x is float64"):
+        grad(lambda x: x * x, holomorphic=True)(1.0)
+    with pytest.raises(NonScalarOutput, match="has_aux=True"):
+        grad(lambda x: x * x, has_aux=True)(1.0)
+    for derivative in (hessian(fun), hvp(fun)):
+        with pytest.raises(NonScalarOutput):
+            derivative(V, V) if derivative.__name__ == "fun" and "hvp" in repr(derivative) else derivative(V)
+
+
+def test_arguments_of_the_derivatives():
+    with pytest.raises(TypeError, match=r"argnums=1: fun\(\) was given 1 positional"):
+        grad(fun_of_one, argnums=1)(1.0)
+    with pytest.raises(TypeError, match=r"argnums='z'.*'z'"):
+        grad(fun_of_one, argnums="z")(1.0)
+    with pytest.raises(TypeError, match="missing"):
+        grad(lambda x, y: x * y)(1.0)
+    with pytest.raises(TypeError, match="grad needs a function, got float"):
+        grad(3.0)
+    with pytest.raises(ValueError, match="mode='fast'.*auto.*dynamic"):
+        grad(fun_of_one, mode="fast")
+    with pytest.raises(TypeError, match="structure"):
+        jvp(fun_of_one, (1.0,), ((1.0, 2.0),))
+    with pytest.raises(TypeError, match="1 primals and 2 tangents"):
+        jvp(fun_of_one, (1.0,), (1.0, 2.0))
+    with pytest.raises(ValueError, match="shape"):
+        jvp(fun_of_one, (V,), (V[:2],))
+    pullback = vjp(lambda x: x * 2, V)[1]
+    with pytest.raises(ValueError, match=r"shape \(2,\), its output \(4,\)"):
+        pullback(V[:2])
+    with pytest.raises(TypeError, match="structure"):
+        pullback((V, V))
+    with pytest.raises(TypeError, match="point, the vector"):
+        hvp(fun_of_one)(1.0)
+
+
+def fun_of_one(x):
+    return x * 2.0
+
+
+fun_of_one.__name__ = "fun"
+
+
+# -- lifetimes -----------------------------------------------------------------------------------------------------
+
+
+def test_escaped_tracers():
+    kept = []
+
+    def fun(x):
+        kept.append(x * 2)
+        return np.sum(x)
+
+    grad(fun)(V)
+    (old,) = kept
+    line = fun.__code__.co_firstlineno + 1
+    uses = [
+        lambda: old + 1,
+        lambda: np.sin(old),
+        lambda: old[0],
+        lambda: bool(old[0]),
+        lambda: float(old),
+        lambda: np.asarray(old),
+        lambda: old.sum(),
+        lambda: old.__setitem__(0, 1.0),
+        lambda: old.__iadd__(1.0),
+        lambda: list(old),
+        lambda: np.zeros(4) + old,
+        lambda: old.tobytes(),
+    ]
+    for use in uses:
+        with pytest.raises(EscapedTracer, match=rf"test_errors.py:{line}\).*after the call.*return it"):
+            use()
+    assert "Traced(" in repr(old)
+    assert old.shape == (4,)
+
+    def again(x):
+        return np.sum(x * old)
+
+    with pytest.raises(EscapedTracer, match="return it"):
+        grad(again)(V)
+
+
+def test_escape_through_a_global():
+    cache = {}
+
+    def fun(x):
+        if "scale" not in cache:
+            cache["scale"] = np.max(x)
+        return np.sum(x) / cache["scale"]
+
+    derivative = grad(fun)
+    derivative(V)
+    with pytest.raises(EscapedTracer):
+        derivative(V)
+
+
+def test_other_threads():
+    def fun(x):
+        with ThreadPoolExecutor(2) as pool:
+            return sum(pool.map(lambda v: v * v, [x[0], x[1]]))
+
+    with pytest.raises(EscapedTracer, match=r"test_errors.py:\d+.*in another thread.*one thread"):
+        grad(fun, mode="dynamic")(V)
+
+    def looking(x):
+        caught = []
+
+        def look():
+            try:
+                bool(x[0] > 0)
+            except EscapedTracer as error:
+                caught.append(error)
+
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+        raise caught[0]
+
+    with pytest.raises(EscapedTracer, match="another thread"):
+        grad(looking, mode="dynamic")(V)
+
+
+def test_endless_recursion():
+    def fun(x):
+        return fun(x * 0.5) + 1.0
+
+    with pytest.raises(RecursiveDerivative, match=r"fun: Python's recursion limit.*end on a value"):
+        grad(fun)(1.0)
+
+    def ends(x, depth):
+        return x if depth == 0 else x * ends(x, depth - 1)
+
+    assert grad(ends)(1.0, 20) == 21.0
+
+
+# -- the user's own errors -----------------------------------------------------------------------------------------
+
+
+def test_errors_of_the_function_pass_through():
+    class Own(Exception):
+        pass
+
+    def fun(x, fail):
+        if fail:
+            raise Own("mine")
+        return np.sum(x * x)
+
+    derivative = grad(fun)
+    for _ in range(2):
+        with pytest.raises(Own, match="mine"):
+            derivative(V, True)
+        assert np.allclose(derivative(V, False), 2 * V)
+    for bad in (lambda x: x @ x[:2], lambda x: x.reshape(3), lambda x: np.concatenate([x, x[None]]), lambda x: x.nope):
+        plain = pytest.raises((ValueError, AttributeError), bad, V).value
+        traced = pytest.raises(type(plain), grad(lambda x, bad=bad: np.sum(bad(x))), V).value
+        assert type(traced) is type(plain)
+
+
+def test_all_is_usable_after_an_error():
+    derivative = value_and_grad(lambda x: np.sum(x) * math.exp(x[0]) if x[0] > 1 else np.sum(x))
+    for _ in range(3):
+        assert np.allclose(derivative(V)[1], 1.0)
+        with pytest.raises(LeavesNumPy):
+            derivative(V + 1)
+
+
+# -- the classes ---------------------------------------------------------------------------------------------------
+
+
+def test_every_class_says_what_to_do():
+    classes = [c for c in vars(errors).values() if inspect.isclass(c) and issubclass(c, SymgradError)]
+    assert len(classes) >= 10
+    for c in classes:
+        assert len(c.__doc__) > 30, c
+        assert c is SymgradError or any(issubclass(c, python) for python in (TypeError, ValueError, RuntimeError, AssertionError))
+        assert copy.copy(c("text")).args == ("text",)
+        assert str(pickle.loads(pickle.dumps(c("text")))) == "text"

@@ -1,0 +1,432 @@
+"""No stale result, ever: what a function reads from outside changes, and the next call knows.
+
+``traps.py`` has the table of what is read, how it changes and where it is read; ``impure.py`` the functions with side
+effects. ``pytest --hypothesis-profile=deep`` reads every capture in every place.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import impure
+import traps
+from symgrad import custom_vjp, grad, jacobian, primitive, value_and_grad
+
+X = np.array([0.7, -1.3])
+CALLS = 4
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    """What a call gives, or the exception that it raises."""
+    try:
+        return call()
+    except Exception as error:
+        return error
+
+
+def differences(fun: Callable[[Any], Any], x: Any) -> Any:
+    """The gradient by central differences of the plain function."""
+    step = 1e-6 * np.eye(len(x))
+    return np.array([(fun(x + h) - fun(x - h)) / 2e-6 for h in step])
+
+
+def check(derivative: Any, fun: Callable[[Any], Any], when: str) -> None:
+    """Several calls agree with dynamic mode and with finite differences, exceptions included."""
+    expected = outcome(lambda: grad(fun, mode="dynamic")(X))
+    numeric = outcome(lambda: differences(fun, X))
+    for i in range(CALLS):
+        found = outcome(lambda: derivative(X))
+        for other, tolerance in ((expected, 1e-9), (numeric, 1e-5)):
+            if isinstance(other, Exception) or isinstance(found, Exception):
+                assert type(found) is type(other), f"{when}, call {i}: {found!r}, not {other!r}"
+            else:
+                np.testing.assert_allclose(found, other, tolerance, tolerance, err_msg=f"{when}, call {i}")
+
+
+# -- traps ---------------------------------------------------------------------------------------------------------
+
+
+def chosen() -> Iterator[tuple[traps.Capture, str]]:
+    """Each capture in the function itself and, by turns, in some of the other places."""
+    places = list(traps.PLACES)
+    deep = settings().max_examples > 1000
+    for i, capture in enumerate(traps.CAPTURES):
+        yield capture, "function"
+        others = places[1:]
+        for j in range(len(others) if deep else 4):
+            yield capture, others[(4 * i + j) % len(others)]
+
+
+@pytest.mark.parametrize(
+    ("capture", "place"), list(chosen()), ids=lambda part: part.name if isinstance(part, traps.Capture) else part
+)
+def test_trap(capture: traps.Capture, place: str, tmp_path: Path) -> None:
+    trap = traps.build(capture, place, tmp_path)
+    derivative = grad(trap.fun)
+    check(derivative, trap.fun, "at first")
+    hits = derivative.cache_info().hits
+    assert bool(hits) is not capture.dynamic, derivative.explain()
+    for i in range(trap.changes):
+        if i % 3 == 2:  # from another thread
+            thread = threading.Thread(target=trap.change, args=(i,))
+            thread.start()
+            thread.join()
+        else:
+            trap.change(i)
+        check(derivative, trap.fun, f"after {capture.changes[i]}")
+
+
+def test_there_are_enough_traps() -> None:
+    names = [capture.name for capture in traps.CAPTURES]
+    assert len(set(names)) == len(names)
+    assert sum(len(capture.changes) for capture in traps.CAPTURES) * len(traps.PLACES) > 150
+
+
+FLAG, GAIN, TERMS = True, 2.0, [1.0, 2.0]
+
+
+def several(x: Any) -> Any:
+    return np.sum(x * x) * (GAIN if FLAG else 1.0) + sum([t * np.sum(np.sin(x)) for t in TERMS])
+
+
+@given(st.lists(st.tuples(st.sampled_from(["flag", "gain", "append", "pop", "item", "none"]), st.floats(0.1, 5.0)), max_size=12))
+def test_any_sequence_of_changes(changes: list[tuple[str, float]]) -> None:
+    global FLAG, GAIN
+    FLAG, GAIN, TERMS[:] = True, 2.0, [1.0, 2.0]
+    derivative = grad(several)
+    for kind, value in [("none", 0.0), *changes]:
+        if kind == "flag":
+            FLAG = not FLAG
+        elif kind == "gain":
+            GAIN = value
+        elif kind == "append" and len(TERMS) < 4:
+            TERMS.append(value)
+        elif kind == "pop" and TERMS:
+            TERMS.pop()
+        elif kind == "item" and TERMS:
+            TERMS[-1] = value
+        for _ in range(3):
+            expected = 2 * X * (GAIN if FLAG else 1.0) + sum(TERMS) * np.cos(X)
+            np.testing.assert_allclose(derivative(X), expected, 1e-12)
+
+
+def test_other_kinds_of_derivatives_see_changes() -> None:
+    box = types.SimpleNamespace(w=2.0)
+    values = value_and_grad(lambda x: np.sum(x * x) * box.w)
+    rows = jacobian(lambda x: x * x * box.w)
+    for w in (2.0, 3.0, 5.0):
+        box.w = w
+        for _ in range(CALLS):
+            value, slope = values(X)
+            np.testing.assert_allclose(value, np.sum(X * X) * w)
+            np.testing.assert_allclose(slope, 2 * X * w)
+            np.testing.assert_allclose(rows(X), np.diag(2 * X * w))
+    assert values.cache_info().misses == rows.cache_info().misses == 2
+
+
+def test_what_is_returned_beside_the_result_is_fresh() -> None:
+    notes, name = [1.0, {"k": 2}], "a"
+    derivative = grad(lambda x: (np.sum(x), (notes, name)), has_aux=True)
+    for _ in range(CALLS):
+        assert derivative(X)[1] == ([1.0, {"k": 2}], "a")
+    notes[0], notes[1]["k"], name = 3.0, 7, "b"
+    assert derivative(X)[1] == ([3.0, {"k": 7}], "b")
+
+
+def test_defaults_that_argnums_names_are_read_anew() -> None:
+    def fun(x: Any, w: float = 2.0) -> Any:
+        return np.sum(x) * w**2
+
+    derivative = grad(fun, argnums="w")
+    assert [derivative(X) for _ in range(CALLS)] == [2 * 2.0 * np.sum(X)] * CALLS
+    fun.__defaults__ = (5.0,)
+    assert derivative(X) == 2 * 5.0 * np.sum(X)
+
+
+def test_argument_objects_may_change() -> None:
+    class Model:
+        def __init__(self) -> None:
+            self.w, self.on = 2.0, True
+
+        @functools.partial(grad, argnums=1)
+        def loss(self, x: Any) -> Any:
+            return np.sum(x * x) * (self.w if self.on else 1.0)
+
+    def loss(x: Any, model: Any) -> Any:
+        return np.sum(x * x) * (model.w if model.on else 1.0)
+
+    model, derivative = Model(), grad(loss)
+    for w, on in ((2.0, True), (3.0, True), (3.0, False), (4.0, True)):
+        model.w, model.on = w, on
+        for _ in range(CALLS):
+            np.testing.assert_allclose(derivative(X, model), 2 * X * (w if on else 1.0))
+    assert derivative.cache_info().misses == 4
+
+
+def test_rules_of_the_users_see_changes() -> None:
+    gain = 2.0
+
+    @custom_vjp
+    def scaled(x: Any) -> Any:
+        return x * gain
+
+    scaled.defvjp(lambda x: (scaled.fun(x) if hasattr(scaled, "fun") else x * gain, None), lambda _, g: (g * gain,))
+    derivative = grad(lambda x: np.sum(scaled(x)))
+    for gain in (2.0, 3.0, 4.0):
+        for _ in range(CALLS):
+            np.testing.assert_allclose(derivative(X), gain)
+
+
+# -- impurity ------------------------------------------------------------------------------------------------------
+
+
+def runs(fun: Any, call: Callable[[], Any]) -> int:
+    """How often a function of ``impure.py`` runs in a call."""
+    count = 0
+
+    def watch(frame: types.FrameType, event: str, arg: Any) -> None:
+        nonlocal count
+        code = frame.f_code
+        count += event == "call" and code.co_name == fun.__name__ and code.co_filename == impure.__file__
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def history(fun: Any, derivative: Any) -> list[str]:
+    """The results of some calls from a fresh start, and what they left behind."""
+    impure.reset()
+    found = []
+    for _ in range(6):
+        found.append(repr(derivative(X)))
+        found.append(impure.state())
+    return found
+
+
+@pytest.mark.parametrize(("fun", "expected"), impure.CASES, ids=lambda part: getattr(part, "__name__", part))
+def test_impure(fun: Any, expected: str) -> None:
+    """As in dynamic mode, draw by draw and effect by effect; the user's line is named."""
+    derivative = grad(fun)
+    assert history(fun, derivative) == history(fun, grad(fun, mode="dynamic"))
+    if expected == "dynamic":
+        assert derivative.cache_info().hits == 0
+        reason = derivative.explain()
+        assert "dynamic mode" in reason
+        assert "impure.py:" in reason
+    else:
+        assert derivative.cache_info().hits > 0
+
+
+@pytest.mark.parametrize(("fun", "expected"), impure.CASES, ids=lambda part: getattr(part, "__name__", part))
+def test_the_function_runs_once_a_call(fun: Any, expected: str) -> None:
+    impure.reset()
+    derivative = grad(fun)
+    for _ in range(3):
+        hits = derivative.cache_info().hits
+        count = runs(fun, lambda: derivative(X))
+        assert count == (0 if derivative.cache_info().hits > hits else 1)
+
+
+def test_plain_functions_sequence() -> None:
+    """The draws are those that the plain function would have made."""
+    impure.reset()
+    plain = [impure.pyrandom(X) for _ in range(5)]
+    impure.reset()
+    np.testing.assert_allclose([grad(impure.pyrandom)(X) for _ in range(5)], np.outer(plain / np.sum(X), [1, 1]))
+
+
+def test_compiled_mode_says_once_what_it_leaves_out() -> None:
+    log: list[int] = []
+
+    def fun(x: Any) -> Any:
+        log.append(1)
+        return np.sum(x * x)
+
+    derivative = grad(fun, mode="compiled")
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        for _ in range(6):
+            np.testing.assert_allclose(derivative(X), 2 * X)
+    (one,) = found
+    line = fun.__code__.co_firstlineno + 1
+    assert f"test_staleness.py:{line}: log.append" in str(one.message)
+    assert one.filename == __file__
+    assert log == [1, 1]
+    assert derivative.cache_info().hits == 4
+
+
+def test_compiled_mode_does_not_compile_random_numbers() -> None:
+    impure.reset()
+    derivative = grad(impure.pyrandom, mode="compiled")
+    assert len({repr(derivative(X)) for _ in range(5)}) == 5
+
+
+def test_exceptions_leave_the_derivative_usable() -> None:
+    box: dict[str, float] = {}
+
+    def fun(x: Any) -> Any:
+        return np.sum(x) * box["w"]
+
+    derivative = grad(fun)
+    for w in (None, 2.0, None, 3.0):
+        box.clear()
+        if w is None:
+            for _ in range(2):
+                with pytest.raises(KeyError, match="w") as caught:
+                    derivative(X)
+                assert fun.__code__.co_firstlineno + 1 in [entry.lineno + 1 for entry in caught.traceback]
+        else:
+            box["w"] = w
+            for _ in range(CALLS):
+                np.testing.assert_allclose(derivative(X), w)
+
+
+# -- what must stay compiled ---------------------------------------------------------------------------------------
+
+SCALES: dict[str, Any] = {}
+
+
+@pytest.mark.parametrize("kind", [float, int, np.float64, np.float32, np.int64, lambda i: np.full(2, float(i))])
+def test_a_number_that_changes_at_every_call_is_traced_a_few_times_only(kind: Any) -> None:
+    derivative = grad(lambda x: np.sum(x * x * SCALES["w"]))
+    for i in range(30):
+        SCALES["w"] = kind(i)
+        np.testing.assert_allclose(derivative(X), 2 * X * i, 1e-6)
+    assert derivative.cache_info().misses <= 4, derivative.explain()
+
+
+def test_many_numbers_that_change_at_every_call() -> None:
+    box = types.SimpleNamespace(step=0, rate=1.0, terms=[1.0, 2], more={"a": 3})
+    derivative = grad(
+        lambda x: np.sum(x * x) * box.rate + box.step * np.sum(x) + sum([t * x[0] for t in box.terms]) * box.more["a"]
+    )
+    for i in range(30):
+        box.step, box.rate, box.terms[0], box.terms[1], box.more["a"] = i, 1 / (i + 1), i * 0.5, i + 2, -i
+        expected = 2 * X * box.rate + i + np.array([sum(box.terms) * -i, 0.0])
+        np.testing.assert_allclose(derivative(X), expected, 1e-9)
+    assert derivative.cache_info().misses <= 4, derivative.explain()
+
+
+def test_a_new_object_at_every_call_is_no_new_trace() -> None:
+    holder = types.SimpleNamespace()
+    derivative = grad(lambda x: np.sum(x * x) * holder.config.w + holder.table["k"][0])
+    for i in range(20):
+        holder.config, holder.table = types.SimpleNamespace(w=float(i)), {"k": [float(i)]}
+        np.testing.assert_allclose(derivative(X), 2 * X * i)
+    assert derivative.cache_info().misses == 2, derivative.explain()
+
+
+def test_flags_that_alternate_are_compiled_both() -> None:
+    box = types.SimpleNamespace(on=True, kind="a")
+    derivative = grad(lambda x: np.sum(x * x) if box.on else np.sum(np.sin(x)) if box.kind == "a" else np.sum(x))
+    for i in range(40):
+        box.on, box.kind = i % 2 == 0, "ab"[i // 2 % 2]
+        expected = 2 * X if box.on else np.cos(X) if box.kind == "a" else np.ones(2)
+        np.testing.assert_allclose(derivative(X), expected)
+    assert derivative.cache_info().misses <= 10, derivative.explain()
+
+
+def test_what_is_not_looked_at_causes_no_trace() -> None:
+    box = types.SimpleNamespace(on=False, used=2.0, unused=1.0)
+    derivative = grad(lambda x: np.sum(x) * (box.unused if box.on else box.used))
+    for i in range(20):
+        box.unused, box.more = float(i), i
+        np.testing.assert_allclose(derivative(X), 2.0)
+    assert derivative.cache_info().misses == 2
+
+
+def test_a_guard_of_one_branch_does_not_hinder_the_other() -> None:
+    box = types.SimpleNamespace(level=1)
+    derivative = grad(lambda x: x[0] * np.sum(x) if x[0] < 0 else np.sum(x) * (2.0 if box.level == 1 else 3.0))
+    for _ in range(CALLS):
+        derivative(X), derivative(-X)
+    box.level = 2
+    for _ in range(CALLS):
+        derivative(-X)
+    before = derivative.cache_info().misses
+    for _ in range(CALLS):
+        np.testing.assert_allclose(derivative(-X), [np.sum(-X) - X[0], -X[0]])
+    assert derivative.cache_info().misses == before
+
+
+def test_large_arrays_are_passed_and_not_copied() -> None:
+    data = types.SimpleNamespace(table=np.linspace(0.0, 1.0, 200_000))
+    shared: list[bool] = []
+
+    def look(x: Any, table: Any) -> Any:
+        shared.append(np.shares_memory(table, data.table))
+        return np.sum(x) * table[-1]
+
+    looked = primitive(look).defvjp(lambda g, y, x, table: g * table[-1] * np.ones_like(x), None)
+    derivative = value_and_grad(lambda x: looked(x, data.table))
+    for _ in range(2):
+        derivative(X)
+    shared.clear()
+    for last in (2.0, 3.0):
+        data.table = np.full(200_000, last)
+        np.testing.assert_allclose(derivative(X)[1], last)
+    assert shared
+    assert all(shared)
+    assert derivative.cache_info().hits == 2
+
+
+def test_functions_without_source() -> None:
+    """Harmless ones are compiled; what others read is not known, so they are not. Both are right."""
+    space: dict[str, Any] = {"np": np, "W": 2.0, "L": [2.0]}
+    exec("def calm(x): return np.sum(x * x) * W\ndef wild(x): return np.sum(x * x) * L[0]\ndef both(x): return calm(x)", space)
+    for name, hits in (("calm", True), ("wild", False), ("both", True)):
+        derivative = grad(space[name])
+        for w in (2.0, 3.0):
+            space["W"] = space["L"][0] = w
+            for _ in range(CALLS):
+                np.testing.assert_allclose(derivative(X), 2 * X * w)
+        assert bool(derivative.cache_info().hits) is hits
+        assert hits or "the source of wild is not at hand" in derivative.explain()
+    made = eval("lambda x: np.sum(x * x) * W", space)
+    derivative = grad(made)
+    for _ in range(CALLS):
+        derivative(X)
+    space["W"] = 5.0
+    np.testing.assert_allclose(derivative(X), 10 * X)
+
+
+def test_threads_change_and_call() -> None:
+    """Each thread has a weight of its own; all call one derivative."""
+    local = threading.local()
+    weights = [float(i) for i in range(8)]
+    box = dict.fromkeys(range(8), 0.0)
+    derivative = grad(lambda x, i: np.sum(x * x) * box[i])
+    wrong: list[Any] = []
+
+    def work(i: int) -> None:
+        for k in range(25):
+            box[i] = weights[i] + k
+            x = X if i % 2 else np.append(X, 1.0)
+            found = derivative(x, i)
+            if not np.allclose(found, 2 * x * box[i]):
+                wrong.append((i, k, found))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert local
