@@ -12,7 +12,7 @@ import numpy as np
 
 from symgrad import pytree
 from symgrad.compile import FOREIGN, CacheInfo, Compiler, Family, Foreign, Variant, check_foreign
-from symgrad.ir import Graph, Node, ancestors
+from symgrad.ir import INPUT, Graph, Node, ancestors
 from symgrad.ops.engine import STOP
 from symgrad.state import Check
 from symgrad.trace import Trace, Tracer, active_trace, tracing
@@ -262,7 +262,8 @@ def settle(trace: Trace, outer: int, given: Any, result: Any) -> Any:
         if isinstance(leaf, Tracer):
             own = ancestors([leaf.node], outer)
             inside = set(own)
-            if not any(n.active for n in (leaf.node, *(a for n in own for a in n.args)) if n not in inside):
+            outside = any(n.op is INPUT for n in own)  # what the function reads from outside is an input, too
+            if not outside and not any(n.active for n in (leaf.node, *(a for n in own for a in n.args)) if n not in inside):
                 leaf = np.array(leaf.value) if isinstance(leaf.value, np.ndarray) else leaf.value
         plain.append(leaf)
     return tree.unflatten(plain)

@@ -16,8 +16,24 @@ from symgrad.ops.core import Op, Rule, Traced
 from symgrad.ops.engine import ITEM
 from symgrad.optimize.simplify import Simplifier, rewrite
 from symgrad.testing import check_grads
+from symgrad.trace import active_trace
 
 Fun = Callable[..., Any]
+
+
+def _followed(rule: Any) -> Any:
+    """A rule of the user's, as a trace runs it: what it reads from outside is seen."""
+    if rule is None:
+        return None
+
+    @functools.wraps(rule)
+    def follow(*args: Any, **kwargs: Any) -> Any:
+        trace = active_trace()
+        if trace is None or trace.hooks is None:
+            return rule(*args, **kwargs)
+        return trace.hooks.call(rule, *args, **kwargs)
+
+    return follow
 
 
 # -- primitives ----------------------------------------------------------------------------------------------------
@@ -41,7 +57,7 @@ class Primitive:
         ``None`` says that an argument takes no derivative. With a ``sample`` of arguments, the rules are checked against
         finite differences at once (``CheckFailed`` if they are wrong). Returns the primitive.
         """
-        self._op.rules = tuple(rules)
+        self._op.rules = tuple(map(_followed, rules))
         if sample is not None:
             self._check(sample)
         return self
@@ -51,6 +67,8 @@ class Primitive:
 
         Reverse mode transposes them, unless ``defvjp`` gave rules of its own. Otherwise as ``defvjp``.
         """
+
+        rules = tuple(map(_followed, rules))
 
         def jvp(ts: Sequence[Any], y: Any, *args: Any, **kwargs: Any) -> Any:
             parts = [rule(t, y, *args, **kwargs) for rule, t in zip(rules, ts, strict=True) if rule and t is not None]
@@ -144,7 +162,7 @@ class _Custom:
         leaves, tree = pytree.flatten(args)
         traced = [leaf for leaf in leaves if isinstance(leaf, Traced)]
         if not traced:
-            return self._fun(*args)
+            return _followed(self._fun)(*args)
         result, residuals = self._run(args)
         outs, out_tree = pytree.flatten(result)
         extra, extra_tree = pytree.flatten(residuals)
@@ -194,7 +212,7 @@ class CustomVJP(_Custom):
 
         A cotangent may be None for an argument that takes no derivative. Returns the function.
         """
-        self._fwd, self._bwd = fwd, bwd
+        self._fwd, self._bwd = _followed(fwd), _followed(bwd)
         return self
 
     def _run(self, args: Any) -> tuple[Any, Any]:
@@ -241,7 +259,7 @@ class CustomJVP(_Custom):
 
         Returns the function.
         """
-        self._jvp = jvp
+        self._jvp = _followed(jvp)
         return self
 
     def _run(self, args: Any) -> tuple[Any, Any]:
@@ -249,7 +267,7 @@ class CustomJVP(_Custom):
             raise NotDifferentiable(
                 f"{getattr(self, '__name__', 'custom_jvp')} has no rule yet; give it one with .defjvp"
             )
-        return self._fun(*args), ()
+        return _followed(self._fun)(*args), ()
 
     def _make(self, tree: Any, out_tree: Any, extra_tree: Any, places: Any, kept: Any, fixed: Any) -> _Outputs:
         count, results = len(places), out_tree.size

@@ -113,7 +113,8 @@ def unpacked(frame: FrameType | None) -> list[str]:
     at = frame.f_lasti
     if not 0 <= at < len(raw) or not opname[raw[at]].startswith("UNPACK_SEQUENCE"):
         return []
-    count, names = raw[at + 1], []
+    count = raw[at + 1]
+    names: list[str] = []
     at += 2
     while at < len(raw) and len(names) < count:
         name, arg = opname[raw[at]], raw[at + 1]

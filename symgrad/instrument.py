@@ -81,7 +81,7 @@ def _copied(node: FunctionNode) -> FunctionNode:
 
 def _class_of(fun: FunctionType) -> str | None:
     parts = fun.__qualname__.split(".")
-    return parts[-2] if len(parts) > 1 and parts[-2] != "<locals>" else None
+    return parts[-2] if len(parts) > 1 and parts[-2][0] != "<" else None
 
 
 # -- finding the source --------------------------------------------------------------------------------------------
@@ -102,7 +102,13 @@ def _find(fun: FunctionType) -> tuple[FunctionNode, list[ast.stmt]] | None:
             return None
         _trees[code.co_filename] = known
     found = [node for node in ast.walk(known[1]) if _matches(node, code)]
-    return (found[0], _imports(known[1])) if len(found) == 1 else None  # type: ignore[return-value]
+    if not found or (len(found) > 1 and code.co_name != "<lambda>"):
+        return None
+    return min(found, key=_size), _imports(known[1])  # type: ignore[return-value, type-var]  # the innermost lambda
+
+
+def _size(node: FunctionNode) -> tuple[int, int]:
+    return node.end_lineno - node.lineno, node.end_col_offset - node.col_offset  # type: ignore[operator]
 
 
 def _imports(module: ast.Module) -> list[ast.stmt]:
@@ -125,8 +131,10 @@ def _matches(node: ast.AST, code: CodeType) -> bool:
         return node.name == code.co_name and first == code.co_firstlineno
     if isinstance(node, ast.Lambda) and code.co_name == "<lambda>" and node.lineno <= code.co_firstlineno <= node.body.lineno:
         body = node.body
-        place = (body.lineno, body.end_lineno, body.col_offset, body.end_col_offset)
-        return place in set(code.co_positions())
+        first, last = (body.lineno, body.col_offset), (body.end_lineno, body.end_col_offset)
+        places = [(place[0], place[2], place[1], place[3]) for place in code.co_positions()]
+        real = [place for place in places if None not in place and place[:2] != place[2:]]
+        return all(first <= place[:2] and place[2:] <= last for place in real)  # type: ignore[operator]
     return False
 
 
@@ -136,7 +144,7 @@ def _compile(
     """The code of a function node, nested in a factory that makes ``free`` its closure variables."""
     body: list[ast.stmt]
     if isinstance(node, ast.Lambda):
-        body = [_at(ast.Return(_bare(node)), node)]
+        body = [_at(ast.Expr(_bare(node)), node)]
     else:
         body = [_bare(node)]
     if owner is not None:  # private names are mangled in a class, and super() looks for one

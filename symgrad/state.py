@@ -783,6 +783,8 @@ class State:
             self.check(Path(type(fun), (("attr", "__call__"),)), "is", handler)
             return self._call_function(handler, (fun, *args), kwargs)
         if type(fun).__module__.split(".")[0] == "symgrad":
+            if self.path_of(fun) is not None:
+                self.check(self._paths[id(fun)], "is", fun)
             return fun(*args, **kwargs)
         if self.path_of(fun) is None and type(fun).__module__.split(".")[0] in ("numpy", "functools"):
             return fun(*self._seen(args), **self._seen(kwargs))

@@ -27,7 +27,7 @@ import numpy as np
 
 from symgrad.errors import EscapedTracer, LeavesNumPy, MutatedInput, NotDifferentiable, SymgradError
 from symgrad.frames import leaving, raised_at, target, unpacked, user_frame, user_line, where
-from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, aval_of, is_inexact
+from symgrad.ir import Aval, Graph, Node, aval_of, is_inexact
 from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static, Traced
 from symgrad.ops.engine import ASTYPE, BOOL, IDENTITY, INT, ITEM, ROUND, SIZE, STOP, TO_ARRAY, TO_NUMPY, TO_PYTHON
@@ -70,6 +70,7 @@ class Trace:
         self._copies: dict[int, tuple[Any, Any, Node]] = {}
         self._follows: dict[Node, bool] = {}
         self.lent = False  # whether NumPy has asked a Tracer for a plain array
+        self.refusal: SymgradError | None = None  # of what the plain function may do
 
     def input(self, position: Any, value: Any) -> Tracer:
         """A traced argument."""
@@ -118,9 +119,7 @@ class Trace:
             return traced.node, traced.value
         if isinstance(value, (list, tuple)) or hasattr(value, "__array__"):
             return self._capture(np.asarray(value))
-        raise NotDifferentiable(
-            f"{where()}: a traced value met {type(value).__name__} {value!r:.60}, which is no number"
-        )
+        raise NotDifferentiable(f"{where()}: a traced value met {type(value).__name__} {value!r:.60}, which is no number")
 
     def _capture(self, array: np.ndarray[Any, Any]) -> tuple[Node, Any]:
         if array.dtype == object:
@@ -147,6 +146,11 @@ class Trace:
     def note(self, reason: str) -> None:
         """What cannot be seen again by generated code happened: every call must be traced anew."""
         self.impure = self.impure or f"{where()}: {reason}"
+
+    def refuse(self, error: SymgradError) -> SymgradError:
+        """Remember an error that the plain function would not meet: code that catches it must not go another way."""
+        self.refusal = self.refusal or error
+        return error
 
     def watch(self, value: Any, tracer: Tracer) -> None:
         """Remember an array from outside, as it was when it was read: it must not change while the function runs."""
@@ -307,6 +311,8 @@ class tracing:
         _active.reset(self._token)
         if isinstance(error, (TypeError, ValueError)) and not isinstance(error, SymgradError) and self.trace.lent:
             _explain(error, traceback)
+        if error is None and self.trace.refusal is not None:  # the function has caught it, and went another way
+            raise self.trace.refusal
 
 
 def _explain(error: Exception, traceback: TracebackType | None) -> None:
@@ -403,6 +409,31 @@ class _Only:
         return self.function.__get__(tracer)
 
 
+class _Text(str):
+    """Text of a value that a derivative follows: to be shown. What asks how it reads would find other text than usual."""
+
+    __slots__ = ()
+
+
+def _refuse_text(name: str) -> Callable[..., Any]:
+    def refuse(*args: Any) -> Any:
+        trace = active_trace()
+        if trace is None:
+            return getattr(str, name)(*args)
+        why = f"the text of a traced value is for people, and {name} of it another than of the plain value's"
+        raise trace.refuse(LeavesNumPy(f"{where()}: {why}; compare values, or take the text of symgrad.stop_gradient(x)"))
+
+    return refuse
+
+
+for _name in (
+    "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __hash__ __len__ __getitem__ __iter__ __contains__ startswith endswith find "
+    "rfind index rindex count split rsplit partition rpartition strip lstrip rstrip replace removeprefix removesuffix "
+    "isdigit isnumeric isdecimal isalnum isalpha translate encode zfill"
+).split():
+    setattr(_Text, _name, _refuse_text(_name))
+
+
 class Tracer(Traced):
     """A value of a traced run: ``value`` as NumPy or Python has it, ``node`` that computes it.
 
@@ -421,7 +452,7 @@ class Tracer(Traced):
         self.lent: list[weakref.ref[Any]] | None = None
         self.version = self.seen = 0
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> type:  # isinstance(x, np.ndarray) in the user's code asks for this
         return type(self.value)
 
@@ -453,15 +484,17 @@ class Tracer(Traced):
         one: Tracer | None = self
         while one is not None:
             if one.frozen:
-                raise MutatedInput(
+                why = (
                     f"{where()}: {verb} would change in place what the function did not make itself (an argument, or an array "
                     "from outside); copy it first: x = x.copy()"
                 )
+                raise self.tape.refuse(MutatedInput(why))
             if one.lent is not None and any(ref() is not None for ref in one.lent):
-                raise MutatedInput(
+                why = (
                     f"{where()}: {verb} would change an array in place of which np.asarray made a second name, which cannot "
                     "follow; write np.array(x), which copies, symgrad.numpy.asarray(x), or x = x + y for x += y"
                 )
+                raise self.tape.refuse(MutatedInput(why))
             if one.base is not None and not one.value.flags.writeable and one.base.value.flags.writeable:
                 raise ValueError(f"{where()}: assignment destination is read-only")
             one = one.base
@@ -496,7 +529,7 @@ class Tracer(Traced):
         if op is index.GETITEM:
             base.write(params["spec"], rest, new, verb)
         elif op in (_REAL, _IMAG) and np.iscomplexobj(base.value):
-            parts = (new, np.imag(base)) if op is _REAL else (np.real(base), new)  # type: ignore[call-overload]
+            parts = (new, np.imag(base)) if op is _REAL else (np.real(base), new)
             base.assign(self.tape.record(index.COMPLEX, parts, {}), verb)
         elif op is not _EINSUM and self.value.size == base.value.size:  # its transpose is its inverse
             base.assign(op.vjp(0, new, self, (base, *rest), params), verb)
@@ -531,10 +564,10 @@ class Tracer(Traced):
         self[...] = value
 
     def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
-        self.assign(np.sort(self, axis, kind, order, stable=stable), "x.sort()")  # type: ignore[arg-type, call-overload]
+        self.assign(np.sort(self, axis, kind, order, stable=stable), "x.sort()")  # type: ignore[arg-type]
 
     def partition(self, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
-        self.assign(np.partition(self, kth, axis, kind, order), "x.partition()")  # type: ignore[arg-type, call-overload]
+        self.assign(np.partition(self, kth, axis, kind, order), "x.partition()")  # type: ignore[arg-type]
 
     def put(self, indices: Any, values: Any, mode: Any = "raise") -> None:
         np.put(self, indices, values, mode)  # type: ignore[arg-type]
@@ -572,7 +605,7 @@ class Tracer(Traced):
             self.refresh()
         node, value = self.node, self.value
         if trace.follows(node):
-            raise LeavesNumPy(f"{where()}: {refusal() if refusal else _refusal('number')}")
+            raise trace.refuse(LeavesNumPy(f"{where()}: {refusal() if refusal else _refusal('number')}"))
         if not node.active:
             return value
         if np.ndim(value) or isinstance(value, (np.ndarray, np.longdouble, np.clongdouble)) or value == 0 or value != value:
@@ -605,7 +638,7 @@ class Tracer(Traced):
         return int(np.rint(self)) if ndigits is None else self.record(ROUND, (self,), {"ndigits": ndigits})
 
     def is_integer(self) -> bool:
-        return bool(self % 1 == 0)
+        return bool(_binary(np.remainder, self, 1) == 0)
 
     def __float__(self) -> float:
         self.tape.lent = True
@@ -619,8 +652,10 @@ class Tracer(Traced):
             raise TypeError("unhashable type: 'numpy.ndarray'")
         return hash(
             self.leave(
-                lambda: "a traced value cannot be a dict key, a member of a set or an argument of a cached function, "
-                "where its derivative would be lost; use a list, or a plain number as key"
+                lambda: (
+                    "a traced value cannot be a dict key, a member of a set or an argument of a cached function, "
+                    "where its derivative would be lost; use a list, or a plain number as key"
+                )
             )
         )
 
@@ -633,7 +668,7 @@ class Tracer(Traced):
         if not self.tape.follows(self.node):
             return show(self.leave())
         self.tape.note("a traced value becomes text")
-        return f"Traced({show(self.value)})"
+        return _Text(f"Traced({show(self.value)})")
 
     def __repr__(self) -> str:
         return self._text(repr)
@@ -799,7 +834,7 @@ class Tracer(Traced):
     def imag(self, value: Any) -> None:
         if not np.iscomplexobj(self.value):
             raise TypeError("array does not have imaginary part to set")
-        np.imag(self)[...] = value  # type: ignore[call-overload]
+        np.imag(self)[...] = value
 
     @property
     def flat(self) -> Any:
@@ -823,9 +858,7 @@ class Tracer(Traced):
         axes = axes[0] if len(axes) == 1 else axes
         return np.transpose(self, axes if axes else None)
 
-    def astype(
-        self, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
-    ) -> Any:
+    def astype(self, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True) -> Any:
         dtype = np.dtype(dtype)
         if dtype == object:
             return self.__array__(object, copy=True)
@@ -839,7 +872,7 @@ class Tracer(Traced):
         """A Tracer of its own for the same value: later writes to one do not reach the other."""
         if self.base is not None:
             self.refresh()
-        layout = order if order in ("C", "F", "A", "K") else "C"  # whether a later reshape is a view hangs on it
+        layout: Any = order if order in ("C", "F", "A", "K") else "C"  # whether a later reshape is a view hangs on it
         value = np.array(self.value, order=layout) if isinstance(self.value, np.ndarray) else self.value
         return Tracer(self.tape, self.node, value)
 
@@ -855,7 +888,7 @@ class Tracer(Traced):
         return np.searchsorted(self, v, side=side, sorter=sorter)
 
     def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Any:
-        return np.compress(condition, self, axis=axis, out=out)  # type: ignore[call-overload]
+        return np.compress(condition, self, axis=axis, out=out)
 
     def __getattr__(self, name: str) -> Any:
         if name in _ELEMENTWISE and not isinstance(self.value, np.ndarray):
@@ -893,7 +926,7 @@ class Flat:
         shape = self.base.shape
         places = np.arange(self.base.size)[_plain(key)]
         if np.ndim(value) and np.size(value) != places.size:
-            value = np.resize(value, places.shape)  # type: ignore[arg-type]
+            value = np.resize(value, places.shape)
         arrays = np.unravel_index(places, shape)
         self.base[arrays] = np.reshape(value, places.shape) if np.ndim(value) else value
 
@@ -1020,6 +1053,8 @@ def call(trace: Trace, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -
     if not isinstance(handler, Op):
         why = handler.why if isinstance(handler, Refused) else f"has no derivative rule; {_ADVICE}"
         return _plainly(trace, func, args, kwargs, f"{_called(func)} {why}")
+    if handler.family == "constant" and len(args) > 1:
+        args, kwargs = _by_name(func, args, kwargs)
     try:
         arrays, params = handler.bind(args, kwargs)
     except NotDifferentiable as error:
@@ -1029,6 +1064,17 @@ def call(trace: Trace, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -
         for part in result if isinstance(result, tuple) else (result,):
             _look_at_size(trace, trace.record(SIZE, (part,), {}))
     return result
+
+
+def _by_name(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    """A call with the positional options behind its arrays, such as ``axis=None``, given by name."""
+    given = [i for i, arg in enumerate(args) if arg is None or isinstance(arg, (str, tuple))]
+    if not given or isinstance(func, np.ufunc):
+        return args, kwargs
+    names = list(inspect.signature(func).parameters)
+    if any(i >= len(names) for i in given) or given[0] == 0:
+        return args, kwargs
+    return args[: given[0]], {**dict(zip(names[given[0] :], args[given[0] :], strict=False)), **kwargs}
 
 
 def _share_memory(func: Any, a: Any, b: Any, max_work: Any = None) -> bool:
@@ -1052,7 +1098,7 @@ def _plainly(trace: Trace, func: Any, args: Any, kwargs: Any, why: str) -> Any:
         if tracer.tape is not trace or not trace.open:
             raise _escaped(tracer)
     if any([trace.follows(tracer.node) for tracer in tracers]):
-        raise NotDifferentiable(f"{where()}: {why}")
+        raise trace.refuse(NotDifferentiable(f"{where()}: {why}"))
     if any([tracer.node.active for tracer in tracers]):
         if all([isinstance(arg, (np.ndarray, np.generic, int, float, complex)) for arg in args]):
             try:
@@ -1195,7 +1241,7 @@ def _written(trace: Trace, outs: tuple[Any, ...], result: Any, casting: Any = "s
 def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A ufunc or one of its methods on traced arguments."""
     if ufunc.__name__ == "clip" and method == "__call__":  # what a.clip(x) of a plain array calls
-        return np.clip(*args, **kwargs)  # type: ignore[call-overload]
+        return np.clip(*args, **kwargs)
     rest = {name: value for name, value in kwargs.items() if name != "out"}
     out = kwargs.get("out", ())
     followed = any([trace.follows(tracer.node) for tracer in _tracers((args, kwargs))])
@@ -1222,9 +1268,7 @@ class _UFuncMethods:
         if not isinstance(handler, Op) or isinstance(signature, str) or (rest and handler.family == "elementwise"):
             option = f" with {', '.join(kwargs)}=" if kwargs and isinstance(handler, Op) else ""
             if option or handler is None:
-                return _plainly(
-                    trace, ufunc, args, kwargs, f"{_called(ufunc)}{option} has no derivative rule; {_ADVICE}"
-                )
+                return _plainly(trace, ufunc, args, kwargs, f"{_called(ufunc)}{option} has no derivative rule; {_ADVICE}")
             return call(trace, ufunc, args, kwargs)
         if rest:
             return call(trace, ufunc, args, rest)
@@ -1236,17 +1280,13 @@ class _UFuncMethods:
         if mask is True:
             return trace.record(handler, args, {})
         if fallback is None:
-            raise NotDifferentiable(
-                f"{where()}: where= without out= leaves values undefined; use np.where or give out="
-            )
+            raise NotDifferentiable(f"{where()}: where= without out= leaves values undefined; use np.where or give out=")
         safe = np.atleast_2d(handler.domain).mean(axis=-1)  # so that no NaN arises where nothing is computed
         args = [np.where(mask, arg, safe[i % len(safe)].astype(_dtype(arg))) for i, arg in enumerate(args)]
         result = trace.record(handler, args, {})
         if not isinstance(result, tuple):
             return np.where(mask, result, fallback[0])
-        return tuple(
-            value if old is None else np.where(mask, value, old) for value, old in zip(result, fallback, strict=True)
-        )
+        return tuple(value if old is None else np.where(mask, value, old) for value, old in zip(result, fallback, strict=True))
 
     @staticmethod
     def reduce(trace: Trace, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -1268,7 +1308,7 @@ class _UFuncMethods:
         inner = rows.shape[rows.ndim - len(kept) :]
         rows, mask = rows.reshape(-1, *inner), mask.reshape(-1, *inner)
         start = given.get("initial", ufunc.identity)
-        total = None if start is None or (start is ufunc.identity and len(rows)) else np.broadcast_to(start, inner)
+        total: Any = None if start is None or (start is ufunc.identity and len(rows)) else np.broadcast_to(start, inner)
         for i, row in enumerate(rows):
             new = row if total is None else ufunc(total, row)
             if "where" in given:
@@ -1348,7 +1388,7 @@ _EINSUM, _REAL, _IMAG = REGISTRY[np.einsum], REGISTRY[np.real], REGISTRY[np.imag
 
 
 def _dtype(x: Any) -> np.dtype[Any]:
-    return x.dtype if hasattr(x, "dtype") else np.result_type(x)  # type: ignore[no-any-return]
+    return x.dtype if hasattr(x, "dtype") else np.result_type(x)
 
 
 def _is_numpy(x: Any) -> bool:

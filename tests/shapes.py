@@ -103,6 +103,12 @@ class Box:
     __hash__ = None
 
 
+class Lambdas:
+    plain = lambda self, a, b: a + b + G
+    __k = 3
+    private = lambda self, a, b: (a, self.__k)
+
+
 class Sub(Box):
     def __init__(self, value=5):
         super().__init__(value)
@@ -770,9 +776,24 @@ def decorated(a, b):
 
 
 shape(lambda a, b: a + b * G)
+shape(lambda a, b: a if a > 1 else b)
+shape(lambda a, b: (a and b) or G)
+shape(lambda a, b: 1)
+shape(lambda a, b: (lambda c: c + a)(b)), shape(lambda a, b: a < b < 3)
+shape(
+    lambda a, b: [
+        lambda c: c + a,
+        lambda c: c * a if c else b,
+    ][1](b)
+)
+SHAPES += [lambda a, b: a - i for i in range(2)] + [lambda a, b: -a]
+shape((lambda: lambda a, b: a)())
+shape((lambda c: lambda a, b: a + c)(3))
 shape(lambda a, b, c=[1, 2]: [i + a for i in c])
 shape(Box(3).make)  # a bound method: one argument too many
 shape(Sub(4).method)
+shape(Lambdas().plain)
+shape(Lambdas().private)
 
 
 def closure(n):

@@ -265,10 +265,10 @@ def test_has_aux():
     j, got = jacobian(lambda x: (x * 2, "aux"), has_aux=True)(V)
     assert np.allclose(j, 2 * np.eye(4))
     assert got == "aux"
-    out, pullback, got = vjp(lambda x: (x * 2, "aux"), V, has_aux=True)
+    _, pullback, got = vjp(lambda x: (x * 2, "aux"), V, has_aux=True)
     assert got == "aux"
     assert np.allclose(pullback(V)[0], 2 * V)
-    out, tangent, got = jvp(lambda x: (x * 2, x[0]), (V,), (V,), has_aux=True)
+    _, tangent, got = jvp(lambda x: (x * 2, x[0]), (V,), (V,), has_aux=True)
     assert type(got) is np.float64
     assert np.allclose(tangent, 2 * V)
 
@@ -443,7 +443,7 @@ def test_results_are_fresh():
     ]
     for mode in ("auto", "dynamic"):
         for fun in funs:
-            for made in (grad(fun, (0, 1), mode=mode), value_and_grad(fun, (0, 1), mode=mode), jacobian(fun, (0, 1), mode=mode)):
+            for made in (kind(fun, (0, 1), mode=mode) for kind in (grad, value_and_grad, jacobian)):
                 first = copy.deepcopy(made(V, V))
                 for _ in CALLS:
                     result = made(V, V)

@@ -20,6 +20,8 @@ from symgrad.errors import NotDifferentiable
 from symgrad.ops import create
 from symgrad.ops.core import REGISTRY, Composite, Op, Refused
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*fix:DeprecationWarning")  # NumPy 2.5 deprecates np.fix
+
 COMPOSITE = [op for op in DIFFERENTIABLE if isinstance(op, Composite)]
 COMPLEX = [op for op in DIFFERENTIABLE if op.complex and op is not create.FULL]  # whose dtype is a parameter
 name = lambda op: op.name
@@ -263,7 +265,10 @@ def check_constant(case: Case) -> None:
     "key", [key for key, op in REGISTRY.items() if isinstance(op, Refused)], ids=lambda k: k.__name__
 )
 def test_refused_says_what_to_do(key):
-    needed = sum(p.default is p.empty for p in inspect.signature(key).parameters.values())
+    try:
+        needed = sum(p.default is p.empty for p in inspect.signature(key).parameters.values())
+    except ValueError:
+        pytest.skip("NumPy gives no signature")
     with pytest.raises(NotDifferentiable, match=rf"test_ops.py:\d+: .*{key.__name__} .*\b(write|use)\b"):
         grad(lambda x: np.sum(key(x, *[0] * (needed - 1))))(np.ones(3))
 
@@ -284,6 +289,8 @@ def test_rules_have_numpys_names(op):
         pytest.skip("NumPy gives no signature")
     if any(p.kind is p.VAR_POSITIONAL for p in theirs.values()) or (op._bind is not None and op.variadic):
         return
+    if op.key is np.reshape and "newshape" in theirs:
+        pytest.skip("NumPy 2.0 has another name for it")
     for rule in filter(None, op.rules):
         own = list(inspect.signature(rule).parameters.values())[3 if op.variadic else 2 :]
         arrays = [p.name for p in own if p.default is p.empty]

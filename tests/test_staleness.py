@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import impure
 import traps
-from symgrad import custom_vjp, grad, jacobian, primitive, value_and_grad
+from symgrad import custom_jvp, custom_vjp, grad, jacobian, primitive, value_and_grad
 
 X = np.array([0.7, -1.3])
 CALLS = 4
@@ -179,14 +179,29 @@ def test_rules_of_the_users_see_changes() -> None:
     gain = 2.0
 
     @custom_vjp
-    def scaled(x: Any) -> Any:
+    def reverse(x: Any) -> Any:
         return x * gain
 
-    scaled.defvjp(lambda x: (scaled.fun(x) if hasattr(scaled, "fun") else x * gain, None), lambda _, g: (g * gain,))
-    derivative = grad(lambda x: np.sum(scaled(x)))
-    for gain in (2.0, 3.0, 4.0):
-        for _ in range(CALLS):
-            np.testing.assert_allclose(derivative(X), gain)
+    @custom_jvp
+    def forward(x: Any) -> Any:
+        return x * gain
+
+    @primitive
+    def opaque(x: Any) -> Any:
+        return x * gain
+
+    reverse.defvjp(lambda x: (x * gain, None), lambda _, g: (g * gain,))
+    forward.defjvp(lambda x, t: (x[0] * gain, t[0] * gain))
+    opaque.defvjp(lambda g, y, x: g * gain)
+    for fun in (reverse, forward, opaque):
+        gain = 2.0
+        derivative = value_and_grad(lambda x, fun=fun: np.sum(fun(x)))
+        for gain in (2.0, 3.0, 4.0):
+            for _ in range(CALLS):
+                value, slope = derivative(X)
+                np.testing.assert_allclose(value, np.sum(X) * gain)
+                np.testing.assert_allclose(slope, gain)
+        assert derivative.cache_info().misses == 2, derivative.explain()
 
 
 # -- impurity ------------------------------------------------------------------------------------------------------

@@ -308,6 +308,14 @@ sort_key: L = ["b", "a"]; K = {"a": 1, "b": 0}; V = {"a": 2.0, "b": 3.0} | V[sor
 isinstance: C = [2.0] | (2.0 if isinstance(C, list) else 3.0) | C = (2.0,)
 type_of: C = [2.0] | (2.0 if type(C) is list else 3.0) | C = (2.0,)
 callable: C = 2.0 | (2.0 if callable(C) else 3.0) | C = abs
+derivative: def h(a): return a * a\nd = grad(h) | d(1.5) | d = grad(lambda a: a * a * a)
+derivative_reading: W = 2.0\ndef h(a): return a * a * W\nd = grad(h) | d(1.5) | W = 3.0 | W = -1.0
+derivative_inside: W = 2.0 | grad(lambda a: a * a * W)(1.5) | W = 3.0
+jacobian_inside: A = np.array([2.0, 3.0]) | jacobian(lambda a: a * a * A)(np.ones(2))[0, 0] | A[0] = 3.0 | A = np.ones(2)
+vjp_inside: W = 2.0 | vjp(lambda a: a * W, 1.5)[1](2.0)[0] | W = 3.0
+derivative_of_redefined: def h(a): return a * a\ndef g(a): return grad(h)(a) | g(1.5) | def h(a): return a * a * a
+jvp_of: W = 2.0 | jvp(lambda a: a * a * W, (1.5,), (1.0,))[1] | W = 3.0
+conditional_lambda: N = 0; g = lambda a: a if N else 2 * a | g(1.5) | N = 1
 ufunc: F = np.sin | F(0.5) | F = np.cos | F = abs
 vectorize!: F = np.vectorize(lambda a: a * 2.0) | F(0.5) | F = np.vectorize(lambda a: a * 3.0)
 poly!: P = np.poly1d([1.0, 2.0]) | P(1.5) | P = np.poly1d([1.0, 5.0]) | P.coeffs[0] = 3.0

@@ -283,7 +283,8 @@ def transpose(b: Builder, node: Node, args: list[Expr]) -> Expr:
 def reshape(b: Builder, node: Node, args: list[Expr]) -> Expr:
     if node.args[0].aval.kind == "array" and {key for key, _ in node.params} == {"shape"}:
         return method(args[0], "reshape", literal(_shape(dict(node.params)["shape"])))
-    return default_spelling(b, node, args)
+    rest = {key: literal(value) for key, value in node.params if key != "shape"}
+    return call("np.reshape", args[0], literal(_shape(dict(node.params)["shape"])), **rest)
 
 
 @spelling(np.broadcast_to)

@@ -22,9 +22,11 @@ family          reverse                        forward
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import math
 import operator
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -207,7 +209,17 @@ class Refused:
         self.key, self.why = key, why
 
 
-REGISTRY: dict[Any, Op | Composite | Static | Refused] = {}
+class _Registry(dict[Any, Any]):
+    """What each function is. SciPy's ufuncs get their rules when the first of them is asked for."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        if key not in self and isinstance(key, np.ufunc) and (scipy := sys.modules.get("scipy.special")) is not None:
+            if vars(scipy).get(key.__name__) is key:
+                importlib.import_module("symgrad.scipy.special")
+        return super().get(key, default)
+
+
+REGISTRY: dict[Any, Op | Composite | Static | Refused] = _Registry()
 
 
 def _lookup(key: Any) -> Any:

@@ -22,7 +22,7 @@ FULL = Op(
 EYE = Op(np.eye, "constant", (), name="np.eye", fun=lambda n, dtype: np.eye(n, dtype=dtype))
 
 
-def full(like: Traced, shape: Any, value: Any, dtype: Any) -> Any:
+def full(like: Any, shape: Any, value: Any, dtype: Any) -> Any:
     """A traced array filled with a plain or traced number."""
     shape = tuple(map(operator.index, shape)) if isinstance(shape, (tuple, list)) else (operator.index(shape),)
     if np.ndim(value):
@@ -33,7 +33,7 @@ def full(like: Traced, shape: Any, value: Any, dtype: Any) -> Any:
     return like.record(FULL, (value,), params)
 
 
-def array(like: Traced, value: Any, dtype: Any = None, copy: Any = True, ndmin: int = 0, **rest: Any) -> Any:
+def array(like: Any, value: Any, dtype: Any = None, copy: Any = True, ndmin: int = 0, **rest: Any) -> Any:
     """``np.array`` and ``np.asarray`` of plain and traced numbers, in lists too, as a traced array."""
     if isinstance(value, Traced):
         result = like.adopt(value)
@@ -55,14 +55,14 @@ def contains_traced(value: Any) -> bool:
 
 
 def _like_one(fill: float) -> Callable[..., Any]:
-    def make(like: Traced, a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+    def make(like: Any, a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
         return full(like, np.shape(a) if shape is None else shape, fill, dtype or _dtype(a))
 
     return make
 
 
 def _like_full(
-    like: Traced, a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
+    like: Any, a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
 ) -> Any:
     return full(like, np.shape(a) if shape is None else shape, fill_value, dtype or _dtype(a))
 
@@ -73,12 +73,12 @@ def _dtype(a: Any) -> Any:
     return a.dtype if hasattr(a, "dtype") else np.result_type(a)
 
 
-def _as(like: Traced, a: Any, dtype: Any = None, order: Any = None, copy: Any = False, **rest: Any) -> Any:
+def _as(like: Any, a: Any, dtype: Any = None, order: Any = None, copy: Any = False, **rest: Any) -> Any:
     return array(like, a, dtype, copy)
 
 
 def _in_order(order: str) -> Callable[..., Any]:
-    def make(like: Traced, a: Any, dtype: Any = None, **rest: Any) -> Any:
+    def make(like: Any, a: Any, dtype: Any = None, **rest: Any) -> Any:
         result = array(like, a, dtype, copy=False, ndmin=1)
         return result if result.flags[order] else result.copy()
 
@@ -107,7 +107,7 @@ LIKE: dict[Any, Callable[..., Any]] = {
 }
 
 
-def _arange(like: Traced, *args: Any, dtype: Any = None, device: Any = None, **ends: Any) -> Any:
+def _arange(like: Any, *args: Any, dtype: Any = None, device: Any = None, **ends: Any) -> Any:
     """``np.arange``; its length is looked at, its ends may be traced."""
     if len(args) == 1 and "stop" not in ends:
         ends = {"stop": args[0], **ends}
@@ -121,7 +121,7 @@ def _arange(like: Traced, *args: Any, dtype: Any = None, device: Any = None, **e
     return result if dtype is None else array(like, result, dtype, copy=False)
 
 
-def like(func: Any, traced: Traced, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def like(func: Any, traced: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A creation function called with ``like=traced``, or on it."""
     make = LIKE.get(func)
     if make is not None:
@@ -180,9 +180,7 @@ def logspace(
 
 
 @composite(np.geomspace, samples=[Sample(A(lo=0.5), A(lo=0.5), 4), Sample(A(2, lo=0.5), 3.0, 3, False)], complex=False)
-def geomspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
-) -> Any:
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """Numbers at equal ratios from ``start`` to ``stop``."""
     row = start * np.power(stop / start, np.linspace(np.zeros(np.shape(start)), 1.0, num, endpoint, axis=axis))
     return row if dtype is None else row.astype(dtype)

@@ -32,9 +32,7 @@ Spec = tuple[Any, ...]
 
 def fill(spec: Spec, arrays: Any) -> Any:
     """The index that ``spec`` and its arrays stand for, as ``x[...]`` takes it."""
-    parts = [
-        arrays[part.number] if type(part) is Hole else slice(*part) if type(part) is Slice else part for part in spec
-    ]
+    parts = [arrays[part.number] if type(part) is Hole else slice(*part) if type(part) is Slice else part for part in spec]
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
@@ -84,9 +82,7 @@ INDEX_ADD = Indexing(
         lambda g, y, base, value, *arrays, spec: GETITEM(g, *arrays, spec=spec),
     ),
 )
-LAST_WRITE = Op(
-    lambda base, *arrays, spec: runtime.last_write(base, fill(spec, arrays)), "constant", (), name="last_write"
-)
+LAST_WRITE = Op(lambda base, *arrays, spec: runtime.last_write(base, fill(spec, arrays)), "constant", (), name="last_write")
 
 
 COMPLEX = Op(

@@ -329,7 +329,18 @@ def eig_jvp(ts: Any, y: Any, a: Any) -> Any:
 
 
 op(np.linalg.eigh, eigh_a, jvp=eigh_jvp, samples=SYMMETRIC, complex=False)
-EIG = Op(np.linalg.eig, "op", (eig_a,), jvp=eig_jvp, complex=False)
+
+
+def real_eig(a: Any) -> Any:
+    """``np.linalg.eig`` with real results where they are: NumPy 2.5 gives complex ones always."""
+    found = np.linalg.eig(a)
+    if np.isrealobj(a) and np.iscomplexobj(found[0]) and not np.any(np.imag(found[0])):
+        return type(found)(*(np.real(part) for part in found))
+    return found
+
+
+_ALWAYS_COMPLEX = np.iscomplexobj(np.linalg.eig(np.eye(1))[0])
+EIG = Op(real_eig if _ALWAYS_COMPLEX else np.linalg.eig, "op", (eig_a,), jvp=eig_jvp, complex=False)
 _EIG = [x for x in SYMMETRIC if not x.kwargs]
 
 
@@ -337,7 +348,9 @@ _EIG = [x for x in SYMMETRIC if not x.kwargs]
 def eig(a: Any) -> Any:
     """Whether its results are complex is looked at: it hangs on the values of a real matrix."""
     found = EIG(a)
-    bool(IS_COMPLEX(found[0]))
+    if not bool(IS_COMPLEX(found[0])) and _ALWAYS_COMPLEX:
+        dtype = np.result_type(found[0].dtype, np.complex64)
+        return type(found)(*(part.astype(dtype) for part in found))
     return found
 
 

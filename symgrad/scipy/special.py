@@ -1,0 +1,384 @@
+"""``scipy.special``: its ufuncs get their rules here, so that ``scipy.special.erf(x)`` itself is differentiable.
+
+Its Python functions (``logsumexp``, ``softmax``, ``polygamma`` …), which NumPy's protocols do not reach, are here under the
+same names; every other name is SciPy's.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.special as sp
+
+from symgrad.errors import NotDifferentiable
+from symgrad.ops.core import A, Op, Rule, Sample, elementwise, op
+from symgrad.ops.engine import STOP
+from symgrad.ops.index import array_of
+
+# fmt: off
+
+ROOT_PI, ROOT_2PI, LN2, LN10, DEGREE = math.sqrt(math.pi), math.sqrt(2 * math.pi), math.log(2), math.log(10), math.pi / 180
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(sp, name)
+
+
+def _no_rule(function: str, argument: str) -> Rule:
+    def refuse(g: Any, y: Any, *args: Any) -> Any:
+        raise NotDifferentiable(
+            f"scipy.special.{function} has no derivative rule by {argument}; "
+            f"wrap that in symgrad.stop_gradient if it is a constant, or use symgrad.primitive with a rule of your own"
+        )
+
+    return refuse
+
+
+def _rule(ufunc: Any, *rules: Rule | str | None, complex: bool = False, **options: Any) -> None:
+    """Register a ufunc; in place of a rule, the name of an argument for which there is none."""
+    made = [_no_rule(ufunc.__name__, rule) if isinstance(rule, str) else rule for rule in rules]
+    elementwise(ufunc, *made, name=ufunc.__name__, complex=complex, **options)
+
+
+def _of(*first: Any, lo: float = 0.3, hi: float = 2.5) -> list[Sample]:
+    """Samples for a function whose first arguments are parameters without a rule."""
+    shapes: list[tuple[int, ...]] = [(3, 4), (5,), (), (2, 1, 3), (1,), (0,)]
+    return [Sample(*first, A(*shape, lo=lo, hi=hi)) for shape in shapes]
+
+
+# -- logistic, error and normal functions --------------------------------------------------------------------------
+
+_rule(sp.expit,     lambda g, y, x: g * (y * (1 - y)))
+_rule(sp.logit,     lambda g, y, x: g / (x * (1 - x)), domain=(0.1, 0.9))
+_rule(sp.log_expit, lambda g, y, x: g * sp.expit(-x))
+_rule(sp.erf,       lambda g, y, x: g * (2 / ROOT_PI * np.exp(-x * x)), complex=True)
+_rule(sp.erfc,      lambda g, y, x: g * (-2 / ROOT_PI * np.exp(-x * x)), complex=True)
+_rule(sp.erfcx,     lambda g, y, x: g * (2 * x * y - 2 / ROOT_PI), complex=True)
+_rule(sp.erfi,      lambda g, y, x: g * (2 / ROOT_PI * np.exp(x * x)), complex=True)
+_rule(sp.dawsn,     lambda g, y, x: g * (1 - 2 * x * y), complex=True)
+_rule(sp.wofz,      lambda g, y, x: g * (2j / ROOT_PI - 2 * x * y), complex=True)
+_rule(sp.erfinv,    lambda g, y, x: g * (ROOT_PI / 2 * np.exp(y * y)), domain=(-0.9, 0.9))
+_rule(sp.erfcinv,   lambda g, y, x: g * (-ROOT_PI / 2 * np.exp(y * y)), domain=(0.1, 1.9))
+_rule(sp.ndtr,      lambda g, y, x: g * (np.exp(-0.5 * x * x) / ROOT_2PI), complex=True)
+_rule(sp.log_ndtr,  lambda g, y, x: g * (np.exp(-0.5 * x * x - y) / ROOT_2PI))
+_rule(sp.ndtri,     lambda g, y, x: g * (ROOT_2PI * np.exp(0.5 * y * y)), domain=(0.1, 0.9))
+_rule(sp.ndtri_exp, lambda g, y, x: g * (ROOT_2PI * np.exp(0.5 * y * y + x)), domain=(-3, -0.2))
+_rule(sp.owens_t,   lambda g, y, h, a: g * (-0.5 / ROOT_2PI * np.exp(-0.5 * h * h) * sp.erf(h * a / math.sqrt(2))),
+                    lambda g, y, h, a: g * (np.exp(-0.5 * h * h * (1 + a * a)) / (2 * math.pi * (1 + a * a))))
+
+# -- gamma and beta functions --------------------------------------------------------------------------------------
+
+
+def polygamma(n: Any, x: Any) -> Any:
+    """The ``n``-th derivative of ``digamma``."""
+    return POLYGAMMA(n, array_of(x))
+
+
+def zeta(x: Any, q: Any = None) -> Any:
+    """Hurwitz' zeta function, Riemann's for ``q=None``. By ``x`` it has no derivative rule."""
+    return ZETA(array_of(x), 1.0 if q is None else array_of(q))
+
+
+_SHIFTED = [Sample(n, A(*shape, lo=0.5, hi=3)) for n, shape in ((0, (3, 4)), (1, (5,)), (2, ()), (3, (2, 1)), (1, (0,)), (5, (2,)))]
+POLYGAMMA = Op(sp.polygamma, "elementwise", (None, lambda g, y, n, x: g * polygamma(n + 1, x)), name="polygamma",
+               complex=False, samples=_SHIFTED)
+ZETA = Op(sp.zeta, "elementwise", (_no_rule("zeta", "x"), lambda g, y, x, q: g * (-x * zeta(x + 1, q))), name="zeta",
+          complex=False, samples=[Sample(s.args[0] + 2.5, s.args[1]) for s in _SHIFTED])
+
+_POSITIVE = (0.4, 3)
+for _digamma in {sp.digamma, sp.psi}:
+    _rule(_digamma, lambda g, y, x: g * polygamma(1, x), domain=_POSITIVE)
+_rule(sp.gamma,     lambda g, y, x: g * (y * sp.digamma(x)), domain=_POSITIVE)
+_rule(sp.gammaln,   lambda g, y, x: g * sp.digamma(x), domain=_POSITIVE)
+_rule(sp.loggamma,  lambda g, y, x: g * sp.digamma(x), domain=_POSITIVE)
+_rule(sp.rgamma,    lambda g, y, x: g * (-y * sp.digamma(x)), domain=_POSITIVE)
+_rule(sp.beta,      lambda g, y, a, b: g * (y * (sp.digamma(a) - sp.digamma(a + b))),
+                    lambda g, y, a, b: g * (y * (sp.digamma(b) - sp.digamma(a + b))), domain=_POSITIVE)
+_rule(sp.betaln,    lambda g, y, a, b: g * (sp.digamma(a) - sp.digamma(a + b)),
+                    lambda g, y, a, b: g * (sp.digamma(b) - sp.digamma(a + b)), domain=_POSITIVE)
+_rule(sp.binom,     lambda g, y, n, k: g * (y * (sp.digamma(n + 1) - sp.digamma(n - k + 1))),
+                    lambda g, y, n, k: g * (y * (sp.digamma(n - k + 1) - sp.digamma(k + 1))), domain=[(3.2, 4.8), (0.3, 2.8)])
+_rule(sp.poch,      lambda g, y, z, m: g * (y * (sp.digamma(z + m) - sp.digamma(z))),
+                    lambda g, y, z, m: g * (y * sp.digamma(z + m)), domain=_POSITIVE)
+
+
+def _gamma_density(a: Any, x: Any) -> Any:
+    return np.exp(sp.xlogy(a - 1, x) - x - sp.gammaln(a))
+
+
+def _beta_density(a: Any, b: Any, x: Any) -> Any:
+    return np.exp(sp.xlogy(a - 1, x) + sp.xlog1py(b - 1, -x) - sp.betaln(a, b))
+
+
+_rule(sp.gammainc,     "a", lambda g, y, a, x: g * _gamma_density(a, x), samples=_of(1.5))
+_rule(sp.gammaincc,    "a", lambda g, y, a, x: g * -_gamma_density(a, x), samples=_of(1.5))
+_rule(sp.gammaincinv,  "a", lambda g, y, a, p: g / _gamma_density(a, y), samples=_of(1.5, lo=0.1, hi=0.9))
+_rule(sp.gammainccinv, "a", lambda g, y, a, p: g / -_gamma_density(a, y), samples=_of(1.5, lo=0.1, hi=0.9))
+_rule(sp.betainc,      "a", "b", lambda g, y, a, b, x: g * _beta_density(a, b, x), samples=_of(1.5, 2.5, lo=0.1, hi=0.9))
+_rule(sp.betaincc,     "a", "b", lambda g, y, a, b, x: g * -_beta_density(a, b, x), samples=_of(1.5, 2.5, lo=0.1, hi=0.9))
+_rule(sp.betaincinv,   "a", "b", lambda g, y, a, b, p: g / _beta_density(a, b, y), samples=_of(1.5, 2.5, lo=0.1, hi=0.9))
+_rule(sp.betainccinv,  "a", "b", lambda g, y, a, b, p: g / -_beta_density(a, b, y), samples=_of(1.5, 2.5, lo=0.1, hi=0.9))
+
+# -- logarithms, powers, divergences -------------------------------------------------------------------------------
+
+
+def _none(*zero: Any) -> Any:
+    """1 where all are zero: what to divide by there, for 0/0 to be 0."""
+    both = zero[0] == 0
+    for x in zero[1:]:
+        both = both & (x == 0)
+    return both
+
+
+_rule(sp.xlogy,    lambda g, y, x, z: g * np.log(z + _none(x, z)),
+                   lambda g, y, x, z: g * (x / (z + _none(x, z))), domain=[(-2, 2), (0.4, 2)], complex=True)
+_rule(sp.xlog1py,  lambda g, y, x, z: g * np.log1p(z + _none(x, 1 + z)),
+                   lambda g, y, x, z: g * (x / (1 + z + _none(x, 1 + z))), domain=[(-2, 2), (-0.6, 2)], complex=True)
+_rule(sp.entr,     lambda g, y, x: g * (-np.log(x) - 1), domain=(0.3, 2))
+_rule(sp.rel_entr, lambda g, y, x, z: g * (np.log(x / (z + _none(x, z)) + _none(x, z)) + 1),
+                   lambda g, y, x, z: g * -(x / (z + _none(x, z))), domain=(0.3, 2))
+_rule(sp.kl_div,   lambda g, y, x, z: g * np.log(x / (z + _none(x, z)) + _none(x, z)),
+                   lambda g, y, x, z: g * (1 - x / (z + _none(x, z))), domain=(0.3, 2))
+_rule(sp.exp2,     lambda g, y, x: g * (LN2 * y))
+_rule(sp.exp10,    lambda g, y, x: g * (LN10 * y))
+_rule(sp.expm1,    lambda g, y, x: g * (y + 1), complex=True)
+_rule(sp.log1p,    lambda g, y, x: g / (x + 1), domain=(-0.5, 2), complex=True)
+_rule(sp.cbrt,     lambda g, y, x: g / (3 * y * y), domain=(0.5, 3))
+_rule(sp.cosm1,    lambda g, y, x: g * -np.sin(x))
+_rule(sp.sindg,    lambda g, y, x: g * (DEGREE * sp.cosdg(x)), domain=(-80, 80))
+_rule(sp.cosdg,    lambda g, y, x: g * (-DEGREE * sp.sindg(x)), domain=(-80, 80))
+_rule(sp.tandg,    lambda g, y, x: g * (DEGREE * (1 + y * y)), domain=(-60, 60))
+_rule(sp.cotdg,    lambda g, y, x: g * (-DEGREE * (1 + y * y)), domain=(20, 70))
+_rule(sp.powm1,    lambda g, y, x, p: g * (p * x ** (p - (p != 0))),
+                   lambda g, y, x, p: g * ((y + 1) * np.log(x + (x == 0))), domain=[(0.5, 2), (-2, 2)])
+
+
+def _flat_near(x: Any, near: Any, far: Any, width: float) -> Any:
+    """``far(x)``, and its Taylor polynomial ``near`` where ``x`` is small."""
+    small = np.abs(x) < width
+    return np.where(small, np.polyval(np.array(near), np.where(small, x, 0)), far(np.where(small, 1, x)))
+
+
+_rule(sp.exprel, lambda g, y, x: g * _flat_near(
+    x, [1 / math.factorial(k) / (k + 2) for k in range(14, -1, -1)], lambda t: (np.exp(t) * (t - 1) + 1) / (t * t), 0.5))
+
+
+def _boxcox_lmbda(x: Any, p: Any) -> Any:
+    """The derivative of ``(exp(p l) - 1) / p``, ``l = log(x)``, by ``p``: ``l * l`` times that of ``exprel``."""
+    t = p * np.log(x)
+    return np.log(x) ** 2 * _flat_near(
+        t, [1 / math.factorial(k) / (k + 2) for k in range(14, -1, -1)], lambda t: (np.exp(t) * (t - 1) + 1) / (t * t), 0.5)
+
+
+_rule(sp.boxcox,       lambda g, y, x, p: g * x ** (p - 1),
+                       lambda g, y, x, p: g * _boxcox_lmbda(x, p), domain=[(0.4, 3), (-2, 2)])
+_rule(sp.boxcox1p,     lambda g, y, x, p: g * (1 + x) ** (p - 1),
+                       lambda g, y, x, p: g * _boxcox_lmbda(1 + x, p), domain=[(-0.6, 2), (-2, 2)])
+_rule(sp.inv_boxcox,   lambda g, y, z, p: g * y ** (1 - p),
+                       lambda g, y, z, p: g * (-y ** (1 - p) * _boxcox_lmbda(y, p)), domain=[(-0.5, 0.7), (-1, 1.2)])
+_rule(sp.inv_boxcox1p, lambda g, y, z, p: g * (1 + y) ** (1 - p),
+                       lambda g, y, z, p: g * (-(1 + y) ** (1 - p) * _boxcox_lmbda(1 + y, p)), domain=[(-0.5, 0.7), (-1, 1.2)])
+_rule(sp.huber,        lambda g, y, delta, r: g * np.maximum(np.abs(r) - delta, 0),
+                       lambda g, y, delta, r: g * np.clip(r, -delta, delta), domain=[(0.5, 1), (-2, 2)])
+_rule(sp.pseudo_huber, lambda g, y, delta, r: g * (2 * y / delta - r * r / (delta * np.sqrt(1 + (r / delta) ** 2))),
+                       lambda g, y, delta, r: g * (r / np.sqrt(1 + (r / delta) ** 2)), domain=[(0.5, 1), (-2, 2)])
+_rule(sp.wrightomega,  lambda g, y, z: g * (y / (1 + y)), complex=True)
+
+# -- Bessel functions ----------------------------------------------------------------------------------------------
+
+_rule(sp.j0,  lambda g, y, x: g * -sp.j1(x))
+_rule(sp.j1,  lambda g, y, x: g * (0.5 * (sp.j0(x) - sp.jv(2, x))))
+_rule(sp.y0,  lambda g, y, x: g * -sp.y1(x), domain=_POSITIVE)
+_rule(sp.y1,  lambda g, y, x: g * (0.5 * (sp.y0(x) - sp.yv(2, x))), domain=_POSITIVE)
+_rule(sp.i0,  lambda g, y, x: g * sp.i1(x))
+_rule(sp.i1,  lambda g, y, x: g * (0.5 * (sp.i0(x) + sp.iv(2, x))))
+_rule(sp.k0,  lambda g, y, x: g * -sp.k1(x), domain=_POSITIVE)
+_rule(sp.k1,  lambda g, y, x: g * (-0.5 * (sp.k0(x) + sp.kv(2, x))), domain=_POSITIVE)
+_rule(sp.i0e, lambda g, y, x: g * (sp.i1e(x) - np.sign(x) * y))
+_rule(sp.i1e, lambda g, y, x: g * (0.5 * (sp.i0e(x) + sp.ive(2, x)) - np.sign(x) * y))
+_rule(sp.k0e, lambda g, y, x: g * (y - sp.k1e(x)), domain=_POSITIVE)
+_rule(sp.k1e, lambda g, y, x: g * (y - 0.5 * (sp.k0e(x) + sp.kve(2, x))), domain=_POSITIVE)
+_rule(sp.jv,  "v", lambda g, y, v, z: g * (0.5 * (sp.jv(v - 1, z) - sp.jv(v + 1, z))), samples=_of(1.5), complex=True)
+_rule(sp.yv,  "v", lambda g, y, v, z: g * (0.5 * (sp.yv(v - 1, z) - sp.yv(v + 1, z))), samples=_of(1.5), complex=True)
+_rule(sp.iv,  "v", lambda g, y, v, z: g * (0.5 * (sp.iv(v - 1, z) + sp.iv(v + 1, z))), samples=_of(1.5), complex=True)
+_rule(sp.kv,  "v", lambda g, y, v, z: g * (-0.5 * (sp.kv(v - 1, z) + sp.kv(v + 1, z))), samples=_of(1.5), complex=True)
+_rule(sp.ive, "v", lambda g, y, v, z: g * (0.5 * (sp.ive(v - 1, z) + sp.ive(v + 1, z)) - np.sign(z) * y), samples=_of(1.5))
+_rule(sp.kve, "v", lambda g, y, v, z: g * (y - 0.5 * (sp.kve(v - 1, z) + sp.kve(v + 1, z))), samples=_of(1.5), complex=True)
+_rule(sp.yn,  None, lambda g, y, n, x: g * (0.5 * (sp.yv(n - 1.0, x) - sp.yv(n + 1.0, x))), samples=_of(2))
+_rule(sp.kn,  None, lambda g, y, n, x: g * (-0.5 * (sp.kv(n - 1.0, x) + sp.kv(n + 1.0, x))), samples=_of(2))
+_rule(sp.struve, "v", lambda g, y, v, x: g * (sp.struve(v - 1, x) - v * y / x), samples=_of(1.5))
+_rule(sp.modstruve, "v", lambda g, y, v, x: g * (sp.modstruve(v - 1, x) - v * y / x), samples=_of(1.5))
+
+# -- integrals -----------------------------------------------------------------------------------------------------
+
+
+def _over(x: Any, f: Any) -> Any:
+    return f / np.where(x == 0, 1, x)
+
+
+_rule(sp.exp1,   lambda g, y, x: g * -(np.exp(-x) / x), domain=_POSITIVE, complex=True)
+_rule(sp.expi,   lambda g, y, x: g * (np.exp(x) / x), domain=_POSITIVE, complex=True)
+_rule(sp.expn,   None, lambda g, y, n, x: g * np.where(n == 0, -y * (1 + 1 / x), -sp.expn(np.maximum(n - 1, 0), x)), samples=_of(4))
+_rule(sp.spence, lambda g, y, z: g * np.where(z == 1, -1.0, np.log(z) / np.where(z == 1, 1, 1 - z)), domain=_POSITIVE)
+_rule(sp.ellipk, lambda g, y, m: g * _elliptic(m, lambda m: (sp.ellipe(m) / (1 - m) - sp.ellipk(m)) / (2 * m), math.pi / 8),
+      domain=(0.1, 0.9))
+_rule(sp.ellipe, lambda g, y, m: g * _elliptic(m, lambda m: (sp.ellipe(m) - sp.ellipk(m)) / (2 * m), -math.pi / 8),
+      domain=(0.1, 0.9))
+_rule(sp.ellipkm1,  lambda g, y, p: g * -_elliptic(1 - p, lambda m: (sp.ellipe(m) / (1 - m) - sp.ellipkm1(1 - m)) / (2 * m),
+                                                   math.pi / 8), domain=(0.1, 0.9))
+_rule(sp.ellipkinc, lambda g, y, phi, m: g / np.sqrt(1 - m * np.sin(phi) ** 2), "m",
+      samples=[Sample(A(3, 4), 0.4), Sample(A(5), 0.7), Sample(A(), 0.1)])
+_rule(sp.ellipeinc, lambda g, y, phi, m: g * np.sqrt(1 - m * np.sin(phi) ** 2), "m",
+      samples=[Sample(A(3, 4), 0.4), Sample(A(5), 0.7), Sample(A(), 0.1)])
+
+
+def _elliptic(m: Any, slope: Any, at_zero: float) -> Any:
+    return np.where(m == 0, at_zero, slope(np.where(m == 0, 0.5, m)))
+
+
+# -- distribution functions ----------------------------------------------------------------------------------------
+
+
+def _t_density(df: Any, t: Any) -> Any:
+    return np.exp(-sp.betaln(0.5 * df, 0.5) - 0.5 * np.log(df) - 0.5 * (df + 1) * np.log1p(t * t / df))
+
+
+_rule(sp.stdtr,  "df", lambda g, y, df, t: g * _t_density(df, t), samples=_of(3.5))
+_rule(sp.stdtrit, "df", lambda g, y, df, p: g / _t_density(df, y), samples=_of(3.5, lo=0.1, hi=0.9))
+_rule(sp.chdtr,  "v", lambda g, y, v, x: g * (0.5 * _gamma_density(0.5 * v, 0.5 * x)), samples=_of(3.5))
+_rule(sp.chdtrc, "v", lambda g, y, v, x: g * (-0.5 * _gamma_density(0.5 * v, 0.5 * x)), samples=_of(3.5))
+_rule(sp.pdtr,   "k", lambda g, y, k, m: g * -_gamma_density(np.floor(k) + 1, m), samples=_of(2.0))
+_rule(sp.pdtrc,  "k", lambda g, y, k, m: g * _gamma_density(np.floor(k) + 1, m), samples=_of(2.0))
+_rule(sp.gdtr,   lambda g, y, a, b, x: g * (x * _gamma_density(b, a * x)), "b",
+                 lambda g, y, a, b, x: g * (a * _gamma_density(b, a * x)),
+      samples=[Sample(A(3, lo=0.5), 1.5, A(3, lo=0.5)), Sample(A(lo=0.5), 2.5, A(2, 3, lo=0.5)), Sample(2.0, 1.5, A(lo=0.5))])
+
+# -- hypergeometric functions and orthogonal polynomials -----------------------------------------------------------
+
+_rule(sp.hyp0f1, "v", lambda g, y, v, z: g * (sp.hyp0f1(v + 1, z) / v), samples=_of(1.5))
+_rule(sp.hyp1f1, "a", "b", lambda g, y, a, b, x: g * (a / b * sp.hyp1f1(a + 1, b + 1, x)), samples=_of(0.7, 1.5))
+_rule(sp.hyperu, "a", "b", lambda g, y, a, b, x: g * (-a * sp.hyperu(a + 1, b + 1, x)), samples=_of(0.7, 1.5))
+_rule(sp.hyp2f1, "a", "b", "c", lambda g, y, a, b, c, z: g * (a * b / c * sp.hyp2f1(a + 1, b + 1, c + 1, z)),
+      samples=_of(0.7, 1.2, 2.5, lo=-0.7, hi=0.7))
+_rule(sp.eval_jacobi,      "n", "alpha", "beta",
+      lambda g, y, n, a, b, x: g * (0.5 * (n + a + b + 1) * sp.eval_jacobi(n - 1, a + 1, b + 1, x)), samples=_of(3, 0.5, 1.5, lo=-0.9, hi=0.9))
+_rule(sp.eval_gegenbauer,  "n", "alpha",
+      lambda g, y, n, a, x: g * (2 * a * sp.eval_gegenbauer(n - 1, a + 1, x)), samples=_of(3, 0.7, lo=-0.9, hi=0.9))
+_rule(sp.eval_legendre,    "n", lambda g, y, n, x: g * (0.5 * (n + 1) * sp.eval_jacobi(n - 1, 1.0, 1.0, x)), samples=_of(3, lo=-0.9, hi=0.9))
+_rule(sp.eval_chebyt,      "n", lambda g, y, n, x: g * (n * sp.eval_chebyu(n - 1, x)), samples=_of(4, lo=-0.9, hi=0.9))
+_rule(sp.eval_chebyu,      "n", lambda g, y, n, x: g * (2 * sp.eval_gegenbauer(n - 1, 2.0, x)), samples=_of(3, lo=-0.9, hi=0.9))
+_rule(sp.eval_laguerre,    "n", lambda g, y, n, x: g * -sp.eval_genlaguerre(n - 1, 1.0, x), samples=_of(3))
+_rule(sp.eval_genlaguerre, "n", "alpha", lambda g, y, n, a, x: g * -sp.eval_genlaguerre(n - 1, a + 1, x), samples=_of(3, 0.5))
+_rule(sp.eval_hermite,     None, lambda g, y, n, x: g * np.where(n == 0, 0, 2 * n * sp.eval_hermite(np.maximum(n - 1, 0), x)), samples=_of(3))
+_rule(sp.eval_hermitenorm, None, lambda g, y, n, x: g * np.where(n == 0, 0, n * sp.eval_hermitenorm(np.maximum(n - 1, 0), x)), samples=_of(3))
+
+# -- functions with several results --------------------------------------------------------------------------------
+
+
+def _several(ufunc: Any, *slopes: Any, domain: tuple[float, float]) -> None:
+    """A ufunc of one argument; ``slopes`` are the derivatives of its results, of ``(y, x)``."""
+
+    def rule(g: Any, y: Any, x: Any) -> Any:
+        parts = [part * slope(y, x) for part, slope in zip(g, slopes, strict=True) if part is not None]
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        return total
+
+    def jvp(ts: Any, y: Any, x: Any) -> Any:
+        return tuple(ts[0] * slope(y, x) for slope in slopes)
+
+    lo, hi = domain
+    samples = [Sample(A(*shape, lo=lo, hi=hi)) for shape in ((3, 4), (5,), (), (2, 1, 3), (1,), (0,))]
+    op(ufunc, rule, jvp=jvp, name=ufunc.__name__, complex=False, samples=samples)
+
+
+_several(sp.sici,    lambda y, x: np.sinc(x / math.pi), lambda y, x: np.cos(x) / x, domain=(0.3, 3))
+_several(sp.shichi,  lambda y, x: np.sinh(x) / x,       lambda y, x: np.cosh(x) / x, domain=(0.3, 3))
+_several(sp.fresnel, lambda y, x: np.sin(math.pi / 2 * x * x), lambda y, x: np.cos(math.pi / 2 * x * x), domain=(-2, 2))
+_several(sp.airy,    lambda y, x: y[1], lambda y, x: x * y[0], lambda y, x: y[3], lambda y, x: x * y[2], domain=(-2, 2))
+
+# fmt: on
+
+# -- Python functions ----------------------------------------------------------------------------------------------
+
+
+def _shift(a: Any, axis: Any) -> Any:
+    """The largest element, which exponentials are taken relative to; 0 where it is infinite. It has no derivative."""
+    top = STOP(np.max(np.real(a) if np.iscomplexobj(a) else a, axis=axis, keepdims=True))
+    return np.where(np.isfinite(top), top, 0)
+
+
+def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
+    """``log(sum(b * exp(a)))`` without overflow."""
+    a = array_of(a)
+    if b is not None:
+        b = array_of(b)
+        a = np.where(b == 0, -np.inf, a)
+    top = _shift(a, axis)
+    terms = np.exp(a - top)
+    total = np.sum(terms if b is None else b * terms, axis=axis, keepdims=keepdims)
+    top = top if keepdims else np.reshape(top, np.shape(total))
+    sign = np.sign(total) if return_sign else None
+    if return_sign:
+        total = np.abs(total)
+    with np.errstate(divide="ignore"):
+        result = np.log(total) + top
+    return (result, sign) if return_sign else result
+
+
+def softmax(x: Any, axis: Any = None) -> Any:
+    """``exp(x)``, scaled to sum to one."""
+    x = array_of(x)
+    e = np.exp(x - np.max(x, axis=axis, keepdims=True))
+    return e / np.sum(e, axis=axis, keepdims=True)
+
+
+def log_softmax(x: Any, axis: Any = None) -> Any:
+    """The logarithm of ``softmax``."""
+    x = array_of(x)
+    x = x - _shift(x, axis)
+    return x - np.log(np.sum(np.exp(x), axis=axis, keepdims=True))
+
+
+def softplus(x: Any) -> Any:
+    """``log(1 + exp(x))``."""
+    return np.logaddexp(0, x)
+
+
+def multigammaln(a: Any, d: int) -> Any:
+    """The logarithm of the ``d``-dimensional gamma function."""
+    a = array_of(a)
+    return sum((sp.gammaln(a - 0.5 * j) for j in range(d)), d * (d - 1) * 0.25 * math.log(math.pi))
+
+
+def factorial(n: Any) -> Any:
+    """``gamma(n + 1)``."""
+    return sp.gamma(array_of(n) + 1)
+
+
+def comb(N: Any, k: Any) -> Any:
+    """The binomial coefficient, of real numbers, too."""
+    return sp.binom(array_of(N), array_of(k))
+
+
+def sinc(x: Any) -> Any:
+    """``sin(pi x) / (pi x)``."""
+    return np.sinc(x)
+
+
+LAMBERTW = Op(
+    sp.lambertw,
+    "elementwise",
+    (lambda g, y, z, k=0: g * (np.exp(-y) / (1 + y)),),
+    name="lambertw",
+    complex=False,
+    samples=[Sample(A(3, 4, lo=0.1)), Sample(A(lo=0.1)), Sample(A(2, lo=-0.3, hi=-0.1), k=-1)],
+)
+
+
+def lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Any:
+    """The branch ``k`` of the inverse of ``w * exp(w)``."""
+    return LAMBERTW(array_of(z), k=k) if k else LAMBERTW(array_of(z))
