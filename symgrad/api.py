@@ -223,12 +223,14 @@ def _kinds(family: Family) -> list[str]:
 
 
 def _look(check: Check) -> str:
-    signs = {"is": "is", "eq": "==", "len": "has length", "type": "is a", "keys": "has keys", "set": "=="}
-    return f"{signs[check.kind]} {getattr(check.expected, '__name__', repr(check.expected))}"
+    signs = {"eq": "==", "set": "==", "len": "has length", "type": "is a", "keys": "has keys", "array": "has its content of"}
+    shown = getattr(check.expected, "__name__", None) or repr(check.expected)
+    return f"{signs.get(check.kind, check.kind)} {shown if len(shown) < 60 else shown[:57] + '...'}"
 
 
 def _dull(check: Check) -> bool:
-    return check.kind == "is" and hasattr(check.expected, "co_code")
+    """Whether a guard is of no interest to a reader: on a function's code, on a builtin that nothing hides."""
+    return hasattr(check.expected, "co_code") or check.kind == "in"
 
 
 class GraphView:

@@ -14,6 +14,7 @@ import os
 import sys
 import threading
 import warnings
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType
@@ -294,6 +295,7 @@ class Variant:
         self.function: Callable[..., Any] | None = None
         self.entry: Callable[..., Any] | None = None
         self.filenames: list[str] = []
+        weakref.finalize(self, _forget, self.filenames)
         self.counters: list[dict[str, Any]] = []
 
     def add(self, run: Run) -> Leaf:
@@ -396,8 +398,7 @@ class Variant:
 
     def forget(self) -> None:
         """Take the generated sources out of linecache."""
-        for filename in self.filenames:
-            linecache.cache.pop(filename, None)
+        _forget(self.filenames)
 
     def _entry(self) -> Callable[..., Any]:
         """A function ``entry(args, kwargs, miss)``: checks that a call is one of this variant, then runs the code."""
@@ -502,8 +503,16 @@ def _both_int(a: Check, b: Check) -> bool:
     return a.kind == "eq" and type(b.expected) is kind and (kind is int or issubclass(kind, np.integer))
 
 
+def _forget(filenames: list[str]) -> None:
+    for filename in filenames:
+        linecache.cache.pop(filename, None)
+
+
 def _shown(kind: Any) -> str:
-    return repr(kind.value)[:40] if isinstance(kind, Static) else str(kind[1] if type(kind) is tuple else kind)
+    if isinstance(kind, Static):
+        plain = isinstance(kind.value, (str, bytes, bool, type(None)))
+        return repr(kind.value)[:40] if plain else getattr(kind.value, "__name__", type(kind.value).__name__)
+    return str(kind[1] if type(kind) is tuple else kind)
 
 
 def _check(tree: TreeDef, name: str, kinds: Any, checks: list[str], space: dict[str, Any], leaves: list[str]) -> None:

@@ -1,0 +1,144 @@
+"""``scipy.integrate``: initial value problems and integrals.
+
+SciPy chooses the steps, with plain numbers; a trace then takes the same Runge-Kutta steps. The derivatives are those of the
+numerical solution, of any order, by the initial state, the times, ``args``, and whatever else the function reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.integrate as si
+
+from symgrad.ops.index import array_of
+from symgrad.scipy.plain import plain_values
+from symgrad.trace import active_trace
+
+Fun = Callable[..., Any]
+METHODS = {"RK23": si.RK23, "RK45": si.RK45, "DOP853": si.DOP853}
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(si, name)
+
+
+def _steps(fun: Fun, start: Any, y: Any, end: Any, method: Any, **options: Any) -> tuple[list[float], Any]:
+    """Where SciPy's steps from one time to another end, as parts of the way, and the state there."""
+    if start == end:
+        return [], y
+    solver, shares = method(fun, start, y, end, **options), []
+    while solver.status == "running":
+        message = solver.step()
+        if solver.status == "failed":
+            raise RuntimeError(f"the integration failed at t = {solver.t}: {message}")
+        shares.append((solver.t - start) / (end - start))
+        if len(shares) > 20_000:
+            raise RuntimeError("the integration takes more than 20,000 steps: the equations are stiff, or the tolerances small")
+    return shares, solver.y
+
+
+def _step(fun: Fun, method: Any, t: Any, y: Any, h: Any) -> Any:
+    """One explicit Runge-Kutta step."""
+    slopes: list[Any] = []
+    for row, share in zip(method.A, method.C, strict=True):
+        slopes.append(fun(t + share * h, _moved(y, h, row, slopes)))
+    return _moved(y, h, method.B, slopes)
+
+
+def _moved(y: Any, h: Any, weights: Any, slopes: Sequence[Any]) -> Any:
+    total: Any = None
+    for weight, slope in zip(weights.tolist(), slopes, strict=False):
+        if weight:
+            total = weight * slope if total is None else total + weight * slope
+    return y if total is None else y + h * total
+
+
+def _through(fun: Fun, y: Any, times: Any, method: Any, **options: Any) -> list[Any]:
+    """The states at each of several times; the first one is given."""
+    on_plain = lambda t, y: np.asarray(plain_values(fun(t, y)), float)
+    state, known = np.asarray(plain_values(y), float), plain_values(times)
+    found = [y]
+    for i in range(1, len(known)):
+        shares, state = _steps(on_plain, float(known[i - 1]), state, float(known[i]), method, **options)
+        t, length, done = times[i - 1], times[i] - times[i - 1], 0.0
+        for share in shares:
+            y = _step(fun, method, t + done * length, y, (share - done) * length)
+            done = share
+        found.append(y)
+    return found
+
+
+def _note(name: str) -> None:
+    trace = active_trace()
+    if trace is not None:
+        trace.note(f"scipy.integrate.{name} chooses its steps by the values")
+
+
+def odeint(
+    func: Fun, y0: Any, t: Any, args: Any = (), *, tfirst: bool = False, rtol: float = 1.49e-8, atol: float = 1.49e-8
+) -> Any:
+    """The solution of ``dy/dt = func(y, t, ...)`` at the times ``t``: one row a time. By Dormand and Prince's 8th order steps.
+
+    For stiff equations, for which SciPy's own switches methods, it takes many steps.
+    """
+    args = args if isinstance(args, tuple) else (args,)
+    _note("odeint")
+    slope = lambda t, y: array_of(func(t, y, *args) if tfirst else func(y, t, *args))
+    states = _through(slope, np.atleast_1d(array_of(y0)), array_of(t), si.DOP853, rtol=rtol, atol=atol)
+    return np.stack(states)
+
+
+def solve_ivp(
+    fun: Fun,
+    t_span: Any,
+    y0: Any,
+    method: str = "RK45",
+    t_eval: Any = None,
+    args: Any = None,
+    rtol: float = 1e-3,
+    atol: float = 1e-6,
+    max_step: float = np.inf,
+    first_step: float | None = None,
+) -> Any:
+    """The solution of ``dy/dt = fun(t, y, ...)``; its ``y``, one column a time, can be differentiated.
+
+    Without ``t_eval``, the times are the ends of SciPy's steps. With it, steps end at each of those times.
+    """
+    if method not in METHODS:
+        raise ValueError(f"method={method!r} cannot be differentiated; choose one of {', '.join(METHODS)}")
+    args = () if args is None else args if isinstance(args, tuple) else (args,)
+    _note("solve_ivp")
+    slope = lambda t, y: array_of(fun(t, y, *args))
+    start, end = t_span
+    y0, options = np.atleast_1d(array_of(y0)), {"rtol": rtol, "atol": atol, "max_step": max_step, "first_step": first_step}
+    if t_eval is None:
+        on_plain = lambda t, y: np.asarray(plain_values(slope(t, y)), float)
+        first, last = (float(x) for x in plain_values((start, end)))
+        shares, _ = _steps(on_plain, first, np.asarray(plain_values(y0), float), last, METHODS[method], **options)
+        times, states, done = [start], [y0], 0.0
+        for share in shares:
+            states.append(_step(slope, METHODS[method], times[-1], states[-1], (share - done) * (end - start)))
+            times.append(start + share * (end - start))
+            done = share
+        t, y = np.stack([array_of(x) for x in times]), np.stack(states, axis=-1)
+    else:
+        t = array_of(t_eval)
+        ahead = bool(np.size(t)) and plain_values(t)[0] != plain_values(start)
+        whole = np.concatenate((np.reshape(array_of(start), (1,)), t)) if ahead else t
+        y = np.stack(_through(slope, y0, whole, METHODS[method], **options)[int(ahead) :], axis=-1)
+    return si._ivp.ivp.OdeResult(t=t, y=y, success=True, status=0, message="The solver reached the end.", sol=None)
+
+
+def fixed_quad(func: Fun, a: Any, b: Any, args: Any = (), n: int = 5) -> Any:
+    """The integral by Gauss and Legendre's rule of ``n`` points, and None."""
+    args = args if isinstance(args, tuple) else (args,)
+    nodes, weights = np.polynomial.legendre.leggauss(n)
+    half = (b - a) / 2
+    return half * np.sum(weights * func(half * (nodes + 1) + a, *args), axis=-1), None
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """The integral of samples by the trapezoidal rule."""
+    return np.trapezoid(array_of(y), x, dx, axis)

@@ -1,0 +1,232 @@
+"""``scipy.linalg``: triangular systems, Cholesky solves, matrix functions, structured matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg as sl
+
+from symgrad.errors import NotDifferentiable
+from symgrad.ops.contract import conj, transpose
+from symgrad.ops.core import A, Op, Sample
+from symgrad.ops.index import array_of
+from symgrad.ops.linalg import hermitian
+
+det, inv, norm, pinv, svdvals = np.linalg.det, np.linalg.inv, np.linalg.norm, np.linalg.pinv, np.linalg.svdvals
+TRANSPOSED = {"N": 0, "T": 1, "C": 2}
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(sl, name)
+
+
+# -- triangular systems --------------------------------------------------------------------------------------------
+
+
+def _triangular_b(g: Any, y: Any, a: Any, b: Any, trans: int = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
+    if trans == 2:
+        return solve_triangular(conj(a), g, 0, lower, unit_diagonal)
+    return solve_triangular(a, g, 1 - trans, lower, unit_diagonal)
+
+
+def _triangular_a(g: Any, y: Any, a: Any, b: Any, trans: int = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
+    g = _triangular_b(g, y, a, b, trans, lower, unit_diagonal)
+    whole = -(np.outer(g, y) if np.ndim(y) == 1 else g @ transpose(y))
+    whole = transpose(whole) if trans == 1 else hermitian(whole) if trans == 2 else whole
+    return np.tril(whole, -int(unit_diagonal)) if lower else np.triu(whole, int(unit_diagonal))
+
+
+SOLVE_TRIANGULAR = Op(
+    sl.solve_triangular,
+    "op",
+    (_triangular_a, _triangular_b),
+    name="solve_triangular",
+    samples=[
+        Sample(A(3, 3, kind="well"), A(3)),
+        Sample(A(3, 3, kind="well"), A(3, 2), lower=True),
+        Sample(A(3, 3, kind="well"), A(3, 2), trans=1),
+        Sample(A(3, 3, kind="well"), A(3), trans=2, lower=True),
+        Sample(A(3, 3, kind="well"), A(3, 2), unit_diagonal=True),
+        Sample(A(3, 3, kind="well"), A(3, 1), trans=1, lower=True, unit_diagonal=True),
+        Sample(A(1, 1, kind="well"), A(1)),
+    ],
+)
+
+
+def solve_triangular(
+    a: Any,
+    b: Any,
+    trans: Any = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """The ``x`` of ``a @ x == b``, where only one triangle of ``a`` counts; stacks of matrices, too."""
+    a, b, trans = array_of(a), array_of(b), TRANSPOSED.get(trans, trans)
+    if np.ndim(a) > 2 or np.ndim(b) > 2:
+        a = np.tril(a, -int(unit_diagonal)) if lower else np.triu(a, int(unit_diagonal))
+        a = a + np.eye(np.shape(a)[-1], dtype=a.dtype) if unit_diagonal else a
+        return np.linalg.solve(transpose(a) if trans == 1 else hermitian(a) if trans == 2 else a, b)
+    options = {"trans": trans, "lower": lower, "unit_diagonal": unit_diagonal}
+    return SOLVE_TRIANGULAR(a, b, **{name: value for name, value in options.items() if value})
+
+
+def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The triangular factor of a positive definite matrix: by default, unlike NumPy's, the upper one."""
+    factor = np.linalg.cholesky(array_of(a))
+    return factor if lower else hermitian(factor)
+
+
+def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The factor, and whether it is the lower one, for ``cho_solve``. Its other triangle is zero."""
+    return cholesky(a, lower), lower
+
+
+def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+    """The ``x`` of ``a @ x == b``, given the factor of ``a``."""
+    c, lower = c_and_lower
+    first, second = (0, 2) if lower else (2, 0)
+    return solve_triangular(c, solve_triangular(c, b, first, lower), second, lower)
+
+
+def solve(
+    a: Any,
+    b: Any,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+    assume_a: Any = None,
+    transposed: bool = False,
+) -> Any:
+    """The ``x`` of ``a @ x == b``. All of ``a`` is read, whatever it is assumed to be."""
+    return np.linalg.solve(transpose(array_of(a)) if transposed else array_of(a), array_of(b))
+
+
+def eigh(a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False, **options: Any) -> Any:
+    """Eigenvalues and vectors of a symmetric matrix."""
+    if b is not None or options:
+        raise NotDifferentiable(f"scipy.linalg.eigh has no derivative rule for {', '.join(options) or 'b'}=; use np.linalg.eigh")
+    values, vectors = np.linalg.eigh(array_of(a), "L" if lower else "U")
+    return values if eigvals_only else (values, vectors)
+
+
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, **options: Any) -> Any:
+    """The singular value decomposition."""
+    return np.linalg.svd(array_of(a), full_matrices, compute_uv)
+
+
+# -- functions of matrices: that of [[a, e], [0, a]] holds the derivative by a in direction e ------------------------
+
+
+def _function(fun: Any, samples: list[Sample]) -> Op:
+    def moved(a: Any, e: Any) -> Any:
+        n = np.shape(a)[-1]
+        upper = np.concatenate((a, e), axis=-1)
+        lower = np.concatenate((np.zeros_like(a), a), axis=-1)
+        return made(np.concatenate((upper, lower), axis=-2))[..., :n, n:]
+
+    made = Op(
+        fun,
+        "op",
+        (lambda g, y, A: moved(transpose(A), g),),
+        jvp=lambda ts, y, A: moved(A, ts[0]),
+        name=fun.__name__,
+        samples=samples,
+    )
+    return made
+
+
+_SPD = [Sample(A(3, 3, kind="spd")), Sample(A(2, 2, kind="spd")), Sample(A(1, 1, kind="spd"))]
+EXPM = _function(sl.expm, [Sample(A(3, 3)), Sample(A(2, 3, 3)), Sample(A(1, 1)), Sample(A(2, 2, lo=-9, hi=9))])
+SQRTM = _function(sl.sqrtm, _SPD)
+LOGM = _function(sl.logm, _SPD)
+
+
+def expm(A: Any) -> Any:
+    """The exponential of a matrix."""
+    return EXPM(array_of(A))
+
+
+def sqrtm(A: Any) -> Any:
+    """The principal square root of a matrix."""
+    return SQRTM(array_of(A))
+
+
+def logm(A: Any) -> Any:
+    """The principal logarithm of a matrix."""
+    return LOGM(array_of(A))
+
+
+# -- Sylvester's equation ------------------------------------------------------------------------------------------
+
+
+def _sylvester_q(g: Any, y: Any, a: Any, b: Any, q: Any) -> Any:
+    return SYLVESTER(transpose(a), transpose(b), g)
+
+
+SYLVESTER = Op(
+    sl.solve_sylvester,
+    "op",
+    (
+        lambda g, y, a, b, q: -(_sylvester_q(g, y, a, b, q) @ transpose(y)),
+        lambda g, y, a, b, q: -(transpose(y) @ _sylvester_q(g, y, a, b, q)),
+        _sylvester_q,
+    ),
+    name="solve_sylvester",
+    samples=[
+        Sample(A(3, 3, kind="spd"), A(2, 2, kind="spd"), A(3, 2)),
+        Sample(A(2, 2, kind="spd"), A(2, 2, kind="spd"), A(2, 2)),
+        Sample(A(1, 1, kind="spd"), A(3, 3, kind="spd"), A(1, 3)),
+    ],
+)
+
+
+def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
+    """The ``x`` of ``a @ x + x @ b == q``."""
+    return SYLVESTER(array_of(a), array_of(b), array_of(q))
+
+
+def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
+    """The ``x`` of ``a @ x + x @ a^H == q``."""
+    a = array_of(a)
+    return solve_sylvester(a, hermitian(a), q)
+
+
+# -- structured matrices -------------------------------------------------------------------------------------------
+
+
+def block_diag(*arrs: Any) -> Any:
+    """The arrays along a diagonal, zeros elsewhere."""
+    blocks = [np.atleast_2d(array_of(a)) for a in arrs]
+    width, before, rows = sum(np.shape(a)[-1] for a in blocks), 0, []
+    for a in blocks:
+        n = np.shape(a)[-1]
+        rows.append(np.pad(a, ((0, 0), (before, width - before - n))))
+        before += n
+    return np.concatenate(rows)
+
+
+def toeplitz(c: Any, r: Any = None) -> Any:
+    """The matrix with first column ``c`` and first row ``r``, constant along its diagonals."""
+    c = np.ravel(array_of(c))
+    r = conj(c) if r is None else np.ravel(array_of(r))
+    both = np.concatenate((np.flip(c), r[1:]))
+    return both[np.size(c) - 1 - np.arange(np.size(c))[:, None] + np.arange(np.size(r))]
+
+
+def hankel(c: Any, r: Any = None) -> Any:
+    """The matrix with first column ``c`` and last row ``r``, constant along its antidiagonals."""
+    c = np.ravel(array_of(c))
+    r = np.zeros_like(c) if r is None else np.ravel(array_of(r))
+    both = np.concatenate((c, r[1:]))
+    return both[np.arange(np.size(c))[:, None] + np.arange(np.size(r))]
+
+
+def circulant(c: Any) -> Any:
+    """The matrix whose columns are ``c``, each one turned by one more."""
+    c = np.ravel(array_of(c))
+    places = np.arange(np.size(c))
+    return c[(places[:, None] - places) % max(np.size(c), 1)]

@@ -1,0 +1,136 @@
+"""``scipy.optimize``: roots and minima, differentiated by the implicit function theorem.
+
+SciPy finds the solution, with plain numbers. Two Newton steps from there, which do not move it, are what is traced: they
+give the derivatives up to the third order, by ``args`` and by everything else that the function reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.optimize as so
+
+from symgrad.api import grad, jacobian
+from symgrad.ops.core import Traced
+from symgrad.ops.index import array_of
+from symgrad.scipy.plain import plain_values
+from symgrad.trace import active_trace
+
+Fun = Callable[..., Any]
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(so, name)
+
+
+def solved(name: str) -> bool:
+    """Whether a derivative may be asked for. Then SciPy runs at every call, for no generated code can run it."""
+    trace = active_trace()
+    if trace is not None:
+        trace.note(f"scipy.optimize.{name} runs SciPy's solver on your function")
+    return trace is not None
+
+
+def on_plain(fun: Fun, args: tuple[Any, ...]) -> Fun:
+    """``fun`` of plain numbers, as SciPy calls it."""
+    args = plain_values(args)
+    return lambda x: plain_values(fun(x, *args))
+
+
+def polished(fun: Fun, x: Any) -> Any:
+    """The solution of ``fun(x) == 0`` with its derivatives, from its plain value."""
+    for _ in range(2):
+        slope = jacobian(fun)(x)
+        x = x - (np.linalg.solve(slope, fun(x)) if np.ndim(x) else fun(x) / slope)
+    return x
+
+
+def _vector(fun: Fun, args: tuple[Any, ...], shape: tuple[int, ...]) -> Fun:
+    return lambda x: np.ravel(array_of(fun(np.reshape(x, shape), *args)))
+
+
+# -- systems -------------------------------------------------------------------------------------------------------
+
+
+def root(fun: Fun, x0: Any, args: Any = (), method: str = "hybr", tol: float | None = None, options: Any = None) -> Any:
+    """The solution of a system of equations; its ``x`` can be differentiated. Raises where none is found."""
+    args = args if isinstance(args, tuple) else (args,)
+    start = np.asarray(plain_values(x0), float)
+    result = so.root(on_plain(fun, args), start, method=method, tol=tol, options=options)
+    if not result.success:
+        raise RuntimeError(f"scipy.optimize.root found no solution: {result.message}")
+    if solved("root"):
+        x = np.ravel(result.x).astype(float)
+        result.x = np.reshape(polished(_vector(fun, args, np.shape(start)), x), np.shape(start))
+    return result
+
+
+def fsolve(func: Fun, x0: Any, args: Any = (), xtol: float = 1.49012e-8) -> Any:
+    """The solution of a system of equations, itself."""
+    return root(func, np.atleast_1d(plain_values(x0)), args, tol=xtol).x
+
+
+def fixed_point(func: Fun, x0: Any, args: Any = (), xtol: float = 1e-8, maxiter: int = 500, method: str = "del2") -> Any:
+    """The ``x`` with ``func(x) == x``."""
+    args = args if isinstance(args, tuple) else (args,)
+    x = so.fixed_point(on_plain(func, args), plain_values(x0), xtol=xtol, maxiter=maxiter, method=method)
+    if not solved("fixed_point"):
+        return x
+    shape = np.shape(x)
+    return np.reshape(polished(lambda v: _vector(func, args, shape)(v) - v, np.ravel(np.asarray(x, float))), shape)
+
+
+def minimize(
+    fun: Fun, x0: Any, args: Any = (), method: str | None = None, tol: float | None = None, options: Any = None
+) -> Any:
+    """A minimum without constraints; its ``x`` and ``fun`` can be differentiated. SciPy gets the gradient from symgrad."""
+    args = args if isinstance(args, tuple) else (args,)
+    start = np.asarray(plain_values(x0), float)
+    slope = lambda x, *rest: grad(fun)(x, *rest)
+    result = so.minimize(
+        on_plain(fun, args), start, method=method, tol=tol, options=options, jac=on_plain(slope, args)
+    )
+    if solved("minimize"):
+        result.x = np.reshape(polished(_vector(slope, args, np.shape(start)), np.ravel(result.x)), np.shape(start))
+        result.fun = fun(result.x, *args)
+    return result
+
+
+# -- one equation --------------------------------------------------------------------------------------------------
+
+
+def _bracketing(name: str) -> Fun:
+    def find(
+        f: Fun, a: Any, b: Any, args: Any = (), xtol: float = 2e-12, rtol: float = 8.881784197001252e-16, maxiter: int = 100
+    ) -> Any:
+        args = args if isinstance(args, tuple) else (args,)
+        ends = plain_values((a, b))
+        x = getattr(so, name)(on_plain(f, args), *ends, xtol=xtol, rtol=rtol, maxiter=maxiter)
+        return polished(lambda x: f(x, *args), float(x)) if solved(name) else x
+
+    find.__name__ = find.__qualname__ = name
+    find.__doc__ = "The solution of one equation between ``a`` and ``b``, where ``f`` has different signs."
+    return find
+
+
+brentq, brenth, bisect, ridder, toms748 = map(_bracketing, ("brentq", "brenth", "bisect", "ridder", "toms748"))
+
+
+def newton(func: Fun, x0: Any, args: Any = (), tol: float = 1.48e-8, maxiter: int = 50) -> Any:
+    """The solution of one equation near ``x0``."""
+    args = args if isinstance(args, tuple) else (args,)
+    x = so.newton(on_plain(func, args), float(plain_values(x0)), tol=tol, maxiter=maxiter)
+    return polished(lambda x: func(x, *args), float(x)) if solved("newton") else x
+
+
+def root_scalar(f: Fun, args: Any = (), method: str = "brentq", bracket: Any = None, x0: Any = None, **options: Any) -> Any:
+    """The solution of one equation; its ``root`` can be differentiated."""
+    args = args if isinstance(args, tuple) else (args,)
+    if isinstance(x0, Traced):
+        x0 = plain_values(x0)
+    result = so.root_scalar(on_plain(f, args), method=method, bracket=plain_values(bracket), x0=x0, **options)
+    if solved("root_scalar"):
+        result.root = polished(lambda x: f(x, *args), float(result.root))
+    return result

@@ -1,0 +1,284 @@
+"""``scipy.stats``: densities, distribution functions and quantiles of the usual distributions.
+
+``norm.logpdf(x, loc=0, scale=1)`` and so on, as SciPy has them, of traced and plain arrays in any argument.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.special as sp
+import scipy.stats
+
+from symgrad.ops.index import array_of
+from symgrad.scipy.linalg import solve_triangular
+
+Fun = Callable[..., Any]
+INF, ROOT_2, LOG_2PI = math.inf, math.sqrt(2), math.log(2 * math.pi)
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(scipy.stats, name)
+
+
+class Continuous:
+    """A distribution in standard form; each function takes the standardised ``z`` and the shape parameters."""
+
+    def __init__(
+        self,
+        shapes: str,
+        logpdf: Fun,
+        cdf: Fun,
+        ppf: Fun | None = None,
+        *,
+        sf: Fun | None = None,
+        logcdf: Fun | None = None,
+        logsf: Fun | None = None,
+        support: tuple[Any, Any] = (-INF, INF),
+        inner: float | Fun = 0.0,
+    ) -> None:
+        self.names = [*shapes.split(), "loc", "scale"]
+        self.positive = {name for name in self.names if name not in ("loc", "a_", "b_")}
+        self._logpdf, self._cdf, self._ppf = logpdf, cdf, ppf
+        self._sf, self._logcdf, self._logsf = sf, logcdf, logsf
+        self.support, self.inner = support, inner
+
+    def _given(self, args: tuple[Any, ...], kwds: dict[str, Any]) -> tuple[list[Any], Any, Any]:
+        """The shape parameters, the location and the scale, ``None`` for those two where they are left out."""
+        if len(args) > len(self.names):
+            raise TypeError(f"at most {len(self.names)} parameters are expected: {', '.join(self.names)}")
+        given = {**dict(zip(self.names, args, strict=False)), **kwds}
+        if unknown := [name for name in given if name not in self.names]:
+            raise TypeError(f"unknown parameter {unknown[0]!r}")
+        if missing := [name for name in self.names[:-2] if name not in given]:
+            raise TypeError(f"missing parameter {missing[0]!r}")
+        loc, scale = (given.get(name) for name in self.names[-2:])
+        return [array_of(given[name]) for name in self.names[:-2]], loc, scale
+
+    def _standard(self, x: Any, args: tuple[Any, ...], kwds: dict[str, Any]) -> tuple[Any, list[Any], Any, Any]:
+        """The standardised argument, the shape parameters, the scale, and where these are valid."""
+        shapes, loc, scale = self._given(args, kwds)
+        z = array_of(x)
+        z = z if loc is None else z - array_of(loc)
+        z = z if scale is None else z / array_of(scale)
+        valid: Any = True
+        for name, value in [*zip(self.names, shapes, strict=False), ("scale", 1.0 if scale is None else array_of(scale))]:
+            if name in self.positive and not (isinstance(value, float) and value > 0):
+                valid = valid & (value > 0)
+        return z, shapes, None if scale is None else array_of(scale), valid
+
+    def _ends(self, shapes: list[Any]) -> tuple[Any, Any]:
+        return tuple(end(*shapes) if callable(end) else end for end in self.support)  # type: ignore[return-value]
+
+    def logpdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The logarithm of the density."""
+        z, shapes, scale, valid = self._standard(x, args, kwds)
+        low, high = self._ends(shapes)
+        inside: Any = True
+        if not (isinstance(low, float) and low == -INF):
+            inside = inside & (low <= z)
+        if not (isinstance(high, float) and high == INF):
+            inside = inside & (z <= high)
+        if inside is not True:
+            inner = self.inner(*shapes) if callable(self.inner) else self.inner
+            z = np.where(inside, z, inner)
+        value = self._logpdf(z, *shapes)
+        value = value if scale is None else value - np.log(np.where(valid, scale, 1.0))
+        value = value if inside is True else np.where(inside, value, -INF)
+        return _checked(value, valid)
+
+    def pdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The density."""
+        return np.exp(self.logpdf(x, *args, **kwds))
+
+    def _clipped(self, x: Any, args: Any, kwds: Any, fun: Fun) -> Any:
+        z, shapes, _, valid = self._standard(x, args, kwds)
+        low, high = self._ends(shapes)
+        if not (isinstance(low, float) and low == -INF and isinstance(high, float) and high == INF):
+            z = np.clip(z, low, high)
+        return _checked(fun(z, *shapes), valid)
+
+    def cdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The distribution function."""
+        return self._clipped(x, args, kwds, self._cdf)
+
+    def sf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The survival function, ``1 - cdf``."""
+        return self._clipped(x, args, kwds, self._sf or (lambda *values: 1 - self._cdf(*values)))
+
+    def logcdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The logarithm of the distribution function."""
+        return self._clipped(x, args, kwds, self._logcdf or (lambda *values: np.log(self._cdf(*values))))
+
+    def logsf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The logarithm of the survival function."""
+        return self._clipped(x, args, kwds, self._logsf) if self._logsf else np.log(self.sf(x, *args, **kwds))
+
+    def ppf(self, q: Any, *args: Any, **kwds: Any) -> Any:
+        """The quantile function, the inverse of ``cdf``."""
+        if self._ppf is None:
+            raise NotImplementedError("the quantiles of this distribution are not here")
+        shapes, loc, scale = self._given(args, kwds)
+        z = self._ppf(array_of(q), *shapes)
+        z = z if scale is None else z * array_of(scale)
+        return z if loc is None else z + array_of(loc)
+
+
+def _checked(value: Any, valid: Any) -> Any:
+    """NaN for parameters that are none."""
+    return value if valid is True else np.where(valid, value, np.nan)
+
+
+def _laplace_cdf(z: Any) -> Any:
+    left = z < 0
+    return np.where(left, 0.5 * np.exp(np.where(left, z, 0)), 1 - 0.5 * np.exp(-np.where(left, 0, z)))
+
+
+# fmt: off
+norm = Continuous("", lambda z: -0.5 * z * z - 0.5 * LOG_2PI, lambda z: sp.ndtr(z), lambda q: sp.ndtri(q),
+                  sf=lambda z: sp.ndtr(-z), logcdf=lambda z: sp.log_ndtr(z), logsf=lambda z: sp.log_ndtr(-z))
+uniform = Continuous("", lambda z: 0 * z, lambda z: z, lambda q: q, sf=lambda z: 1 - z, support=(0.0, 1.0), inner=0.5)
+expon = Continuous("", lambda z: -z, lambda z: -np.expm1(-z), lambda q: -np.log1p(-q), sf=lambda z: np.exp(-z),
+                   logsf=lambda z: -z, support=(0.0, INF), inner=1.0)
+laplace = Continuous("", lambda z: -np.abs(z) - math.log(2), _laplace_cdf, sf=lambda z: _laplace_cdf(-z))
+logistic = Continuous("", lambda z: sp.log_expit(z) + sp.log_expit(-z), lambda z: sp.expit(z), lambda q: sp.logit(q),
+                      sf=lambda z: sp.expit(-z), logcdf=lambda z: sp.log_expit(z), logsf=lambda z: sp.log_expit(-z))
+cauchy = Continuous("", lambda z: -math.log(math.pi) - np.log1p(z * z), lambda z: 0.5 + np.arctan(z) / math.pi,
+                    lambda q: np.tan(math.pi * (q - 0.5)), sf=lambda z: 0.5 - np.arctan(z) / math.pi)
+gumbel_r = Continuous("", lambda z: -z - np.exp(-z), lambda z: np.exp(-np.exp(-z)), lambda q: -np.log(-np.log(q)),
+                      sf=lambda z: -np.expm1(-np.exp(-z)), logcdf=lambda z: -np.exp(-z))
+halfnorm = Continuous("", lambda z: 0.5 * math.log(2 / math.pi) - 0.5 * z * z, lambda z: sp.erf(z / ROOT_2),
+                      lambda q: sp.ndtri(0.5 * (1 + q)), sf=lambda z: sp.erfc(z / ROOT_2), support=(0.0, INF), inner=1.0)
+rayleigh = Continuous("", lambda z: np.log(z) - 0.5 * z * z, lambda z: -np.expm1(-0.5 * z * z),
+                      lambda q: np.sqrt(-2 * np.log1p(-q)), sf=lambda z: np.exp(-0.5 * z * z),
+                      logsf=lambda z: -0.5 * z * z, support=(0.0, INF), inner=1.0)
+t = Continuous("df", lambda z, df: -sp.betaln(0.5 * df, 0.5) - 0.5 * np.log(df) - 0.5 * (df + 1) * np.log1p(z * z / df),
+               lambda z, df: sp.stdtr(df, z), lambda q, df: sp.stdtrit(df, q), sf=lambda z, df: sp.stdtr(df, -z))
+gamma = Continuous("a", lambda z, a: sp.xlogy(a - 1, z) - z - sp.gammaln(a), lambda z, a: sp.gammainc(a, z),
+                   lambda q, a: sp.gammaincinv(a, q), sf=lambda z, a: sp.gammaincc(a, z), support=(0.0, INF), inner=1.0)
+invgamma = Continuous("a", lambda z, a: -(a + 1) * np.log(z) - sp.gammaln(a) - 1 / z, lambda z, a: sp.gammaincc(a, 1 / z),
+                      lambda q, a: 1 / sp.gammainccinv(a, q), sf=lambda z, a: sp.gammainc(a, 1 / z), support=(0.0, INF), inner=1.0)
+chi2 = Continuous("df", lambda z, df: sp.xlogy(0.5 * df - 1, z) - 0.5 * z - sp.gammaln(0.5 * df) - 0.5 * df * math.log(2),
+                  lambda z, df: sp.chdtr(df, z), lambda q, df: 2 * sp.gammaincinv(0.5 * df, q),
+                  sf=lambda z, df: sp.chdtrc(df, z), support=(0.0, INF), inner=1.0)
+beta = Continuous("a b", lambda z, a, b: sp.xlogy(a - 1, z) + sp.xlog1py(b - 1, -z) - sp.betaln(a, b),
+                  lambda z, a, b: sp.betainc(a, b, z), lambda q, a, b: sp.betaincinv(a, b, q),
+                  sf=lambda z, a, b: sp.betaincc(a, b, z), support=(0.0, 1.0), inner=0.5)
+lognorm = Continuous("s", lambda z, s: -0.5 * (np.log(z) / s) ** 2 - np.log(s * z) - 0.5 * LOG_2PI,
+                     lambda z, s: sp.ndtr(np.log(z) / s), lambda q, s: np.exp(s * sp.ndtri(q)),
+                     sf=lambda z, s: sp.ndtr(-np.log(z) / s), support=(0.0, INF), inner=1.0)
+weibull_min = Continuous("c", lambda z, c: np.log(c) + sp.xlogy(c - 1, z) - z ** c, lambda z, c: -np.expm1(-(z ** c)),
+                         lambda q, c: (-np.log1p(-q)) ** (1 / c), sf=lambda z, c: np.exp(-(z ** c)),
+                         logsf=lambda z, c: -(z ** c), support=(0.0, INF), inner=1.0)
+pareto = Continuous("b", lambda z, b: np.log(b) - (b + 1) * np.log(z), lambda z, b: 1 - z ** -b, lambda q, b: (1 - q) ** (-1 / b),
+                    sf=lambda z, b: z ** -b, logsf=lambda z, b: -b * np.log(z), support=(1.0, INF), inner=2.0)
+# fmt: on
+
+
+class Discrete:
+    """A distribution of whole numbers; each function takes the number ``k`` and the shape parameters."""
+
+    def __init__(self, shapes: str, logpmf: Fun, cdf: Fun, low: int = 0, high: Fun | None = None) -> None:
+        self.names = [*shapes.split(), "loc"]
+        self._logpmf, self._cdf, self.low, self.high = logpmf, cdf, low, high
+
+    def _given(self, k: Any, args: tuple[Any, ...], kwds: dict[str, Any]) -> tuple[Any, list[Any]]:
+        if len(args) > len(self.names):
+            raise TypeError(f"at most {len(self.names)} parameters are expected: {', '.join(self.names)}")
+        given = {**dict(zip(self.names, args, strict=False)), **kwds}
+        if set(given) - {"loc"} != set(self.names[:-1]):
+            raise TypeError(f"the parameters are {', '.join(self.names)}, got {', '.join(given)}")
+        k = array_of(k)
+        return (k - given["loc"] if "loc" in given else k), [array_of(given[name]) for name in self.names[:-1]]
+
+    def logpmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
+        """The logarithm of the probability."""
+        k, shapes = self._given(k, args, kwds)
+        inside = (k >= self.low) & (k == np.floor(k))
+        inside = inside if self.high is None else inside & (k <= self.high(*shapes))
+        return np.where(inside, self._logpmf(np.where(inside, k, self.low), *shapes), -INF)
+
+    def pmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
+        """The probability."""
+        return np.exp(self.logpmf(k, *args, **kwds))
+
+    def cdf(self, k: Any, *args: Any, **kwds: Any) -> Any:
+        """The probability of ``k`` or less."""
+        k, shapes = self._given(k, args, kwds)
+        k = np.floor(k)
+        top = None if self.high is None else self.high(*shapes)
+        inside = k >= self.low if top is None else (k >= self.low) & (k < top)
+        value = np.where(inside, self._cdf(np.where(inside, k, self.low), *shapes), 0.0)
+        return value if top is None else np.where(k >= top, 1.0, value)
+
+    def sf(self, k: Any, *args: Any, **kwds: Any) -> Any:
+        """The probability of more than ``k``."""
+        return 1 - self.cdf(k, *args, **kwds)
+
+    def logcdf(self, k: Any, *args: Any, **kwds: Any) -> Any:
+        """The logarithm of ``cdf``."""
+        return np.log(self.cdf(k, *args, **kwds))
+
+
+def _log_choose(n: Any, k: Any) -> Any:
+    return sp.gammaln(n + 1) - sp.gammaln(k + 1) - sp.gammaln(n - k + 1)
+
+
+# fmt: off
+poisson = Discrete("mu", lambda k, mu: sp.xlogy(k, mu) - sp.gammaln(k + 1) - mu, lambda k, mu: sp.gammaincc(k + 1, mu))
+binom = Discrete("n p", lambda k, n, p: _log_choose(n, k) + sp.xlogy(k, p) + sp.xlog1py(n - k, -p),
+                 lambda k, n, p: sp.betaincc(k + 1, n - k, p), high=lambda n, p: n)
+bernoulli = Discrete("p", lambda k, p: sp.xlogy(k, p) + sp.xlog1py(1 - k, -p), lambda k, p: 1 - p, high=lambda p: 1)
+geom = Discrete("p", lambda k, p: sp.xlog1py(k - 1, -p) + np.log(p), lambda k, p: -np.expm1(np.log1p(-p) * k), low=1)
+nbinom = Discrete("n p", lambda k, n, p: sp.gammaln(n + k) - sp.gammaln(k + 1) - sp.gammaln(n) + n * np.log(p) + sp.xlog1py(k, -p),
+                  lambda k, n, p: sp.betainc(n, k + 1, p))
+# fmt: on
+
+
+class _MultivariateNormal:
+    """``multivariate_normal``: ``x`` has its components along the last axis."""
+
+    def logpdf(self, x: Any, mean: Any = None, cov: Any = 1) -> Any:
+        """The logarithm of the density; ``cov`` is a matrix, its diagonal, or one number."""
+        x, cov = array_of(x), array_of(cov)
+        mean = None if mean is None else array_of(mean)
+        size = np.shape(cov)[-1] if np.ndim(cov) else np.size(mean) if mean is not None else 1
+        x = x[..., None] if size == 1 and (np.ndim(x) == 0 or np.shape(x)[-1] != 1) else x
+        away = x if mean is None else x - mean
+        if np.ndim(cov) < 2:
+            variance = np.broadcast_to(cov, (size,))
+            parts = away / np.sqrt(variance)
+            logdet = np.sum(np.log(variance))
+        else:
+            factor = np.linalg.cholesky(cov)
+            columns = np.reshape(away, (-1, size)).T
+            parts = np.reshape(solve_triangular(factor, columns, lower=True).T, np.shape(away))
+            logdet = 2 * np.sum(np.log(np.diagonal(factor)))
+        return -0.5 * (size * LOG_2PI + logdet + np.sum(parts * parts, axis=-1))
+
+    def pdf(self, x: Any, mean: Any = None, cov: Any = 1) -> Any:
+        """The density."""
+        return np.exp(self.logpdf(x, mean, cov))
+
+
+class _Dirichlet:
+    """``dirichlet``: ``x`` has its components along the first axis."""
+
+    def logpdf(self, x: Any, alpha: Any) -> Any:
+        """The logarithm of the density."""
+        x, alpha = array_of(x), array_of(alpha)
+        if np.shape(x)[0] == np.size(alpha) - 1:
+            x = np.concatenate((x, 1 - np.sum(x, axis=0, keepdims=True)))
+        column = np.reshape(alpha, (-1,) + (1,) * (np.ndim(x) - 1))
+        scale = np.sum(sp.gammaln(alpha)) - sp.gammaln(np.sum(alpha))
+        return np.sum(sp.xlogy(column - 1, x), axis=0) - scale
+
+    def pdf(self, x: Any, alpha: Any) -> Any:
+        """The density."""
+        return np.exp(self.logpdf(x, alpha))
+
+
+multivariate_normal, dirichlet = _MultivariateNormal(), _Dirichlet()
