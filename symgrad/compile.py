@@ -15,7 +15,7 @@ import sys
 import threading
 import warnings
 import weakref
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, NamedTuple
@@ -33,13 +33,12 @@ from symgrad.optimize.lower import lower
 from symgrad.optimize.simplify import simplify
 from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import LEAF, TreeDef
-from symgrad.state import Argument, Check, Path, State
+from symgrad.state import Argument, Check, Finished, Path, State
 from symgrad.trace import Trace, Tracer, tracing
 from symgrad.transform.loop import Loop
 
 MAX_SIGNATURES = 64  # of one derivative; the least recently used goes first
 MAX_LEAVES = 64  # ends of one signature's branch tree, before it goes to dynamic mode
-MAX_RESTARTS = 4  # of a program whose loops were rolled up later
 MAX_VARIANTS = 8  # of what one signature found outside its arguments
 MAX_NODES = 200_000  # of one trace, before its signature goes to dynamic mode
 
@@ -173,10 +172,14 @@ class Family:
             if not isinstance(owner, (FunctionType, BuiltinFunctionType, type)):
                 state.root(owner, Path(owner, ()))
         args, values = self.layout.tree.unflatten(slots)
-        with tracing(trace):
-            out = body(trace, args, dict(zip(self.layout.keywords, values, strict=True)), symbolic)
-            outputs, tree = pytree.flatten(out)
-            outputs = [_settled(trace, leaf) for leaf in outputs]
+        try:
+            with tracing(trace):
+                out = body(trace, args, dict(zip(self.layout.keywords, values, strict=True)), symbolic)
+                outputs, tree = pytree.flatten(out)
+                outputs = [_settled(trace, leaf) for leaf in outputs]
+        finally:
+            if state is not None:
+                state.__class__ = Finished
         trace.check_captured()
         result = tree.unflatten([_fresh(leaf) for leaf in outputs])
         if state is None:
@@ -290,7 +293,6 @@ class Variant:
         self.checks: dict[tuple[Path, str], Check] = {}
         self.lifts: dict[Path, Any] = {}
         self.traces = 0
-        self.restarts = 0
         self.simplified = self.program
         self.function: Callable[..., Any] | None = None
         self.entry: Callable[..., Any] | None = None
@@ -299,22 +301,8 @@ class Variant:
         self.counters: list[dict[str, Any]] = []
 
     def add(self, run: Run) -> Leaf:
-        """Merge a trace into the program; raises ``Diverged`` when it contradicts what is there.
-
-        A loop may be rolled up in one call and too short for that in another. The rolled one serves both: it replaces the
-        branches of the unrolled one, a few times at most.
-        """
-        try:
-            return self.program.add(run)
-        except Diverged:
-            loops = _loops(run.leaf.nodes())
-            if loops <= _loops(self.program.roots()) or self.restarts >= MAX_RESTARTS:
-                if self.restarts and not loops:
-                    return Leaf([], run.leaf.tree, [])  # a short run beside loops: nothing to learn from
-                raise
-            self.restarts += 1
-            self.program = Program()
-            return self.program.add(run)
+        """Merge a trace into the program; raises ``Diverged`` when it contradicts what is there."""
+        return self.program.add(run) or Leaf([], run.leaf.tree, [])  # nothing to learn from a short run beside a rolled loop
 
     def conflicts(self, state: State) -> list[Change]:
         """Where a trace found something else outside than this variant has, or would have, had it looked."""
@@ -459,10 +447,25 @@ class Variant:
             space[name] = value
             return name
 
-        conditions = [check.text(path.text(leaves, bind), leaves, bind) for (path, _), check in self.checks.items()]
+        paths = [path for path, _ in self.checks] + [c.expected for c in self.checks.values() if c.kind == "same"]
+        uses = Counter(prefix for path in [*paths, *self.lifts] for prefix in path.prefixes())
+        names: dict[Path, str] = {}
+
+        def shown(path: Path) -> str:
+            """A path as an expression; what several have in common is looked up once."""
+            if path in names:
+                return names[path]
+            text = path.text(shown, leaves, bind)
+            if uses[path] < 2 or not path.steps:
+                return text
+            names[path] = f"p{len(names)}"
+            return f"({names[path]} := {text})"
+
+        conditions = [check.text(shown(path), shown, bind) for (path, _), check in self.checks.items()]
         for name, (path, kind) in zip(state, self.lifts.items(), strict=True):
-            conditions.append(f"(({name} := {path.text(leaves, bind)}) is {name})")
-            _check_kind(kind, name, conditions, space)
+            found: list[str] = []
+            _check_kind(kind, name, found, space)
+            conditions.append(found[0].replace(name, f"{name} := {shown(path)}", 1))
         return conditions
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import linecache
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from types import CellType, CodeType, FunctionType
 from typing import Any
@@ -231,11 +232,13 @@ class _Rewriter(ast.NodeTransformer):
     def __init__(self, free: frozenset[str], owner: str | None) -> None:
         self.free, self.owner = free, owner
         self.scopes: list[tuple[set[str], set[str]]] = []  # of each function: its own names, and those declared global
+        self.reads: list[Counter[str]] = []  # how often each function reads each name
         self._loops = 0
 
     def function(self, node: FunctionNode) -> FunctionNode:
         """The rewritten function: its body, not its decorators and defaults."""
         self.scopes.append(_bound(node))
+        self.reads.append(_reads(node))
         if isinstance(node, ast.Lambda):
             node.body = self.visit(node.body)
         else:
@@ -245,6 +248,7 @@ class _Rewriter(ast.NodeTransformer):
             if arg is not None:
                 arg.annotation = None
         self.scopes.pop()
+        self.reads.pop()
         return ast.fix_missing_locations(node)
 
     def _body(self, statements: list[ast.stmt]) -> list[ast.stmt]:
@@ -429,11 +433,72 @@ class _Rewriter(ast.NodeTransformer):
         return _at(call, node)
 
     def visit_For(self, node: ast.For) -> Any:
+        """``loop = hooks.loop(...); for ... in loop:``, with the numbers that go round traced before it begins."""
+        loop, outside, numbers, tested = self._loop(node)
         effects = self._effects(node.target)
-        node.iter = self._iterated(node.iter, node.target, "loop")
+        nested = _nested(node.target) if isinstance(node.target, (ast.Tuple, ast.List)) else None
+        facts = [ast.Constant(outside), ast.Constant(tested), ast.Constant(nested)]
+        start = _at(ast.Assign([ast.Name(loop, ast.Store())], _hook("loop", node.iter, self._over(node.iter), *facts)), node)
+        node.iter = _at(ast.Name(loop, ast.Load()), node.iter)
         node.target = self.visit(node.target)
         node.body, node.orelse = [*effects, *self._body(node.body)], self._body(node.orelse)
+        return [start, *numbers, node]
+
+    def visit_While(self, node: ast.While) -> Any:
+        """``loop = hooks.start(...); while hooks.again(loop, test):``, or without the test where that is ``True``."""
+        loop, outside, numbers, _ = self._loop(node)
+        start = _at(ast.Assign([ast.Name(loop, ast.Store())], _hook("start", node, ast.Constant(outside))), node)
+        if not isinstance(node.test, ast.Constant):
+            node.test = _at(_hook("again", node.test, ast.Name(loop, ast.Load()), self.visit(node.test)), node.test)
+        node.body, node.orelse = self._body(node.body), self._body(node.orelse)
+        return [start, *numbers, node]
+
+    def _loop(self, node: ast.For | ast.While) -> tuple[str, tuple[str, ...], list[ast.stmt], bool]:
+        """A name for a loop; the names that it assigns and that are read outside; statements that trace its numbers; whether
+        it ends by an ``if``, which is marked with that name."""
+        self._loops += 1
+        loop = f"{HOOKS[:-2]}_loop_{self._loops}"
+        self.scopes[-1][0].add(loop)
+        way_out = None if isinstance(node, ast.While) and not isinstance(node.test, ast.Constant) else _way_out(node.body)
+        inside = Counter[str]()
+        for part in [*node.body, *([node.test] if isinstance(node, ast.While) else [])]:
+            inside += _reads(part)
+        if way_out is not None:
+            way_out.leaves = loop  # type: ignore[attr-defined]
+            for part in way_out.body:  # it runs when the loop is over
+                inside -= _reads(part)
+        stores = {name for statement in node.body for name in _stores(statement)} & self.scopes[-1][0]
+        target = set(_stores(node.target)) if isinstance(node, ast.For) else set()
+        every = self.reads[-1]
+        counting = {name for item in ast.walk(node) for name in _counted(item)}
+        numbers = []
+        for name in sorted((stores - target) & inside.keys()):
+            read = _hook("number", node, ast.Name(loop, ast.Load()), ast.Constant(name), ast.Name(name, ast.Load()),
+                         ast.Constant(name in counting))  # fmt: skip
+            unbound = ast.Attribute(ast.Name(HOOKS, ast.Load()), "Unbound", ast.Load())
+            handler = ast.ExceptHandler(unbound, None, [ast.Pass()])
+            numbers.append(_at(ast.Try([ast.Assign([ast.Name(name, ast.Store())], read)], [handler], [], []), node))
+        outside = tuple(sorted(name for name in stores | target if every[name] > inside[name]))
+        return loop, outside, numbers, way_out is not None
+
+    def visit_If(self, node: ast.If) -> Any:
+        loop = getattr(node, "leaves", None)
+        if loop is None:
+            return self._tested(node)
+        node.test = _at(_hook("ends", node.test, ast.Name(loop, ast.Load()), self.visit(node.test)), node.test)
+        node.body = self._body(node.body)
         return node
+
+    def _over(self, node: ast.expr) -> Any:
+        """What a ``for`` statement runs over; ``zip`` and its like are left to the hook, which may do it by index."""
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or self._local(node.func.id):
+            return self.visit(node)
+        starred = any(isinstance(arg, ast.Starred) for arg in node.args) or any(item.arg is None for item in node.keywords)
+        if node.func.id not in ("zip", "enumerate", "reversed") or starred:
+            return self.visit(node)
+        made = _hook("over", node, self.visit(node.func), *[self._over(arg) for arg in node.args])
+        made.keywords = [_at(ast.keyword(item.arg, self.visit(item.value)), item) for item in node.keywords]
+        return _at(made, node)
 
     def visit_With(self, node: ast.With) -> Any:
         effects = [e for item in node.items if item.optional_vars for e in self._effects(item.optional_vars)]
@@ -454,17 +519,6 @@ class _Rewriter(ast.NodeTransformer):
             reads += [] if self._local(name) else [_at(ast.Expr(_hook("wrote_name", node, ast.Constant(name))), node)]
         return [node, *reads]
 
-    def visit_While(self, node: ast.While) -> Any:
-        """``roller = hooks.start(); while hooks.again(roller, test): ...``: the roller is the loop's own."""
-        self._loops += 1
-        roller = f"{HOOKS[:-2]}_loop_{self._loops}"
-        self.scopes[-1][0].add(roller)
-        test = self.visit(node.test)
-        node.test = _at(_hook("again", node.test, ast.Name(roller, ast.Load()), test), node.test)
-        node.body, node.orelse = self._body(node.body), self._body(node.orelse)
-        start = _at(ast.Assign([ast.Name(roller, ast.Store())], _hook("start", node)), node)
-        return [start, node]
-
     def visit_Assign(self, node: ast.Assign) -> Any:
         effects = [effect for target in node.targets for effect in self._effects(target)]
         node.value = self.visit(node.value)
@@ -472,22 +526,33 @@ class _Rewriter(ast.NodeTransformer):
         if unpacking:
             nested = ast.Constant(any(map(_nested, unpacking)))
             node.value = _at(_hook("unpack", node.value, node.value, nested), node.value)
+        node.value = self._kept(node.value, node.targets)
         node.targets = [self.visit(target) for target in node.targets]
         return [*effects, node]
+
+    def _kept(self, value: ast.expr, targets: Sequence[ast.expr]) -> Any:
+        """What is assigned, plain where what it is assigned to outlives the call."""
+        for target in targets:
+            if isinstance(target, ast.Name) and not self._local(target.id):
+                value = _at(_hook("kept", value, value), value)
+            elif isinstance(target, (ast.Attribute, ast.Subscript)) and _is_plain_chain(target.value):
+                owner = self.visit(_copied(target.value))  # type: ignore[arg-type]
+                value = _at(_hook("stored", value, value, owner), value)
+        return value
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         effects = self._effects(node.target)
         if isinstance(node.target, ast.Name) and not effects:  # it may be a second name of something outside
             name = ast.Name(node.target.id, ast.Load())
             effects = [_at(ast.Expr(_hook("wrote_into", node.target, name)), node.target)]
-        node.value = self._whole(node.value)
+        node.value = self._kept(self._whole(node.value), [node.target])
         node.target = self.visit(node.target)
         return [*effects, node]
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         effects = self._effects(node.target)
         node.annotation = ast.copy_location(ast.Constant(None), node.annotation)
-        node.value = node.value and self.visit(node.value)
+        node.value = node.value and self._kept(self.visit(node.value), [node.target])
         node.target = self.visit(node.target)
         return [*effects, node]
 
@@ -501,8 +566,10 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(target, ast.Starred):
             return self._effects(target.value)
         if isinstance(target, ast.Name):
-            if self._local(target.id):
+            if target.id in self.scopes[-1][0]:
                 return []
+            if self._local(target.id):
+                return [_at(ast.Expr(_hook("wrote_around", target)), target)]
             return [_at(ast.Expr(_hook("wrote_name", target, ast.Constant(target.id))), target)]
         if isinstance(target, (ast.Attribute, ast.Subscript)):
             owner = target.value
@@ -517,7 +584,7 @@ class _Rewriter(ast.NodeTransformer):
         node.test = _at(_hook("test", node.test, node.test), node.test)
         return node
 
-    visit_If = visit_IfExp = visit_Assert = _tested
+    visit_IfExp = visit_Assert = _tested
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         node.values = [_at(_hook("test", value, self.visit(value)), value) for value in node.values]
@@ -573,6 +640,29 @@ def _as_value(node: ast.expr) -> ast.expr:
     if isinstance(node, ast.Tuple):
         return _at(ast.Tuple([_as_value(item) for item in node.elts], ast.Load()), node)
     return node
+
+
+def _reads(node: ast.AST) -> Counter[str]:
+    """How often each name is read in a part of a tree."""
+    names = [item.id for item in ast.walk(node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load)]
+    added = [item.target.id for item in ast.walk(node) if isinstance(item, ast.AugAssign) and isinstance(item.target, ast.Name)]
+    return Counter(names + added)
+
+
+def _way_out(body: list[ast.stmt]) -> ast.If | None:
+    """The one ``if`` among the statements of a loop that leaves it."""
+    exits = [item for item in body if isinstance(item, ast.If) and isinstance(item.body[-1], (ast.Break, ast.Return))]
+    return exits[0] if len(exits) == 1 and not exits[0].orelse else None
+
+
+def _counted(node: ast.AST) -> Iterator[str]:
+    """The name that a statement counts with: ``k += 1``, ``k = 2 * k + 1``."""
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        yield node.target.id
+    elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and isinstance(node.targets[0], ast.Name):
+        name = node.targets[0].id
+        if any(isinstance(item, ast.Name) and item.id == name for item in ast.walk(node.value)):
+            yield name
 
 
 def _stores(node: ast.AST) -> Iterator[str]:

@@ -7,6 +7,7 @@ subexpressions are shared by construction, and two traces of one function share 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
@@ -127,6 +128,7 @@ class Graph:
         self.arrays: dict[Node, np.ndarray[Any, Any]] = {}
         self._table: dict[Any, Node] = {}
         self._captured: dict[int, Node] = {}
+        self._count = 0
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -143,7 +145,7 @@ class Graph:
             key = (op, args, params, aval)
             node = self._table.get(key)
         if node is None:
-            node = Node(op, args, params, aval, len(self.nodes), any([arg.active for arg in args]))
+            node = Node(op, args, params, aval, self._next(), any([arg.active for arg in args]))
             self.nodes.append(node)
             self._table[key] = node
         return node
@@ -159,7 +161,7 @@ class Graph:
         key = (CONST, type(value), repr(value))
         node = self._table.get(key)
         if node is None:
-            node = Node(CONST, (), (("value", value),), aval_of(value), len(self.nodes), False)
+            node = Node(CONST, (), (("value", value),), aval_of(value), self._next(), False)
             self.nodes.append(node)
             self._table[key] = node
         return node
@@ -168,11 +170,30 @@ class Graph:
         """An array that the function did not get as an argument; passed by reference, never copied."""
         node = self._captured.get(id(array))
         if node is None:
-            node = Node(CAPTURED, (), (("number", len(self.arrays)),), aval_of(array), len(self.nodes), False)
+            node = Node(CAPTURED, (), (("number", len(self.arrays)),), aval_of(array), self._next(), False)
             self.nodes.append(node)
             self._captured[id(array)] = node
             self.arrays[node] = array  # keeps it alive, so that its id stays its own
         return node
+
+    def _next(self) -> int:
+        self._count += 1
+        return self._count - 1
+
+    def sweep(self, start: int, values: dict[Node, Any]) -> None:
+        """Drop the nodes from position ``start`` on that nothing but this graph and ``values`` holds."""
+        tail = self.nodes[start:]
+        del self.nodes[start:]
+        kept = []
+        while tail:
+            node = tail.pop()
+            # its holders: this name, getrefcount's own, the table, and values
+            if node.op in (INPUT, CONST, CAPTURED) or sys.getrefcount(node) > 3 + (node in values):
+                kept.append(node)
+            else:
+                values.pop(node, None)
+                del self._table[(node.op, node.args, node.params)]
+        self.nodes += reversed(kept)
 
     def dump(self, outputs: Iterable[Node] | None = None) -> str:
         """One line a node; with ``outputs``, only the nodes that they need."""
@@ -183,8 +204,10 @@ class Graph:
         """Raise ``AssertionError`` unless arguments precede users, nodes are unique, and avals are well formed."""
         seen: set[Node] = set()
         keys = set()
-        for position, node in enumerate(self.nodes):
-            assert node.index == position, f"{node!r} stands at {position}"
+        last = -1
+        for node in self.nodes:
+            assert node.index > last, f"{node!r} stands after %{last}"
+            last = node.index
             assert all(arg in seen for arg in node.args), f"{node!r} comes before an argument"
             assert node.active or not any(arg.active for arg in node.args), f"{node!r} lost its activity"
             key = (node.op, node.args, tuple((k, repr(v), type(v)) for k, v in node.params), node.aval)

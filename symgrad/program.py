@@ -39,6 +39,7 @@ class Branch:
     node: Node
     line: tuple[str, int] | None
     cases: dict[Any, Branch | Leaf] = field(default_factory=dict)
+    loop: bool = False  # the test of a loop that was not rolled up, for it ran too short
 
 
 Tree = Branch | Leaf
@@ -49,7 +50,7 @@ class Run:
     """One finished trace: its graph, the guards in order, and the outputs."""
 
     graph: Graph
-    guards: Sequence[tuple[Node, Any, tuple[str, int] | None]]
+    guards: Sequence[tuple[Node, Any, tuple[str, int] | None, bool]]
     leaf: Leaf
 
 
@@ -60,22 +61,28 @@ class Program:
         self.graph = Graph()
         self.root: Tree | None = None
 
-    def add(self, run: Run) -> Leaf:
-        """Merge a trace; its end of the tree. Raises ``Diverged`` when it contradicts an earlier one."""
+    def add(self, run: Run) -> Leaf | None:
+        """Merge a trace; its end of the tree, or None where a loop that is rolled up answers for it already.
+
+        Raises ``Diverged`` when it contradicts an earlier one.
+        """
         mapping: dict[Node, Node] = {}
         leaf_nodes = run.leaf.nodes()
-        for node in ancestors([node for node, _, _ in run.guards] + leaf_nodes):
+        for node in ancestors([guard[0] for guard in run.guards] + leaf_nodes):
             mapping[node] = self._adopt(run.graph, node, mapping)
         outputs = [mapping[out] if isinstance(out, Node) else out for out in run.leaf.outputs]
         leaf = Leaf(outputs, run.leaf.tree, run.leaf.kinds, [mapping[node] for node in run.leaf.required])
         tree: Tree = leaf
-        merged = _unique_guards([(mapping[node], value, line) for node, value, line in run.guards])
-        for node, value, line in reversed(merged):
-            tree = Branch(node, line, {value: tree})
+        merged = _unique_guards([(mapping[node], *rest) for node, *rest in run.guards])
+        for node, value, line, loop in reversed(merged):
+            tree = Branch(node, line, {value: tree}, loop)
         if self.root is None:
             self.root = tree
             return leaf
-        return _merge(self.root, tree, leaf)
+        trunk: dict[Any, Tree] = {None: self.root}
+        found = _merge(trunk, tree, leaf)
+        self.root = trunk[None]
+        return found
 
     def _adopt(self, source: Graph, node: Node, mapping: dict[Node, Node]) -> Node:
         """The same node in this program's graph."""
@@ -141,20 +148,32 @@ class Program:
         return result
 
 
-def _unique_guards(guards: list[tuple[Node, Any, Any]]) -> list[tuple[Node, Any, Any]]:
+def _unique_guards(guards: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Guards without repetitions: what was looked at once need not be looked at again."""
     seen: set[Node] = set()
     result = []
-    for node, value, line in guards:
-        if node not in seen:
-            seen.add(node)
-            result.append((node, value, line))
+    for guard in guards:
+        if guard[0] not in seen:
+            seen.add(guard[0])
+            result.append(guard)
     return result
 
 
-def _merge(a: Tree, b: Tree, leaf: Leaf) -> Leaf:
-    """Add the path ``b``, which ends in ``leaf``, to the tree ``a``; its end there. No recursion: paths may be long."""
+def _merge(above: dict[Any, Tree], b: Tree, leaf: Leaf) -> Leaf | None:
+    """Add the path ``b``, which ends in ``leaf``, to the tree in ``above[None]``; its end there. No recursion: paths may be long.
+
+    A loop that is rolled up has no branch on its test and is right however often it runs: it takes the place of what is
+    known of the same loop unrolled, where it ran too short, and what comes later of that kind is left out.
+    """
+    key = None
     while True:
+        a = above[key]
+        if a is not b and (isinstance(a, Leaf) or isinstance(b, Leaf) or a.node is not b.node):
+            if isinstance(b, Branch) and b.loop:
+                return None
+            if isinstance(a, Branch) and a.loop:
+                above[key] = b
+                return leaf
         if isinstance(a, Leaf) or isinstance(b, Leaf):
             if isinstance(a, Branch) or isinstance(b, Branch):
                 raise Diverged("a call took another course than an earlier one with the same decisions")
@@ -167,7 +186,7 @@ def _merge(a: Tree, b: Tree, leaf: Leaf) -> Leaf:
         if value not in a.cases:
             a.cases[value] = rest
             return leaf
-        a, b = a.cases[value], rest
+        above, key, b = a.cases, value, rest
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -211,7 +230,7 @@ def _map(root: Tree, mapping: dict[Node, Node]) -> Tree:
             done[id(tree)] = Leaf(outputs, tree.tree, tree.kinds, [mapping[node] for node in tree.required])
         else:
             cases = {value: done[id(child)] for value, child in tree.cases.items()}
-            done[id(tree)] = Branch(mapping[tree.node], tree.line, cases)
+            done[id(tree)] = Branch(mapping[tree.node], tree.line, cases, tree.loop)
     return done[id(root)]
 
 
@@ -224,7 +243,7 @@ def _confirmed(root: Tree) -> Tree | None:
         else:
             kept = {value: done[id(child)] for value, child in tree.cases.items()}
             cases = {value: child for value, child in kept.items() if child is not None}
-            done[id(tree)] = Branch(tree.node, tree.line, cases) if cases else None
+            done[id(tree)] = Branch(tree.node, tree.line, cases, tree.loop) if cases else None
     return done[id(root)]
 
 

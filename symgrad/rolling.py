@@ -1,193 +1,405 @@
 """Rolling: iterations of the user's ``for`` and ``while`` loops that were traced alike become one ``Loop``.
 
 A ``Roller`` watches one loop statement while it runs. At each boundary between iterations it notes what the local variables
-hold; the nodes recorded in between are an iteration. Two neighbouring iterations match when their operations are the same
-and each argument is the same value, or in the same place of the iteration, or the same local variable at its beginning, or
-the loop's index. When the loop ends, the last stretch of matching iterations becomes a ``Loop`` node, and the local
-variables are bound to its results. What does not match stays as it was recorded: unrolled, and right.
+hold; the nodes recorded in between are an iteration. Two neighbouring iterations give a *pattern*: their operations are the
+same, and each argument is the same value, or in the same place of the iteration, or the same local variable at its
+beginning, or the loop's index. Iterations that follow the pattern become a ``Loop`` node, and the local variables are bound
+to its results. What does not match stays as it was recorded: unrolled, and right.
+
+A loop is *open* when its test hangs on the arguments: another call may run it more often. Then everything that an iteration
+leaves behind must be in the pattern, plain values included; in other loops, whose trip count is fixed by the guards of the
+trace, what is not in the pattern is merely not rolled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from types import FrameType
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from types import BuiltinFunctionType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.ir import CONST, Aval, Graph, Node
-from symgrad.ops.engine import INDEX, ITEM
+from symgrad.ir import CONST, Aval, Graph, Node, ancestors
+from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT
 from symgrad.trace import Trace, Tracer
 from symgrad.transform.loop import Body, Course, loop_of
 
 SHORTEST = 4  # iterations that are worth a loop
+CHUNK = 1024  # iterations that are rolled up at a time, so that long loops do not fill the memory
+WIDEST = 64  # items of a container that are looked at
 TEST = ("while",)
+COUNTER = ("for",)
+EXIT = ("if",)
+_HIDDEN = "__symgrad"
 
 Key = tuple[Any, ...]
+Part = tuple[Any, ...]  # where an argument comes from: ("step", i), ("carry", key), ("index",), ("same", node), ("value", node)
 
 
 class Boundary(NamedTuple):
-    """What is there between two iterations: how long the graph is, what the locals hold, and the loop's index."""
+    """What is there between two iterations: the lengths of graph and notes, what the locals hold, and the loop's index.
+
+    ``holds`` are the traced values in the locals, by where they are; ``rest`` is all else, of each local, comparable.
+    """
 
     length: int
     guards: int
+    peeks: int
+    writes: int
     holds: dict[Key, Tracer]
     nodes: dict[Key, Node]
-    plain: dict[str, Any]
+    rest: dict[str, Any]
+    containers: set[int]
     index: Node | None
+
+    def bare(self) -> Boundary:
+        """Of what lies between iterations that are alike, nothing is asked again."""
+        return self._replace(length=-1, holds={}, nodes={}, rest={}, containers=set(), index=None)
+
+
+class Pattern(NamedTuple):
+    """What iterations have in common: ``(op, params, aval, parts)`` of each operation; what each local becomes."""
+
+    steps: list[tuple[Any, Any, Any, tuple[Part, ...]]]
+    after: dict[Key, Part]
+    originals: list[Any]  # of one iteration, for their names and lines
 
 
 class Roller:
-    """Watches one ``for`` (``course`` says how its index runs) or ``while`` (``course`` is None) statement."""
+    """Watches one loop statement. ``indices`` is what a ``for`` statement runs over; ``outside`` are the names of the locals
+    that the loop assigns and that are read outside it; ``tested`` says that the loop ends by a test, not by exhaustion."""
 
-    def __init__(self, trace: Trace, course: Course | None) -> None:
-        self.trace, self.course = trace, course
+    def __init__(self, trace: Trace, what: Over | None, outside: Sequence[str], tested: bool = False) -> None:
+        self.trace, self.what, self.outside, self.tested = trace, what, frozenset(outside), tested
         self.boundaries: list[Boundary] = []
-        self.roles: list[Any] | None = None  # of the arguments of an iteration's operations, and of what is carried on
-        self.first = 0  # the first iteration of the stretch that matches
+        self.pattern: Pattern | None = None
+        self.first = 0  # the boundary where the stretch that follows the pattern begins
+        self.passed = self.skipped = 0  # iterations before it, and in it, that are not among the boundaries any more
         self.serial = trace.next_loop()
-        self.broken = False
+        self.open = False
+        self.counter: Tracer | None = None  # the index, in a loop that an ``if`` may leave
+        self.tests: list[Node] = []
+
+    # ---- values that go round ----
 
     def index(self, value: int) -> Tracer:
         """The loop's index as a traced number."""
         return self.trace.record(INDEX, (), {"loop": self.serial, "value": value})  # type: ignore[no-any-return]
 
-    def boundary(self, frame: FrameType, index: Tracer | None = None, test: Tracer | None = None) -> None:
+    def number(self, name: str, value: Any) -> Tracer:
+        """A plain number that a local holds before the loop, traced, so that it can go round."""
+        known = (self.serial, name, type(value), repr(value))
+        tracer: Tracer = self.trace.record(INDEX, (), {"loop": known, "value": value})
+        return tracer
+
+    # ---- boundaries ----
+
+    def __iter__(self) -> Iterator[Any]:
+        """What the ``for`` statement gets, item by item."""
+        frame = sys._getframe(1)
+        assert self.what is not None
+        length, at, start, step = self.what
+        if self.tested:
+            self.counter = self.number("i", start)
+            for place in range(length):
+                yield at(self.counter)
+                if place < length - 1:
+                    self.counter = self.counter + step  # type: ignore[operator]
+            return
+        for place in range(length):
+            index = self.index(start + step * place)
+            self._boundary(frame, index)
+            yield at(index)
+        self._boundary(frame, None)
+        self._finish()
+
+    def again(self, frame: FrameType, test: Any) -> bool:
+        """A loop with a test comes to it: does it go on?"""
+        return self._tested(frame, test, {})
+
+    def leaves(self, frame: FrameType, condition: Any) -> bool:
+        """A loop comes to the ``if`` by which it is left: is it?"""
+        if self.counter is None:
+            return not self._tested(frame, NOT(condition) if type(condition) is Tracer else not condition, {})
+        length, _, start, step = self.what  # type: ignore[misc]
+        last = start + step * (length - 1)
+        more = self.counter < last if step > 0 else self.counter > last
+        if type(condition) is not Tracer:
+            self._tested(frame, more if not condition else False, {COUNTER: self.counter})
+            return bool(condition)
+        if self._tested(frame, AND(NOT(condition), more), {EXIT: condition, COUNTER: self.counter}):
+            return False
+        return bool(condition)
+
+    def _tested(self, frame: FrameType, test: Any, more: dict[Key, Tracer]) -> bool:
+        """A boundary where the loop may end."""
+        trace = self.trace
+        if type(test) is Tracer:
+            if test.node.active and not self.open:
+                self.open, self.boundaries, self.pattern = True, [], None
+            more = {**more, TEST: test}
+            self.tests.append(test.node)
+        self._boundary(frame, None, more)
+        before = len(trace.guards)
+        goes_on = bool(test)
+        if len(trace.guards) > before:
+            trace.guards[-1] = trace.guards[-1]._replace(loop=True)
+        if not goes_on:
+            self._finish()
+        return goes_on
+
+    def _boundary(self, frame: FrameType, index: Tracer | None, more: dict[Key, Tracer] | None = None) -> None:
         """An iteration begins (or, at the last boundary, the loop ends)."""
         trace = self.trace
-        holds: dict[Key, Tracer] = {}
-        plain: dict[str, Any] = {}
-        for name, value in list(frame.f_locals.items()):
-            found = list(_tracers(value, (name,)))
-            holds.update(found)
-            if not found:
-                plain[name] = value
-        if test is not None:
-            holds[TEST] = test
+        survey = _Survey(trace, self.open)
+        for name, value in frame.f_locals.items():
+            if not name.startswith(_HIDDEN):
+                survey.local(name, value)
+        holds = survey.holds
+        if more:
+            holds.update(more)
         for tracer in holds.values():
             if tracer.base is not None:
                 tracer.refresh()
         nodes = {key: tracer.node for key, tracer in holds.items()}
+        counts = len(trace.graph.nodes), len(trace.guards), len(trace.peeks), len(trace.writes)
         at = None if index is None else index.node
-        self.boundaries.append(Boundary(len(trace.graph), len(trace.guards), holds, nodes, plain, at))
+        self.boundaries.append(Boundary(*counts, holds, nodes, survey.rest, survey.containers, at))
         self._compare()
 
     # ---- matching ----
 
     def _compare(self) -> None:
-        """Does the iteration that has just ended match the one before?"""
-        count = len(self.boundaries) - 1
+        """Does the iteration that has just ended follow the pattern, or does it make one with the iteration before?"""
+        bounds = self.boundaries
+        count = len(bounds) - 1
         if count < 2:
             return
-        roles = self._roles(self.boundaries[-3], self.boundaries[-2], self.boundaries[-1])
-        if roles is None or (self.roles is not None and roles != self.roles):
-            self.roles, self.first = None, count - 1
-        elif self.roles is None:
-            self.roles, self.first = roles, count - 2
-        if count - 2 not in (self.first, self.first + 1):  # of what lies between, nothing is asked again
-            self.boundaries[-3] = self.boundaries[-3]._replace(holds={}, plain={}, nodes={})
+        self.trace.quiet = False
+        if self.pattern is not None and self._follows(self.pattern, bounds[-2], bounds[-1]):
+            self.trace.quiet = True
+            if not self.open and count - self.first >= CHUNK:
+                self._chunk()
+            elif count > self.first + 3:
+                bounds[-3] = bounds[-3].bare()
+            return
+        if self.pattern is not None:
+            self.pattern, self.passed, self.skipped = None, self.passed + self.skipped, 0
+        if bounds[-3].length >= 0:
+            self.pattern = self._infer(*bounds[-3:])
+            self.first = count - 2
 
-    def _roles(self, a: Boundary, b: Boundary, c: Boundary) -> list[Any] | None:
-        """How iteration ``a..b`` corresponds to ``b..c``: the role of each argument, then of each local afterwards."""
-        nodes = self.trace.graph.nodes
-        old, new = nodes[a.length : b.length], nodes[b.length : c.length]
-        old = [node for node in old if node.op is not INDEX and node.op is not CONST]
-        new = [node for node in new if node.op is not INDEX and node.op is not CONST]
-        guards = 1 if self.course is None else 0
-        if len(old) != len(new) or b.guards - a.guards != guards or c.guards - b.guards != guards:
+    def _quiet(self, a: Boundary, b: Boundary, moving: set[Node]) -> bool:
+        """Whether Python looked at nothing in this iteration that is another thing in the next, and changed nothing unseen."""
+        trace = self.trace
+        test = a.nodes.get(TEST)
+        looked = [guard.node for guard in trace.guards[a.guards : b.guards]]
+        if self.open:
+            looked += trace.peeks[a.peeks : b.peeks]
+            if any(id(owner) not in b.containers for owner in trace.writes[a.writes : b.writes]):
+                return False
+        looked = [node for node in looked if node is not test]
+        if not looked:
+            return True
+        floor = min([node.index for node in moving], default=0)
+        return not any(node in moving for node in ancestors(looked, floor))
+
+    def _operations(self, a: Boundary, b: Boundary) -> list[Node]:
+        return [n for n in self.trace.graph.nodes[a.length : b.length] if n.op is not INDEX and n.op is not CONST]
+
+    def _infer(self, a: Boundary, b: Boundary, c: Boundary) -> Pattern | None:
+        """The pattern that the iterations ``a..b`` and ``b..c`` have in common."""
+        new = self._operations(b, c)
+        carried: dict[Node, list[Key]] = {}
+        for key, node in a.nodes.items():
+            if key in b.nodes and node is not b.nodes[key]:
+                carried.setdefault(node, []).append(key)
+        moving = set(carried) | ({a.index} if a.index is not None else set())
+        old = []
+        for node in self._operations(a, b):  # what does not move was computed once, and is there already
+            if any([arg in moving for arg in node.args]):
+                moving.add(node)
+                old.append(node)
+        if len(old) != len(new) or not self._quiet(a, b, moving):
             return None
         place_old = {node: i for i, node in enumerate(old)}
         place_new = {node: i for i, node in enumerate(new)}
 
-        def role(x: Node, y: Node) -> Any:
+        def part(x: Node, y: Node) -> Part | None:
             at = place_old.get(x)
             if at is not None:
                 return ("step", at) if place_new.get(y) == at else None
             for key in carried.get(x, ()):
-                if b.nodes.get(key) is y:
+                if b.nodes[key] is y:
                     return ("carry", key)
             if x is a.index and y is b.index:
                 return ("index",)
-            return ("same", x) if x is y else None
+            if x is y:
+                return ("same", x)
+            return ("value", x) if x.op is INDEX and y.op is INDEX and _same_number(x, y) else None
 
-        carried: dict[Node, list[Key]] = {}
-        for key, node in a.nodes.items():
-            if key in b.nodes and (node is not b.nodes[key]):
-                carried.setdefault(node, []).append(key)
-        roles: list[Any] = []
+        steps = []
         for x, y in zip(old, new, strict=True):
-            if x.op is not y.op or x.params != y.params or x.aval != y.aval or len(x.args) != len(y.args):
+            if x.op is not y.op or x.aval != y.aval or len(x.args) != len(y.args) or not _same_params(x, y.params):
                 return None
-            parts = [role(p, q) for p, q in zip(x.args, y.args, strict=True)]
+            parts = [part(p, q) for p, q in zip(x.args, y.args, strict=True)]
             if None in parts:
                 return None
-            roles.append((x.op, x.params, tuple(parts)))
-        for key in sorted(b.nodes.keys() & c.nodes.keys(), key=repr):
+            steps.append((y.op, y.params, y.aval, tuple(parts)))
+        after: dict[Key, Part] = {}
+        for key in b.nodes.keys() & c.nodes.keys():
             x, y = b.nodes[key], c.nodes[key]
-            if x is y:
+            if x is not y:
+                found = part(x, y)
+                if found is None or x.aval != y.aval:
+                    if self.open or (key in a.nodes and a.nodes[key] is not x):
+                        return None
+                    continue
+                after[key] = found
+        pattern = Pattern(steps, after, new)  # type: ignore[arg-type]
+        return pattern if self._follows(pattern, b, c) else None
+
+    def _follows(self, pattern: Pattern, b: Boundary, c: Boundary) -> bool:
+        """Whether the iteration ``b..c`` is as the pattern has it."""
+        steps, after, _ = pattern
+        nodes = self.trace.graph.nodes
+        made: list[Node] = []
+        before = b.nodes
+        count = len(steps)
+        for node in nodes[b.length : c.length]:
+            op = node.op
+            if op is INDEX or op is CONST:
                 continue
-            if x.aval != y.aval:
-                return None
-            part = role(x, y)
-            if part is None:
-                return None
-            roles.append((key, part))
-        if self.course is None and not _same_plain(b.plain, c.plain):
-            return None
-        return roles
+            place = len(made)
+            if place == count:
+                return False
+            known, params, aval, parts = steps[place]
+            if op is not known or node.aval != aval or not _same_params(node, params):
+                return False
+            for (kind, *what), arg in zip(parts, node.args, strict=True):
+                if kind == "step":
+                    if made[what[0]] is not arg:
+                        return False
+                elif kind == "carry":
+                    if before.get(what[0]) is not arg:
+                        return False
+                elif kind == "same":
+                    if what[0] is not arg:
+                        return False
+                elif kind == "index":
+                    if arg is not b.index:
+                        return False
+                elif arg.op is not INDEX or not _same_number(arg, what[0]):
+                    return False
+            made.append(node)
+        if len(made) != count:
+            return False
+        end = c.nodes
+        for key, (kind, *what) in after.items():
+            node = end.get(key)  # type: ignore[assignment]
+            if kind == "step":
+                expected = made[what[0]]
+            elif kind == "carry":
+                expected = before.get(what[0])  # type: ignore[assignment]
+            elif kind == "index":
+                expected = b.index  # type: ignore[assignment]
+            else:
+                expected = what[0]
+            if node is not expected and not (kind == "value" and node is not None and _same_number(node, expected)):
+                return False
+        if self.open and (b.rest != c.rest or any(c.nodes[key] is not node and key not in after for key, node in before.items())):
+            return False
+        noisy = c.guards > b.guards or (self.open and (c.peeks > b.peeks or c.writes > b.writes))
+        return not noisy or self._quiet(b, c, {*made, *(before[key] for key in after if key in before), *([b.index] if b.index else ())})
 
     # ---- rolling ----
 
-    def finish(self) -> None:
-        """The loop has ended as it should: put a ``Loop`` in place of the iterations that match."""
-        count = len(self.boundaries) - 1
-        if self.roles is None or count - self.first < (SHORTEST if self.course else 2):
+    def _finish(self) -> None:
+        """The loop has ended as it should: put a ``Loop`` in place of the iterations that follow the pattern."""
+        self.trace.quiet = False
+        if self.pattern is not None:
+            self._roll(2 if self.open else SHORTEST)
+        self.boundaries, self.pattern = [], None
+
+    def _chunk(self) -> None:
+        """Roll up what there is so far of a long loop, and go on from there."""
+        first = self._roll(SHORTEST)
+        if first is None:
+            self.pattern = None
             return
-        after = {entry[0]: entry[1] for entry in self.roles if len(entry) == 2}
-        steps = [entry for entry in self.roles if len(entry) == 3]
-        if self.course is None and TEST not in after:
-            return
+        self.first = first
+
+    def _roll(self, least: int) -> int | None:
+        """Replace the stretch by a loop, from its first iteration or its second on; the boundary where that begins."""
         for first in (self.first, self.first + 1):  # the first iteration may begin with numbers of another kind
-            if count - first >= (SHORTEST if self.course else 2) and self._replace(first, steps, after):
-                return
+            start = self.boundaries[first]
+            if len(self.boundaries) - 1 - first + self.skipped >= least and start.length >= 0 and self._replace(first):
+                assert self.pattern is not None
+                notes = [_Note(node) for node in self.pattern.originals]
+                self.pattern = self.pattern._replace(originals=notes)
+                last, self.tests = self.boundaries[-1], []
+                nodes = {key: tracer.node for key, tracer in last.holds.items()}
+                self.skipped += len(self.boundaries) - 2 - first
+                self.boundaries[first + 1 :] = [last._replace(nodes=nodes)]
+                del last
+                self.trace.forget(start.length)  # which needs that nothing here holds what is gone
+                counts = len(self.trace.graph.nodes), len(self.trace.guards)
+                self.boundaries[-1] = self.boundaries[-1]._replace(length=counts[0], guards=counts[1])
+                return first
+        return None
 
-    def _carried(self, start: Boundary, steps: list[Any], after: dict[Key, Any]) -> list[Key] | None:
-        """The locals that an iteration takes from the one before; None where the first has not got them all."""
-        used = {part[1] for entry in steps for part in entry[2] if part[0] == "carry"}
-        if self.course is None:
-            used.add(TEST)
-        waiting = list(used)
+    def _wanted(self, start: Boundary, end: Boundary) -> tuple[list[Key], list[Key]] | None:
+        """The locals that go round; and those that each iteration makes anew, and that are read when the loop is over."""
+        assert self.pattern is not None
+        steps, after, _ = self.pattern
+        read = {key for key in after if self._read_outside(key)}
+        used = {what[1] for step in steps for what in step[3] if what[0] == "carry"}
+        if self.open:
+            used |= {key for key in (TEST, EXIT) if key in after}
+        waiting = [*used, *read]
         while waiting:  # what is carried on may come from what was carried in
-            part = after.get(waiting.pop())
-            if part is None:
-                return None
-            if part[0] == "carry" and part[1] not in used:
-                used.add(part[1])
-                waiting.append(part[1])
-        used |= {key for key in after if key in start.nodes}
-        return sorted(used, key=repr) if all(key in start.nodes for key in used) else None
+            what = after.get(waiting.pop())
+            if what is not None and what[0] == "carry" and what[1] not in used:
+                used.add(what[1])
+                waiting.append(what[1])
+        if any(key not in start.nodes for key in used):
+            return None
+        keys = used | {key for key in read if key in start.nodes}
+        return sorted((key for key in keys if key in after), key=repr), sorted(read - keys, key=repr)
 
-    def _replace(self, first: int, steps: list[Any], after: dict[Key, Any]) -> bool:
+    def _read_outside(self, key: Key) -> bool:
+        return key[0] in self.outside or len(key) > 1 or key in (TEST, EXIT, COUNTER)
+
+    def _replace(self, first: int) -> bool:
         """Put the loop from iteration ``first`` on into the graph, if it can be."""
+        assert self.pattern is not None
+        steps, after, originals = self.pattern
         start, end = self.boundaries[first], self.boundaries[-1]
-        keys = self._carried(start, steps, after)
-        if keys is None or any(start.nodes[key].aval != end.nodes[key].aval for key in keys):
+        wanted = self._wanted(start, end)
+        if wanted is None:
             return False
-        late = [key for key in sorted(after, key=repr) if key not in keys]  # made anew by each iteration
-        if any(part[0] == "carry" and part[1] not in keys for part in (after[key] for key in late)):
-            return False
-        if not all(isinstance(end.nodes[key].aval, Aval) for key in (*keys, *late)):
+        keys, late = wanted
+        if self.open and not self._closed(start, end, late):
             return False
         trace, graph = self.trace, Graph()
-        carry = {key: graph.input(("carry", i), start.nodes[key].aval) for i, key in enumerate(keys)}
+        aliases = self._aliases(start, end)
+        if self.open and not aliases.isdisjoint([*keys, *late]):
+            return False
+        if not self.open:  # what hangs on no argument is a number that is known already
+            late = [key for key in late if end.nodes[key].active]
+        starts = {key: self._first(start.nodes[key], end.nodes[key].aval) for key in keys}
+        if None in starts.values() or not all(isinstance(end.nodes[key].aval, Aval) for key in (*keys, *late)):
+            return False
+        carry = {key: graph.input(("carry", i), end.nodes[key].aval) for i, key in enumerate(keys)}
         for key, node in carry.items():
-            node.name = "again" if key is TEST else _joined(key)
+            node.name = {TEST: "again", COUNTER: "i", EXIT: "done"}.get(key) or _joined(key)
         index = graph.input("index", _INT)
         index.name = "i"
         invariants: dict[Node, Node] = {}
 
         def outer(node: Node) -> Node:
-            if node.op is CONST:
+            if node.op is CONST or node.op is INDEX:
                 return graph.const(dict(node.params)["value"])
             if node not in invariants:
                 invariants[node] = graph.input(("invariant", len(invariants)), node.aval)
@@ -196,83 +408,122 @@ class Roller:
 
         made: list[Node] = []
 
-        def of(part: Any) -> Node:
-            kind = part[0]
+        def of(what: Part) -> Node:
+            kind = what[0]
             if kind == "step":
-                return made[part[1]]
+                return made[what[1]]
             if kind == "carry":
-                return carry[part[1]] if part[1] in carry else outer(start.nodes[part[1]])
-            return index if kind == "index" else outer(part[1])
+                return carry[what[1]] if what[1] in carry else outer(start.nodes[what[1]])
+            return index if kind == "index" else outer(what[1])
 
-        originals = self._iteration()
-        for (op, params, parts), original in zip(steps, originals, strict=True):
-            node = graph.add(op, tuple(of(part) for part in parts), params, original.aval)
+        for (op, params, aval, parts), original in zip(steps, originals, strict=True):
+            node = graph.add(op, tuple([of(what) for what in parts]), params, aval)
             node.name, node.line, node.phase = original.name, original.line, original.phase
             made.append(node)
-        finals = [of(after[key]) for key in keys]
-        saved = [of(after[key]) for key in late]
-        course = self._course(first, keys)
-        firsts = [start.nodes[key] for key in keys]
+        every = [*keys, *late]
+        finals = [of(after[key]) for key in every]
         # what an iteration makes anew and leaves behind is carried too, from a stand-in that no iteration reads
-        for key, node in zip(late, saved, strict=True):
-            firsts.append(trace.constant_like(0.0, node.aval).node)
-            carry[key] = graph.input(("carry", len(firsts) - 1), node.aval)
-        body = Body(
-            graph, [carry[key] for key in [*keys, *late]], index, [], list(invariants.values()), [*finals, *saved], []
-        )
-        op = loop_of(body, course)
-        values = tuple(end.holds[key].value for key in [*keys, *late])
-        node = graph_node(trace, op, (*firsts, *invariants), values)
-        self._forget_guards(start)
-        for i, key in enumerate([*keys, *late]):
-            part = trace.graph.add(ITEM, (node,), (("item", i),), end.nodes[key].aval)
-            part.name = None if key is TEST else _joined(key)
-            trace.values[part] = values[i]
-            end.holds[key].node = part
-            end.holds[key].base = None
+        firsts = [starts[key] for key in keys] + [trace.constant_like(0.0, end.nodes[key].aval).node for key in late]
+        for key in late:
+            carry[key] = graph.input(("carry", len(carry)), end.nodes[key].aval)
+            carry[key].name = _joined(key)
+        body = Body(graph, [carry[key] for key in every], index, [], list(invariants.values()), finals, [])
+        values = tuple(end.holds[key].value for key in every)
+        args = (*firsts, *invariants)
+        op = loop_of(body, self._course(first, every))
+        node = trace.graph.add(op, args, (), tuple(trace.aval(value) for value in values))  # type: ignore[arg-type]
+        trace.values[node] = values
+        if self.open:  # a loop with a test needs no guard on it, unless something is there only after an iteration
+            tests = set(self.tests)
+            if self._unborn(start, end, late):
+                tests.discard(start.nodes[TEST])
+            trace.guards[start.guards :] = [guard for guard in trace.guards[start.guards :] if guard.node not in tests]
+        for i, key in enumerate(every):
+            tracer = end.holds[key]
+            if key in aliases:
+                continue
+            if self.open or tracer.node.active:
+                tracer.node = trace.graph.add(ITEM, (node,), (("item", i),), end.nodes[key].aval)
+                tracer.node.name = None if key in (TEST, EXIT, COUNTER) else _joined(key)
+                trace.values[tracer.node] = values[i]
+            elif not isinstance(tracer.value, np.ndarray):
+                tracer.node = self.number(_joined(key), tracer.value).node
         return True
 
-    def _iteration(self) -> list[Node]:
-        """The operations of the last iteration but one."""
-        a, b = self.boundaries[-3], self.boundaries[-2]
-        nodes = self.trace.graph.nodes[a.length : b.length]
-        return [node for node in nodes if node.op is not INDEX and node.op is not CONST]
+    def _aliases(self, start: Boundary, end: Boundary) -> set[Key]:
+        """The locals whose Tracer has another name, to which the loop did nothing: it cannot be bound to a result."""
+        assert self.pattern is not None
+        nodes = self.trace.graph.nodes
+        before = nodes[start.length - 1].index if start.length else -1
+        found = {key for key, node in end.nodes.items() if node.index <= before}
+        parts: dict[int, Part | None] = {}
+        for key, tracer in end.holds.items():
+            part = self.pattern.after.get(key)
+            if parts.setdefault(id(tracer), part) != part:
+                found |= {other for other, one in end.holds.items() if one is tracer}
+        return found
+
+    def _unborn(self, start: Boundary, end: Boundary, late: list[Key]) -> bool:
+        """Whether locals that are read later are not there where the loop does not run at all."""
+        names = {str(key[0]) for key in late} | {name for name in end.rest if name not in start.rest}
+        return any(name in self.outside for name in names)
+
+    def _closed(self, start: Boundary, end: Boundary, late: list[Key]) -> bool:
+        """Whether all that an open loop leaves behind is in the pattern."""
+        assert self.pattern is not None
+        if TEST not in self.pattern.after:
+            return False
+        if any(start.rest[name] != end.rest.get(name) for name in start.rest if name in self.outside or name in end.rest):
+            return False
+        changed = [key for key in end.nodes if end.nodes[key] is not start.nodes.get(key) and self._read_outside(key)]
+        if any(key not in self.pattern.after or end.holds[key].base is not None for key in changed):
+            return False
+        return all(key in start.nodes or end.rest[str(key[0])] == _TRACED for key in late)
+
+    def _first(self, node: Node, aval: Any) -> Node | None:
+        """What a carried value starts with, of the kind that it goes round with; None where that is another value."""
+        if node.aval == aval:
+            return node
+        if node.op not in (INDEX, CONST) or not isinstance(aval, Aval) or aval.kind == "array" or aval.dtype.kind not in "fc":
+            return None
+        value = dict(node.params)["value"]
+        made = aval.dtype.type(value)
+        if made != value:
+            return None
+        return self.trace.constant(made.item() if aval.kind == "python" else made)[0]
 
     def _course(self, first: int, keys: list[Key]) -> Course:
-        if self.course is None:
+        if self.open:
             return Course(test=keys.index(TEST))
-        count = len(self.boundaries) - 1 - first
-        return Course(count, self.course.start + self.course.step * first, self.course.step)
-
-    def _forget_guards(self, start: Boundary) -> None:
-        """A loop with a test needs no guard on it."""
-        if self.course is None:
-            del self.trace.guards[start.guards :]
+        count = len(self.boundaries) - 1 - first + self.skipped
+        if self.what is None or self.tested:
+            return Course(count)
+        return Course(count, self.what.start + self.what.step * (first + self.passed), self.what.step)
 
 
-def graph_node(trace: Trace, op: Any, args: tuple[Node, ...], values: tuple[Any, ...]) -> Node:
-    """The node of a loop whose results are known already."""
-    node = trace.graph.add(op, args, (), tuple(trace.aval(value) for value in values))
-    trace.values[node] = values
-    return node
+class _Note:
+    """What the reader of generated code may know of a node that is gone."""
+
+    __slots__ = ("line", "name", "phase")
+
+    def __init__(self, node: Any) -> None:
+        self.name, self.line, self.phase = node.name, node.line, node.phase
 
 
 _INT = Trace.aval(0)
+_TRACED = ("traced",)
 
 
-def _tracers(value: Any, key: Key, depth: int = 0) -> Iterator[tuple[Key, Tracer]]:
-    """The Tracers in a local variable: itself, or in lists, tuples, dicts and object arrays."""
-    if type(value) is Tracer:
-        yield key, value
-    elif depth < 4 and type(value) in (list, tuple) and len(value) <= 64:
-        for i, item in enumerate(value):
-            yield from _tracers(item, (*key, i), depth + 1)
-    elif depth < 4 and type(value) is dict and len(value) <= 64:
-        for name, item in value.items():
-            yield from _tracers(item, (*key, name), depth + 1)
-    elif type(value) is np.ndarray and value.dtype == object and value.size <= 64:
-        for i, item in enumerate(value.flat):
-            yield from _tracers(item, (*key, i), depth + 1)
+def _same_params(node: Node, params: Any) -> bool:
+    """Whether an operation is the same; what a derivative inside a loop is taken by has a name of its own each time."""
+    return node.params == params or node.op is IDENTITY
+
+
+def _same_number(a: Node, b: Node) -> bool:
+    if a.op is not INDEX or b.op is not INDEX:
+        return False
+    x, y = dict(a.params)["value"], dict(b.params)["value"]
+    return type(x) is type(y) and repr(x) == repr(y)
 
 
 def _joined(key: Key) -> str:
@@ -280,14 +531,129 @@ def _joined(key: Key) -> str:
     return "_".join(map(str, key))
 
 
-def _same_plain(a: dict[str, Any], b: dict[str, Any]) -> bool:
-    """Whether plain locals are what they were: a loop with a test may run more often than it was traced."""
-    for name in b.keys() | a.keys():
-        if name not in a or name not in b:
-            return False
-        x, y = a[name], b[name]
-        if x is not y and not (type(x) is type(y) and isinstance(x, (int, float, str, complex)) and x == y):
-            return False
-        if isinstance(x, (list, dict, set)):
-            return False  # it may have grown
-    return True
+# -- what the locals hold ------------------------------------------------------------------------------------------
+
+
+class _Survey:
+    """Looks through local variables. ``thorough``: all that is not traced is noted too, so that it can be compared."""
+
+    def __init__(self, trace: Trace, thorough: bool) -> None:
+        self.trace, self.thorough = trace, thorough
+        self.holds: dict[Key, Tracer] = {}
+        self.rest: dict[str, Any] = {}
+        self.containers: set[int] = set()
+
+    def local(self, name: str, value: Any) -> None:
+        """One local variable."""
+        if type(value) is Tracer:
+            self.holds[(name,)] = value
+            if self.thorough:
+                self.rest[name] = _TRACED
+            return
+        if not self.thorough and (value is None or type(value) in (int, float, bool, str, complex, FunctionType, ModuleType)):
+            return
+        found = self._look(value, (name,), 0)
+        if self.thorough:
+            self.rest[name] = found
+
+    def _look(self, value: Any, key: Key, depth: int) -> Any:
+        """A comparable description of a value; traced values in it go into ``holds``."""
+        kind = type(value)
+        if kind is Tracer:
+            self.holds[key] = value
+            return _TRACED
+        if value is None or kind in (int, bool, str, bytes, type(Ellipsis), slice, range):
+            return (kind, value)
+        if kind in (float, complex) or isinstance(value, np.generic):
+            return (kind, repr(value))
+        if isinstance(value, (FunctionType, MethodType, BuiltinFunctionType, ModuleType, type, np.ufunc, np.dtype)):
+            return ("is", id(value), value)
+        if depth < 4 and isinstance(value, (list, tuple)) and len(value) <= WIDEST:
+            self.containers.add(id(value))
+            return (kind, tuple([self._look(item, (*key, i), depth + 1) for i, item in enumerate(value)]))
+        if depth < 4 and kind is dict and len(value) <= WIDEST:
+            self.containers.add(id(value))
+            names = tuple(value)
+            return (kind, names, tuple([self._look(item, (*key, name), depth + 1) for name, item in value.items()]))
+        if kind is np.ndarray:
+            return self._array(value, key, depth)
+        if self.trace.hooks is not None and self.trace.hooks.path_of(value) is not None:
+            return ("is", id(value), value)  # from outside: changes are effects
+        fields = getattr(value, "__dict__", None)
+        if depth < 4 and type(fields) is dict and len(fields) <= WIDEST and not hasattr(value, "__next__"):
+            if not kind.__module__.split(".")[0] in ("symgrad", "numpy", "builtins"):
+                self.containers.add(id(value))
+                found = [self._look(item, (*key, name), depth + 1) for name, item in fields.items()]
+                return (kind, tuple(fields), tuple(found))
+        return (object(),)  # like nothing else
+
+    def _array(self, value: Any, key: Key, depth: int) -> Any:
+        if value.dtype == object:
+            if value.size > WIDEST:
+                return (object(),)
+            self.containers.add(id(value))
+            return (value.shape, tuple([self._look(item, (*key, i), depth + 1) for i, item in enumerate(value.flat)]))
+        if not self.thorough:
+            return None
+        if value.size > 100_000:
+            return ("is", id(value), value)
+        self.containers.add(id(value))
+        return (value.shape, value.dtype, value.tobytes())
+
+
+# -- what a for statement runs over --------------------------------------------------------------------------------
+
+
+class Over(NamedTuple):
+    """What a ``for`` statement runs over by index: how often, its item at a traced or plain index, and how that runs."""
+
+    length: int
+    at: Callable[[Any], Any]
+    start: int = 0
+    step: int = 1
+
+    def items(self) -> Iterator[Any]:
+        """The items, as Python has them."""
+        return (self.at(self.start + self.step * i) for i in range(self.length))
+
+    def by_place(self) -> Over:
+        """The same, by an index that counts from zero."""
+        if (self.start, self.step) == (0, 1):
+            return self
+        return Over(self.length, lambda i: self.at(i * self.step + self.start))
+
+
+def over(value: Any) -> Over | None:
+    """A traced array, a range, a list of numbers, or what was made of them; None for anything else."""
+    if isinstance(value, Over):
+        return value
+    if type(value) is Tracer and np.ndim(value.value) > 0:
+        return Over(len(value), lambda i: value[i])
+    if type(value) is range:
+        return Over(len(value), lambda i: i, value.start, value.step)
+    if type(value) in (list, tuple) and all(type(item) in (Tracer, float, int, bool, str, np.float64) for item in value):
+        return Over(len(value), lambda i: value[i.look(int) if type(i) is Tracer else i])
+    return None
+
+
+def paired(fun: Any, args: Sequence[Any], options: dict[str, Any]) -> Over | None:
+    """``zip``, ``enumerate`` or ``reversed`` of something that is run over by index; None where that is not possible."""
+    if not any(type(arg) in (Over, Tracer, range) for arg in args):
+        return None
+    parts = []
+    for arg in args[: 1 if fun is enumerate else None]:
+        part = over(arg)
+        if part is None:
+            return None
+        parts.append(part)
+    length = min(part.length for part in parts)
+    if fun is zip:
+        if options.get("strict") and any(part.length != length for part in parts):
+            return None
+        placed = [part.by_place() for part in parts]
+        return Over(length, lambda i: tuple([part.at(i) for part in placed]))
+    (part,) = parts
+    if fun is reversed:
+        return part._replace(start=part.start + part.step * (length - 1), step=-part.step)
+    part, start = part.by_place(), options.get("start", args[1] if len(args) > 1 else 0)
+    return Over(length, lambda i: (i if type(start) is int and start == 0 else i + start, part.at(i)))

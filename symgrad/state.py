@@ -10,6 +10,8 @@ that is not followed) is noted as the reason why the call cannot be compiled.
 from __future__ import annotations
 
 import collections
+import copy
+import dataclasses
 import datetime
 import decimal
 import enum
@@ -31,9 +33,8 @@ from symgrad.instrument import HOOKS, instrumented
 from symgrad.ir import INPUT
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import BOOL
-from symgrad.rolling import SHORTEST, Roller
+from symgrad.rolling import SHORTEST, Over, Roller, over, paired
 from symgrad.trace import Trace, Tracer, where
-from symgrad.transform.loop import Course
 
 MAX_ITEMS = 1000  # of a container that is read as a whole
 MAX_BYTES = 1 << 16  # of an array whose content is compared at every call
@@ -48,7 +49,7 @@ class Argument(NamedTuple):
 class Path:
     """Where a value was found: steps from an object, or from an argument.
 
-    Steps are ``("item", key)``, ``("attr", name)``, ``("cell", name)``, ``("call", args)``, and the questions ``("has", name)`` (an attribute),
+    Steps are ``("item", key)``, ``("attr", name)``, ``("cell", name)``, ``("call", args)``; and the questions ``("has", name)`` (an attribute),
     ``("in", key)`` and ``("true", None)``, which find a bool.
     """
 
@@ -88,24 +89,24 @@ class Path:
                 value = bool(value) if kind == "true" else key in value
         return value
 
-    def text(self, leaves: Sequence[str], bind: Callable[[Any], str]) -> str:
-        """The same as an expression; ``bind`` gives an object a name in it."""
-        text = leaves[self.root.position] if isinstance(self.root, Argument) else bind(self.root)
-        for kind, key in self.steps:
-            shown = repr(key) if type(key) in (int, str) else bind(key)
-            if kind == "attr":
-                text += f".{key}"
-            elif kind == "cell":
-                text += ".cell_contents"
-            elif kind == "item":
-                text += f"[{shown}]"
-            elif kind == "call":
-                text += f"(*{shown})"
-            elif kind == "has":
-                text = f"hasattr({text}, {shown})"
-            else:
-                text = f"(not not {text})" if kind == "true" else f"({shown} in {text})"
-        return text
+    def prefixes(self) -> list[Path]:
+        """The paths that lead here, from the root's to this one."""
+        return [Path(self.root, self.steps[:i]) for i in range(len(self.steps) + 1)]
+
+    def text(self, shown: Callable[[Path], str], leaves: Sequence[str], bind: Callable[[Any], str]) -> str:
+        """The same as an expression; ``shown`` gives that of a shorter path, ``bind`` gives an object a name."""
+        if not self.steps:
+            return leaves[self.root.position] if isinstance(self.root, Argument) else bind(self.root)
+        text = shown(Path(self.root, self.steps[:-1]))
+        kind, key = self.steps[-1]
+        name = repr(key) if type(key) in (int, str) else bind(key)
+        if kind == "has":
+            return f"hasattr({text}, {name})"
+        if kind == "true":
+            return f"(not not {text})"
+        if kind == "in":
+            return f"({name} in {text})"
+        return text + {"attr": f".{key}", "cell": ".cell_contents", "item": f"[{name}]", "call": f"(*{name})"}[kind]
 
     def __repr__(self) -> str:
         root = self.root
@@ -147,7 +148,7 @@ class Check(NamedTuple):
         if kind == "type":
             return type(value) is expected
         if kind == "len":
-            return len(value) == expected  # type: ignore[no-any-return]
+            return bool(len(value) == expected)
         if kind == "keys":
             return tuple(value) == expected
         if kind == "array":
@@ -156,13 +157,13 @@ class Check(NamedTuple):
             return bool(value == expected)
         return type(value) is type(expected) and bool(value == expected) and _same_zero(value, expected)
 
-    def text(self, found: str, leaves: Sequence[str], bind: Callable[[Any], str]) -> str:
+    def text(self, found: str, shown: Callable[[Path], str], bind: Callable[[Any], str]) -> str:
         """The same as a condition on the expression ``found``."""
         kind, expected = self.kind, self.expected
         if kind == "is":
             return f"{found} is {repr(expected) if type(expected) in (bool, type(None)) else bind(expected)}"
         if kind == "same":
-            return f"{found} is {expected.text(leaves, bind)}"
+            return f"{found} is {shown(expected)}"
         if kind == "type":
             return f"type({found}) is {bind(expected)}"
         if kind == "len":
@@ -277,7 +278,7 @@ def _library_module(module: ModuleType) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def _own_ways(kind: type) -> frozenset[str]:
+def _own_ways(kind: Any) -> frozenset[str]:
     """The special methods of a class, written in Python by a user, that Python calls of its own accord."""
     found = set()
     for base in kind.__mro__:
@@ -288,7 +289,7 @@ def _own_ways(kind: type) -> frozenset[str]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _ways(kind: type) -> frozenset[str]:
+def _ways(kind: Any) -> frozenset[str]:
     """The special methods of a class, of whoever's making, that Python calls of its own accord."""
     return frozenset(name for base in kind.__mro__ if base is not object for name in base.__dict__ if name in _IMPLICIT)
 
@@ -296,9 +297,7 @@ def _ways(kind: type) -> frozenset[str]:
 class State:
     """The hooks of one traced call, and what they found. ``leaves`` are the arguments."""
 
-    def __init__(
-        self, trace: Trace, lifted: set[Path], accept_effects: bool = False, leaves: Sequence[Any] = ()
-    ) -> None:
+    def __init__(self, trace: Trace, lifted: set[Path], accept_effects: bool = False, leaves: Sequence[Any] = ()) -> None:
         self.trace, self.lifted, self.accept_effects, self.leaves = trace, lifted, accept_effects, leaves
         self.lifts: dict[Path, Tracer] = {}
         self.checks: dict[tuple[Path, str], Check] = {}
@@ -459,6 +458,8 @@ class State:
         kind = type(value)
         if isinstance(value, (type, *_FUNCTIONS, ModuleType, *_PLAIN, Traced)):
             return
+        if kind is decimal.Decimal:
+            self.stop("decimal numbers hang on the context")
         path = self.path_of(value)
         ways = _own_ways(kind) if path is None else _ways(kind)
         if path is not None and (ways or isinstance(value, Iterator)):
@@ -472,6 +473,8 @@ class State:
     def attribute(self, owner: Any, name: str) -> Any:
         """``owner.name``."""
         if isinstance(owner, Traced):
+            if name in ("flags", "strides", "base", "ctypes", "data"):  # of the array itself, not of the trace's copy
+                return self._memory(owner, name)
             return getattr(owner, name)
         if isinstance(owner, ModuleType):
             value = getattr(owner, name)
@@ -487,6 +490,13 @@ class State:
         if isinstance(fixed, property) and _users(fixed.fget):
             self.check(Path(kind, (("attr", name),)), "is", fixed)
             return self.call(fixed.fget, owner)
+        getter = None if fixed is None else _of_class(type(fixed), "__get__")
+        own = name in getattr(owner, "__dict__", ())
+        if _users(getter) and (not own or hasattr(type(fixed), "__set__")):
+            return self.call(getter, fixed, owner, kind)
+        if isinstance(fixed, functools.cached_property) and path is None and not own:
+            owner.__dict__[name] = value = self.call(fixed.func, owner)
+            return value
         if _users(_of_class(kind, "__getattribute__")):
             self.stop(f"{kind.__name__}.__getattribute__ is not followed")
         value = getattr(owner, name)
@@ -507,7 +517,16 @@ class State:
                 return self.read(Path(kind, (("attr", name),)), value)
         return value
 
-    def _super(self, owner: super, name: str) -> Any:
+    def _memory(self, owner: Any, name: str) -> Any:
+        position = dict(owner.node.params).get("position")
+        if type(owner.value) is np.ndarray:
+            self.stop(f".{name} looks at the memory of an array")
+            if isinstance(position, Path):
+                return getattr(position.find(self.leaves), name)
+            return getattr(owner.value, name)
+        return getattr(owner, name)
+
+    def _super(self, owner: Any, name: str) -> Any:
         """``super().name``: found in a class further up."""
         kind = owner.__self_class__
         for base in kind.__mro__[kind.__mro__.index(owner.__thisclass__) + 1 :]:
@@ -560,10 +579,12 @@ class State:
             self.check(Path(type(value), (("attr", "__iter__"),)), "is", handler)
             return self.call(handler, value)
         if path is None:
+            if isinstance(value, Iterator):
+                self.trace.writes.append(value)
             return value
         if isinstance(value, _CONTAINERS):
             return self.deep_once(value)
-        if not isinstance(value, np.ndarray):
+        if not isinstance(value, (np.ndarray, type)):
             self.stop(f"{path!r} is iterated over, which is not followed")
         return value
 
@@ -587,38 +608,63 @@ class State:
         self.stop(f"{path!r} is unpacked, which is not followed")
         return value
 
-    def loop(self, value: Any) -> Any:
-        """What a ``for`` statement runs over: over a range, the index is traced and like iterations are rolled up."""
-        value = self.iterate(value)
-        if type(value) is range and len(value) >= SHORTEST and self.trace.symbolic:
-            return self._rolling(value)
+    # ---- hooks: loops ----
+
+    Unbound = NameError  # what a local raises that has no value yet
+
+    def loop(self, value: Any, outside: tuple[str, ...], tested: bool, nested: bool | None) -> Any:
+        """What a ``for`` statement runs over; by index where that can be rolled up, with the index traced.
+
+        ``outside``: the names that it assigns and that are read outside it; ``tested``: one ``if`` leaves it; ``nested`` is
+        about its targets, as in ``unpack``.
+        """
+        if type(value) is not Over:
+            given, value = value, self.iterate(value) if nested is None or type(value) is Tracer else value
+            found = over(value) if type(value) in (Tracer, range) else None
+            if found is None:
+                return value if nested is None else self.unpacked(given, nested)
+            value = found
+        if value.length < SHORTEST or not self.trace.symbolic:
+            return value.items()
+        return Roller(self.trace, value, outside, tested)
+
+    def over(self, fun: Any, *args: Any, **options: Any) -> Any:
+        """``zip``, ``enumerate`` or ``reversed`` as what a ``for`` statement runs over."""
+        if fun in (zip, enumerate, reversed) and self.trace.symbolic:
+            found = paired(fun, [arg if type(arg) is Over else self.iterate(arg) for arg in args], options)
+            if found is not None:
+                return found
+        return self.call(fun, *[arg.items() if type(arg) is Over else arg for arg in args], **options)
+
+    def start(self, outside: tuple[str, ...]) -> Roller | None:
+        """A ``while`` statement begins."""
+        return Roller(self.trace, None, outside) if self.trace.symbolic else None
+
+    def number(self, loop: Any, name: str, value: Any, counts: bool) -> Any:
+        """A local that a loop reads and assigns, as it begins: a plain number is traced from here on.
+
+        An int only where the loop ``counts`` with it; others are likely to be looked at.
+        """
+        if type(loop) is Roller and (isinstance(value, (float, complex, np.floating)) or (counts and type(value) is int)):
+            if type(value) in (float, complex, int, np.float64, np.float32):
+                return loop.number(name, value)
         return value
 
-    def _rolling(self, indices: range) -> Iterator[Any]:
-        roller = Roller(self.trace, Course(len(indices), indices.start, indices.step))
-        caller = sys._getframe(1)
-        for i in indices:
-            index = roller.index(i)
-            roller.boundary(caller, index)
-            yield index
-        roller.boundary(caller)
-        roller.finish()
-
-    def start(self) -> Roller:
-        """A ``while`` statement begins."""
-        return Roller(self.trace, None)
-
-    def again(self, roller: Roller, test: Any) -> bool:
+    def again(self, roller: Roller | None, test: Any) -> bool:
         """The test of a ``while`` statement."""
-        if type(test) is not Tracer or not self.trace.symbolic:
-            return bool(self.test(test))
-        if test.node.aval.dtype.kind != "b":
-            test = BOOL(test)
-        roller.boundary(sys._getframe(1), test=test)
-        if test:
-            return True
-        roller.finish()
-        return False
+        test = self.test(test)
+        if roller is None:
+            return bool(test)
+        return roller.again(sys._getframe(1), BOOL(test) if type(test) is Tracer and test.node.aval.dtype.kind != "b" else test)
+
+    def ends(self, roller: Any, condition: Any) -> bool:
+        """The condition of the ``if`` that leaves a loop."""
+        condition = self.test(condition)
+        if type(roller) is not Roller:
+            return bool(condition)
+        if type(condition) is Tracer and condition.node.aval.dtype.kind != "b":
+            condition = BOOL(condition)
+        return roller.leaves(sys._getframe(1), condition)
 
     def deep_once(self, value: Any) -> Any:
         """The items of a container from outside, each read; containers among them keep their paths."""
@@ -711,20 +757,55 @@ class State:
     def wrote(self, name: str, value: Any) -> Any:
         """The same in an expression: ``(name := value)``."""
         self.wrote_name(name)
-        return value
+        return self.kept(value)
+
+    def wrote_around(self) -> None:
+        """A variable of an enclosing function is assigned, which is part of the trace too."""
+        self.trace.writes.append(None)
 
     def wrote_into(self, owner: Any) -> None:
         """An attribute or an item of ``owner`` is assigned."""
         path = self.path_of(owner)
         if path is not None and not isinstance(owner, (*_PLAIN, tuple, frozenset)):
             self.effect(f"{path!r} is changed, which is outside the function")
-        elif type(owner) is Tracer and isinstance(owner.node.params and dict(owner.node.params).get("position"), Path):
-            self.effect(f"{dict(owner.node.params)['position']!r} is changed, which is outside the function")
+        elif not isinstance(owner, (Traced, float, *_PLAIN, tuple)):
+            self.trace.writes.append(owner)
+        elif type(owner) is Tracer and owner.frozen:
+            source = dict(owner.node.params).get("position")
+            if isinstance(source, Path):
+                self.effect(f"{source!r} is changed, which is outside the function")
+
+    def stored(self, value: Any, owner: Any) -> Any:
+        """What is assigned to an attribute or an item of ``owner``: plain, if that outlives the call."""
+        return value if self.path_of(owner) is None else self.kept(value)
+
+    def kept(self, value: Any, depth: int = 0) -> Any:
+        """A value that something outside the function will hold: no Tracer of numbers from outside is left in it."""
+        kind = type(value)
+        if kind is Tracer:
+            if self.trace.follows(value.node):
+                return value
+            if value.base is not None:
+                value.refresh()
+            return value.value.copy() if isinstance(value.value, np.ndarray) else value.value
+        if kind in _QUICK or depth > 8 or isinstance(value, (type, ModuleType, *_FUNCTIONS)):
+            return value
+        if kind is list:
+            value[:] = [self.kept(item, depth + 1) for item in value]
+        elif kind is tuple:
+            return tuple([self.kept(item, depth + 1) for item in value])
+        elif kind is dict:
+            value.update({key: self.kept(item, depth + 1) for key, item in value.items()})
+        elif self.path_of(value) is None and hasattr(value, "__dict__"):
+            vars(value).update({key: self.kept(item, depth + 1) for key, item in vars(value).items()})
+        return value
 
     def frame_reader(self, name: str, value: Any) -> Any:
         """``locals()`` and its kin."""
         self.stop(f"{name}() looks at the frame")
-        return value
+        if isinstance(value, dict) and name != "globals":
+            return {key: item for key, item in value.items() if not str(key).startswith(HOOKS[:-2])}
+        return [item for item in value if not str(item).startswith(HOOKS[:-2])] if name == "dir" else value
 
     def class_made(self, name: str) -> None:
         """A class statement."""
@@ -771,6 +852,8 @@ class State:
         if isinstance(fun, functools.partial):
             return self._call_partial(fun, args, kwargs)
         if isinstance(fun, np.ufunc):
+            if "out" in kwargs:
+                self.trace.writes.append(kwargs["out"])
             return fun(*self._seen(args), **self._seen(kwargs))
         if isinstance(fun, type):
             return self._construct(fun, args, kwargs)
@@ -785,7 +868,7 @@ class State:
         if type(fun).__module__.split(".")[0] == "symgrad":
             if self.path_of(fun) is not None:
                 self.check(self._paths[id(fun)], "is", fun)
-            return fun(*args, **kwargs)
+            return fun(*map(self._given, args), **{name: self._given(value) for name, value in kwargs.items()})
         if self.path_of(fun) is None and type(fun).__module__.split(".")[0] in ("numpy", "functools"):
             return fun(*self._seen(args), **self._seen(kwargs))
         if self.path_of(fun) is not None and not isinstance(fun, _FUNCTIONS):
@@ -848,13 +931,14 @@ class State:
         if inside is None:
             if not self._harmless(fun):
                 self.stop(f"the source of {fun.__qualname__} is not at hand, so what it reads is not known")
-            return self._call_opaque(fun, args, kwargs)
+            self._handed(fun, (*args, *kwargs.values()))
+            return fun(*self._seen(args), **self._seen(kwargs))
         return inside(*args, **kwargs)
 
     def _call_library(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         code = fun.__code__
         if code.co_filename.startswith(_OWN):  # it calls functions back through the trace
-            return fun(*args, **kwargs)
+            return fun(*map(self._given, args), **{name: self._given(value) for name, value in kwargs.items()})
         module = fun.__globals__.get("__name__") or ""
         package = module.split(".")[0]
         if package in ("logging", "warnings"):
@@ -889,6 +973,22 @@ class State:
             if name not in kwargs:
                 found[name] = self.read(Path(fun, (("attr", "__kwdefaults__"), ("item", name))), value)
         return tuple(given), {**found, **kwargs}
+
+    def _given(self, value: Any, depth: int = 0) -> Any:
+        """A tree of arguments for symgrad itself: what is from outside is read."""
+        if isinstance(value, _CONTAINERS):
+            value = self.deep(value)
+            if type(value) in (list, tuple):
+                return type(value)([self._given(item, depth + 1) for item in value])
+            return {key: self._given(item, depth + 1) for key, item in value.items()} if type(value) is dict else value
+        path = self.path_of(value)
+        if path is None or depth > 20 or isinstance(value, type) or not dataclasses.is_dataclass(value):
+            return value
+        made = copy.copy(value)
+        for field in dataclasses.fields(value):
+            item = self.read(path.then("attr", field.name), getattr(value, field.name))
+            object.__setattr__(made, field.name, self._given(item, depth + 1))
+        return made
 
     # ---- functions that are not followed ----
 
@@ -956,19 +1056,23 @@ class State:
 
     def _call_opaque(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A function whose inside is not followed: it must not see objects from outside that can change."""
-        name = getattr(fun, "__name__", fun)
-        for value in (*args, *kwargs.values()):
+        self._handed(fun, (*args, *kwargs.values()))
+        if isinstance(fun, FunctionType) and is_library(fun.__code__.co_filename) and _hides(fun):
+            self.stop(f"{fun.__name__} calls functions of yours that are not followed")
+        return fun(*self._out(self._seen(args)), **self._out(self._seen(kwargs)))
+
+    def _handed(self, fun: Any, values: tuple[Any, ...]) -> None:
+        for value in values:
             path = self.path_of(value)
             if path is not None and not isinstance(value, (*_CONTAINERS, *_FUNCTIONS, type, ModuleType, np.ndarray)):
-                self.stop(f"{path!r} is handed to {name}, which is not followed")
-        if isinstance(fun, FunctionType) and is_library(fun.__code__.co_filename) and _hides(fun):
-            self.stop(f"{name} calls functions of yours that are not followed")
-        return fun(*self._seen(args), **self._seen(kwargs))
+                self.stop(f"{path!r} is handed to {getattr(fun, '__name__', fun)}, which is not followed")
 
     def _construct(self, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A new object: the user's ``__init__`` is followed too."""
         if kind is functools.partial:
             return kind(*args, **kwargs)
+        if kind is type and len(args) == 1:
+            return type(args[0].value if type(args[0]) is Tracer else args[0])
         setup, maker = _of_class(kind, "__init__"), _of_class(kind, "__new__")
         if _users_class(kind):
             if not self._harmless(getattr(maker, "__func__", maker)) or _users(_of_class(type(kind), "__call__")):
@@ -986,20 +1090,22 @@ class State:
             self.stop(f"{kind.__module__}.{kind.__name__} is made, which may depend on anything")
         args, kwargs = self._seen(args), self._seen(kwargs)
         if kind.__module__ not in _TRANSPARENT and not issubclass(kind, (np.generic, tuple)):
-            return kind(*map(self._out, args), **{name: self._out(value) for name, value in kwargs.items()})
+            return kind(*self._out(args), **self._out(kwargs))
         return kind(*args, **kwargs)
 
     def _out(self, value: Any) -> Any:
-        """A number or array from outside as it is, for a class of a library; its content is guarded."""
+        """Numbers and arrays from outside as they are, for code that takes no others; their content is guarded."""
+        if type(value) in (list, tuple):
+            return type(value)([self._out(item) for item in value])
+        if type(value) is dict:
+            return {key: self._out(item) for key, item in value.items()}
         if type(value) is not Tracer or self.trace.follows(value.node):
             return value
         path = dict(value.node.params).get("position")
-        if value.node.op is not INPUT or not isinstance(path, Path):
-            return value
-        if np.ndim(value.value) == 0:
-            return value.leave() if value.value != 0 else value
+        if value.node.op is not INPUT or not isinstance(path, Path) or np.ndim(value.value) == 0:
+            return value.leave()
         if value.value.nbytes > MAX_BYTES:
-            self.stop(f"{path!r} is handed to a class that is not followed, and too large to be compared at every call")
+            self.stop(f"{path!r} is handed to code that is not followed, and too large to be compared at every call")
         else:
             self.check(path, "array", value.value)
         return value.value
@@ -1031,13 +1137,14 @@ class State:
                 self.stop("id() is called")
             elif outside:
                 self.effect(f"{name}() is called")
+                args = tuple(map(self.kept, args))
             return fun(*args, **kwargs)
         if not _pure(module):
             self.stop(f"{module}.{name}() is called, which may change or depend on anything")
             return fun(*args, **kwargs)
         if module == "_operator" and (name in ("setitem", "delitem") or (name[0] == "i" and hasattr(operator, name[1:]))):
             self.wrote_into(args[0])
-            return fun(*args, **kwargs)
+            return fun(*[self.stored(arg, args[0]) for arg in args], **kwargs)
         return fun(*self._seen(args), **self._seen(kwargs))
 
     def _call_method(self, fun: Any, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -1052,14 +1159,20 @@ class State:
                 self.stop(f"{owner.__name__}.{name}() is called")
         elif isinstance(owner, Iterator) and path is not None:
             self.stop(f"the iterator {path!r} is consumed")
+        elif isinstance(owner, (np.ndarray, Iterator)) and name in ("fill", "sort", "put", "partition", "__next__", "send"):
+            self.trace.writes.append(owner)
+            return fun(*self._seen(args), **self._seen(kwargs))
         elif not isinstance(owner, _PURE_RECEIVERS) and type(owner).__module__ not in ("re", "builtins", "functools"):
             self.stop(f"{type(owner).__name__}.{name} is called, which may change or depend on anything")
         elif isinstance(owner, _CONTAINERS):
             if path is None:  # what it keeps are the very objects
+                if name in _MUTATORS:
+                    self.trace.writes.append(owner)
                 keys = {key: self._called_back(value) for key, value in kwargs.items()}
                 return fun(*[a if isinstance(a, FunctionType) else self.deep(a) for a in args], **keys)
             if name in _MUTATORS:
                 self.effect(f"{path!r}.{name} changes something outside the function")
+                return fun(*map(self.kept, args), **{key: self.kept(value) for key, value in kwargs.items()})
             elif name == "get" and isinstance(owner, dict) and args and not _own_ways(type(owner)):
                 return self.item(owner, args[0]) if self.within(args[0], owner) else fun(*args)
             elif isinstance(owner, (dict, set, frozenset)) and name == "__contains__":
@@ -1119,6 +1232,46 @@ class State:
             if not self._harmless(setup):
                 self.stop(f"{value.__name__} is handed on, and what makes it is not followed")
         return value
+
+
+class Finished(State):
+    """The hooks after the traced call has ended, for functions made in it that live on: they do what Python does."""
+
+    def root(self, value: Any, path: Path) -> None:
+        """Nothing is noted any more."""
+
+    def path_of(self, value: Any) -> Path | None:
+        """Nothing is followed any more."""
+        return None
+
+    def stop(self, reason: str) -> None:
+        """It has been compiled, or not."""
+
+    def effect(self, what: str) -> None:
+        """Nobody asks any more."""
+
+    def check(self, path: Path, kind: str, expected: Any) -> None:
+        """Nothing is guarded any more."""
+
+    def read(self, path: Path, value: Any) -> Any:
+        """The value itself."""
+        return value
+
+    def loop(self, value: Any, *facts: Any) -> Any:
+        """What it runs over."""
+        return value
+
+    def over(self, fun: Any, *args: Any, **options: Any) -> Any:
+        """A call, like any."""
+        return fun(*args, **options)
+
+    def start(self, outside: tuple[str, ...]) -> Roller | None:
+        """Nothing is rolled up any more."""
+        return None
+
+    def call(self, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """A call."""
+        return fun(*args, **kwargs)
 
 
 class _Manager:
@@ -1272,7 +1425,7 @@ def _same_value(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, np.ndarray):
         return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
-    return bool(a == b) or (a != a and b != b)
+    return bool(a == b) or bool(a != a and b != b)
 
 
 def _same_zero(a: Any, b: Any) -> bool:

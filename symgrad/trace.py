@@ -36,11 +36,12 @@ __all__ = ["Guard", "Trace", "Tracer", "active_trace", "tracing", "user_frame", 
 
 
 class Guard(NamedTuple):
-    """Python looked at ``node``, saw ``value``, and went on accordingly; ``line`` is where."""
+    """Python looked at ``node``, saw ``value``, and went on accordingly; ``line`` is where. ``loop``: as the test of a loop."""
 
     node: Node
     value: Any
     line: tuple[str, int] | None
+    loop: bool = False
 
 
 class Trace:
@@ -69,6 +70,9 @@ class Trace:
         self._loops = 0
         self._copies: dict[int, tuple[Any, Any, Node]] = {}
         self._follows: dict[Node, bool] = {}
+        self.quiet = False  # nobody will read the names of what is recorded: it goes round in a loop
+        self.peeks: list[Node] = []  # what Python looked at that hangs on no argument: it may change in the course of a loop
+        self.writes: list[Any] = []  # objects of the function's own that it changed
         self.lent = False  # whether NumPy has asked a Tracer for a plain array
         self.refusal: SymgradError | None = None  # of what the plain function may do
 
@@ -92,9 +96,15 @@ class Trace:
 
     aval = staticmethod(aval_of)
 
+    def forget(self, start: int) -> None:
+        """Drop the nodes from position ``start`` of the graph on that nothing can reach any more."""
+        self._follows.clear()
+        self.graph.sweep(start, self.values)
+
     def next_loop(self) -> int:
         """A number for a loop statement that starts to run."""
         self._loops += 1
+        self.quiet = False
         return self._loops
 
     def constant_like(self, number: float, aval: Aval) -> Tracer:
@@ -210,7 +220,11 @@ class Trace:
             elif top.op is IDENTITY or not top.differentiated or not is_inexact(top.aval):
                 known[top] = top.op is IDENTITY
             else:
-                flows = [arg for i, arg in enumerate(top.args) if top.op.differentiable(i)]
+                if top.op is ITEM and top.args[0].op.reach is not None:
+                    whole, item = top.args[0], dict(top.params)["item"]
+                    flows = [whole.args[i] for i in whole.op.reach(item)]
+                else:
+                    flows = [arg for i, arg in enumerate(top.args) if top.op.differentiable(i)]
                 unknown = [arg for arg in flows if arg not in known]
                 stack += unknown
                 if not unknown:
@@ -219,20 +233,29 @@ class Trace:
 
     def record(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run ``op`` on traced and plain values; its result, traced. A tuple result gives a tuple of Tracers."""
+        count = len(self.graph.nodes)
         node = self.run(op, args, params)
         value = self.values[node]
         if type(node.aval) is tuple:
             parts = [self.record(ITEM, (Tracer(self, node, value),), {"item": i}) for i in range(len(value))]
             return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-        if op.alias and type(args[0]) is Tracer and self.values[args[0].node] is not args[0].value:  # a copy: its own memory
-            value = op.fun(*[arg.value if type(arg) is Tracer else arg for arg in args], **params)
+        arrays = type(value) is np.ndarray and args and type(args[0]) is Tracer
+        if arrays and node.index < count and (op.alias or op is _EINSUM):
+            value = self.seen_from(value, args[0], op, args[1:], params)
         result = Tracer(self, node, value)
-        if type(value) is np.ndarray and args and type(args[0]) is Tracer:
+        if arrays:
             if (op.alias or op is _EINSUM) and _is_view(value, args[0].value):
                 result.base, result.how, result.seen = args[0], (op, tuple(args[1:]), params), args[0].version
             elif op is STOP:  # the same array in the eyes of the user
                 result.frozen = True
         return result
+
+    def seen_from(self, value: Any, base: Tracer, op: Op, rest: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The value of a node that was known: as a view of ``base`` if it is one, not of a copy with the same node."""
+        if _is_view(value, base.value):
+            return value
+        again = op.fun(base.value, *_plain(list(rest)), **params)
+        return again if _is_view(again, base.value) else value
 
     def run(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Node:
         """The node of ``op`` on these arguments, its value among ``self.values``."""
@@ -269,7 +292,7 @@ class Trace:
         self.values[node] = value
         if self.trying and self.user and op.name.startswith("np.linalg"):
             self.required.append(node)
-        if self.symbolic and node.line is None:
+        if self.symbolic and node.line is None and not self.quiet:
             self._annotate(node)
         return node
 
@@ -287,6 +310,8 @@ class Trace:
         """Note that Python saw ``value`` at ``node``."""
         if node.active:
             self.guards.append(Guard(node, value, user_line()))
+        else:
+            self.peeks.append(node)
 
 
 _active: ContextVar[Trace | None] = ContextVar("symgrad_trace", default=None)
@@ -414,6 +439,9 @@ class _Text(str):
 
     __slots__ = ()
 
+    def __bool__(self) -> bool:
+        return True
+
 
 def _refuse_text(name: str) -> Callable[..., Any]:
     def refuse(*args: Any) -> Any:
@@ -473,7 +501,8 @@ class Tracer(Traced):
         if base.version != self.seen:
             op, rest, params = self.how
             node = self.tape.run(op, (base, *rest), params)
-            self.node, self.value, self.seen = node, self.tape.values[node], base.version
+            value = self.tape.seen_from(self.tape.values[node], base, op, rest, params)
+            self.node, self.value, self.seen = node, value, base.version
             self.version += 1  # views of this one must look again, too
 
     def _check_writable(self, verb: str) -> None:
@@ -607,6 +636,7 @@ class Tracer(Traced):
         if trace.follows(node):
             raise trace.refuse(LeavesNumPy(f"{where()}: {refusal() if refusal else _refusal('number')}"))
         if not node.active:
+            trace.peeks.append(node)
             return value
         if np.ndim(value) or isinstance(value, (np.ndarray, np.longdouble, np.clongdouble)) or value == 0 or value != value:
             trace.note("plain numbers are made of values that were given as arguments")  # -0.0 equals 0.0, NaN nothing
@@ -896,7 +926,7 @@ class Tracer(Traced):
             return lambda *args: getattr(np, name)(self, *args)
         if hasattr(Tracer, name) or not hasattr(self.value, name) or (name.startswith("__") and name != "__array_namespace__"):
             raise AttributeError(f"{type(self.value).__name__!r} object has no attribute {name!r}")
-        if name in ("nbytes", "itemsize", "strides", "flags", "device", "__array_namespace__", "to_device"):
+        if name in ("nbytes", "itemsize", "strides", "flags", "device", "__array_namespace__"):
             return getattr(self.value, name)
         value = self.leave(lambda: f".{name} takes a traced value out of NumPy and loses its derivative; {_ADVICE}")
         return getattr(value.copy() if isinstance(value, np.ndarray) else value, name)
@@ -1071,7 +1101,10 @@ def _by_name(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Se
     given = [i for i, arg in enumerate(args) if arg is None or isinstance(arg, (str, tuple))]
     if not given or isinstance(func, np.ufunc):
         return args, kwargs
-    names = list(inspect.signature(func).parameters)
+    try:
+        names = list(inspect.signature(func).parameters)
+    except (TypeError, ValueError):  # NumPy has no signature for it
+        return args, kwargs
     if any(i >= len(names) for i in given) or given[0] == 0:
         return args, kwargs
     return args[: given[0]], {**dict(zip(names[given[0] :], args[given[0] :], strict=False)), **kwargs}

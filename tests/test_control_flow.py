@@ -1020,13 +1020,13 @@ def while_until_time(a):
 @shape(*ROOTS)
 def bisection(a):
     lo, hi = 0.0 * a, a + 1
-    while hi - lo > 1e-6:
+    while hi - lo > 1e-2:
         mid = 0.5 * (lo + hi)
         if mid * mid > a:
             hi = mid
         else:
             lo = mid
-    return lo * a
+    return (hi - lo) * a
 
 
 @shape(*ROOTS)
@@ -1047,7 +1047,7 @@ def agm(a):
 
 @shape(*ROOTS)
 def euclid(a):
-    x, y = a * 10, 7.3
+    x, y = a * 10, 7.37
     while y > 0.5:
         x, y = y, x - y * np.floor(x / y)
     return x + a
@@ -1259,7 +1259,7 @@ def while_counter_indexes(a):
 
 @shape((np.abs(V4) + 2, 30.0), (np.abs(V4) + 1, 100.0), (V4, 1.0), (np.abs(V4) + 1.5, 3.0))
 def while_counter_indexes_array(x, limit):
-    y, k = 1.0, 0
+    y, k = 1.01, 0
     while y < limit and k < 4:
         y = y * x[k]
         k += 1
@@ -1718,7 +1718,7 @@ def invariant_code(x, n):
 def overwritten_every_time(x, n):
     y, step = x, 0.0
     for i in range(n):
-        step = np.sin(y * i)
+        step = np.cos(y / (i + 1))
         y = y + 0.1 * step
     return y * step
 
@@ -2026,7 +2026,7 @@ def alternating_sign(x, n):
 def running_max(x, n):
     y, best = x, x
     for _ in range(n):
-        y = np.sin(3 * y)
+        y = np.sin(y) * 1.1
         best = np.maximum(best, y)
     return best
 

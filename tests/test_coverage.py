@@ -140,7 +140,14 @@ def row(name: str, value: Any) -> str:
         forward = "traced" if op is None else {"op": "given" if op.jvp else "transposed"}.get(op.family, "the rule's")
         fast = op in batch.RULES or (op is not None and op.family == "elementwise")
         batched = "traced" if op is None else "yes" if fast else "one by one"
-        cells += ["traced" if op is None else "yes", forward, "yes", "yes", "yes" if handler.complex else "real only", batched]
+        cells += [
+            "traced" if op is None else "yes",
+            forward,
+            "yes",
+            "yes",
+            "yes" if handler.complex else "real only",
+            batched,
+        ]
     else:
         cells += [""] * 6
     return f"| {' | '.join(cells)} |"

@@ -451,15 +451,14 @@ def test_text_is_for_people():
         lambda text: np.float64(text),
         lambda text: int(text.strip("0.")),
     ):
-        for make in (str, repr, lambda v: f"{v:.2f}", "{:.3}".format):
+        for make in (str, repr, lambda v: f"{v:.2f}"):
 
             def fun(x, ask=ask, make=make):
                 ask(make(x[0]))
                 return np.sum(x)
 
-            if make(V[0]) and not (make == "{:.3}".format):
-                with pytest.raises((LeavesNumPy, ValueError, decimal.InvalidOperation)):
-                    grad(fun, mode="dynamic")(V)
+            with pytest.raises((LeavesNumPy, ValueError, decimal.InvalidOperation)):
+                grad(fun, mode="dynamic")(V)
     shown = []
 
     def shows(x):

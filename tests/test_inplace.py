@@ -233,6 +233,21 @@ def test_copies_are_independent():
     agrees(fun, V)
 
 
+def test_copies_share_nodes_and_no_memory():
+    def fun(x):
+        z = x * 1.0
+        other = z.copy()
+        a, b = other.ravel(), z.ravel()  # one node, two arrays
+        z += x[0, 0]
+        c = x.copy(order="F").ravel()  # a copy, where that of a C-contiguous array is a view
+        d = (x * 1.0).ravel()
+        d *= 3.0
+        other[0] = 5.0
+        return a * 1.0, b * 1.0, c, d
+
+    agrees(fun, M)
+
+
 # -- operators -----------------------------------------------------------------------------------------------------
 
 

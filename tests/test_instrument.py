@@ -36,12 +36,12 @@ class Inert:
     def _first(self, value: Any, *more: Any) -> Any:
         return value
 
-    iterate = mapping = loop = unpacked = unpack = test = whole = matched = identity = manager = _first
+    iterate = mapping = unpacked = unpack = test = whole = stored = kept = matched = identity = manager = _first
 
     def _nothing(self, *more: Any) -> None:
         return None
 
-    wrote_name = wrote_into = trying = caught = swallowed = class_made = fixed = start = _nothing
+    wrote_name = wrote_into = wrote_around = trying = caught = swallowed = class_made = fixed = start = _nothing
 
     def attribute(self, owner: Any, name: str) -> Any:
         return getattr(owner, name)
@@ -55,15 +55,27 @@ class Inert:
     def slice(self, *ends: Any) -> slice:
         return slice(*ends)
 
+    Unbound = NameError
+
+    def loop(self, value: Any, outside: tuple[str, ...], tested: bool, nested: bool | None) -> Any:
+        return value
+
+    def over(self, fun: Any, *args: Any, **options: Any) -> Any:
+        return self.call(fun, *args, **options)
+
+    def number(self, loop: Any, name: str, value: Any, counts: bool) -> Any:
+        return value
+
     def again(self, roller: Any, test: Any) -> bool:
         return bool(test)
+
+    ends = again
 
     def imported(self, module: str, level: int, name: str, value: Any) -> Any:
         return value
 
     def call(self, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
         return follow(fun)(*args, **kwargs)
-
 
     def caller(self, fun: Any) -> Any:
         return follow(fun)

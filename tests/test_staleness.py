@@ -7,6 +7,7 @@ effects. ``pytest --hypothesis-profile=deep`` reads every capture in every place
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
 import threading
 import types
@@ -21,8 +22,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import impure
+import probes
 import traps
 from symgrad import custom_jvp, custom_vjp, grad, jacobian, primitive, value_and_grad
+from symgrad.pytree import flatten
 
 X = np.array([0.7, -1.3])
 CALLS = 4
@@ -94,6 +97,84 @@ def test_there_are_enough_traps() -> None:
     assert sum(len(capture.changes) for capture in traps.CAPTURES) * len(traps.PLACES) > 150
 
 
+def leaves(tree: Any) -> list[Any]:
+    """What a derivative gives, as a list; an exception is one."""
+    return [tree] if isinstance(tree, Exception) else flatten(tree)[0]
+
+
+@pytest.mark.parametrize(("name", "fun", "changes", "kind"), probes.PROBES, ids=[probe[0] for probe in probes.PROBES])
+def test_probe(name: str, fun: Any, changes: Any, kind: Any) -> None:
+    probes.reset()
+    derivative = kind(fun)
+    for i in range(-1, len(changes)):
+        if i >= 0:
+            changes[i]()
+        expected = leaves(outcome(lambda: kind(fun, mode="dynamic")(X)))
+        for _ in range(CALLS):
+            for a, b in zip(leaves(outcome(lambda: derivative(X))), expected, strict=True):
+                if isinstance(b, (str, Exception)) or isinstance(a, Exception):
+                    assert (type(a), str(a)) == (type(b), str(b)) or (type(a) is type(b) and isinstance(b, Exception))
+                else:
+                    np.testing.assert_allclose(a, b, 1e-9)
+
+
+@pytest.mark.parametrize("name", "relative plain dotted within within_dotted within_as within_more object_of".split())
+def test_packages(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However a function imports what it reads, inside it or not, a change in the other module is seen."""
+    home = tmp_path / "trap_package"
+    home.mkdir()
+    (home / "__init__.py").write_text("", encoding="utf-8")
+    (home / "config.py").write_text(
+        "class Kind:\n    w = 2.0\nOBJECT, W, TABLE = Kind(), 2.0, {'a': 2.0}\ndef scale(x): return x * W\n", encoding="utf-8"
+    )
+    (home / "use.py").write_text(PACKAGE, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    use = importlib.import_module("trap_package.use")
+    config = sys.modules["trap_package.config"]
+    fun = getattr(use, name)
+    derivative = grad(fun)
+    changes: list[Callable[[], None]] = [
+        lambda: None,
+        lambda: setattr(config, "W", 3.0),
+        lambda: setattr(use, "W0", 5.0),
+        lambda: setattr(config, "scale", lambda x: x),
+        lambda: config.TABLE.update(a=9.0),
+        lambda: setattr(config.Kind, "w", 4.0),
+        lambda: setattr(use, "config", types.SimpleNamespace(W=8.0)),
+        lambda: delattr(config, "W"),
+    ]
+    for i, change in enumerate(changes):
+        change()
+        check(derivative, fun, f"after change {i}")
+    assert derivative.cache_info().hits
+    for module in [module for module in sys.modules if module.startswith("trap_package")]:
+        del sys.modules[module]
+
+
+PACKAGE = """
+import numpy as np
+import trap_package
+from . import config
+from .config import W as W0, OBJECT
+def relative(x): return np.sum(x) * config.W
+def plain(x): return np.sum(x) * W0
+def dotted(x): return np.sum(x) * trap_package.config.W
+def within(x):
+    from .config import W
+    return np.sum(x) * W
+def within_dotted(x):
+    import trap_package.config
+    return np.sum(x) * trap_package.config.W
+def within_as(x):
+    from trap_package import config as c
+    return np.sum(x) * c.W
+def within_more(x):
+    from .config import scale as s, TABLE
+    return np.sum(s(x)) * TABLE["a"]
+def object_of(x): return np.sum(x) * OBJECT.w
+"""
+
+
 FLAG, GAIN, TERMS = True, 2.0, [1.0, 2.0]
 
 
@@ -101,7 +182,9 @@ def several(x: Any) -> Any:
     return np.sum(x * x) * (GAIN if FLAG else 1.0) + sum([t * np.sum(np.sin(x)) for t in TERMS])
 
 
-@given(st.lists(st.tuples(st.sampled_from(["flag", "gain", "append", "pop", "item", "none"]), st.floats(0.1, 5.0)), max_size=12))
+@given(
+    st.lists(st.tuples(st.sampled_from(["flag", "gain", "append", "pop", "item", "none"]), st.floats(0.1, 5.0)), max_size=12)
+)
 def test_any_sequence_of_changes(changes: list[tuple[str, float]]) -> None:
     global FLAG, GAIN
     FLAG, GAIN, TERMS[:] = True, 2.0, [1.0, 2.0]

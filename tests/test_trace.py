@@ -205,13 +205,13 @@ def test_attributes_are_those_of_ndarray():
     """Each is there, or refused by name."""
     outside = {
         "__array_interface__", "__array_struct__", "__class_getitem__", "__setstate__", "__dlpack__", "__dlpack_device__",
-        "__array_finalize__", "__array_wrap__",
+        "__array_finalize__", "__buffer__", "__release_buffer__", "__array_wrap__",
     }  # fmt: skip
     asked = []
 
     def fun(x):
         for name in dir(np.ndarray):
-            if name in outside or name in dir(object):
+            if name in outside or name in dir(object) or name.startswith("_set_"):
                 continue
             try:
                 getattr(x, name)
@@ -534,7 +534,7 @@ def test_text_of_traced_values():
     assert seen[0][4:] == ("2", "w2", "0.5", "3")
     assert len(seen) == 4, "text of a value is made at every call"
     assert "dynamic mode" in derivative.explain()
-    other = grad(lambda x: np.sum(x) * len(f"{x[0]:.1f}"))
+    other = grad(lambda x: np.sum(x) if f"{x[0]:.1f}" else 0.0)
     other(V)
     assert "becomes text" in other.explain()
 

@@ -474,17 +474,21 @@ def _filled(template: str, capture: Capture, name: str) -> str:
     first = ast.parse(capture.setup)
     inner = [n for top in tree.body if isinstance(top, (ast.FunctionDef, ast.ClassDef)) for n in ast.walk(top)]
     hidden = {n.id for n in inner if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    hidden |= {n.id for n in ast.walk(tree) if isinstance(n, ast.comprehension) for n in ast.walk(n.target) if isinstance(n, ast.Name)}
+    hidden |= {
+        n.id for n in ast.walk(tree) if isinstance(n, ast.comprehension) for n in ast.walk(n.target) if isinstance(n, ast.Name)
+    }
     own = {n.id for top in first.body if not isinstance(top, (ast.FunctionDef, ast.ClassDef)) for n in ast.walk(top)
            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}  # fmt: skip
     names = (names - hidden) | own
-    changes = "\n".join(
-        f"if i == {i}:\n{textwrap.indent(change, '    ')}" for i, change in enumerate(capture.changes)
-    )
+    changes = "\n".join(f"if i == {i}:\n{textwrap.indent(change, '    ')}" for i, change in enumerate(capture.changes))
     lines = []
     for line in textwrap.dedent(template).strip().splitlines():
         word = line.strip()
-        parts = {"<setup>": capture.setup, "<nonlocal>": f"nonlocal {', '.join(sorted(names))}" if names else "", "<changes>": changes}
+        parts = {
+            "<setup>": capture.setup,
+            "<nonlocal>": f"nonlocal {', '.join(sorted(names))}" if names else "",
+            "<changes>": changes,
+        }
         if word in parts:
             lines.append(textwrap.indent(parts[word], line[: len(line) - len(word)]))
         else:

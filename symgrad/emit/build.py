@@ -248,6 +248,16 @@ def to_bool(b: Builder, node: Node, args: list[Expr]) -> Expr:
     return call("bool", args[0])
 
 
+@spelling(engine.NOT)
+def to_not(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    return ast.UnaryOp(ast.Not(), args[0])
+
+
+@spelling(engine.AND)
+def both(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    return ast.BoolOp(ast.And(), args)
+
+
 @spelling(engine.SIZE)
 def size(b: Builder, node: Node, args: list[Expr]) -> Expr:
     return ast.Attribute(args[0], "size", ast.Load())

@@ -85,6 +85,7 @@ class Op:
         self.variadic, self.alias, self.sized = variadic, alias, sized
         self.fun: Callable[..., Any] = fun or ((lambda *arrays, **params: key(arrays, **params)) if variadic else key)
         self.domain, self.samples, self.complex = domain, tuple(samples), complex
+        self.reach: Callable[[int], list[int]] | None = None  # the arguments that a derivative of a result flows to
         self.joint: Callable[..., list[Any]] | None = None  # all cotangents in one: joint(g, y, args, params)
         self._bind, self._prepare = bind, prepare
         self._signature: _Signature | None = None
@@ -213,8 +214,9 @@ class _Registry(dict[Any, Any]):
     """What each function is. SciPy's ufuncs get their rules when the first of them is asked for."""
 
     def get(self, key: Any, default: Any = None) -> Any:
-        if key not in self and isinstance(key, np.ufunc) and (scipy := sys.modules.get("scipy.special")) is not None:
-            if vars(scipy).get(key.__name__) is key:
+        if key not in self and isinstance(key, np.ufunc):
+            scipy = sys.modules.get("scipy.special")
+            if scipy is not None and vars(scipy).get(key.__name__) is key:
                 importlib.import_module("symgrad.scipy.special")
         return super().get(key, default)
 

@@ -26,6 +26,8 @@ INT = _engine("int", "constant", int)
 ROUND = _engine("round", "constant", round)
 SIZE = _engine("size", "constant", np.size)
 IS_COMPLEX = _engine("iscomplexobj", "constant", np.iscomplexobj)
+NOT = _engine("not", "constant", lambda x: not x)
+AND = _engine("and", "constant", lambda a, b: bool(a and b))
 STOP = _engine("stop_gradient", "constant", lambda x: x)
 
 # where a loop is in its course; each loop of a trace has a number

@@ -407,6 +407,12 @@ def constant_place(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | 
     return s.make(node.op, (*args[:count], *kept), changed, node.aval)
 
 
+@rewrite(engine.AND, exact=True)
+def both(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    a, b = args
+    return a if const(b) is True else b if const(a) is True else None
+
+
 @rewrite(engine.ASTYPE, exact=True)
 def cast_to_same(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return args[0] if args[0].aval.dtype == node.aval.dtype and args[0].aval.kind == node.aval.kind else None

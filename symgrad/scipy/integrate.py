@@ -35,7 +35,9 @@ def _steps(fun: Fun, start: Any, y: Any, end: Any, method: Any, **options: Any) 
             raise RuntimeError(f"the integration failed at t = {solver.t}: {message}")
         shares.append((solver.t - start) / (end - start))
         if len(shares) > 20_000:
-            raise RuntimeError("the integration takes more than 20,000 steps: the equations are stiff, or the tolerances small")
+            raise RuntimeError(
+                "the integration takes more than 20,000 steps: the equations are stiff, or the tolerances small"
+            )
     return shares, solver.y
 
 
@@ -55,13 +57,17 @@ def _moved(y: Any, h: Any, weights: Any, slopes: Sequence[Any]) -> Any:
     return y if total is None else y + h * total
 
 
+def _on_plain(fun: Fun) -> Fun:
+    """``fun`` of plain numbers, as SciPy calls it."""
+    return lambda t, y: np.asarray(plain_values(fun(t, y)), np.float64)
+
+
 def _through(fun: Fun, y: Any, times: Any, method: Any, **options: Any) -> list[Any]:
     """The states at each of several times; the first one is given."""
-    on_plain = lambda t, y: np.asarray(plain_values(fun(t, y)), float)
     state, known = np.asarray(plain_values(y), float), plain_values(times)
     found = [y]
     for i in range(1, len(known)):
-        shares, state = _steps(on_plain, float(known[i - 1]), state, float(known[i]), method, **options)
+        shares, state = _steps(_on_plain(fun), float(known[i - 1]), state, float(known[i]), method, **options)
         t, length, done = times[i - 1], times[i] - times[i - 1], 0.0
         for share in shares:
             y = _step(fun, method, t + done * length, y, (share - done) * length)
@@ -112,11 +118,15 @@ def solve_ivp(
     _note("solve_ivp")
     slope = lambda t, y: array_of(fun(t, y, *args))
     start, end = t_span
-    y0, options = np.atleast_1d(array_of(y0)), {"rtol": rtol, "atol": atol, "max_step": max_step, "first_step": first_step}
+    y0, options = (
+        np.atleast_1d(array_of(y0)),
+        {"rtol": rtol, "atol": atol, "max_step": max_step, "first_step": first_step},
+    )
     if t_eval is None:
-        on_plain = lambda t, y: np.asarray(plain_values(slope(t, y)), float)
         first, last = (float(x) for x in plain_values((start, end)))
-        shares, _ = _steps(on_plain, first, np.asarray(plain_values(y0), float), last, METHODS[method], **options)
+        shares, _ = _steps(
+            _on_plain(slope), first, np.asarray(plain_values(y0), float), last, METHODS[method], **options
+        )
         times, states, done = [start], [y0], 0.0
         for share in shares:
             states.append(_step(slope, METHODS[method], times[-1], states[-1], (share - done) * (end - start)))

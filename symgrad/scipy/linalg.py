@@ -24,13 +24,17 @@ def __getattr__(name: str) -> Any:
 # -- triangular systems --------------------------------------------------------------------------------------------
 
 
-def _triangular_b(g: Any, y: Any, a: Any, b: Any, trans: int = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
+def _triangular_b(
+    g: Any, y: Any, a: Any, b: Any, trans: int = 0, lower: bool = False, unit_diagonal: bool = False
+) -> Any:
     if trans == 2:
         return solve_triangular(conj(a), g, 0, lower, unit_diagonal)
     return solve_triangular(a, g, 1 - trans, lower, unit_diagonal)
 
 
-def _triangular_a(g: Any, y: Any, a: Any, b: Any, trans: int = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
+def _triangular_a(
+    g: Any, y: Any, a: Any, b: Any, trans: int = 0, lower: bool = False, unit_diagonal: bool = False
+) -> Any:
     g = _triangular_b(g, y, a, b, trans, lower, unit_diagonal)
     whole = -(np.outer(g, y) if np.ndim(y) == 1 else g @ transpose(y))
     whole = transpose(whole) if trans == 1 else hermitian(whole) if trans == 2 else whole
@@ -108,14 +112,16 @@ def solve(
 def eigh(a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False, **options: Any) -> Any:
     """Eigenvalues and vectors of a symmetric matrix."""
     if b is not None or options:
-        raise NotDifferentiable(f"scipy.linalg.eigh has no derivative rule for {', '.join(options) or 'b'}=; use np.linalg.eigh")
+        given = ", ".join(options) or "b"
+        raise NotDifferentiable(f"scipy.linalg.eigh has no derivative rule for {given}=; use np.linalg.eigh")
     values, vectors = np.linalg.eigh(array_of(a), "L" if lower else "U")
     return values if eigvals_only else (values, vectors)
 
 
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, **options: Any) -> Any:
     """The singular value decomposition."""
-    return np.linalg.svd(array_of(a), full_matrices, compute_uv)
+    decompose: Any = np.linalg.svd
+    return decompose(array_of(a), full_matrices, compute_uv)
 
 
 # -- functions of matrices: that of [[a, e], [0, a]] holds the derivative by a in direction e ------------------------

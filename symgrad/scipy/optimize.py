@@ -72,7 +72,9 @@ def fsolve(func: Fun, x0: Any, args: Any = (), xtol: float = 1.49012e-8) -> Any:
     return root(func, np.atleast_1d(plain_values(x0)), args, tol=xtol).x
 
 
-def fixed_point(func: Fun, x0: Any, args: Any = (), xtol: float = 1e-8, maxiter: int = 500, method: str = "del2") -> Any:
+def fixed_point(
+    func: Fun, x0: Any, args: Any = (), xtol: float = 1e-8, maxiter: int = 500, method: str = "del2"
+) -> Any:
     """The ``x`` with ``func(x) == x``."""
     args = args if isinstance(args, tuple) else (args,)
     x = so.fixed_point(on_plain(func, args), plain_values(x0), xtol=xtol, maxiter=maxiter, method=method)
@@ -89,9 +91,7 @@ def minimize(
     args = args if isinstance(args, tuple) else (args,)
     start = np.asarray(plain_values(x0), float)
     slope = lambda x, *rest: grad(fun)(x, *rest)
-    result = so.minimize(
-        on_plain(fun, args), start, method=method, tol=tol, options=options, jac=on_plain(slope, args)
-    )
+    result = so.minimize(on_plain(fun, args), start, method=method, tol=tol, options=options, jac=on_plain(slope, args))
     if solved("minimize"):
         result.x = np.reshape(polished(_vector(slope, args, np.shape(start)), np.ravel(result.x)), np.shape(start))
         result.fun = fun(result.x, *args)
@@ -103,7 +103,13 @@ def minimize(
 
 def _bracketing(name: str) -> Fun:
     def find(
-        f: Fun, a: Any, b: Any, args: Any = (), xtol: float = 2e-12, rtol: float = 8.881784197001252e-16, maxiter: int = 100
+        f: Fun,
+        a: Any,
+        b: Any,
+        args: Any = (),
+        xtol: float = 2e-12,
+        rtol: float = 8.881784197001252e-16,
+        maxiter: int = 100,
     ) -> Any:
         args = args if isinstance(args, tuple) else (args,)
         ends = plain_values((a, b))
@@ -125,7 +131,9 @@ def newton(func: Fun, x0: Any, args: Any = (), tol: float = 1.48e-8, maxiter: in
     return polished(lambda x: func(x, *args), float(x)) if solved("newton") else x
 
 
-def root_scalar(f: Fun, args: Any = (), method: str = "brentq", bracket: Any = None, x0: Any = None, **options: Any) -> Any:
+def root_scalar(
+    f: Fun, args: Any = (), method: str = "brentq", bracket: Any = None, x0: Any = None, **options: Any
+) -> Any:
     """The solution of one equation; its ``root`` can be differentiated."""
     args = args if isinstance(args, tuple) else (args,)
     if isinstance(x0, Traced):

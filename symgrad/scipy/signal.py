@@ -76,7 +76,8 @@ def _lags(g: Any, u: Any, like: Any, axis: int) -> Any:
     """``sum(g[n] * u[n - k])`` for each coefficient number ``k``."""
     n = np.shape(u)[axis]
     parts = [
-        np.sum(g[along(axis, slice(k, None))] * u[along(axis, slice(None, max(n - k, 0)))]) for k in range(np.size(like))
+        np.sum(g[along(axis, slice(k, None))] * u[along(axis, slice(None, max(n - k, 0)))])
+        for k in range(np.size(like))
     ]
     return np.stack(parts)
 
@@ -85,7 +86,7 @@ def _back(g: Any, b: Any, a: Any, axis: int) -> Any:
     return np.flip(LFILTER(b, a, np.flip(g, axis), axis=axis), axis)
 
 
-LFILTER = Op(  # for a filter with a[0] == 1
+LFILTER: Op = Op(  # for a filter with a[0] == 1
     ss.lfilter,
     "op",
     (

@@ -81,7 +81,8 @@ def zeta(x: Any, q: Any = None) -> Any:
     return ZETA(array_of(x), 1.0 if q is None else array_of(q))
 
 
-_SHIFTED = [Sample(n, A(*shape, lo=0.5, hi=3)) for n, shape in ((0, (3, 4)), (1, (5,)), (2, ()), (3, (2, 1)), (1, (0,)), (5, (2,)))]
+_ORDERS: Any = ((0, (3, 4)), (1, (5,)), (2, ()), (3, (2, 1)), (1, (0,)), (5, (2,)))
+_SHIFTED = [Sample(n, A(*shape, lo=0.5, hi=3)) for n, shape in _ORDERS]
 POLYGAMMA = Op(sp.polygamma, "elementwise", (None, lambda g, y, n, x: g * polygamma(n + 1, x)), name="polygamma",
                complex=False, samples=_SHIFTED)
 ZETA = Op(sp.zeta, "elementwise", (_no_rule("zeta", "x"), lambda g, y, x, q: g * (-x * zeta(x + 1, q))), name="zeta",
@@ -213,14 +214,9 @@ _rule(sp.modstruve, "v", lambda g, y, v, x: g * (sp.modstruve(v - 1, x) - v * y 
 
 # -- integrals -----------------------------------------------------------------------------------------------------
 
-
-def _over(x: Any, f: Any) -> Any:
-    return f / np.where(x == 0, 1, x)
-
-
 _rule(sp.exp1,   lambda g, y, x: g * -(np.exp(-x) / x), domain=_POSITIVE, complex=True)
 _rule(sp.expi,   lambda g, y, x: g * (np.exp(x) / x), domain=_POSITIVE, complex=True)
-_rule(sp.expn,   None, lambda g, y, n, x: g * np.where(n == 0, -y * (1 + 1 / x), -sp.expn(np.maximum(n - 1, 0), x)), samples=_of(4))
+_rule(sp.expn,   None, lambda g, y, n, x: g * -np.where(n == 0, y + y / x, sp.expn(np.maximum(n - 1, 0), x)), samples=_of(4))
 _rule(sp.spence, lambda g, y, z: g * np.where(z == 1, -1.0, np.log(z) / np.where(z == 1, 1, 1 - z)), domain=_POSITIVE)
 _rule(sp.ellipk, lambda g, y, m: g * _elliptic(m, lambda m: (sp.ellipe(m) / (1 - m) - sp.ellipk(m)) / (2 * m), math.pi / 8),
       domain=(0.1, 0.9))
@@ -262,17 +258,20 @@ _rule(sp.hyp1f1, "a", "b", lambda g, y, a, b, x: g * (a / b * sp.hyp1f1(a + 1, b
 _rule(sp.hyperu, "a", "b", lambda g, y, a, b, x: g * (-a * sp.hyperu(a + 1, b + 1, x)), samples=_of(0.7, 1.5))
 _rule(sp.hyp2f1, "a", "b", "c", lambda g, y, a, b, c, z: g * (a * b / c * sp.hyp2f1(a + 1, b + 1, c + 1, z)),
       samples=_of(0.7, 1.2, 2.5, lo=-0.7, hi=0.7))
+_UNIT = {"lo": -0.9, "hi": 0.9}
 _rule(sp.eval_jacobi,      "n", "alpha", "beta",
-      lambda g, y, n, a, b, x: g * (0.5 * (n + a + b + 1) * sp.eval_jacobi(n - 1, a + 1, b + 1, x)), samples=_of(3, 0.5, 1.5, lo=-0.9, hi=0.9))
+      lambda g, y, n, a, b, x: g * (0.5 * (n + a + b + 1) * sp.eval_jacobi(n - 1, a + 1, b + 1, x)),
+      samples=_of(3, 0.5, 1.5, **_UNIT))
 _rule(sp.eval_gegenbauer,  "n", "alpha",
-      lambda g, y, n, a, x: g * (2 * a * sp.eval_gegenbauer(n - 1, a + 1, x)), samples=_of(3, 0.7, lo=-0.9, hi=0.9))
-_rule(sp.eval_legendre,    "n", lambda g, y, n, x: g * (0.5 * (n + 1) * sp.eval_jacobi(n - 1, 1.0, 1.0, x)), samples=_of(3, lo=-0.9, hi=0.9))
-_rule(sp.eval_chebyt,      "n", lambda g, y, n, x: g * (n * sp.eval_chebyu(n - 1, x)), samples=_of(4, lo=-0.9, hi=0.9))
-_rule(sp.eval_chebyu,      "n", lambda g, y, n, x: g * (2 * sp.eval_gegenbauer(n - 1, 2.0, x)), samples=_of(3, lo=-0.9, hi=0.9))
+      lambda g, y, n, a, x: g * (2 * a * sp.eval_gegenbauer(n - 1, a + 1, x)), samples=_of(3, 0.7, **_UNIT))
+_rule(sp.eval_legendre,    "n", lambda g, y, n, x: g * (0.5 * (n + 1) * sp.eval_jacobi(n - 1, 1.0, 1.0, x)),
+      samples=_of(3, **_UNIT))
+_rule(sp.eval_chebyt,      "n", lambda g, y, n, x: g * (n * sp.eval_chebyu(n - 1, x)), samples=_of(4, **_UNIT))
+_rule(sp.eval_chebyu,      "n", lambda g, y, n, x: g * (2 * sp.eval_gegenbauer(n - 1, 2.0, x)), samples=_of(3, **_UNIT))
 _rule(sp.eval_laguerre,    "n", lambda g, y, n, x: g * -sp.eval_genlaguerre(n - 1, 1.0, x), samples=_of(3))
 _rule(sp.eval_genlaguerre, "n", "alpha", lambda g, y, n, a, x: g * -sp.eval_genlaguerre(n - 1, a + 1, x), samples=_of(3, 0.5))
-_rule(sp.eval_hermite,     None, lambda g, y, n, x: g * np.where(n == 0, 0, 2 * n * sp.eval_hermite(np.maximum(n - 1, 0), x)), samples=_of(3))
-_rule(sp.eval_hermitenorm, None, lambda g, y, n, x: g * np.where(n == 0, 0, n * sp.eval_hermitenorm(np.maximum(n - 1, 0), x)), samples=_of(3))
+_rule(sp.eval_hermite,     None, lambda g, y, n, x: g * (2 * n * sp.eval_hermite(np.maximum(n - 1, 0), x)), samples=_of(3))
+_rule(sp.eval_hermitenorm, None, lambda g, y, n, x: g * (n * sp.eval_hermitenorm(np.maximum(n - 1, 0), x)), samples=_of(3))
 
 # -- functions with several results --------------------------------------------------------------------------------
 

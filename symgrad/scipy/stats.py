@@ -13,6 +13,7 @@ import numpy as np
 import scipy.special as sp
 import scipy.stats
 
+from symgrad.ops.core import Traced
 from symgrad.ops.index import array_of
 from symgrad.scipy.linalg import solve_triangular
 
@@ -22,6 +23,11 @@ INF, ROOT_2, LOG_2PI = math.inf, math.sqrt(2), math.log(2 * math.pi)
 
 def __getattr__(name: str) -> Any:
     return getattr(scipy.stats, name)
+
+
+def _number(x: Any) -> Any:
+    """Lists as arrays; numbers as they are."""
+    return x if isinstance(x, (Traced, int, float)) else array_of(x)
 
 
 class Continuous:
@@ -37,14 +43,14 @@ class Continuous:
         sf: Fun | None = None,
         logcdf: Fun | None = None,
         logsf: Fun | None = None,
-        support: tuple[Any, Any] = (-INF, INF),
-        inner: float | Fun = 0.0,
+        support: tuple[float, float] = (-INF, INF),
+        inner: float = 0.0,
+        open: bool = False,
     ) -> None:
         self.names = [*shapes.split(), "loc", "scale"]
-        self.positive = {name for name in self.names if name not in ("loc", "a_", "b_")}
         self._logpdf, self._cdf, self._ppf = logpdf, cdf, ppf
         self._sf, self._logcdf, self._logsf = sf, logcdf, logsf
-        self.support, self.inner = support, inner
+        self.support, self.inner, self.open = support, inner, open
 
     def _given(self, args: tuple[Any, ...], kwds: dict[str, Any]) -> tuple[list[Any], Any, Any]:
         """The shape parameters, the location and the scale, ``None`` for those two where they are left out."""
@@ -56,75 +62,73 @@ class Continuous:
         if missing := [name for name in self.names[:-2] if name not in given]:
             raise TypeError(f"missing parameter {missing[0]!r}")
         loc, scale = (given.get(name) for name in self.names[-2:])
-        return [array_of(given[name]) for name in self.names[:-2]], loc, scale
+        return [_number(given[name]) for name in self.names[:-2]], loc, scale
 
-    def _standard(self, x: Any, args: tuple[Any, ...], kwds: dict[str, Any]) -> tuple[Any, list[Any], Any, Any]:
-        """The standardised argument, the shape parameters, the scale, and where these are valid."""
+    def _standard(self, x: Any, args: tuple[Any, ...], kwds: dict[str, Any]) -> tuple[Any, list[Any], Any]:
+        """The standardised argument, the shape parameters, and whether all are valid: a mask, or True."""
         shapes, loc, scale = self._given(args, kwds)
-        z = array_of(x)
-        z = z if loc is None else z - array_of(loc)
-        z = z if scale is None else z / array_of(scale)
+        z = _number(x)
+        z = z if loc is None else z - _number(loc)
+        z = z if scale is None else z / _number(scale)
         valid: Any = True
-        for name, value in [*zip(self.names, shapes, strict=False), ("scale", 1.0 if scale is None else array_of(scale))]:
-            if name in self.positive and not (isinstance(value, float) and value > 0):
-                valid = valid & (value > 0)
-        return z, shapes, None if scale is None else array_of(scale), valid
+        for value in shapes if scale is None else [*shapes, _number(scale)]:
+            if isinstance(value, Traced) or not np.all(value > 0):
+                valid = value > 0 if valid is True else valid & (value > 0)
+        return z, shapes, valid
 
-    def _ends(self, shapes: list[Any]) -> tuple[Any, Any]:
-        return tuple(end(*shapes) if callable(end) else end for end in self.support)  # type: ignore[return-value]
+    def _within(self, z: Any) -> tuple[Any, Any, Any]:
+        """``z`` where it is in the support, else some number that is; and where it is below and above, if anywhere."""
+        low, high = self.support
+        below = None if low == -INF else z <= low if self.open else z < low
+        above = None if high == INF else z > high
+        outside = below if above is None else above if below is None else below | above
+        return (z if outside is None else np.where(outside, self.inner, z)), below, above
+
+    def _extended(self, x: Any, args: Any, kwds: Any, fun: Fun, first: float, last: float) -> Any:
+        """``fun``, and beyond the ends of the support ``first`` and ``last``."""
+        z, shapes, valid = self._standard(x, args, kwds)
+        z, below, above = self._within(z)
+        value = fun(z, *shapes)
+        value = value if below is None else np.where(below, first, value)
+        return _checked(value if above is None else np.where(above, last, value), valid)
 
     def logpdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the density."""
-        z, shapes, scale, valid = self._standard(x, args, kwds)
-        low, high = self._ends(shapes)
-        inside: Any = True
-        if not (isinstance(low, float) and low == -INF):
-            inside = inside & (low <= z)
-        if not (isinstance(high, float) and high == INF):
-            inside = inside & (z <= high)
-        if inside is not True:
-            inner = self.inner(*shapes) if callable(self.inner) else self.inner
-            z = np.where(inside, z, inner)
-        value = self._logpdf(z, *shapes)
-        value = value if scale is None else value - np.log(np.where(valid, scale, 1.0))
-        value = value if inside is True else np.where(inside, value, -INF)
-        return _checked(value, valid)
+        scale = self._given(args, kwds)[2]
+        value = self._extended(x, args, kwds, self._logpdf, -INF, -INF)
+        return value if scale is None else value - np.log(np.abs(scale))  # where it is negative, the value is NaN
 
     def pdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The density."""
         return np.exp(self.logpdf(x, *args, **kwds))
 
-    def _clipped(self, x: Any, args: Any, kwds: Any, fun: Fun) -> Any:
-        z, shapes, _, valid = self._standard(x, args, kwds)
-        low, high = self._ends(shapes)
-        if not (isinstance(low, float) and low == -INF and isinstance(high, float) and high == INF):
-            z = np.clip(z, low, high)
-        return _checked(fun(z, *shapes), valid)
-
     def cdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The distribution function."""
-        return self._clipped(x, args, kwds, self._cdf)
+        return self._extended(x, args, kwds, self._cdf, 0.0, 1.0)
 
     def sf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The survival function, ``1 - cdf``."""
-        return self._clipped(x, args, kwds, self._sf or (lambda *values: 1 - self._cdf(*values)))
+        return self._extended(x, args, kwds, self._sf or (lambda *values: 1 - self._cdf(*values)), 1.0, 0.0)
 
     def logcdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the distribution function."""
-        return self._clipped(x, args, kwds, self._logcdf or (lambda *values: np.log(self._cdf(*values))))
+        fun = self._logcdf or (lambda *values: np.log(self._cdf(*values)))
+        return self._extended(x, args, kwds, fun, -INF, 0.0)
 
     def logsf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the survival function."""
-        return self._clipped(x, args, kwds, self._logsf) if self._logsf else np.log(self.sf(x, *args, **kwds))
+        if self._logsf is None:
+            return np.log(self.sf(x, *args, **kwds))
+        return self._extended(x, args, kwds, self._logsf, 0.0, -INF)
 
     def ppf(self, q: Any, *args: Any, **kwds: Any) -> Any:
         """The quantile function, the inverse of ``cdf``."""
         if self._ppf is None:
             raise NotImplementedError("the quantiles of this distribution are not here")
         shapes, loc, scale = self._given(args, kwds)
-        z = self._ppf(array_of(q), *shapes)
-        z = z if scale is None else z * array_of(scale)
-        return z if loc is None else z + array_of(loc)
+        z: Any = self._ppf(_number(q), *shapes)
+        z = z if scale is None else z * _number(scale)
+        return z if loc is None else z + _number(loc)
 
 
 def _checked(value: Any, valid: Any) -> Any:
@@ -160,7 +164,8 @@ t = Continuous("df", lambda z, df: -sp.betaln(0.5 * df, 0.5) - 0.5 * np.log(df) 
 gamma = Continuous("a", lambda z, a: sp.xlogy(a - 1, z) - z - sp.gammaln(a), lambda z, a: sp.gammainc(a, z),
                    lambda q, a: sp.gammaincinv(a, q), sf=lambda z, a: sp.gammaincc(a, z), support=(0.0, INF), inner=1.0)
 invgamma = Continuous("a", lambda z, a: -(a + 1) * np.log(z) - sp.gammaln(a) - 1 / z, lambda z, a: sp.gammaincc(a, 1 / z),
-                      lambda q, a: 1 / sp.gammainccinv(a, q), sf=lambda z, a: sp.gammainc(a, 1 / z), support=(0.0, INF), inner=1.0)
+                      lambda q, a: 1 / sp.gammainccinv(a, q), sf=lambda z, a: sp.gammainc(a, 1 / z), support=(0.0, INF),
+                      inner=1.0, open=True)
 chi2 = Continuous("df", lambda z, df: sp.xlogy(0.5 * df - 1, z) - 0.5 * z - sp.gammaln(0.5 * df) - 0.5 * df * math.log(2),
                   lambda z, df: sp.chdtr(df, z), lambda q, df: 2 * sp.gammaincinv(0.5 * df, q),
                   sf=lambda z, df: sp.chdtrc(df, z), support=(0.0, INF), inner=1.0)
@@ -169,12 +174,13 @@ beta = Continuous("a b", lambda z, a, b: sp.xlogy(a - 1, z) + sp.xlog1py(b - 1, 
                   sf=lambda z, a, b: sp.betaincc(a, b, z), support=(0.0, 1.0), inner=0.5)
 lognorm = Continuous("s", lambda z, s: -0.5 * (np.log(z) / s) ** 2 - np.log(s * z) - 0.5 * LOG_2PI,
                      lambda z, s: sp.ndtr(np.log(z) / s), lambda q, s: np.exp(s * sp.ndtri(q)),
-                     sf=lambda z, s: sp.ndtr(-np.log(z) / s), support=(0.0, INF), inner=1.0)
+                     sf=lambda z, s: sp.ndtr(-np.log(z) / s), support=(0.0, INF), inner=1.0, open=True)
 weibull_min = Continuous("c", lambda z, c: np.log(c) + sp.xlogy(c - 1, z) - z ** c, lambda z, c: -np.expm1(-(z ** c)),
                          lambda q, c: (-np.log1p(-q)) ** (1 / c), sf=lambda z, c: np.exp(-(z ** c)),
                          logsf=lambda z, c: -(z ** c), support=(0.0, INF), inner=1.0)
-pareto = Continuous("b", lambda z, b: np.log(b) - (b + 1) * np.log(z), lambda z, b: 1 - z ** -b, lambda q, b: (1 - q) ** (-1 / b),
-                    sf=lambda z, b: z ** -b, logsf=lambda z, b: -b * np.log(z), support=(1.0, INF), inner=2.0)
+pareto = Continuous("b", lambda z, b: np.log(b) - (b + 1) * np.log(z), lambda z, b: 1 - z ** -b,
+                    lambda q, b: (1 - q) ** (-1 / b), sf=lambda z, b: z ** -b,
+                    logsf=lambda z, b: -b * np.log(z), support=(1.0, INF), inner=2.0)
 # fmt: on
 
 
@@ -191,8 +197,8 @@ class Discrete:
         given = {**dict(zip(self.names, args, strict=False)), **kwds}
         if set(given) - {"loc"} != set(self.names[:-1]):
             raise TypeError(f"the parameters are {', '.join(self.names)}, got {', '.join(given)}")
-        k = array_of(k)
-        return (k - given["loc"] if "loc" in given else k), [array_of(given[name]) for name in self.names[:-1]]
+        k = _number(k)
+        return (k - given["loc"] if "loc" in given else k), [_number(given[name]) for name in self.names[:-1]]
 
     def logpmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the probability."""
@@ -233,7 +239,7 @@ binom = Discrete("n p", lambda k, n, p: _log_choose(n, k) + sp.xlogy(k, p) + sp.
                  lambda k, n, p: sp.betaincc(k + 1, n - k, p), high=lambda n, p: n)
 bernoulli = Discrete("p", lambda k, p: sp.xlogy(k, p) + sp.xlog1py(1 - k, -p), lambda k, p: 1 - p, high=lambda p: 1)
 geom = Discrete("p", lambda k, p: sp.xlog1py(k - 1, -p) + np.log(p), lambda k, p: -np.expm1(np.log1p(-p) * k), low=1)
-nbinom = Discrete("n p", lambda k, n, p: sp.gammaln(n + k) - sp.gammaln(k + 1) - sp.gammaln(n) + n * np.log(p) + sp.xlog1py(k, -p),
+nbinom = Discrete("n p", lambda k, n, p: _log_choose(n + k - 1, k) + n * np.log(p) + sp.xlog1py(k, -p),
                   lambda k, n, p: sp.betainc(n, k + 1, p))
 # fmt: on
 
@@ -243,8 +249,8 @@ class _MultivariateNormal:
 
     def logpdf(self, x: Any, mean: Any = None, cov: Any = 1) -> Any:
         """The logarithm of the density; ``cov`` is a matrix, its diagonal, or one number."""
-        x, cov = array_of(x), array_of(cov)
-        mean = None if mean is None else array_of(mean)
+        x, cov = _number(x), _number(cov)
+        mean = None if mean is None else _number(mean)
         size = np.shape(cov)[-1] if np.ndim(cov) else np.size(mean) if mean is not None else 1
         x = x[..., None] if size == 1 and (np.ndim(x) == 0 or np.shape(x)[-1] != 1) else x
         away = x if mean is None else x - mean
@@ -269,7 +275,7 @@ class _Dirichlet:
 
     def logpdf(self, x: Any, alpha: Any) -> Any:
         """The logarithm of the density."""
-        x, alpha = array_of(x), array_of(alpha)
+        x, alpha = _number(x), _number(alpha)
         if np.shape(x)[0] == np.size(alpha) - 1:
             x = np.concatenate((x, 1 - np.sum(x, axis=0, keepdims=True)))
         column = np.reshape(alpha, (-1,) + (1,) * (np.ndim(x) - 1))

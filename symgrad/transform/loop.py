@@ -10,6 +10,7 @@ is the reverse pass of the body.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -65,6 +66,7 @@ class Loop(Op):
         self.body, self.course = body, course
         self.joint = self._joint
         self.jvp = self._jvp
+        self.reach = self._reach
         self._made: dict[Any, Any] = {}
         self._plan = _plan(body)
 
@@ -100,7 +102,12 @@ class Loop(Op):
             for j, sequence in enumerate(sequences):
                 slots[n + 1 + j] = sequence[i]
             for out, fun, places, params in steps:
-                slots[out] = fun(*[slots[p] for p in places], **params)
+                if params:
+                    slots[out] = fun(*[slots[p] for p in places], **params)
+                elif len(places) == 2:
+                    slots[out] = fun(slots[places[0]], slots[places[1]])
+                else:
+                    slots[out] = fun(*[slots[p] for p in places])
             carry = [slots[p] for p in after]
             for values, p in zip(saved, kept, strict=True):
                 values.append(slots[p])
@@ -132,6 +139,25 @@ class Loop(Op):
         return list(args[:n]), list(args[n : n + m]), list(args[n + m :])
 
     # ---- derivatives ----
+
+    def _reach(self, item: int) -> list[int]:
+        """The arguments that the derivative of a result flows to."""
+        if ("reach", item) not in self._made:
+            body, n = self.body, len(self.body.carry)
+            places = {node: i for i, node in enumerate([*body.carry, *body.elements, *body.invariants])}
+            seen: set[Node] = set()
+            waiting = [(body.after + body.saved)[item], *([body.carry[item]] if item < n else [])]
+            while waiting:
+                node = waiting.pop()
+                if node in seen or not is_inexact(node.aval):
+                    continue
+                seen.add(node)
+                if places.get(node, n) < n:
+                    waiting.append(body.after[places[node]])
+                elif node not in places:
+                    waiting += [node.args[i] for i in reached(node)]
+            self._made["reach", item] = [i for node, i in places.items() if node in seen]
+        return self._made["reach", item]  # type: ignore[no-any-return]
 
     def saving(self) -> Loop:
         """The same loop, which also saves what each iteration begins with."""
@@ -296,6 +322,11 @@ class Loop(Op):
         return made
 
 
+def reached(node: Node) -> list[int]:
+    """The arguments that the derivative of a node flows to, as if results of loops were made by the loops' arguments."""
+    return [i for i in range(len(node.args)) if node.op.differentiable(i)]
+
+
 def _plan(body: Body) -> tuple[list[Any], int, list[int], list[int]]:
     """The body as a list of steps on numbered slots."""
     nodes = body.nodes()
@@ -311,7 +342,7 @@ def _plan(body: Body) -> tuple[list[Any], int, list[int], list[int]]:
     return steps, width, [places[node] for node in body.after], [places[node] for node in body.saved]
 
 
-_loops: dict[Any, Loop] = {}
+_loops: weakref.WeakValueDictionary[Any, Loop] = weakref.WeakValueDictionary()
 
 
 def loop_of(body: Body, course: Course) -> Loop:
@@ -333,8 +364,6 @@ def loop_of(body: Body, course: Course) -> Loop:
     key = (tuple(rows), ends, shape, course)
     found = _loops.get(key)
     if found is None:
-        if len(_loops) > 1000:
-            _loops.clear()
         found = _loops.setdefault(key, Loop(body, course))
     return found
 

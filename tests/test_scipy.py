@@ -1,0 +1,377 @@
+"""``symgrad.scipy``: values are SciPy's, derivatives are those of finite differences; plain ``scipy.special`` works, too."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("scipy")
+
+import scipy.integrate
+import scipy.linalg
+import scipy.optimize
+import scipy.signal
+import scipy.special
+import scipy.stats
+import test_ops as generic
+from agreement import agrees
+from ops_samples import A, Case, Sample, cases, close, samples_of
+
+from symgrad import grad, hessian, jacobian
+from symgrad.errors import NotDifferentiable
+from symgrad.ops.core import REGISTRY, Op
+from symgrad.scipy import integrate, linalg, optimize, signal, special, stats
+
+UFUNCS = [
+    op for key, op in REGISTRY.items() if isinstance(key, np.ufunc) and vars(scipy.special).get(key.__name__) is key
+]
+OWN = [op for part in (special, linalg, signal) for op in vars(part).values() if isinstance(op, Op) and op.samples]
+OPERATIONS = UFUNCS + OWN
+name = lambda op: op.name
+rng = np.random.default_rng(0)
+
+# -- the operations, by the generic tests ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("op", OPERATIONS, ids=name)
+def test_first_order(op):
+    for case in cases(op) + (cases(op, np.complex128) if op.complex else []):
+        with generic.noted(case):
+            generic.check_first_order(case)
+
+
+@pytest.mark.parametrize("op", OPERATIONS, ids=name)
+def test_second_order(op):
+    for case in cases(op) + (cases(op, np.complex128) if op.complex else []):
+        with generic.noted(case):
+            generic.check_second_order(case)
+
+
+@pytest.mark.parametrize("op", OPERATIONS, ids=name)
+def test_compiled_equals_dynamic(op):
+    for case in cases(op):
+        with generic.noted(case):
+            generic.check_compiled(case)
+
+
+@pytest.mark.parametrize(
+    "op", [op for op in OPERATIONS if op.name != "logm"], ids=name
+)  # which warns in single precision
+def test_single_precision(op):
+    generic.test_single_precision(op, np.float32)
+
+
+def test_plain_scipy_special_registers_itself():
+    script = "import numpy as np, scipy.special, symgrad; print(symgrad.grad(lambda x: scipy.special.erf(x))(0.0))"
+    run = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True)
+    assert math.isclose(float(run.stdout), 2 / math.sqrt(math.pi))
+
+
+def test_an_argument_without_a_rule():
+    with pytest.raises(NotDifferentiable, match=r"scipy\.special\.jv has no derivative rule by v"):
+        grad(lambda v: scipy.special.jv(v, 1.0))(0.5)
+    assert math.isclose(grad(lambda x: scipy.special.jv(0.0, x))(0.5), -scipy.special.j1(0.5))
+
+
+def test_points_where_formulas_are_0_by_0():
+    for fun, x, expected in [
+        (scipy.special.exprel, 0.0, 0.5),
+        (scipy.special.ellipk, 0.0, math.pi / 8),
+        (scipy.special.ellipe, 0.0, -math.pi / 8),
+        (scipy.special.spence, 1.0, -1.0),
+        (lambda x: scipy.special.boxcox(3.0, x), 0.0, math.log(3) ** 2 / 2),
+        (lambda x: scipy.special.xlogy(0.0, x), 0.0, 0.0),
+        (lambda x: scipy.special.xlogy(x, 0.0), 0.0, 0.0),
+        (lambda x: scipy.special.rel_entr(0.0, x), 0.0, 0.0),
+        (lambda x: scipy.special.sici(x)[0], 0.0, 1.0),
+        (scipy.special.i1, 0.0, 0.5),
+        (scipy.special.j1, 0.0, 0.5),
+    ]:
+        np.testing.assert_allclose(grad(fun)(x), expected, rtol=1e-13)
+
+
+# -- Python functions: values and derivatives ----------------------------------------------------------------------
+
+MATRIX, SPD = A(3, 3, kind="well"), A(3, 3, kind="spd")
+FUNCTIONS = {
+    "special.logsumexp": [
+        Sample(A(3, 4)),
+        Sample(A(3, 4), axis=1),
+        Sample(A(3, 4), axis=0, keepdims=True),
+        Sample(A(3, 4), axis=1, b=A(3, 4, lo=0.2)),
+        Sample(A(3, 4), b=A(4, lo=-2, hi=-1), return_sign=True),
+        Sample(A(4, lo=800, hi=900)),
+    ],
+    "special.softmax": [Sample(A(3, 4)), Sample(A(3, 4), axis=1), Sample(A(4, lo=800, hi=900), axis=0)],
+    "special.log_softmax": [Sample(A(3, 4)), Sample(A(3, 4), axis=-1), Sample(A(4, lo=-900, hi=-800))],
+    "special.multigammaln": [Sample(A(3, lo=3, hi=5), 3), Sample(A(lo=2, hi=5), 1)],
+    "special.factorial": [Sample(A(3, lo=0.5))],
+    "special.comb": [Sample(A(3, lo=4, hi=5), A(3, lo=1, hi=3))],
+    "special.polygamma": [Sample(1, A(3, lo=0.5))],
+    "special.zeta": [Sample(2.5, A(3, lo=0.5))],
+    "special.lambertw": [Sample(A(3, lo=0.5))],
+    "linalg.solve_triangular": [
+        Sample(MATRIX, A(3)),
+        Sample(MATRIX, A(3, 2), trans="T", lower=True),
+        Sample(MATRIX, A(3, 2), "C"),
+    ],
+    "linalg.cholesky": [Sample(SPD), Sample(SPD, lower=True)],
+    "linalg.solve": [Sample(MATRIX, A(3)), Sample(MATRIX, A(3, 2)), Sample(MATRIX, A(3), transposed=True)],
+    "linalg.eigh": [Sample(SPD, eigvals_only=True)],
+    "linalg.svd": [Sample(A(3, 2), compute_uv=False)],
+    "linalg.expm": [Sample(A(3, 3)), Sample(A(2, 2, 2))],
+    "linalg.sqrtm": [Sample(SPD)],
+    "linalg.logm": [Sample(SPD)],
+    "linalg.solve_sylvester": [Sample(SPD, SPD, A(3, 3))],
+    "linalg.solve_continuous_lyapunov": [Sample(SPD, A(3, 3))],
+    "linalg.block_diag": [Sample(A(2, 2), A(1, 3), A(2)), Sample(A(2, 1))],
+    "linalg.toeplitz": [Sample(A(3)), Sample(A(3), A(4)), Sample(A(1), A(2))],
+    "linalg.hankel": [Sample(A(3)), Sample(A(3), A(4))],
+    "linalg.circulant": [Sample(A(4))],
+    "signal.convolve": [Sample(A(5), A(3)), Sample(A(3, 4), A(2, 2), "same"), Sample(A(3), A(5), "valid", "fft")],
+    "signal.fftconvolve": [Sample(A(5), A(3)), Sample(A(3, 4), A(2, 2), "same")],
+    "signal.correlate": [
+        *(Sample(A(5), A(3), mode) for mode in ("full", "same", "valid")),
+        *(Sample(A(3), A(5), mode) for mode in ("full", "same", "valid")),
+        Sample(A(3, 4), A(2, 2)),
+    ],
+    "signal.lfilter": [
+        Sample(A(3), [1.0, 0.3, -0.2], A(6)),
+        Sample([1.0, 0.5], A(3, lo=0.5, hi=0.9), A(2, 5)),
+        Sample(A(2), A(2, lo=1, hi=1.5), A(5, 2), axis=0),
+    ],
+    "integrate.fixed_quad": [Sample(np.exp, A(), A(), n=4)],
+    "integrate.trapezoid": [Sample(A(5)), Sample(A(5), A(5))],
+}
+
+
+class Mirror:
+    """A function of this package and SciPy's, as an operation that samples can be drawn for."""
+
+    complex, family = False, "op"
+
+    def __init__(self, name, samples):
+        part, function = name.split(".")
+        self.name, self.samples = name, samples
+        self.ours = getattr(globals()[part], function)
+        self.key = getattr(getattr(scipy, part), function)
+
+    def __call__(self, *args, **kwargs):
+        return self.ours(*args, **kwargs)
+
+
+@pytest.mark.parametrize("mirror", [Mirror(*item) for item in FUNCTIONS.items()], ids=name)
+def test_mirror(mirror):
+    for sample in mirror.samples:
+        case = Case(mirror, sample)
+        with generic.noted(case):
+            theirs = Case(mirror, sample)
+            theirs.run = mirror.key
+            close(case.outputs, theirs(*case.primals), 1e-9, "value")
+            generic.check_first_order(case)
+            generic.check_second_order(case)
+            generic.check_compiled(case)
+
+
+def test_cho_solve():
+    a = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]])
+    for lower in (True, False):
+        fun = lambda a, b, lower=lower: linalg.cho_solve(linalg.cho_factor(a, lower), b)
+        b = np.array([1.0, 2.0, 3.0])
+        np.testing.assert_allclose(fun(a, b), np.linalg.solve(a, b))
+        np.testing.assert_allclose(jacobian(fun, 1)(a, b), np.linalg.inv(a), rtol=1e-12, atol=1e-12)
+        agrees(lambda x, b, fun=fun: fun(x @ x.T + np.eye(3), b), a, b)
+
+
+# -- distributions -------------------------------------------------------------------------------------------------
+
+POINTS = np.array([0.3, 0.6, 0.85])
+CONTINUOUS = {
+    "norm": (), "uniform": (), "expon": (), "laplace": (), "logistic": (), "cauchy": (), "gumbel_r": (), "halfnorm": (),
+    "rayleigh": (), "t": (3.5,), "gamma": (1.7,), "invgamma": (2.3,), "chi2": (3.4,), "beta": (1.6, 2.4), "lognorm": (0.7,),
+    "weibull_min": (1.8,), "pareto": (2.2,),
+}  # fmt: skip
+BY_SHAPE = {  # distribution functions that have a rule by their shape parameters
+    "lognorm", "weibull_min", "pareto",
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")
+@pytest.mark.parametrize("kind", CONTINUOUS)
+def test_continuous(kind):
+    ours, theirs, shapes = getattr(stats, kind), getattr(scipy.stats, kind), CONTINUOUS[kind]
+    for method in ("logpdf", "pdf", "cdf", "sf", "logcdf", "logsf", "ppf"):
+        if method == "ppf" and kind == "laplace":
+            continue
+        x = POINTS + (0.9 if kind == "pareto" and method != "ppf" else 0.0)
+        mine, reference = getattr(ours, method), getattr(theirs, method)
+        scale = 1.0 if method == "ppf" else 0.9
+        loc = -0.2 if kind in ("pareto", "uniform") else 0.05
+        for rest in ((), (loc,), (loc, scale)):
+            np.testing.assert_allclose(mine(x, *shapes, *rest), reference(x, *shapes, *rest), rtol=1e-10)
+        agrees(lambda x, loc, scale, mine=mine: mine(x, *shapes, loc, scale), x, loc, 1.1)
+        if method in ("logpdf", "pdf") or kind in BY_SHAPE:
+            agrees(lambda x, *shapes, mine=mine: mine(x, *shapes), x, *shapes)
+    outside = np.array([-3.0, 5.0]) if kind == "uniform" else np.array([-3.0, 7.0])
+    for method in ("logpdf", "pdf", "cdf", "sf"):
+        with np.errstate(all="ignore"):
+            expected = getattr(theirs, method)(outside, *shapes)
+            np.testing.assert_allclose(getattr(ours, method)(outside, *shapes), expected, rtol=1e-10)
+            assert np.isnan(getattr(ours, method)(0.5, *shapes, 0.0, -1.0))
+        assert np.all(np.isfinite(grad(lambda x, m=method: np.sum(np.exp(getattr(ours, m)(x, *shapes))))(outside)))
+
+
+DISCRETE = {"poisson": (2.3,), "binom": (5, 0.4), "bernoulli": (0.3,), "geom": (0.35,), "nbinom": (3.0, 0.4)}
+
+
+@pytest.mark.parametrize("kind", DISCRETE)
+def test_discrete(kind):
+    ours, theirs, shapes = getattr(stats, kind), getattr(scipy.stats, kind), DISCRETE[kind]
+    k = np.array([-1.0, 0.0, 1.0, 2.0, 2.5, 5.0, 9.0])
+    for method in ("logpmf", "pmf", "cdf", "sf"):
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(
+                getattr(ours, method)(k, *shapes), getattr(theirs, method)(k, *shapes), rtol=1e-10, atol=1e-14
+            )
+            np.testing.assert_allclose(
+                getattr(ours, method)(k, *shapes, 1), getattr(theirs, method)(k, *shapes, 1), rtol=1e-10, atol=1e-14
+            )
+        fun = getattr(ours, method)
+        agrees(lambda p, fun=fun: fun(np.array([1, 1]), *shapes[:-1], p) * np.array([1.0, 2.0]), shapes[-1])
+
+
+def test_multivariate():
+    x, mean = rng.normal(size=(4, 3)), rng.normal(size=3)
+    root = rng.normal(size=(3, 3)) / 4 + np.eye(3)
+    cov = root @ root.T
+    for args in (
+        (x, mean, cov),
+        (x[0], mean, cov),
+        (x, None, cov),
+        (x, mean, 0.7),
+        (x, mean, np.array([0.5, 1.0, 2.0])),
+    ):
+        reference = scipy.stats.multivariate_normal.logpdf(*args)
+        np.testing.assert_allclose(stats.multivariate_normal.logpdf(*args), reference, rtol=1e-10)
+    np.testing.assert_allclose(
+        stats.multivariate_normal.pdf(x, mean, cov), scipy.stats.multivariate_normal.pdf(x, mean, cov)
+    )
+    agrees(lambda x, m, r: stats.multivariate_normal.logpdf(x, m, r @ r.T), x, mean, root)
+    p, alpha = rng.dirichlet([2.0, 3.0, 4.0], size=4).T, np.array([2.0, 3.0, 1.5])
+    np.testing.assert_allclose(stats.dirichlet.logpdf(p, alpha), scipy.stats.dirichlet.logpdf(p, alpha))
+    agrees(lambda p, a: stats.dirichlet.logpdf(p, a), p, alpha)
+
+
+# -- solvers -------------------------------------------------------------------------------------------------------
+
+
+def numeric(fun, x, step=1e-5):
+    """Central differences, extrapolated."""
+    x = np.asarray(x, float)
+    slope = np.zeros_like(x)
+    for place in np.ndindex(x.shape):
+        ends = []
+        for h in (step, step / 2):
+            e = np.zeros_like(x)
+            e[place] = h
+            ends.append((fun(x + e) - fun(x - e)) / (2 * h))
+        slope[place] = (4 * ends[1] - ends[0]) / 3
+    return slope
+
+
+def test_root_by_the_implicit_function_theorem():
+    def equations(v, p):
+        x, y = v
+        return np.array([x * x + y - p[0], np.sin(x) - p[1] * y])
+
+    def fun(p):
+        return np.sum(optimize.root(equations, np.array([1.0, 1.0]), args=(p,), tol=1e-13).x * np.array([1.0, 2.0]))
+
+    p = np.array([2.0, 0.7])
+    for _ in range(3):
+        np.testing.assert_allclose(grad(fun)(p), numeric(fun, p), rtol=1e-7)
+    np.testing.assert_allclose(hessian(fun)(p)[0], numeric(lambda p: grad(fun)(p)[0], p), rtol=1e-6)
+    derivative = grad(fun)
+    for q in (p, p + 0.1, p - 0.1, p):  # never what an earlier call found
+        np.testing.assert_allclose(derivative(q), numeric(fun, q), rtol=1e-7)
+
+
+def test_closures_are_differentiated_too():
+    fun = lambda p: optimize.brentq(lambda x: x**3 - p, 0.0, 10.0)
+    assert math.isclose(grad(fun)(8.0), 1 / 12, rel_tol=1e-12)
+    assert math.isclose(grad(grad(fun))(8.0), -2 / 9 * 8 ** (-5 / 3), rel_tol=1e-10)
+    assert math.isclose(grad(grad(grad(fun)))(8.0), 10 / 27 * 8 ** (-8 / 3), rel_tol=1e-9)
+
+
+def test_one_equation():
+    f = lambda x, p: np.exp(x) * p - 3.0
+    for solve in (optimize.brentq, optimize.brenth, optimize.bisect, optimize.ridder, optimize.toms748):
+        assert math.isclose(solve(f, 0.0, 5.0, args=(0.5,)), math.log(6), rel_tol=1e-9)
+        assert math.isclose(grad(lambda p, solve=solve: solve(f, 0.0, 5.0, args=(p,)))(0.5), -2, rel_tol=1e-9)
+    assert math.isclose(grad(lambda p: optimize.newton(f, 1.0, args=(p,)))(0.5), -2, rel_tol=1e-9)
+    assert math.isclose(grad(lambda p: optimize.root_scalar(f, (p,), bracket=(0, 5)).root)(0.5), -2, rel_tol=1e-9)
+    fixed = lambda p: np.sum(optimize.fixed_point(lambda x: np.cos(p * x), np.array([0.7])))
+    assert math.isclose(grad(fixed)(1.0), numeric(fixed, 1.0), rel_tol=1e-6)
+    solved = lambda p: np.sum(optimize.fsolve(lambda x: x**2 - p, np.array([1.0, 2.0])))
+    np.testing.assert_allclose(grad(solved)(np.array([2.0, 3.0])), 0.5 / np.sqrt([2.0, 3.0]), rtol=1e-9)
+
+
+def test_minimum():
+    cost = lambda x, p: np.sum((x - p) ** 2) + 0.1 * np.sum(x**4)
+    fun = lambda p: np.sum(optimize.minimize(cost, np.zeros(2), args=(p,), tol=1e-10).x ** 2)
+    p = np.array([1.0, -0.5])
+    np.testing.assert_allclose(grad(fun)(p), numeric(fun, p), rtol=1e-5)
+    best = lambda p: optimize.minimize(cost, np.zeros(2), args=(p,), tol=1e-10).fun
+    np.testing.assert_allclose(grad(best)(p), numeric(best, p), rtol=1e-5)
+
+
+def test_no_solution_is_an_error():
+    with pytest.raises(RuntimeError, match="found no solution"), np.errstate(all="ignore"):
+        grad(lambda p: optimize.root(lambda x: x * x + p, 1.0).x[()])(1.0)
+
+
+def test_odeint():
+    def swing(y, t, k, c):
+        return np.array([y[1], -k * np.sin(y[0]) - c * y[1]])
+
+    t, y0 = np.linspace(0, 2, 5), np.array([0.5, 0.1])
+    reference = scipy.integrate.odeint(swing, y0, t, args=(2.0, 0.3), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(integrate.odeint(swing, y0, t, args=(2.0, 0.3)), reference, rtol=1e-6, atol=1e-7)
+    agrees(lambda y0, k, c: integrate.odeint(swing, y0, t, args=(k, c)), y0, 2.0, 0.3)
+    agrees(lambda end: integrate.odeint(swing, y0, np.stack([0.0, 0.3 * end, end]), args=(2.0, 0.3)), 1.5)
+    decay = lambda k: integrate.odeint(lambda y, t: -k * y, 1.0, np.array([0.0, 1.0]))[1, 0]
+    for order, fun in enumerate([decay, grad(decay), grad(grad(decay))]):
+        assert math.isclose(fun(0.7), (-1) ** order * math.exp(-0.7), rel_tol=1e-6)
+
+
+@pytest.mark.parametrize("times", [None, np.array([0.5, 1.0])], ids=["steps", "times"])
+@pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853"])
+def test_solve_ivp(method, times):
+    fun = lambda t, y, k: np.array([y[1], -k * y[0] + 0.1 * np.sin(t)])
+    options = {"rtol": 1e-8, "atol": 1e-8, "method": method, "t_eval": times}
+    ours = integrate.solve_ivp(fun, (0.0, 1.0), [1.0, 0.0], args=(2.0,), **options)
+    theirs = scipy.integrate.solve_ivp(fun, (0.0, 1.0), [1.0, 0.0], args=(2.0,), **options)
+    np.testing.assert_allclose(ours.t, theirs.t)
+    np.testing.assert_allclose(ours.y, theirs.y, rtol=1e-5, atol=1e-6)
+    last = lambda y0, k: integrate.solve_ivp(fun, (0.0, 1.0), y0, args=(k,), **options).y[:, -1]
+    slope = grad(lambda k: np.sum(last(np.array([1.0, 0.0]), k)))(2.0)
+    assert math.isclose(slope, numeric(lambda k: np.sum(last(np.array([1.0, 0.0]), k)), 2.0), rel_tol=1e-4)
+    np.testing.assert_allclose(jacobian(last)(np.array([1.0, 0.0]), 2.0), [
+        [math.cos(math.sqrt(2)), math.sin(math.sqrt(2)) / math.sqrt(2)],
+        [-math.sqrt(2) * math.sin(math.sqrt(2)), math.cos(math.sqrt(2))],
+    ], rtol=1e-6)  # fmt: skip
+
+
+def test_stiff_methods_are_refused():
+    with pytest.raises(ValueError, match="choose one of RK23, RK45, DOP853"):
+        integrate.solve_ivp(lambda t, y: -y, (0, 1), [1.0], method="Radau")
+
+
+def test_other_names_are_scipys():
+    assert special.erf is scipy.special.erf
+    assert stats.linregress is scipy.stats.linregress
+    assert len(samples_of(REGISTRY[scipy.special.erf])) > 3
