@@ -11,6 +11,7 @@ very bytecode that the function has.
 from __future__ import annotations
 
 import ast
+import functools
 import linecache
 import weakref
 from collections import Counter
@@ -27,7 +28,7 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 # by identity: code objects of different files can be equal
 _codes: dict[int, tuple[weakref.ref[CodeType], CodeType | None]] = {}
-_trees: dict[str, tuple[int, ast.Module]] = {}
+_trees: dict[str, tuple[int, list[ast.stmt], list[FunctionNode]]] = {}  # of a file: its hash, imports and functions
 
 
 def instrumented(fun: FunctionType, hooks: Any) -> Callable[..., Any] | None:
@@ -35,8 +36,7 @@ def instrumented(fun: FunctionType, hooks: Any) -> Callable[..., Any] | None:
     code = fun.__code__
     known = _codes.get(id(code))
     if known is None or known[0]() is not code:
-        key = id(code)
-        known = _codes[key] = (weakref.ref(code, lambda _, codes=_codes: codes.pop(key, None)), _rewrite(fun))
+        known = _codes[id(code)] = (weakref.ref(code, functools.partial(_forget, _codes, id(code))), _rewrite(fun))
     new = known[1]
     if new is None:
         return None
@@ -47,6 +47,10 @@ def instrumented(fun: FunctionType, hooks: Any) -> Callable[..., Any] | None:
     made.__kwdefaults__ = fun.__kwdefaults__
     made.__qualname__ = fun.__qualname__
     return made
+
+
+def _forget(codes: dict[int, Any], key: int, _: Any) -> None:
+    codes.pop(key, None)
 
 
 def _rewrite(fun: FunctionType) -> CodeType | None:
@@ -67,16 +71,14 @@ def _rewrite(fun: FunctionType) -> CodeType | None:
     return _compile(rewriter.function(_copied(node)), [*free, HOOKS], code, imports, owner)
 
 
-def _copied(node: FunctionNode) -> FunctionNode:
+def _copied(node: Any) -> Any:
     """A deep copy of a tree, positions included."""
     fields = {}
     for name, value in ast.iter_fields(node):
-        if isinstance(value, ast.AST):
-            fields[name] = _copied(value)  # type: ignore[arg-type]
-        elif isinstance(value, list):
-            fields[name] = [_copied(item) if isinstance(item, ast.AST) else item for item in value]  # type: ignore[arg-type]
+        if isinstance(value, list):
+            fields[name] = [_copied(item) if isinstance(item, ast.AST) else item for item in value]
         else:
-            fields[name] = value  # type: ignore[assignment]
+            fields[name] = _copied(value) if isinstance(value, ast.AST) else value
     return ast.copy_location(type(node)(**fields), node)
 
 
@@ -98,18 +100,25 @@ def _find(fun: FunctionType) -> tuple[FunctionNode, list[ast.stmt]] | None:
     known = _trees.get(code.co_filename)
     if known is None or known[0] != hash(text):
         try:
-            known = (hash(text), ast.parse(text))
+            tree = ast.parse(text)
         except (SyntaxError, ValueError, RecursionError):
             return None
+        known = (hash(text), _imports(tree), [node for node in ast.walk(tree) if isinstance(node, FunctionNode)])
         _trees[code.co_filename] = known
-    found = [node for node in ast.walk(known[1]) if _matches(node, code)]
+    found = [node for node in known[2] if _matches(node, code)]
     if not found or (len(found) > 1 and code.co_name != "<lambda>"):
         return None
-    return min(found, key=_size), _imports(known[1])  # type: ignore[return-value, type-var]  # the innermost lambda
+    return min(found, key=_size), known[1]  # the innermost lambda
 
 
 def _size(node: FunctionNode) -> tuple[int, int]:
-    return node.end_lineno - node.lineno, node.end_col_offset - node.col_offset  # type: ignore[operator]
+    first, last = _span(node)
+    return last[0] - first[0], last[1] - first[1]
+
+
+def _span(node: ast.expr | ast.stmt) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Line and column of the start and of the end."""
+    return (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
 
 
 def _imports(module: ast.Module) -> list[ast.stmt]:
@@ -126,28 +135,23 @@ def _imports(module: ast.Module) -> list[ast.stmt]:
     return found
 
 
-def _matches(node: ast.AST, code: CodeType) -> bool:
+def _matches(node: FunctionNode, code: CodeType) -> bool:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
         return node.name == code.co_name and first == code.co_firstlineno
-    if isinstance(node, ast.Lambda) and code.co_name == "<lambda>" and node.lineno <= code.co_firstlineno <= node.body.lineno:
-        body = node.body
-        first, last = (body.lineno, body.col_offset), (body.end_lineno, body.end_col_offset)
-        places = [(place[0], place[2], place[1], place[3]) for place in code.co_positions()]
-        real = [place for place in places if None not in place and place[:2] != place[2:]]
-        return all(first <= place[:2] and place[2:] <= last for place in real)  # type: ignore[operator]
-    return False
+    if code.co_name != "<lambda>" or not node.lineno <= code.co_firstlineno <= node.body.lineno:
+        return False
+    start, end = _span(node.body)
+    places = [((a, c), (b, d)) for a, b, c, d in code.co_positions() if None not in (a, b, c, d) and (a, c) != (b, d)]
+    return all(start <= first and last <= end for first, last in places)
 
 
 def _compile(
     node: FunctionNode, free: Sequence[str], original: CodeType, imports: Sequence[ast.stmt], owner: str | None
 ) -> CodeType | None:
     """The code of a function node, nested in a factory that makes ``free`` its closure variables."""
-    body: list[ast.stmt]
-    if isinstance(node, ast.Lambda):
-        body = [_at(ast.Expr(_bare(node)), node)]
-    else:
-        body = [_bare(node)]
+    bare = _bare(node)
+    body: list[ast.stmt] = [_at(ast.Expr(bare), node) if isinstance(node, ast.Lambda) else bare]
     if owner is not None:  # private names are mangled in a class, and super() looks for one
         body = [_class(owner, body)]
     name = owner or getattr(node, "name", None)
@@ -155,7 +159,7 @@ def _compile(
         body.insert(0, ast.Global([name]))
     factory = _function(_FACTORY, free, body)
     module = ast.fix_missing_locations(ast.Module([*imports, factory], []))
-    code = compile(module, original.co_filename, "exec", dont_inherit=True, flags=original.co_flags & _FUTURE)
+    code: CodeType = compile(module, original.co_filename, "exec", dont_inherit=True, flags=original.co_flags & _FUTURE)
     path = [_FACTORY, *([owner] if owner else []), "<lambda>" if isinstance(node, ast.Lambda) else node.name]
     for name in path:
         inner = [item for item in code.co_consts if isinstance(item, CodeType) and item.co_name == name]
@@ -169,14 +173,14 @@ def _function(name: str, parameters: Sequence[str], body: list[ast.stmt]) -> ast
     arguments = ast.arguments([], [ast.arg(item) for item in parameters], None, [], [], None, [])
     node = ast.FunctionDef(name, arguments, body, [], lineno=1, col_offset=0)
     if "type_params" in ast.FunctionDef._fields:
-        node.type_params = []
+        node.type_params = []  # type: ignore[attr-defined, unused-ignore]
     return node
 
 
 def _class(name: str, body: list[ast.stmt]) -> ast.stmt:
     node = ast.ClassDef(name, [], [], body, [], lineno=1, col_offset=0)
     if "type_params" in ast.ClassDef._fields:
-        node.type_params = []
+        node.type_params = []  # type: ignore[attr-defined, unused-ignore]
     return node
 
 
@@ -416,9 +420,9 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> Any:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name in _FRAME_READERS and not self._local(name) and not (name == "vars" and node.args):
-            if node.func.id != "super":
+            if name != "super":
                 node.args = [*map(self.visit, node.args)]
-                return _at(_hook("frame_reader", node, ast.Constant(node.func.id), node), node)
+                return _at(_hook("frame_reader", node, ast.Constant(name), node), node)
             return node
         fun, args = self.visit(node.func), [self.visit(item) for item in node.args]
         keywords = [
@@ -536,7 +540,7 @@ class _Rewriter(ast.NodeTransformer):
             if isinstance(target, ast.Name) and not self._local(target.id):
                 value = _at(_hook("kept", value, value), value)
             elif isinstance(target, (ast.Attribute, ast.Subscript)) and _is_plain_chain(target.value):
-                owner = self.visit(_copied(target.value))  # type: ignore[arg-type]
+                owner = self.visit(_copied(target.value))
                 value = _at(_hook("stored", value, value, owner), value)
         return value
 
@@ -574,7 +578,7 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(target, (ast.Attribute, ast.Subscript)):
             owner = target.value
             if _is_plain_chain(owner):
-                seen = self.visit(_copied(owner))  # type: ignore[arg-type]
+                seen = self.visit(_copied(owner))
                 return [_at(ast.Expr(_hook("wrote_into", target, seen)), target)]
             return [_at(ast.Expr(_hook("wrote_name", target, ast.Constant(ast.unparse(target)))), target)]
         return []
@@ -613,7 +617,7 @@ class _Rewriter(ast.NodeTransformer):
         if any(isinstance(item, ast.MatchClass) for item in patterns):
             node.subject = _at(_hook("matched", node.subject, node.subject), node.subject)
         values = [item.value for item in patterns if isinstance(item, ast.MatchValue)]
-        named = [_copied(item) for item in values if isinstance(item, ast.Attribute)]  # type: ignore[arg-type]
+        named = [_copied(item) for item in values if isinstance(item, ast.Attribute)]
         reads = [_at(ast.Expr(_hook("fixed", item, self.visit(item))), item) for item in named]
         for case in node.cases:
             if case.guard is not None:
@@ -632,7 +636,7 @@ def _is_plain_chain(node: ast.expr) -> bool:
     return isinstance(node, ast.Name)
 
 
-def _as_value(node: ast.expr) -> ast.expr:
+def _as_value(node: ast.expr) -> Any:
     """A subscript as an expression: slices as calls of ``slice``."""
     if isinstance(node, ast.Slice):
         ends = [end or ast.Constant(None) for end in (node.lower, node.upper, node.step)]
@@ -696,9 +700,7 @@ def _bound(function: FunctionNode) -> tuple[set[str], set[str]]:
             names.add(node.id)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             names |= {(item.asname or item.name).split(".")[0] for item in node.names}
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            names.add(node.name)
-        elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
+        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
             names.add(node.name)
         elif isinstance(node, ast.MatchMapping) and node.rest:
             names.add(node.rest)

@@ -49,8 +49,8 @@ class Argument(NamedTuple):
 class Path:
     """Where a value was found: steps from an object, or from an argument.
 
-    Steps are ``("item", key)``, ``("attr", name)``, ``("cell", name)``, ``("call", args)``; and the questions ``("has", name)`` (an attribute),
-    ``("in", key)`` and ``("true", None)``, which find a bool.
+    Steps are ``("item", key)``, ``("attr", name)``, ``("cell", name)``, ``("call", args)``; and the questions
+    ``("has", name)`` (an attribute), ``("in", key)`` and ``("true", None)``, which find a bool.
     """
 
     __slots__ = ("_hash", "root", "steps")
@@ -150,7 +150,7 @@ class Check(NamedTuple):
         if kind == "len":
             return bool(len(value) == expected)
         if kind == "keys":
-            return tuple(value) == expected
+            return bool(tuple(value) == expected)
         if kind == "array":
             return _same_value(value, expected)
         if kind == "set":
@@ -238,13 +238,14 @@ _CALLED_BACK = (map, filter, sorted, min, max, functools.reduce, itertools.accum
                 itertools.starmap, itertools.takewhile, itertools.dropwhile, itertools.filterfalse)  # fmt: skip
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, np.ufunc, type(np.sum), types.MethodWrapperType, types.WrapperDescriptorType,
               types.MethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType)  # fmt: skip
+_PARTIAL: Any = functools.partial
 _CACHED = type(functools.lru_cache(maxsize=1)(abs))
 # special methods that Python calls of its own accord, where no hook follows them
 _IMPLICIT = frozenset(
     f"__{name}__"
-    for name in "len getitem iter next contains bool call eq ne lt le gt ge hash index int float complex round trunc floor ceil "
-    "abs neg pos invert add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor radd rsub rmul rmatmul "
-    "rtruediv rfloordiv rmod rdivmod rpow rlshift rrshift rand ror rxor iadd isub imul imatmul itruediv ifloordiv imod ipow "
+    for name in "len getitem iter next contains bool call eq ne lt le gt ge hash index int float complex round trunc floor "
+    "ceil abs neg pos invert add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor radd rsub rmul "
+    "rmatmul rtruediv rfloordiv rmod rdivmod rpow rlshift rrshift rand ror rxor iadd isub imul imatmul itruediv ifloordiv imod ipow "
     "str repr format bytes array array_ufunc array_function reversed missing length_hint".split()
 )
 
@@ -277,8 +278,7 @@ def _library_module(module: ModuleType) -> bool:
     return spec is not None and spec.origin in ("built-in", "frozen")
 
 
-@functools.lru_cache(maxsize=4096)
-def _own_ways(kind: Any) -> frozenset[str]:
+def _find_own_ways(kind: type) -> frozenset[str]:
     """The special methods of a class, written in Python by a user, that Python calls of its own accord."""
     found = set()
     for base in kind.__mro__:
@@ -288,10 +288,13 @@ def _own_ways(kind: Any) -> frozenset[str]:
     return frozenset(found)
 
 
-@functools.lru_cache(maxsize=4096)
-def _ways(kind: Any) -> frozenset[str]:
+def _find_ways(kind: type) -> frozenset[str]:
     """The special methods of a class, of whoever's making, that Python calls of its own accord."""
     return frozenset(name for base in kind.__mro__ if base is not object for name in base.__dict__ if name in _IMPLICIT)
+
+
+_own_ways: Callable[[type], frozenset[str]] = functools.lru_cache(maxsize=4096)(_find_own_ways)
+_ways: Callable[[type], frozenset[str]] = functools.lru_cache(maxsize=4096)(_find_ways)
 
 
 class State:
@@ -547,7 +550,7 @@ class State:
     def item(self, owner: Any, key: Any) -> Any:
         """``owner[key]``."""
         key = self.whole(key)
-        if isinstance(owner, Traced):
+        if type(owner) is Tracer:
             return owner[key]
         kind, path = type(owner), self.path_of(owner)
         if "__getitem__" in _own_ways(kind):
@@ -1069,17 +1072,17 @@ class State:
 
     def _construct(self, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A new object: the user's ``__init__`` is followed too."""
-        if kind is functools.partial:
-            return kind(*args, **kwargs)
+        if kind is _PARTIAL:
+            return _PARTIAL(*args, **kwargs)
         if kind is type and len(args) == 1:
             return type(args[0].value if type(args[0]) is Tracer else args[0])
         setup, maker = _of_class(kind, "__init__"), _of_class(kind, "__new__")
         if _users_class(kind):
             if not self._harmless(getattr(maker, "__func__", maker)) or _users(_of_class(type(kind), "__call__")):
                 self.stop(f"the making of a {kind.__name__} is not followed")
-            elif type(kind) is type and kind.__new__ is object.__new__ and _users(setup):
+            elif type(kind) is type and maker is object.__dict__["__new__"] and _users(setup):
                 self.check(Path(kind, (("attr", "__init__"),)), "is", setup)
-                made = kind.__new__(kind)
+                made: Any = object.__new__(kind)
                 self.call(setup, made, *args, **kwargs)
                 return made
             elif _users(setup) and not self._harmless(setup):
@@ -1176,7 +1179,7 @@ class State:
             elif name == "get" and isinstance(owner, dict) and args and not _own_ways(type(owner)):
                 return self.item(owner, args[0]) if self.within(args[0], owner) else fun(*args)
             elif isinstance(owner, (dict, set, frozenset)) and name == "__contains__":
-                return self.within(*args, owner)
+                return self.within(args[0], owner)
             else:
                 return getattr(self.deep(owner), name)(*self._seen(args), **self._seen(kwargs))
         return fun(*self._seen(args), **self._seen(kwargs))
@@ -1424,7 +1427,7 @@ def _same_value(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return False
     if isinstance(a, np.ndarray):
-        return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
+        return bool(a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes())
     return bool(a == b) or bool(a != a and b != b)
 
 

@@ -9,10 +9,10 @@ from types import FunctionType, MethodType
 from typing import Any
 
 import pytest
+import shapes
 from hypothesis import given
 from hypothesis import strategies as st
 
-import shapes
 from symgrad.instrument import instrumented
 
 SHAPES = list(shapes.SHAPES)
@@ -85,10 +85,8 @@ def follow(fun: Any) -> Callable[..., Any]:
     """The instrumented function, of one of the shapes' own."""
     if isinstance(fun, MethodType):
         return MethodType(follow(fun.__func__), fun.__self__)
-    if isinstance(fun, FunctionType) and "shapes" in fun.__code__.co_filename:
-        if "__symgrad__" not in fun.__code__.co_freevars:
-            return instrumented(fun, Inert()) or fun
-    return fun
+    known = isinstance(fun, FunctionType) and "shapes" in fun.__code__.co_filename
+    return instrumented(fun, Inert()) or fun if known and "__symgrad__" not in fun.__code__.co_freevars else fun
 
 
 def outcome(fun: Callable[..., Any], a: int, b: float) -> tuple[Any, ...]:

@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import impure
 import numpy as np
+import probes
 import pytest
+import traps
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import impure
-import probes
-import traps
 from symgrad import custom_jvp, custom_vjp, grad, jacobian, primitive, value_and_grad
 from symgrad.pytree import flatten
 
@@ -348,6 +348,26 @@ def test_plain_functions_sequence() -> None:
     plain = [impure.pyrandom(X) for _ in range(5)]
     impure.reset()
     np.testing.assert_allclose([grad(impure.pyrandom)(X) for _ in range(5)], np.outer(plain / np.sum(X), [1, 1]))
+
+
+def test_functions_made_in_a_traced_call_live_on() -> None:
+    """What they hold and read is plain, long after the trace has ended."""
+    box = types.SimpleNamespace(made=None, kept=None, w=2.0)
+
+    def fun(x: Any) -> Any:
+        weight = box.w
+        box.made = lambda y: [y * box.w for _ in range(2)] if box.kept else y
+        box.kept = {"w": weight, "all": [weight * 2, (box.w,)]}
+        return np.sum(x) * weight
+
+    derivative = grad(fun)
+    for w in (2.0, 3.0):
+        box.w = w
+        np.testing.assert_allclose(derivative(X), w)
+        assert box.kept == {"w": w, "all": [2 * w, (w,)]}
+        assert type(box.kept["w"]) is float
+        assert box.made(1.5) == [1.5 * w] * 2
+    assert "box is changed" in derivative.explain()
 
 
 def test_compiled_mode_says_once_what_it_leaves_out() -> None:

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """The traps of ``test_staleness.py``: what a function reads from outside, how that changes, and where it is read.
 
 A *capture* is a line of the table below: statements that set something up, an expression that reads it (a number), and
@@ -500,7 +501,8 @@ def _module(name: str, text: str, folder: Path) -> Any:
     path = folder / f"{name}.py"
     path.write_text(text, encoding="utf-8")
     spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -261,7 +261,7 @@ def _plain_number(node: Node) -> bool:
 
 
 MATH: dict[Any, Callable[..., float]] = {
-    REGISTRY[key]: function
+    REGISTRY[key]: cast(Callable[..., float], function)
     for key, function in {
         np.sin: math.sin, np.cos: math.cos, np.tan: math.tan, np.arcsin: math.asin, np.arccos: math.acos,
         np.arctan: math.atan, np.sinh: math.sinh, np.cosh: math.cosh, np.tanh: math.tanh, np.arcsinh: math.asinh,

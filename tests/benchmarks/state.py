@@ -1,4 +1,4 @@
-"""What reading from outside costs: a function with five captured values and a branch beside the same with arguments and with constants.
+"""What reading from outside costs: five captured values and a branch, beside the same as arguments and as constants.
 
 python tests/benchmarks/state.py [--rounds N]
 """
