@@ -165,6 +165,9 @@ class Method:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._derivative(self.__self__, *args, **kwargs)
 
+    def __reduce__(self) -> Any:
+        return (getattr, (self.__self__, self.__name__))
+
     def source(self, *args: Any, fast: bool = False, **kwargs: Any) -> str:
         """As ``Derivative.source``."""
         return self._derivative.source(self.__self__, *args, fast=fast, **kwargs)

@@ -100,9 +100,7 @@ def check_foreign(leaves: Sequence[Any]) -> None:
             raise Foreign(bridge)
 
 
-FOREIGN: dict[
-    type, Callable[..., Any]
-] = {}  # kinds of arguments with a way of their own: bridge(derivative, args, kwargs)
+FOREIGN: dict[type, Callable[..., Any]] = {}  # kinds of arguments with a way of their own: bridge(derivative, args, kwargs)
 
 
 class Foreign(Exception):
@@ -594,9 +592,7 @@ _MISSED = object()
 class Compiler:
     """The calls of one derivative: finds the variant of each, traces, compiles, runs."""
 
-    def __init__(
-        self, body: Body, fun: Any, name: str, names: Callable[[int, Sequence[str]], list[str]], mode: str
-    ) -> None:
+    def __init__(self, body: Body, fun: Any, name: str, names: Callable[[int, Sequence[str]], list[str]], mode: str) -> None:
         self.body, self.fun, self.name, self.names, self.mode = body, fun, name, names, mode
         self.known: OrderedDict[Layout, Family] = OrderedDict()
         self.lock = threading.RLock()

@@ -217,9 +217,7 @@ class CustomVJP(_Custom):
 
     def _run(self, args: Any) -> tuple[Any, Any]:
         if not hasattr(self, "_fwd"):
-            raise NotDifferentiable(
-                f"{getattr(self, '__name__', 'custom_vjp')} has no rule yet; give it one with .defvjp"
-            )
+            raise NotDifferentiable(f"{getattr(self, '__name__', 'custom_vjp')} has no rule yet; give it one with .defvjp")
         return self._fwd(*args)  # type: ignore[no-any-return]
 
     def _make(self, tree: Any, out_tree: Any, extra_tree: Any, places: Any, kept: Any, fixed: Any) -> _Outputs:
@@ -232,9 +230,7 @@ class CustomVJP(_Custom):
             rest = extra_tree.unflatten(_fill(fixed, spots, residuals))
             found = self._bwd(rest, out_tree.unflatten(g))
             if not isinstance(found, tuple) or len(found) != len(tree.children):
-                raise TypeError(
-                    f"bwd must return a tuple of {len(tree.children)} cotangents, it returned {found!r:.60}"
-                )
+                raise TypeError(f"bwd must return a tuple of {len(tree.children)} cotangents, it returned {found!r:.60}")
             leaves: list[Any] = []
             for part, child in zip(found, tree.children, strict=True):
                 leaves += [None] * child.size if part is None else pytree.flatten(part)[0]
@@ -264,9 +260,7 @@ class CustomJVP(_Custom):
 
     def _run(self, args: Any) -> tuple[Any, Any]:
         if not hasattr(self, "_jvp"):
-            raise NotDifferentiable(
-                f"{getattr(self, '__name__', 'custom_jvp')} has no rule yet; give it one with .defjvp"
-            )
+            raise NotDifferentiable(f"{getattr(self, '__name__', 'custom_jvp')} has no rule yet; give it one with .defjvp")
         return _followed(self._fun)(*args), ()
 
     def _make(self, tree: Any, out_tree: Any, extra_tree: Any, places: Any, kept: Any, fixed: Any) -> _Outputs:

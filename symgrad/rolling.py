@@ -308,10 +308,14 @@ class Roller:
                 expected = what[0]
             if node is not expected and not (kind == "value" and node is not None and _same_number(node, expected)):
                 return False
-        if self.open and (b.rest != c.rest or any(c.nodes[key] is not node and key not in after for key, node in before.items())):
+        if self.open and (
+            b.rest != c.rest or any(c.nodes[key] is not node and key not in after for key, node in before.items())
+        ):
             return False
         noisy = c.guards > b.guards or (self.open and (c.peeks > b.peeks or c.writes > b.writes))
-        return not noisy or self._quiet(b, c, {*made, *(before[key] for key in after if key in before), *([b.index] if b.index else ())})
+        return not noisy or self._quiet(
+            b, c, {*made, *(before[key] for key in after if key in before), *([b.index] if b.index else ())}
+        )
 
     # ---- rolling ----
 

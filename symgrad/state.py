@@ -372,6 +372,8 @@ class State:
             if isinstance(value, BuiltinMethodType) and owner is not None and not isinstance(owner, ModuleType):
                 self.read(path.then("attr", "__self__"), owner)
             self.root(value, path)
+        elif kind in (tuple, frozenset) and not value:  # there is but one of each, which has no place of its own
+            self.check(path, "eq", value)
         else:
             self.check(path, "type", kind)
             self.root(value, path)
@@ -459,7 +461,7 @@ class State:
     def _operand(self, value: Any) -> None:
         """An object that C code may look into: its class may have ways of its own, which are not followed."""
         kind = type(value)
-        if isinstance(value, (type, *_FUNCTIONS, ModuleType, *_PLAIN, Traced)):
+        if isinstance(value, (type, *_FUNCTIONS, ModuleType, *_PLAIN, Traced, np.ndarray)) or kind in _LOCAL:
             return
         if kind is decimal.Decimal:
             self.stop("decimal numbers hang on the context")
@@ -476,7 +478,7 @@ class State:
     def attribute(self, owner: Any, name: str) -> Any:
         """``owner.name``."""
         if isinstance(owner, Traced):
-            if name in ("flags", "strides", "base", "ctypes", "data"):  # of the array itself, not of the trace's copy
+            if name in ("flags", "strides", "base"):  # of the array itself, not of the trace's copy
                 return self._memory(owner, name)
             return getattr(owner, name)
         if isinstance(owner, ModuleType):

@@ -101,9 +101,7 @@ def check_grads(
         return [leaf for leaf in pytree.flatten(fun(*given, **named))[0] if _inexact(leaf)]
 
     title = getattr(fun, "__name__", type(fun).__name__)
-    check = _Check(
-        flat, [leaves[i] for i in free], [paths[i] for i in free], title, tuple(modes), rtol, atol, eps, seed
-    )
+    check = _Check(flat, [leaves[i] for i in free], [paths[i] for i in free], title, tuple(modes), rtol, atol, eps, seed)
     check.run(order)
 
 
@@ -269,9 +267,7 @@ class _Check:
         """A derivative has the shape, dtype and kind (Python number, NumPy scalar, array) of what it belongs to."""
         for d, x, name in zip(derivatives, leaves, names, strict=True):
             if (got := _kind(d)) != (want := _kind(x)):
-                raise CheckFailed(
-                    f"the derivative of {self.title} for {name} is {got}, expected {want} ({self.order(mode)})"
-                )
+                raise CheckFailed(f"the derivative of {self.title} for {name} is {got}, expected {want} ({self.order(mode)})")
 
     def close(self, expected: Any, actual: Any, size: Any) -> bool:
         """Whether a derivative is what finite differences say; both may be NaN, one may not."""
@@ -365,9 +361,7 @@ def _hypothesis(module: str = "strategies") -> Any:
     try:
         return importlib.import_module(f"hypothesis.{module}")
     except ImportError as error:
-        raise ImportError(
-            'the strategies of symgrad.testing need hypothesis: pip install "hypothesis[numpy]"'
-        ) from error
+        raise ImportError('the strategies of symgrad.testing need hypothesis: pip install "hypothesis[numpy]"') from error
 
 
 def shapes(min_dims: int = 0, max_dims: int = 3, min_side: int = 0, max_side: int = 4) -> Strategy:
@@ -376,9 +370,7 @@ def shapes(min_dims: int = 0, max_dims: int = 3, min_side: int = 0, max_side: in
     >>> shapes(min_dims=2, min_side=1).example()  # doctest: +SKIP
     (3, 1)
     """
-    return _hypothesis("extra.numpy").array_shapes(
-        min_dims=min_dims, max_dims=max_dims, min_side=min_side, max_side=max_side
-    )
+    return _hypothesis("extra.numpy").array_shapes(min_dims=min_dims, max_dims=max_dims, min_side=min_side, max_side=max_side)
 
 
 def broadcastable_shapes(n: int, max_dims: int = 3, max_side: int = 4) -> Strategy:
@@ -431,8 +423,7 @@ def arrays(
         layout = draw(st.sampled_from(LAYOUTS)) if layouts else "C"
         stored = (1, *size[1:]) if layout == "broadcast" and size else size
         parts = [
-            _hypothesis("extra.numpy").arrays(np.float64, stored, elements=numbers)
-            for _ in range(2 if kind.kind == "c" else 1)
+            _hypothesis("extra.numpy").arrays(np.float64, stored, elements=numbers) for _ in range(2 if kind.kind == "c" else 1)
         ]
         values = draw(parts[0]) if len(parts) == 1 else draw(parts[0]) + 1j * draw(parts[1])
         return laid_out(np.asarray(values).astype(kind), layout, size)
@@ -614,9 +605,7 @@ FORMS = {
 }
 
 
-def programs(
-    min_ops: int = 3, max_ops: int = 40, *, forms: Sequence[str] = tuple(FORMS), outputs: str = "scalar"
-) -> Strategy:
+def programs(min_ops: int = 3, max_ops: int = 40, *, forms: Sequence[str] = tuple(FORMS), outputs: str = "scalar") -> Strategy:
     """Random programs with their arguments: straight lines, branches on values, loops and in-place writes.
 
     Values stay moderate, as do derivatives, and away from kinks almost surely. Arguments mix float64, float32, complex,

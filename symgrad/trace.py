@@ -638,8 +638,13 @@ class Tracer(Traced):
         if not node.active:
             trace.peeks.append(node)
             return value
-        if np.ndim(value) or isinstance(value, (np.ndarray, np.longdouble, np.clongdouble)) or value == 0 or value != value:
-            trace.note("plain numbers are made of values that were given as arguments")  # -0.0 equals 0.0, NaN nothing
+        wide = isinstance(value, (np.ndarray, np.longdouble, np.clongdouble))
+        if np.ndim(value) or wide or value != value or (value == 0 and isinstance(value, (complex, np.complexfloating))):
+            trace.note("plain numbers are made of values that were given as arguments")  # NaN equals nothing
+        elif value == 0 and isinstance(value, (float, np.floating)):
+            trace.guard(node, float(value))
+            sign = trace.run(REGISTRY[np.signbit], (self,), {})  # type: ignore[arg-type]
+            trace.guard(sign, bool(trace.values[sign]))  # -0.0 equals 0.0
         else:
             trace.guard(node, value.item() if isinstance(value, np.generic) else value)
         return value

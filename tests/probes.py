@@ -613,6 +613,8 @@ P("descriptor local", lambda x: np.sum(x) * HasDesc().d, sW)
 
 class Reg(dict):
     def __getattr__(s, k):
+        if k not in s:
+            raise AttributeError(k)
         return s[k]
 
 

@@ -723,7 +723,6 @@ def test_pickles_reach_other_processes(tmp_path):
     assert run.stdout.split("\n")[:4] == ["12.0", "5.0", "(10.0, 2.0)", ""], run.stderr
 
 
-@pytest.mark.xfail(raises=pickle.PicklingError, reason="api.Method has no __reduce__")
 def test_bound_derivatives_pickle():
     made = Model(5.0).decorated
     assert np.allclose(pickle.loads(pickle.dumps(made))(V), made(V))

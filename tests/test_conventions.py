@@ -268,9 +268,7 @@ def test_gradient_of_real_function_is_steepest_ascent(fun, expected):
     np.testing.assert_allclose(change, np.sum(np.abs(expected) ** 2), 1e-12)
 
 
-@pytest.mark.parametrize(
-    ("fun", "expected"), [(np.exp, np.exp(Z)), (np.square, 2 * Z), (lambda z: np.sin(z) / z, None)]
-)
+@pytest.mark.parametrize(("fun", "expected"), [(np.exp, np.exp(Z)), (np.square, 2 * Z), (lambda z: np.sin(z) / z, None)])
 def test_holomorphic_gives_the_complex_derivative(fun, expected):
     expected = np.cos(Z) / Z - np.sin(Z) / Z**2 if expected is None else expected
     for mode in ("auto", "dynamic"):

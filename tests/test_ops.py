@@ -261,9 +261,7 @@ def check_constant(case: Case) -> None:
             close(derivative(*case.primals), weights, 1e-12, "gradient")
 
 
-@pytest.mark.parametrize(
-    "key", [key for key, op in REGISTRY.items() if isinstance(op, Refused)], ids=lambda k: k.__name__
-)
+@pytest.mark.parametrize("key", [key for key, op in REGISTRY.items() if isinstance(op, Refused)], ids=lambda k: k.__name__)
 def test_refused_says_what_to_do(key):
     try:
         needed = sum(p.default is p.empty for p in inspect.signature(key).parameters.values())

@@ -26,9 +26,7 @@ from symgrad.errors import NotDifferentiable
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.scipy import integrate, linalg, optimize, signal, special, stats
 
-UFUNCS = [
-    op for key, op in REGISTRY.items() if isinstance(key, np.ufunc) and vars(scipy.special).get(key.__name__) is key
-]
+UFUNCS = [op for key, op in REGISTRY.items() if isinstance(key, np.ufunc) and vars(scipy.special).get(key.__name__) is key]
 OWN = [op for part in (special, linalg, signal) for op in vars(part).values() if isinstance(op, Op) and op.samples]
 OPERATIONS = UFUNCS + OWN
 name = lambda op: op.name
@@ -58,9 +56,7 @@ def test_compiled_equals_dynamic(op):
             generic.check_compiled(case)
 
 
-@pytest.mark.parametrize(
-    "op", [op for op in OPERATIONS if op.name != "logm"], ids=name
-)  # which warns in single precision
+@pytest.mark.parametrize("op", [op for op in OPERATIONS if op.name != "logm"], ids=name)  # which warns in single precision
 def test_single_precision(op):
     generic.test_single_precision(op, np.float32)
 
@@ -257,9 +253,7 @@ def test_multivariate():
     ):
         reference = scipy.stats.multivariate_normal.logpdf(*args)
         np.testing.assert_allclose(stats.multivariate_normal.logpdf(*args), reference, rtol=1e-10)
-    np.testing.assert_allclose(
-        stats.multivariate_normal.pdf(x, mean, cov), scipy.stats.multivariate_normal.pdf(x, mean, cov)
-    )
+    np.testing.assert_allclose(stats.multivariate_normal.pdf(x, mean, cov), scipy.stats.multivariate_normal.pdf(x, mean, cov))
     agrees(lambda x, m, r: stats.multivariate_normal.logpdf(x, m, r @ r.T), x, mean, root)
     p, alpha = rng.dirichlet([2.0, 3.0, 4.0], size=4).T, np.array([2.0, 3.0, 1.5])
     np.testing.assert_allclose(stats.dirichlet.logpdf(p, alpha), scipy.stats.dirichlet.logpdf(p, alpha))

@@ -83,9 +83,7 @@ def test_a_wrong_gradient_is_named_with_both_values() -> None:
     assert first == "the derivative of loss with respect to p['w'][0, 1] is wrong (order 1, mode rev)"
     assert (expected, actual) == ("  expected 12, by finite differences", "  actual   6")
     message = failure(lambda x: x * stop_gradient(x), np.array([1.0, 2.0]), modes=("fwd",))
-    assert message.startswith(
-        "the derivative of output[0] of <lambda> with respect to x[0] is wrong (order 1, mode fwd)"
-    )
+    assert message.startswith("the derivative of output[0] of <lambda> with respect to x[0] is wrong (order 1, mode fwd)")
     assert "expected 2," in message
     assert "actual   1" in message
 

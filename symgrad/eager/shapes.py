@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -269,8 +270,6 @@ def _number(x: Tensor) -> Any:
 
 def _float(self: Tensor) -> float:
     if self.needs:
-        import warnings
-
         warnings.warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using "
             "tensor.detach() first.",

@@ -308,9 +308,7 @@ def expand_dims(b: Builder, node: Node, args: list[Expr]) -> Expr:
     if node.args[0].aval.kind != "array":
         return default_spelling(b, node, args)
     axes = {i % len(node.aval.shape) for i in (axis if isinstance(axis, tuple) else (axis,))}
-    parts: list[Expr] = [
-        ast.Constant(None) if i in axes else ast.Slice(None, None, None) for i in range(len(node.aval.shape))
-    ]
+    parts: list[Expr] = [ast.Constant(None) if i in axes else ast.Slice(None, None, None) for i in range(len(node.aval.shape))]
     while len(parts) > 1 and isinstance(parts[-1], ast.Slice):
         parts.pop()
     return _subscript(args[0], parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load()))
@@ -742,9 +740,7 @@ def _place(line: tuple[str, int] | None) -> str:
 
 
 def _unexplored(branch: Branch) -> ast.stmt:
-    message = (
-        f"no call has gone this way yet ({_place(branch.line)})" if branch.line else "no call has gone this way yet"
-    )
+    message = f"no call has gone this way yet ({_place(branch.line)})" if branch.line else "no call has gone this way yet"
     return ast.Raise(call("Unexplored", ast.Constant(message)), None)
 
 

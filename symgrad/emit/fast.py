@@ -221,7 +221,6 @@ class FastBuilder(Builder):
         rule = FAST.get(node.op) or SPELLINGS.get(node.op, default_spelling)
         return rule(self, node, args)
 
-
     def _python_spelling(self, node: Node, args: list[Expr]) -> Expr | None:
         """An operation on numbers as Python has it."""
         known = all(self._is_python(arg) for arg in node.args)
@@ -303,9 +302,7 @@ def matmul(b: Builder, node: Node, args: list[Expr]) -> Expr:
 def outer(b: Builder, node: Node, args: list[Expr]) -> Expr:
     """``multiply.outer`` without the wrapper."""
     if all(len(arg.aval.shape) == 1 for arg in node.args):
-        column = ast.Subscript(
-            args[0], ast.Tuple([ast.Slice(None, None, None), ast.Constant(None)], ast.Load()), ast.Load()
-        )
+        column = ast.Subscript(args[0], ast.Tuple([ast.Slice(None, None, None), ast.Constant(None)], ast.Load()), ast.Load())
         return call_of(b.bind("multiply", np.multiply), column, args[1])
     return default_spelling(b, node, args)
 

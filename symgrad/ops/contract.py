@@ -414,9 +414,7 @@ def einsum_vjp(position: int, g: Any, y: Any, *arrays: Any, subscripts: str, opt
     first = [label in "".join(others) and term.index(label) == k for k, label in enumerate(term)]
     kept = "".join(label for label, is_first in zip(term, first, strict=True) if is_first)
     if others != [kept]:
-        path: dict[str, Any] = (
-            {} if optimize is False else {"optimize": optimize if isinstance(optimize, str) else True}
-        )
+        path: dict[str, Any] = {} if optimize is False else {"optimize": optimize if isinstance(optimize, str) else True}
         g = np.einsum(f"{','.join(others)}->{kept}", *operands, **path)
     if not all(first):
         g = np.expand_dims(g, tuple(k for k, is_first in enumerate(first) if not is_first))
@@ -585,9 +583,7 @@ def linalg_outer(x1: Any, x2: Any, /) -> Any:
     return np.outer(x1, x2)
 
 
-@composite(
-    np.linalg.tensordot, samples=[Sample(A(2, 3), A(2, 3)), Sample(A(2, 3, 4), A(4, 3, 5), axes=([1, 2], [1, 0]))]
-)
+@composite(np.linalg.tensordot, samples=[Sample(A(2, 3), A(2, 3)), Sample(A(2, 3, 4), A(4, 3, 5), axes=([1, 2], [1, 0]))])
 def linalg_tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
     return np.tensordot(x1, x2, axes=axes)
 

@@ -99,9 +99,7 @@ _SEVERAL = [
 
 def _distinct(a: Any, s: Any = None, axes: Any = None, norm: Any = None, **default: Any) -> dict[str, Any]:
     if s is not None and axes is not None and len({i % np.ndim(a) for i in axes}) < len(axes):
-        raise NotDifferentiable(
-            "np.fft with s= and an axis twice in axes= has no derivative rule; use one after the other"
-        )
+        raise NotDifferentiable("np.fft with s= and an axis twice in axes= has no derivative rule; use one after the other")
     return {"a": a, "s": None if s is None else tuple(s), "axes": None if axes is None else tuple(axes), "norm": norm}
 
 
@@ -128,9 +126,7 @@ linear(np.fft.ifft2, _same(np.fft.ifft2, (-2, -1)), prepare=_with_default((-2, -
 def _sizes(a: Any, s: Any, axes: Any) -> tuple[Sequence[Any], Sequence[int]]:
     """One length for each of the axes, ``None`` for as it is."""
     axes = tuple(range(np.ndim(a)) if s is None else range(-len(s), 0)) if axes is None else tuple(axes)
-    return [None] * len(axes) if s is None else [
-        np.shape(a)[k] if n == -1 else n for n, k in zip(s, axes, strict=True)
-    ], axes
+    return [None] * len(axes) if s is None else [np.shape(a)[k] if n == -1 else n for n, k in zip(s, axes, strict=True)], axes
 
 
 def _rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: None = None) -> Any:
@@ -151,9 +147,7 @@ composite(np.fft.irfftn, samples=_SEVERAL)(_irfftn)
 composite(np.fft.rfft2, samples=_SEVERAL, complex=False)(
     lambda a, s=None, axes=(-2, -1), norm=None, out=None: _rfftn(a, s, axes, norm)
 )
-composite(np.fft.irfft2, samples=_SEVERAL)(
-    lambda a, s=None, axes=(-2, -1), norm=None, out=None: _irfftn(a, s, axes, norm)
-)
+composite(np.fft.irfft2, samples=_SEVERAL)(lambda a, s=None, axes=(-2, -1), norm=None, out=None: _irfftn(a, s, axes, norm))
 
 # -- the order of frequencies --------------------------------------------------------------------------------------
 

@@ -25,9 +25,7 @@ def hermitian(x: Any) -> Any:
     return transpose(conj(x))
 
 
-def _only_real(
-    name: str, x: Any, advice: str = "of the vectors, whose phase is arbitrary; use the values alone"
-) -> None:
+def _only_real(name: str, x: Any, advice: str = "of the vectors, whose phase is arbitrary; use the values alone") -> None:
     if np.iscomplexobj(x):
         raise NotDifferentiable(f"np.linalg.{name} of a complex matrix has no derivative rule {advice}")
 

@@ -234,9 +234,7 @@ def _ptp(a: Any, axis: Any = None, out: None = None, keepdims: Any = False) -> A
 
 
 constant(np.any, np.all, np.count_nonzero)
-constant(
-    np.argmax, np.argmin, np.nanargmax, np.nanargmin, samples=[Sample(A(5)), Sample(A(3, 4), axis=0, keepdims=True)]
-)
+constant(np.argmax, np.argmin, np.nanargmax, np.nanargmin, samples=[Sample(A(5)), Sample(A(3, 4), axis=0, keepdims=True)])
 
 
 # -- variance and standard deviation --------------------------------------------------------------------------------

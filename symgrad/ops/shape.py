@@ -170,9 +170,7 @@ linear(
     alias=True,
     samples=[Sample(A(*shape)) for shape in ((3, 4), (2, 3, 4), (1, 3), (0, 2), (1, 1), (3, 3, 2, 1))],
 )
-composite(np.linalg.matrix_transpose, samples=[Sample(A(3, 4)), Sample(A(2, 3, 4))])(
-    lambda x, /: np.matrix_transpose(x)
-)
+composite(np.linalg.matrix_transpose, samples=[Sample(A(3, 4)), Sample(A(2, 3, 4))])(lambda x, /: np.matrix_transpose(x))
 linear(
     np.swapaxes,
     lambda g, y, a, axis1=None, axis2=None: np.swapaxes(g, axis1, axis2),

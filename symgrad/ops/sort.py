@@ -14,9 +14,7 @@ from symgrad.ops.shape import along_axis, scatter
 
 constant(np.argsort)
 constant(np.argpartition, samples=[Sample(A(5), 2), Sample(A(3, 4), (0, 2), axis=0)])
-constant(
-    np.searchsorted, samples=[Sample(np.arange(3.0), A(4)), Sample(A(1), A()), Sample(A(1), A(2, 3), side="right")]
-)
+constant(np.searchsorted, samples=[Sample(np.arange(3.0), A(4)), Sample(A(1), A()), Sample(A(1), A(2, 3), side="right")])
 constant(np.digitize, samples=[Sample(A(4), np.arange(3.0)), Sample(A(2, 3), A(1), right=True)])
 constant(np.lexsort, samples=[Sample((A(4), A(4))), Sample((A(2, 3), A(2, 3)), axis=0)])
 
@@ -125,9 +123,7 @@ def _together(a: Any, axis: tuple[int, ...]) -> Any:
 def _kept(a: Any, axis: Any) -> tuple[int, ...]:
     """The shape of a reduction of ``a`` that keeps its axes."""
     shape = np.shape(a)
-    axes = (
-        range(len(shape)) if axis is None else [i % len(shape) for i in (axis if isinstance(axis, tuple) else (axis,))]
-    )
+    axes = range(len(shape)) if axis is None else [i % len(shape) for i in (axis if isinstance(axis, tuple) else (axis,))]
     return tuple(1 if i in axes else n for i, n in enumerate(shape))
 
 

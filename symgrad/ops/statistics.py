@@ -74,9 +74,7 @@ def cov(
 
 
 @composite(np.corrcoef, samples=_VARIABLES)
-def corrcoef(
-    x: Any, y: Any = None, rowvar: bool = True, bias: Any = None, ddof: Any = None, *, dtype: Any = None
-) -> Any:
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, bias: Any = None, ddof: Any = None, *, dtype: Any = None) -> Any:
     c = np.cov(x, y, rowvar, dtype=dtype)
     if np.ndim(c) == 0:
         return c / c

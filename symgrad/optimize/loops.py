@@ -86,9 +86,7 @@ class _Trimmer(Simplifier):
         )
         test = None if course.test is None else carry.index(course.test)
         made = simplified(small, Course(course.count, course.start, course.step, test, course.backwards))
-        args = (
-            [node.args[i] for i in carry] + [node.args[n + i] for i in elements] + [node.args[n + m + i] for i in fixed]
-        )
+        args = [node.args[i] for i in carry] + [node.args[n + i] for i in elements] + [node.args[n + m + i] for i in fixed]
         avals = tuple([node.aval[i] for i in carry] + [node.aval[n + i] for i in saved])
         new = self.graph.add(made, tuple(self.mapping[arg] for arg in args), (), avals)
         new.line, new.phase = node.line, node.phase

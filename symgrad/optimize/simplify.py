@@ -24,9 +24,7 @@ RULES: dict[Any, list[Rewrite]] = {}
 EXACT: set[Rewrite] = set()
 
 
-def rewrite(
-    *keys: Any, rules: dict[Any, list[Rewrite]] = RULES, exact: bool = False
-) -> Callable[[Rewrite], Rewrite]:
+def rewrite(*keys: Any, rules: dict[Any, list[Rewrite]] = RULES, exact: bool = False) -> Callable[[Rewrite], Rewrite]:
     """Put a rewrite into a table, for operations given by NumPy function or by op. ``exact``: it changes no bit."""
 
     def register(rule: Rewrite) -> Rewrite:
@@ -118,9 +116,7 @@ class Simplifier:
 
     def _weaken(self, args: tuple[Node, ...]) -> tuple[Node, ...]:
         """NumPy constants as Python numbers, beside a value whose dtype decides anyway."""
-        firm = {
-            arg.aval.dtype for arg in args if arg.op is not CONST and getattr(arg.aval, "kind", "python") != "python"
-        }
+        firm = {arg.aval.dtype for arg in args if arg.op is not CONST and getattr(arg.aval, "kind", "python") != "python"}
         return tuple(
             [
                 self.graph.const(const(arg).item())

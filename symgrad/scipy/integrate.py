@@ -35,9 +35,7 @@ def _steps(fun: Fun, start: Any, y: Any, end: Any, method: Any, **options: Any) 
             raise RuntimeError(f"the integration failed at t = {solver.t}: {message}")
         shares.append((solver.t - start) / (end - start))
         if len(shares) > 20_000:
-            raise RuntimeError(
-                "the integration takes more than 20,000 steps: the equations are stiff, or the tolerances small"
-            )
+            raise RuntimeError("the integration takes more than 20,000 steps: the equations are stiff, or the tolerances small")
     return shares, solver.y
 
 
@@ -124,9 +122,7 @@ def solve_ivp(
     )
     if t_eval is None:
         first, last = (float(x) for x in plain_values((start, end)))
-        shares, _ = _steps(
-            _on_plain(slope), first, np.asarray(plain_values(y0), float), last, METHODS[method], **options
-        )
+        shares, _ = _steps(_on_plain(slope), first, np.asarray(plain_values(y0), float), last, METHODS[method], **options)
         times, states, done = [start], [y0], 0.0
         for share in shares:
             states.append(_step(slope, METHODS[method], times[-1], states[-1], (share - done) * (end - start)))

@@ -24,17 +24,13 @@ def __getattr__(name: str) -> Any:
 # -- triangular systems --------------------------------------------------------------------------------------------
 
 
-def _triangular_b(
-    g: Any, y: Any, a: Any, b: Any, trans: int = 0, lower: bool = False, unit_diagonal: bool = False
-) -> Any:
+def _triangular_b(g: Any, y: Any, a: Any, b: Any, trans: int = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
     if trans == 2:
         return solve_triangular(conj(a), g, 0, lower, unit_diagonal)
     return solve_triangular(a, g, 1 - trans, lower, unit_diagonal)
 
 
-def _triangular_a(
-    g: Any, y: Any, a: Any, b: Any, trans: int = 0, lower: bool = False, unit_diagonal: bool = False
-) -> Any:
+def _triangular_a(g: Any, y: Any, a: Any, b: Any, trans: int = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
     g = _triangular_b(g, y, a, b, trans, lower, unit_diagonal)
     whole = -(np.outer(g, y) if np.ndim(y) == 1 else g @ transpose(y))
     whole = transpose(whole) if trans == 1 else hermitian(whole) if trans == 2 else whole

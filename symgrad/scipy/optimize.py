@@ -72,9 +72,7 @@ def fsolve(func: Fun, x0: Any, args: Any = (), xtol: float = 1.49012e-8) -> Any:
     return root(func, np.atleast_1d(plain_values(x0)), args, tol=xtol).x
 
 
-def fixed_point(
-    func: Fun, x0: Any, args: Any = (), xtol: float = 1e-8, maxiter: int = 500, method: str = "del2"
-) -> Any:
+def fixed_point(func: Fun, x0: Any, args: Any = (), xtol: float = 1e-8, maxiter: int = 500, method: str = "del2") -> Any:
     """The ``x`` with ``func(x) == x``."""
     args = args if isinstance(args, tuple) else (args,)
     x = so.fixed_point(on_plain(func, args), plain_values(x0), xtol=xtol, maxiter=maxiter, method=method)
@@ -131,9 +129,7 @@ def newton(func: Fun, x0: Any, args: Any = (), tol: float = 1.48e-8, maxiter: in
     return polished(lambda x: func(x, *args), float(x)) if solved("newton") else x
 
 
-def root_scalar(
-    f: Fun, args: Any = (), method: str = "brentq", bracket: Any = None, x0: Any = None, **options: Any
-) -> Any:
+def root_scalar(f: Fun, args: Any = (), method: str = "brentq", bracket: Any = None, x0: Any = None, **options: Any) -> Any:
     """The solution of one equation; its ``root`` can be differentiated."""
     args = args if isinstance(args, tuple) else (args,)
     if isinstance(x0, Traced):

@@ -75,10 +75,7 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> A
 def _lags(g: Any, u: Any, like: Any, axis: int) -> Any:
     """``sum(g[n] * u[n - k])`` for each coefficient number ``k``."""
     n = np.shape(u)[axis]
-    parts = [
-        np.sum(g[along(axis, slice(k, None))] * u[along(axis, slice(None, max(n - k, 0)))])
-        for k in range(np.size(like))
-    ]
+    parts = [np.sum(g[along(axis, slice(k, None))] * u[along(axis, slice(None, max(n - k, 0)))]) for k in range(np.size(like))]
     return np.stack(parts)
 
 

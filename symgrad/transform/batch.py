@@ -190,9 +190,7 @@ def indexing(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
     if node.op is index.SCATTER:
         params["shape"] = (b.size, *params["shape"])
     elif node.op is not index.GETITEM:
-        picked = np.ndim(
-            np.empty(node.args[0].aval.shape)[index.fill(spec, [b.trace.values[n] for n in node.args[2:]])]
-        )
+        picked = np.ndim(np.empty(node.args[0].aval.shape)[index.fill(spec, [b.trace.values[n] for n in node.args[2:]])])
         args = [b.full(args[0], flags[0]), args[1], *args[2:]]
         if flags[1]:
             args[1] = _line_up(args[1], len(node.args[1].aval.shape), picked)

@@ -109,9 +109,7 @@ def finish(g: Any, trace: Trace, aval: Aval) -> Any:
     if g is None:
         g = trace.constant_like(0.0, aval)
     g = fit(g, aval)
-    kind = (
-        "python" if isinstance(_plain(g), (int, float, complex)) and not isinstance(_plain(g), np.generic) else "numpy"
-    )
+    kind = "python" if isinstance(_plain(g), (int, float, complex)) and not isinstance(_plain(g), np.generic) else "numpy"
     if aval.kind == "python":
         g = g if kind == "python" else TO_PYTHON(g)
         return g + 0j if aval.dtype.kind == "c" and not isinstance(_plain(g), complex) else g
@@ -210,9 +208,7 @@ def select(fun: Fun, argnums: Argnums, args: Sequence[Any], kwargs: dict[str, An
         if isinstance(place, int) and not 0 <= place < len(args):
             raise TypeError(f"argnums={argnum!r}: {title}() was given {len(args)} positional arguments")
         places.append(place)
-        names.append(
-            place if isinstance(place, str) else positional[place] if place < len(positional) else f"args[{place}]"
-        )
+        names.append(place if isinstance(place, str) else positional[place] if place < len(positional) else f"args[{place}]")
     selected = [kwargs[place] if isinstance(place, str) else args[place] for place in places]
     return Call(selected, names, places, args, kwargs)
 
@@ -340,9 +336,7 @@ def check_cotangents(outputs: Sequence[Any], tree: pytree.TreeDef, cotangents: A
     return leaves
 
 
-def pull(
-    trace: Trace, run: Linearized, cotangents: Any, single: bool, symbolic: bool, holomorphic: bool = False
-) -> Any:
+def pull(trace: Trace, run: Linearized, cotangents: Any, single: bool, symbolic: bool, holomorphic: bool = False) -> Any:
     """The pullback of ``run`` at cotangents of its outputs."""
     leaves = check_cotangents(run.outputs, run.tree, cotangents)
     seeds = [
@@ -351,9 +345,7 @@ def pull(
         if isinstance(out, Tracer) and out.node.aval.dtype.kind in "fc"
     ]
     found = reverse(trace, seeds, run.wrt, symbolic)
-    grads = [
-        finish_plain(conjugate(g, holomorphic), trace, n.aval, symbolic) for g, n in zip(found, run.wrt, strict=True)
-    ]
+    grads = [finish_plain(conjugate(g, holomorphic), trace, n.aval, symbolic) for g, n in zip(found, run.wrt, strict=True)]
     return run.rebuild(grads, single)
 
 
@@ -381,9 +373,7 @@ def push(trace: Trace, run: Linearized, tangents: Sequence[Any]) -> Any:
     for out in run.outputs:
         if isinstance(out, Tracer):
             t = next(found)
-            results.append(
-                finish(t, trace, out.node.aval) if out.node.aval.dtype.kind in "fc" else zero_like(out.value)
-            )
+            results.append(finish(t, trace, out.node.aval) if out.node.aval.dtype.kind in "fc" else zero_like(out.value))
         else:
             results.append(zero_like(out))
     return run.tree.unflatten(results)
@@ -413,9 +403,7 @@ def jacobian(
     single = isinstance(argnums, (int, str))
     for out in run.outputs:
         if isinstance(out, Tracer) and out.node.aval.dtype.kind == "c" and not holomorphic:
-            raise NonScalarOutput(
-                f"{_title(fun)} has a complex output; take holomorphic=True, or real and imaginary parts"
-            )
+            raise NonScalarOutput(f"{_title(fun)} has a complex output; take holomorphic=True, or real and imaginary parts")
     outs = [traced(trace, out) for out in run.outputs]
     rows = sum(np.size(out.value) for out in outs)
     columns = sum(
@@ -425,9 +413,7 @@ def jacobian(
     )
     if mode == "auto":
         mode = "forward" if columns < rows else "reverse"
-    blocks = (
-        _by_columns(trace, run, outs, holomorphic) if mode == "forward" else _by_rows(trace, run, outs, holomorphic)
-    )
+    blocks = _by_columns(trace, run, outs, holomorphic) if mode == "forward" else _by_rows(trace, run, outs, holomorphic)
     return run.tree.unflatten([run.rebuild(block, single) for block in blocks]), run.aux
 
 
@@ -450,15 +436,11 @@ def _by_rows(trace: Trace, run: Linearized, outs: list[Tracer], holomorphic: boo
         aval = out.node.aval
         if not aval.shape:
             found = reverse(trace, [(out.node, trace.constant_like(1.0, aval))], run.wrt)
-            blocks.append(
-                [finish(conjugate(g, holomorphic), trace, n.aval) for g, n in zip(found, run.wrt, strict=True)]
-            )
+            blocks.append([finish(conjugate(g, holomorphic), trace, n.aval) for g, n in zip(found, run.wrt, strict=True)])
             continue
         unit = _stand_in(trace, aval)
         rows = reverse(trace, [(out.node, unit)], run.wrt)
-        maps = _at_units(
-            trace, unit, [None if g is None else fit(g, n.aval) for g, n in zip(rows, run.wrt, strict=True)]
-        )
+        maps = _at_units(trace, unit, [None if g is None else fit(g, n.aval) for g, n in zip(rows, run.wrt, strict=True)])
         block = []
         for g, n in zip(maps, run.wrt, strict=True):
             target = Aval(aval.shape + n.aval.shape, n.aval.dtype, "array")

@@ -209,18 +209,16 @@ class Loop(Op):
         sub, starts, index, items, fixed, after, saved = self._retrace(carry, sequences, invariants)
         gs = [sub.input(("cotangent", i), one_like(plain(carry[i]))) for i in flows]
         totals = [sub.input(("total", i), zero_like(plain(invariants[i]))) for i in uses]
-        for t, node in zip((*gs, *totals), [*(self.body.carry[i] for i in flows), *(self.body.invariants[i] for i in uses)], strict=True):
+        for t, node in zip(
+            (*gs, *totals), [*(self.body.carry[i] for i in flows), *(self.body.invariants[i] for i in uses)], strict=True
+        ):
             t.node.name = f"g_{node.name or 'state'}"
-        extra = [
-            sub.input(("saved", j), one_like(sub.values[saved[j].node])) for j in range(len(saved)) if given[n + j]
-        ]
+        extra = [sub.input(("saved", j), one_like(sub.values[saved[j].node])) for j in range(len(saved)) if given[n + j]]
         wrt = [*(starts[i].node for i in flows), *(fixed[i].node for i in uses), *(items[i].node for i in elements)]
         seeds = [(after[i].node, gs[place]) for place, i in enumerate(flows)]
         seeds += [(s.node, e) for s, e in zip([s for j, s in enumerate(saved) if given[n + j]], extra, strict=True)]
         found = reverse(sub, [seed for seed in seeds if is_inexact(seed[0].aval)], wrt)
-        shaped = [
-            sub.constant_like(0.0, node.aval) if part is None else part for part, node in zip(found, wrt, strict=True)
-        ]
+        shaped = [sub.constant_like(0.0, node.aval) if part is None else part for part, node in zip(found, wrt, strict=True)]
         back = shaped[: len(flows)]
         sums = [total + part for total, part in zip(totals, shaped[len(flows) : len(flows) + len(uses)], strict=True)]
         sums = [t if f is None else s for t, f, s in zip(totals, found[len(flows) :], sums, strict=False)]
@@ -392,4 +390,3 @@ def one_like(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return np.ones(value.shape, value.dtype)
     return type(value)(1)
-

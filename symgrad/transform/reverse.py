@@ -27,17 +27,13 @@ def path(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[Node]:
     for node in ancestors(outputs, floor):
         if node in reached:
             order.append(node)
-        elif is_inexact(node.aval) and any(
-            arg in reached and node.op.differentiable(i) for i, arg in enumerate(node.args)
-        ):
+        elif is_inexact(node.aval) and any(arg in reached and node.op.differentiable(i) for i, arg in enumerate(node.args)):
             reached.add(node)
             order.append(node)
     return order
 
 
-def reverse(
-    trace: Trace, outputs: Sequence[tuple[Node, Any]], wrt: Sequence[Node], symbolic: bool = True
-) -> list[Any | None]:
+def reverse(trace: Trace, outputs: Sequence[tuple[Node, Any]], wrt: Sequence[Node], symbolic: bool = True) -> list[Any | None]:
     """The cotangents of ``wrt``, given ``(node, cotangent)`` of the outputs; ``None`` where nothing flows.
 
     ``symbolic``: the rules run on Tracers and write new nodes into the trace; otherwise they run on plain values.
