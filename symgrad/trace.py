@@ -242,6 +242,8 @@ class Trace:
         arrays = type(value) is np.ndarray and args and type(args[0]) is Tracer
         if arrays and node.index < count and (op.alias or op is _EINSUM):
             value = self.seen_from(value, args[0], op, args[1:], params)
+        if not self.symbolic and isinstance(value, (bool, np.bool_)) and op is not IDENTITY:
+            return value  # no guard is needed, and ``is True`` gets its answer
         result = Tracer(self, node, value)
         if arrays:
             if (op.alias or op is _EINSUM) and _is_view(value, args[0].value):

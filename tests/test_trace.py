@@ -230,6 +230,7 @@ def test_attributes_are_those_of_ndarray():
         "dumps",
         "getfield",
         "setfield",
+        "to_device",
         "tobytes",
         "tofile",
     }
