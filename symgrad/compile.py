@@ -637,7 +637,8 @@ class Compiler:
         return traced.result
 
     def _learn(self, family: Family, traced: Traced) -> None:
-        assert traced.run is not None and traced.state is not None
+        assert traced.run is not None
+        assert traced.state is not None
         impure = traced.state.impure or traced.state.trace.impure
         if traced.state.effects and self.mode == "compiled" and not self._warned:
             self._warned = True
@@ -656,7 +657,8 @@ class Compiler:
         family, leaves = self.family(args, kwargs)
         if not family.variants:
             traced = family.trace(self.body, self.fun, leaves, True)
-            assert traced.run is not None and traced.state is not None
+            assert traced.run is not None
+            assert traced.state is not None
             if family.dynamic is None:
                 self._learn(family, traced)
             if not family.variants:  # dynamic mode: for the reader alone

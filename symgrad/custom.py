@@ -1,4 +1,4 @@
-"""Rules of the user's own: ``primitive`` for functions that cannot be traced, ``custom_vjp`` and ``custom_jvp`` for better rules."""
+"""Rules of the user's own: ``primitive`` where tracing cannot go, ``custom_vjp`` and ``custom_jvp`` for better rules."""
 
 from __future__ import annotations
 

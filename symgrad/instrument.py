@@ -441,7 +441,7 @@ class _Rewriter(ast.NodeTransformer):
         loop, outside, numbers, tested = self._loop(node)
         effects = self._effects(node.target)
         nested = _nested(node.target) if isinstance(node.target, (ast.Tuple, ast.List)) else None
-        facts = [ast.Constant(outside), ast.Constant(tested), ast.Constant(nested)]
+        facts = [_constant(outside), ast.Constant(tested), ast.Constant(nested)]
         start = _at(ast.Assign([ast.Name(loop, ast.Store())], _hook("loop", node.iter, self._over(node.iter), *facts)), node)
         node.iter = _at(ast.Name(loop, ast.Load()), node.iter)
         node.target = self.visit(node.target)
@@ -451,7 +451,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_While(self, node: ast.While) -> Any:
         """``loop = hooks.start(...); while hooks.again(loop, test):``, or without the test where that is ``True``."""
         loop, outside, numbers, _ = self._loop(node)
-        start = _at(ast.Assign([ast.Name(loop, ast.Store())], _hook("start", node, ast.Constant(outside))), node)
+        start = _at(ast.Assign([ast.Name(loop, ast.Store())], _hook("start", node, _constant(outside))), node)
         if not isinstance(node.test, ast.Constant):
             node.test = _at(_hook("again", node.test, ast.Name(loop, ast.Load()), self.visit(node.test)), node.test)
         node.body, node.orelse = self._body(node.body), self._body(node.orelse)
@@ -634,6 +634,10 @@ def _is_plain_chain(node: ast.expr) -> bool:
     while isinstance(node, ast.Attribute) or (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)):
         node = node.value
     return isinstance(node, ast.Name)
+
+
+def _constant(names: tuple[str, ...]) -> ast.expr:
+    return ast.Tuple([ast.Constant(name) for name in names], ast.Load())
 
 
 def _as_value(node: ast.expr) -> Any:

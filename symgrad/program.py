@@ -160,7 +160,7 @@ def _unique_guards(guards: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 
 def _merge(above: dict[Any, Tree], b: Tree, leaf: Leaf) -> Leaf | None:
-    """Add the path ``b``, which ends in ``leaf``, to the tree in ``above[None]``; its end there. No recursion: paths may be long.
+    """Add the path ``b``, which ends in ``leaf``, to the tree in ``above[None]``; its end there. Without recursion.
 
     A loop that is rolled up has no branch on its test and is right however often it runs: it takes the place of what is
     known of the same loop unrolled, where it ran too short, and what comes later of that kind is left out.

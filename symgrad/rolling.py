@@ -51,11 +51,11 @@ class Boundary(NamedTuple):
     nodes: dict[Key, Node]
     rest: dict[str, Any]
     containers: set[int]
-    index: Node | None
+    at: Node | None
 
     def bare(self) -> Boundary:
         """Of what lies between iterations that are alike, nothing is asked again."""
-        return self._replace(length=-1, holds={}, nodes={}, rest={}, containers=set(), index=None)
+        return self._replace(length=-1, holds={}, nodes={}, rest={}, containers=set(), at=None)
 
 
 class Pattern(NamedTuple):
@@ -78,7 +78,7 @@ class Roller:
         self.passed = self.skipped = 0  # iterations before it, and in it, that are not among the boundaries any more
         self.serial = trace.next_loop()
         self.open = False
-        self.counter: Tracer | None = None  # the index, in a loop that an ``if`` may leave
+        self.counter: Any = None  # the index, in a loop that an ``if`` may leave
         self.tests: list[Node] = []
 
     # ---- values that go round ----
@@ -105,7 +105,7 @@ class Roller:
             for place in range(length):
                 yield at(self.counter)
                 if place < length - 1:
-                    self.counter = self.counter + step  # type: ignore[operator]
+                    self.counter = self.counter + step
             return
         for place in range(length):
             index = self.index(start + step * place)
@@ -215,7 +215,7 @@ class Roller:
         for key, node in a.nodes.items():
             if key in b.nodes and node is not b.nodes[key]:
                 carried.setdefault(node, []).append(key)
-        moving = set(carried) | ({a.index} if a.index is not None else set())
+        moving = set(carried) | ({a.at} if a.at is not None else set())
         old = []
         for node in self._operations(a, b):  # what does not move was computed once, and is there already
             if any([arg in moving for arg in node.args]):
@@ -233,7 +233,7 @@ class Roller:
             for key in carried.get(x, ()):
                 if b.nodes[key] is y:
                     return ("carry", key)
-            if x is a.index and y is b.index:
+            if x is a.at and y is b.at:
                 return ("index",)
             if x is y:
                 return ("same", x)
@@ -288,7 +288,7 @@ class Roller:
                     if what[0] is not arg:
                         return False
                 elif kind == "index":
-                    if arg is not b.index:
+                    if arg is not b.at:
                         return False
                 elif arg.op is not INDEX or not _same_number(arg, what[0]):
                     return False
@@ -303,7 +303,7 @@ class Roller:
             elif kind == "carry":
                 expected = before.get(what[0])  # type: ignore[assignment]
             elif kind == "index":
-                expected = b.index  # type: ignore[assignment]
+                expected = b.at  # type: ignore[assignment]
             else:
                 expected = what[0]
             if node is not expected and not (kind == "value" and node is not None and _same_number(node, expected)):
@@ -314,7 +314,7 @@ class Roller:
             return False
         noisy = c.guards > b.guards or (self.open and (c.peeks > b.peeks or c.writes > b.writes))
         return not noisy or self._quiet(
-            b, c, {*made, *(before[key] for key in after if key in before), *([b.index] if b.index else ())}
+            b, c, {*made, *(before[key] for key in after if key in before), *([b.at] if b.at else ())}
         )
 
     # ---- rolling ----
@@ -584,8 +584,10 @@ class _Survey:
         if self.trace.hooks is not None and self.trace.hooks.path_of(value) is not None:
             return ("is", id(value), value)  # from outside: changes are effects
         fields = getattr(value, "__dict__", None)
-        if depth < 4 and type(fields) is dict and len(fields) <= WIDEST and not hasattr(value, "__next__"):
-            if not kind.__module__.split(".")[0] in ("symgrad", "numpy", "builtins"):
+        small = depth < 4 and type(fields) is dict and len(fields) <= WIDEST and not hasattr(value, "__next__")
+        if small:
+            assert fields is not None
+            if kind.__module__.split(".")[0] not in ("symgrad", "numpy", "builtins"):
                 self.containers.add(id(value))
                 found = [self._look(item, (*key, name), depth + 1) for name, item in fields.items()]
                 return (kind, tuple(fields), tuple(found))

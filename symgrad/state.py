@@ -245,8 +245,8 @@ _IMPLICIT = frozenset(
     f"__{name}__"
     for name in "len getitem iter next contains bool call eq ne lt le gt ge hash index int float complex round trunc floor "
     "ceil abs neg pos invert add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor radd rsub rmul "
-    "rmatmul rtruediv rfloordiv rmod rdivmod rpow rlshift rrshift rand ror rxor iadd isub imul imatmul itruediv ifloordiv imod ipow "
-    "str repr format bytes array array_ufunc array_function reversed missing length_hint".split()
+    "rmatmul rtruediv rfloordiv rmod rdivmod rpow rlshift rrshift rand ror rxor iadd isub imul imatmul itruediv ifloordiv imod "
+    "ipow str repr format bytes array array_ufunc array_function reversed missing length_hint".split()
 )
 
 
@@ -650,10 +650,8 @@ class State:
 
         An int only where the loop ``counts`` with it; others are likely to be looked at.
         """
-        if type(loop) is Roller and (isinstance(value, (float, complex, np.floating)) or (counts and type(value) is int)):
-            if type(value) in (float, complex, int, np.float64, np.float32):
-                return loop.number(name, value)
-        return value
+        kinds = (float, complex, np.float64, np.float32, *([int] if counts else []))
+        return loop.number(name, value) if type(loop) is Roller and type(value) in kinds else value
 
     def again(self, roller: Roller | None, test: Any) -> bool:
         """The test of a ``while`` statement."""
@@ -856,7 +854,7 @@ class State:
             return self.call(fun.__func__, fun.__self__, *args, **kwargs)
         if isinstance(fun, functools.partial):
             return self._call_partial(fun, args, kwargs)
-        if isinstance(fun, np.ufunc):
+        if isinstance(fun, (np.ufunc, type(np.sum))):
             if "out" in kwargs:
                 self.trace.writes.append(kwargs["out"])
             return fun(*self._seen(args), **self._seen(kwargs))
@@ -1157,7 +1155,8 @@ class State:
         path = self.path_of(owner)
         if isinstance(owner, Traced):
             return fun(*self._seen(args), **self._seen(kwargs))
-        if isinstance(owner, np.random.Generator | np.random.RandomState | np.random.BitGenerator):
+        drawn = isinstance(owner, np.random.Generator | np.random.RandomState | np.random.BitGenerator)
+        if drawn or type(owner).__module__ == "random":
             self.stop(f"random numbers are drawn ({name})")
         elif isinstance(owner, type):
             if name in ("now", "today", "utcnow"):

@@ -16,7 +16,7 @@ from enum import Enum
 import numpy as np
 import pytest
 
-from symgrad import grad, hvp, jacobian, jvp, value_and_grad
+from symgrad import grad, value_and_grad
 from symgrad import numpy as snp
 
 SHAPES = []

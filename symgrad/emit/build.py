@@ -572,7 +572,7 @@ class Builder:
         elif any(len(n.aval.shape) and n.aval.dtype.kind in "iu" for n in index_nodes) and not self._unique(index_nodes):
             where = _index(params["spec"], arrays)
             block.append(Line(ast.Expr(call("np.add.at", name(variable), _as_value(where), value))))
-        elif node.op is index.SCATTER or base is not None and base.op is create.ZEROS:
+        elif node.op is index.SCATTER or (base is not None and base.op is create.ZEROS):
             block.append(Line(ast.Assign([target], value, lineno=0)))
         else:
             block.append(Line(ast.AugAssign(target, ast.Add(), value)))

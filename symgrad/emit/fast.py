@@ -16,9 +16,21 @@ from typing import Any, cast
 
 import numpy as np
 
-from symgrad.emit.build import SPELLINGS, Builder, Code, Expr, Signature, Spelling
+from symgrad.emit.build import (
+    SPELLINGS,
+    Builder,
+    Code,
+    Expr,
+    Signature,
+    Spelling,
+    default_spelling,
+    is_trivial,
+    literal,
+    method,
+    name,
+    number,
+)
 from symgrad.emit.build import call as call_of
-from symgrad.emit.build import default_spelling, is_trivial, literal, method, name, number
 from symgrad.emit.printer import Line
 from symgrad.ir import CONST, INPUT, Aval, Node, ancestors
 from symgrad.ir import Sequence as ListAval
@@ -187,9 +199,9 @@ class FastBuilder(Builder):
     def _dead_argument(self, node: Node) -> str | None:
         """An argument's buffer that nothing reads after this node, of the right shape and dtype."""
         for arg in node.args:
-            if arg in self.owner and self._dies(arg) and arg.aval.shape == node.aval.shape:
-                if arg.aval.dtype == node.aval.dtype:
-                    return self.owner.pop(arg)
+            fits = arg.aval.shape == node.aval.shape and arg.aval.dtype == node.aval.dtype
+            if arg in self.owner and fits and self._dies(arg):
+                return self.owner.pop(arg)
         return None
 
     def _dies(self, node: Node) -> bool:

@@ -346,7 +346,7 @@ _loops: weakref.WeakValueDictionary[Any, Loop] = weakref.WeakValueDictionary()
 def loop_of(body: Body, course: Course) -> Loop:
     """The loop of a body: one and the same operation for bodies that are alike, so that loops can be shared."""
     places = {node: i for i, node in enumerate([*body.inputs, *body.nodes()])}
-    rows = []
+    rows: list[Any] = []
     for node in places:
         if node.op is CONST:
             value = dict(node.params)["value"]
