@@ -13,7 +13,7 @@ from symgrad import pytree
 from symgrad.compile import FOREIGN, CacheInfo, Compiler, Family, Foreign, Variant, check_foreign
 from symgrad.ir import INPUT, Graph, Node, ancestors
 from symgrad.ops.engine import STOP
-from symgrad.state import Check
+from symgrad.state import describe
 from symgrad.trace import Trace, Tracer, active_trace, tracing
 from symgrad.transform import calculus
 from symgrad.transform.calculus import Argnums
@@ -208,31 +208,19 @@ def _explain(family: Family) -> list[str]:
     for variant in family.variants:
         ends = list(variant.program.leaves())
         ready = sum(1 for leaf in ends if leaf.seen > 1)
-        state = "compiled" if variant.function is not None else "traced, compiled when a second trace agrees"
+        state = "compiled" if variant.function is not None else "seen once, compiled at the next such call"
         lines.append(f"  {state}; {ready} of {len(ends)} branch end(s) confirmed; {variant.traces} trace(s)")
         if variant.lifts:
             lines.append("    read anew at each call: " + ", ".join(map(repr, variant.lifts)))
-        guards = [f"{path!r} {_look(check)}" for (path, _), check in variant.checks.items() if not _dull(check)]
-        if guards:
-            lines.append("    guarded: " + ", ".join(guards))
-    lines += [f"  traced again: {change}" for change in family.history[-8:]]
+        guards = [describe(path, check) for (path, _), check in variant.checks.items()]
+        lines += [f"    guarded: {guard}" for guard in guards if guard]
+    lines += [f"  traced again: {change}" for change in list(dict.fromkeys(family.history))[-8:]]
     return lines
 
 
 def _kinds(family: Family) -> list[str]:
     doc = Variant(family).signature().doc.split("\n")
     return doc[0].split("   for ")[-1:] if len(doc) == 1 else doc[2:]
-
-
-def _look(check: Check) -> str:
-    signs = {"eq": "==", "set": "==", "len": "has length", "type": "is a", "keys": "has keys", "array": "has its content of"}
-    shown = getattr(check.expected, "__name__", None) or repr(check.expected)
-    return f"{signs.get(check.kind, check.kind)} {shown if len(shown) < 60 else shown[:57] + '...'}"
-
-
-def _dull(check: Check) -> bool:
-    """Whether a guard is of no interest to a reader: on a function's code, on a builtin that nothing hides."""
-    return hasattr(check.expected, "co_code") or check.kind == "in"
 
 
 class GraphView:
