@@ -50,7 +50,7 @@ class Derivative:
         if active_trace() is None:
             compiler = self._compiler
             try:
-                return compiler.entry(args, kwargs, compiler.miss)
+                return compiler.entry(args, kwargs, compiler.missed)
             except Foreign as foreign:
                 return foreign.bridge(self, args, kwargs)
         return self._nested(args, kwargs)

@@ -597,6 +597,7 @@ class Compiler:
         self.known: OrderedDict[Layout, Family] = OrderedDict()
         self.lock = threading.RLock()
         self.misses = 0
+        self.missed = self.miss  # bound once, not at every call
         self.entry: Callable[..., Any] = _no_entry
         self._warned = False
 
