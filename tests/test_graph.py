@@ -79,3 +79,11 @@ def test_one_line_a_node():
         "%3: float64 = np.sum(%2)",
         "return %3",
     ]
+
+
+def test_indices_that_wrap_round_may_name_one_element_twice():
+    """``x[[0, -1]]`` of one row is that row twice, and the compiled transpose must add both."""
+    derivative = value_and_grad(lambda x: np.sum(np.sin(x[[0, -1]])))
+    x = np.array([[0.3, 0.6, 1.2]])
+    for _ in range(4):
+        assert np.allclose(derivative(x)[1], 2 * np.cos(x))

@@ -585,7 +585,7 @@ class Builder:
         for n in nodes:
             if n.op is CAPTURED and n.aval.shape == shape and n.aval.dtype.kind in "iu":
                 array = self.program.graph.arrays[n]
-                if len(np.unique(array)) == array.size:
+                if np.all(array >= 0) and len(np.unique(array)) == array.size:  # -1 may be 0 again
                     return True
         return False
 
