@@ -438,10 +438,10 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> Any:
         """``loop = hooks.loop(...); for ... in loop:``, with the numbers that go round traced before it begins."""
-        loop, outside, numbers, tested = self._loop(node)
+        loop, private, numbers, tested = self._loop(node)
         effects = self._effects(node.target)
         nested = _nested(node.target) if isinstance(node.target, (ast.Tuple, ast.List)) else None
-        facts = [_constant(outside), ast.Constant(tested), ast.Constant(nested)]
+        facts = [_constant(private), ast.Constant(tested), ast.Constant(nested)]
         start = _at(ast.Assign([ast.Name(loop, ast.Store())], _hook("loop", node.iter, self._over(node.iter), *facts)), node)
         node.iter = _at(ast.Name(loop, ast.Load()), node.iter)
         node.target = self.visit(node.target)
@@ -450,15 +450,15 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_While(self, node: ast.While) -> Any:
         """``loop = hooks.start(...); while hooks.again(loop, test):``, or without the test where that is ``True``."""
-        loop, outside, numbers, _ = self._loop(node)
-        start = _at(ast.Assign([ast.Name(loop, ast.Store())], _hook("start", node, _constant(outside))), node)
+        loop, private, numbers, _ = self._loop(node)
+        start = _at(ast.Assign([ast.Name(loop, ast.Store())], _hook("start", node, _constant(private))), node)
         if not isinstance(node.test, ast.Constant):
             node.test = _at(_hook("again", node.test, ast.Name(loop, ast.Load()), self.visit(node.test)), node.test)
         node.body, node.orelse = self._body(node.body), self._body(node.orelse)
         return [start, *numbers, node]
 
     def _loop(self, node: ast.For | ast.While) -> tuple[str, tuple[str, ...], list[ast.stmt], bool]:
-        """A name for a loop; the names that it assigns and that are read outside; statements that trace its numbers; whether
+        """A name for a loop; the names that it assigns and nothing else reads; statements that trace its numbers; whether
         it ends by an ``if``, which is marked with that name."""
         self._loops += 1
         loop = f"{HOOKS[:-2]}_loop_{self._loops}"
@@ -482,8 +482,8 @@ class _Rewriter(ast.NodeTransformer):
             unbound = ast.Attribute(ast.Name(HOOKS, ast.Load()), "Unbound", ast.Load())
             handler = ast.ExceptHandler(unbound, None, [ast.Pass()])
             numbers.append(_at(ast.Try([ast.Assign([ast.Name(name, ast.Store())], read)], [handler], [], []), node))
-        outside = tuple(sorted(name for name in stores | target if every[name] > inside[name]))
-        return loop, outside, numbers, way_out is not None
+        private = tuple(sorted(name for name in stores | target if every[name] == inside[name]))
+        return loop, private, numbers, way_out is not None
 
     def visit_If(self, node: ast.If) -> Any:
         loop = getattr(node, "leaves", None)

@@ -192,8 +192,12 @@ class Graph:
                 kept.append(node)
             else:
                 values.pop(node, None)
-                del self._table[(node.op, node.args, node.params)]
+                self._discard(node)
         self.nodes += reversed(kept)
+
+    def _discard(self, node: Node) -> None:
+        key: tuple[Any, ...] = (node.op, node.args, node.params)
+        del self._table[key if self._table.get(key) is node else (*key, node.aval)]
 
     def dump(self, outputs: Iterable[Node] | None = None) -> str:
         """One line a node; with ``outputs``, only the nodes that they need."""

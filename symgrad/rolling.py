@@ -67,11 +67,11 @@ class Pattern(NamedTuple):
 
 
 class Roller:
-    """Watches one loop statement. ``indices`` is what a ``for`` statement runs over; ``outside`` are the names of the locals
-    that the loop assigns and that are read outside it; ``tested`` says that the loop ends by a test, not by exhaustion."""
+    """Watches one loop statement. ``indices`` is what a ``for`` statement runs over; ``private`` are the names of the
+    locals that the loop assigns and nothing else reads; ``tested`` says that the loop ends by a test, not by exhaustion."""
 
-    def __init__(self, trace: Trace, what: Over | None, outside: Sequence[str], tested: bool = False) -> None:
-        self.trace, self.what, self.outside, self.tested = trace, what, frozenset(outside), tested
+    def __init__(self, trace: Trace, what: Over | None, private: Sequence[str], tested: bool = False) -> None:
+        self.trace, self.what, self.private, self.tested = trace, what, frozenset(private), tested
         self.boundaries: list[Boundary] = []
         self.pattern: Pattern | None = None
         self.first = 0  # the boundary where the stretch that follows the pattern begins
@@ -138,6 +138,7 @@ class Roller:
         if type(test) is Tracer:
             if test.node.active and not self.open:
                 self.open, self.boundaries, self.pattern = True, [], None
+                trace.watched = True
             more = {**more, TEST: test}
             self.tests.append(test.node)
         self._boundary(frame, None, more)
@@ -153,16 +154,18 @@ class Roller:
         """An iteration begins (or, at the last boundary, the loop ends)."""
         trace = self.trace
         survey = _Survey(trace, self.open)
+        holds, nodes = survey.holds, {}
         for name, value in frame.f_locals.items():
-            if not name.startswith(_HIDDEN):
+            if type(value) is Tracer and not self.open:
+                holds[(name,)] = value
+            elif not name.startswith(_HIDDEN):
                 survey.local(name, value)
-        holds = survey.holds
         if more:
             holds.update(more)
-        for tracer in holds.values():
+        for key, tracer in holds.items():
             if tracer.base is not None:
                 tracer.refresh()
-        nodes = {key: tracer.node for key, tracer in holds.items()}
+            nodes[key] = tracer.node
         counts = len(trace.graph.nodes), len(trace.guards), len(trace.peeks), len(trace.writes)
         at = None if index is None else index.node
         self.boundaries.append(Boundary(*counts, holds, nodes, survey.rest, survey.containers, at))
@@ -234,7 +237,7 @@ class Roller:
                 if b.nodes[key] is y:
                     return ("carry", key)
             if x is a.at and y is b.at:
-                return ("index",)
+                return ("index", None)
             if x is y:
                 return ("same", x)
             return ("value", x) if x.op is INDEX and y.op is INDEX and _same_number(x, y) else None
@@ -250,13 +253,13 @@ class Roller:
         after: dict[Key, Part] = {}
         for key in b.nodes.keys() & c.nodes.keys():
             x, y = b.nodes[key], c.nodes[key]
-            if x is not y:
+            moved = key in a.nodes and a.nodes[key] is not x
+            if moved or x is not y:
                 found = part(x, y)
-                if found is None or x.aval != y.aval:
-                    if self.open or (key in a.nodes and a.nodes[key] is not x):
-                        return None
-                    continue
-                after[key] = found
+                if found is not None and x.aval == y.aval:
+                    after[key] = found
+                elif moved or self.open:
+                    return None
         pattern = Pattern(steps, after, new)  # type: ignore[arg-type]
         return pattern if self._follows(pattern, b, c) else None
 
@@ -277,35 +280,35 @@ class Roller:
             known, params, aval, parts = steps[place]
             if op is not known or node.aval != aval or not _same_params(node, params):
                 return False
-            for (kind, *what), arg in zip(parts, node.args, strict=True):
+            for (kind, what), arg in zip(parts, node.args, strict=True):
                 if kind == "step":
-                    if made[what[0]] is not arg:
+                    if made[what] is not arg:
                         return False
                 elif kind == "carry":
-                    if before.get(what[0]) is not arg:
+                    if before.get(what) is not arg:
                         return False
                 elif kind == "same":
-                    if what[0] is not arg:
+                    if what is not arg:
                         return False
                 elif kind == "index":
                     if arg is not b.at:
                         return False
-                elif arg.op is not INDEX or not _same_number(arg, what[0]):
+                elif not _same_number(arg, what):
                     return False
             made.append(node)
         if len(made) != count:
             return False
         end = c.nodes
-        for key, (kind, *what) in after.items():
+        for key, (kind, what) in after.items():
             node = end.get(key)  # type: ignore[assignment]
             if kind == "step":
-                expected = made[what[0]]
+                expected = made[what]
             elif kind == "carry":
-                expected = before.get(what[0])  # type: ignore[assignment]
+                expected = before.get(what)  # type: ignore[assignment]
             elif kind == "index":
                 expected = b.at  # type: ignore[assignment]
             else:
-                expected = what[0]
+                expected = what
             if node is not expected and not (kind == "value" and node is not None and _same_number(node, expected)):
                 return False
         if self.open and (
@@ -357,14 +360,16 @@ class Roller:
         """The locals that go round; and those that each iteration makes anew, and that are read when the loop is over."""
         assert self.pattern is not None
         steps, after, _ = self.pattern
-        read = {key for key in after if self._read_outside(key)}
+        read = {key for key in after if self._read_outside(key) or start.holds.get(key) is end.holds[key]}
         used = {what[1] for step in steps for what in step[3] if what[0] == "carry"}
         if self.open:
             used |= {key for key in (TEST, EXIT) if key in after}
         waiting = [*used, *read]
         while waiting:  # what is carried on may come from what was carried in
             what = after.get(waiting.pop())
-            if what is not None and what[0] == "carry" and what[1] not in used:
+            if what is None:
+                return None
+            if what[0] == "carry" and what[1] not in used:
                 used.add(what[1])
                 waiting.append(what[1])
         if any(key not in start.nodes for key in used):
@@ -373,7 +378,7 @@ class Roller:
         return sorted((key for key in keys if key in after), key=repr), sorted(read - keys, key=repr)
 
     def _read_outside(self, key: Key) -> bool:
-        return key[0] in self.outside or len(key) > 1 or key in (TEST, EXIT, COUNTER)
+        return key[0] not in self.private or len(key) > 1
 
     def _replace(self, first: int) -> bool:
         """Put the loop from iteration ``first`` on into the graph, if it can be."""
@@ -403,7 +408,7 @@ class Roller:
         invariants: dict[Node, Node] = {}
 
         def outer(node: Node) -> Node:
-            if node.op is CONST or node.op is INDEX:
+            if node.op is CONST:
                 return graph.const(dict(node.params)["value"])
             if node not in invariants:
                 invariants[node] = graph.input(("invariant", len(invariants)), node.aval)
@@ -418,6 +423,8 @@ class Roller:
                 return made[what[1]]
             if kind == "carry":
                 return carry[what[1]] if what[1] in carry else outer(start.nodes[what[1]])
+            if kind == "value":
+                return graph.const(dict(what[1].params)["value"])
             return index if kind == "index" else outer(what[1])
 
         for (op, params, aval, parts), original in zip(steps, originals, strict=True):
@@ -470,17 +477,19 @@ class Roller:
     def _unborn(self, start: Boundary, end: Boundary, late: list[Key]) -> bool:
         """Whether locals that are read later are not there where the loop does not run at all."""
         names = {str(key[0]) for key in late} | {name for name in end.rest if name not in start.rest}
-        return any(name in self.outside for name in names)
+        return not names <= self.private
 
     def _closed(self, start: Boundary, end: Boundary, late: list[Key]) -> bool:
         """Whether all that an open loop leaves behind is in the pattern."""
         assert self.pattern is not None
         if TEST not in self.pattern.after:
             return False
-        if any(start.rest[name] != end.rest.get(name) for name in start.rest if name in self.outside or name in end.rest):
+        if any(start.rest[name] != end.rest.get(name) for name in start.rest if name not in self.private or name in end.rest):
             return False
-        changed = [key for key in end.nodes if end.nodes[key] is not start.nodes.get(key) and self._read_outside(key)]
-        if any(key not in self.pattern.after or end.holds[key].base is not None for key in changed):
+        changed = [key for key in end.nodes if end.nodes[key] is not start.nodes.get(key)]
+        if any(end.holds[key].base is not None for key in changed):
+            return False
+        if any(key not in self.pattern.after for key in changed if self._read_outside(key)):
             return False
         return all(key in start.nodes or end.rest[str(key[0])] == _TRACED for key in late)
 
@@ -549,11 +558,6 @@ class _Survey:
 
     def local(self, name: str, value: Any) -> None:
         """One local variable."""
-        if type(value) is Tracer:
-            self.holds[(name,)] = value
-            if self.thorough:
-                self.rest[name] = _TRACED
-            return
         if not self.thorough and (value is None or type(value) in (int, float, bool, str, complex, FunctionType, ModuleType)):
             return
         found = self._look(value, (name,), 0)
@@ -565,6 +569,7 @@ class _Survey:
         kind = type(value)
         if kind is Tracer:
             self.holds[key] = value
+            self.containers.add(id(value))
             return _TRACED
         if value is None or kind in (int, bool, str, bytes, type(Ellipsis), slice, range):
             return (kind, value)

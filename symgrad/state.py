@@ -617,10 +617,10 @@ class State:
 
     Unbound = NameError  # what a local raises that has no value yet
 
-    def loop(self, value: Any, outside: tuple[str, ...], tested: bool, nested: bool | None) -> Any:
+    def loop(self, value: Any, private: tuple[str, ...], tested: bool, nested: bool | None) -> Any:
         """What a ``for`` statement runs over; by index where that can be rolled up, with the index traced.
 
-        ``outside``: the names that it assigns and that are read outside it; ``tested``: one ``if`` leaves it; ``nested`` is
+        ``private``: the names that it assigns and nothing else reads; ``tested``: one ``if`` leaves it; ``nested`` is
         about its targets, as in ``unpack``.
         """
         if type(value) is not Over:
@@ -631,7 +631,7 @@ class State:
             value = found
         if value.length < SHORTEST or not self.trace.symbolic:
             return value.items()
-        return Roller(self.trace, value, outside, tested)
+        return Roller(self.trace, value, private, tested)
 
     def over(self, fun: Any, *args: Any, **options: Any) -> Any:
         """``zip``, ``enumerate`` or ``reversed`` as what a ``for`` statement runs over."""
@@ -641,9 +641,9 @@ class State:
                 return found
         return self.call(fun, *[arg.items() if type(arg) is Over else arg for arg in args], **options)
 
-    def start(self, outside: tuple[str, ...]) -> Roller | None:
+    def start(self, private: tuple[str, ...]) -> Roller | None:
         """A ``while`` statement begins."""
-        return Roller(self.trace, None, outside) if self.trace.symbolic else None
+        return Roller(self.trace, None, private) if self.trace.symbolic else None
 
     def number(self, loop: Any, name: str, value: Any, counts: bool) -> Any:
         """A local that a loop reads and assigns, as it begins: a plain number is traced from here on.

@@ -72,6 +72,7 @@ class Trace:
         self._follows: dict[Node, bool] = {}
         self.quiet = False  # nobody will read the names of what is recorded: it goes round in a loop
         self.peeks: list[Node] = []  # what Python looked at that hangs on no argument: it may change in the course of a loop
+        self.watched = False  # whether in-place writes matter: there is a loop that another call may run more often
         self.writes: list[Any] = []  # objects of the function's own that it changed
         self.lent = False  # whether NumPy has asked a Tracer for a plain array
         self.refusal: SymgradError | None = None  # of what the plain function may do
@@ -533,6 +534,8 @@ class Tracer(Traced):
     def assign(self, new: Tracer, verb: str, casting: Any = "same_kind") -> None:
         """Bind this name to a new value: what an in-place write means here. Views write through to their base."""
         self._check_writable(verb)
+        if self.tape.watched:
+            self.tape.writes.append(self)
         value = self.value
         if new.value.dtype != value.dtype:
             if not np.can_cast(new.value.dtype, value.dtype, casting):
@@ -720,7 +723,7 @@ class Tracer(Traced):
         if not self.tape.open or self.tape.thread != get_ident():
             raise _escaped(self)
         value, self.tape.lent = self.value, True
-        whole = np.ndim(value) and np.asarray(value).dtype.kind in "iub"
+        whole = np.asarray(value).dtype.kind in "iub" if np.ndim(value) else not self.node.active
         if whole or not np.size(value) or (dtype is not None and np.dtype(dtype) != object):
             return np.array(self.leave(lambda: _refusal("array")), dtype)
         if user_frame_is_strided():

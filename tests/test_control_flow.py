@@ -3,6 +3,7 @@
 Each shape is a plain function, with the inputs that it is called on in turn, round after round, so that branches are met
 in different orders with compiled calls in between. What it gives must be what plain Python gives, in every call.
 """
+# ruff: noqa: B023 -- the shapes are meant as they are
 
 import functools
 import itertools
@@ -2175,6 +2176,314 @@ def heat_equation_in_place(u):
     for _ in range(10):
         u[1:-1] += 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2])
     return np.sum(u**2)
+
+
+# -- plain numbers that go round -----------------------------------------------------------------------------------
+
+POINTS = (1.3, 0.7, 0.05, 5.1, 40.3)
+
+
+@shape(*POINTS)
+def types_of_plain_numbers(x):
+    t, y = 0.0, x
+    for i in range(5):
+        if type(t) is float:
+            y = y * 0.5
+        if type(i) is int:
+            y = y * 0.9
+        t = t + 0.1
+    return y
+
+
+@shape(*POINTS)
+def matrices_of_plain_numbers(x):
+    t, y = 0.5, x
+    for i in range(5):
+        m = np.array([[1.0, t], [t, 2.0]])
+        y = y * np.linalg.inv(m)[0, 1] + np.linalg.det(np.array([[t, 1.0], [0.0, 2.0]]))
+        t = t + 0.1
+    return y
+
+
+@shape(*POINTS)
+def plain_numbers_into_a_plain_array(x):
+    b = np.zeros(6)
+    t, y = 0.5, x
+    for i in range(5):
+        b[i] = t
+        b[i + 1] = np.sin(t)
+        t = t * 0.9
+        y = y * b[i]
+    return y + b.sum()
+
+
+@shape(*POINTS)
+def plain_numbers_as_keys(x):
+    d = {0.0: 2.0, 0.5: 3.0, 1.0: 4.0, 1.5: 0.2, 2.0: 0.7}
+    t, y = 0.0, x
+    for i in range(5):
+        y = y * d[t]
+        t += 0.5
+    return y
+
+
+@shape(*POINTS)
+def plain_numbers_as_text(x):
+    t, y = 0.0, x
+    names = {"0.00": 2.0, "0.50": 3.0, "1.00": 4.0, "1.50": 0.2, "2.00": 0.7}
+    for i in range(5):
+        y = y * names[f"{t:.2f}"]
+        t += 0.5
+    return y
+
+
+@shape(*POINTS)
+def counters_repeat_lists(x):
+    k, y = 0, x
+    for i in range(5):
+        k += 1
+        y = y + len([0] * k) + len("a" * k) + sum([1.0] * k) * x
+    return y
+
+
+@shape(*POINTS)
+def swapped_alias(x):
+    a = b = x
+    c = [a]
+    for i in range(6):
+        a, b = b * 0.5, a
+    return a + 2 * b + 3 * c[0]
+
+
+@shape(*POINTS)
+def plain_numbers_as_defaults(x):
+    t, y = 1.0, x
+    for i in range(5):
+        f = lambda v, t=t: v * t
+        y = f(y)
+        t = t * 0.9
+    return y
+
+
+@shape(*POINTS)
+def plain_numbers_kept(x):
+    t, ts, y = 1.0, [], x
+    for i in range(5):
+        ts.append(t)
+        t = t * 0.9
+    w = np.array(ts)
+    return np.sum(w * x) + np.max(w) * y
+
+
+@shape(*POINTS)
+def math_of_plain_numbers(x):
+    t, y = 1.0, x
+    for i in range(5):
+        y = y * math.exp(-t) + math.floor(t * 3) + round(t)
+        t = t * 0.9
+    return y
+
+
+@shape(*POINTS)
+def plain_numbers_compared(x):
+    last, t, y = None, 1.0, x
+    for i in range(6):
+        if last is not None and t < last:
+            y = y * 0.5
+        last = t
+        t = t * 0.9
+    return y
+
+
+@shape(*POINTS)
+def break_on_a_plain_number(x):
+    t, y = 0.0, x
+    for i in range(100):
+        t += 0.1
+        y = y * 0.99
+        if t > 1:
+            break
+    return y + i + t
+
+
+@shape(*POINTS)
+def true_break_on_a_plain_number(x):
+    t, y = 0.0, x
+    while True:
+        t += 0.1
+        y = y * 0.99
+        if t > 1:
+            break
+    return y * t
+
+
+@shape(*POINTS)
+def over_two_ranges(x):
+    y = x
+    for i, j in zip(range(5), range(10, 0, -2), strict=True):
+        y = y + i * j * x / (j + 1)
+    return y
+
+
+@shape(*POINTS)
+def numpy_number_local(x):
+    t, y = np.float64(1.0), x
+    for i in range(5):
+        y = y * np.exp(-t)
+        t = t * 0.5
+    return y * t.item()
+
+
+@shape(*POINTS)
+def complex_local(x):
+    z, y = 1j, x
+    for i in range(5):
+        z = z * (0.5 + 0.1j)
+        y = y + (z * x).real + abs(z)
+    return y
+
+
+@shape(*POINTS)
+def function_made_inside(x):
+    t, y = 0.5, x
+    for i in range(5):
+
+        def g(v):
+            return v * t + i
+
+        y = g(y)
+        t = t + 0.1
+    return y + t
+
+
+@shape(*POINTS)
+def loops_in_comprehensions(x):
+    return sum(sum(x * i * j for j in range(5)) for i in range(6))
+
+
+@shape(*POINTS)
+def list_changed_by_a_helper(x):
+    s = [x, 0]
+
+    def go(o):
+        while o[0] > 0.1:
+            o[0] = o[0] * 0.5
+            o[1] = o[1] + 1
+
+    go(s)
+    return s[0] * s[1]
+
+
+@shape(*POINTS)
+def helper_returns_a_counter(x):
+    def go(v):
+        n = 0
+        while v > 0.1:
+            v, n = v * 0.5, n + 1
+        return v, n
+
+    v, n = go(x)
+    return v * n + go(x * 3)[1]
+
+
+@shape(*POINTS)
+def array_changed_by_a_helper(x):
+    s = np.stack([x, x * 2])
+    t = s[:1]
+
+    def go(o):
+        while o[0] > 0.1:
+            o *= 0.5
+
+    go(s)
+    t += 1
+    return np.sum(s)
+
+
+@shape(*POINTS)
+def list_made_anew(x):
+    y, acc = x, []
+    while y > 0.1:
+        y = y * 0.5
+        acc = acc + [y]
+    return sum(acc)
+
+
+@shape(*POINTS)
+def text_flips(x):
+    y, mode = x, "a"
+    while y > 0.1:
+        mode = "b" if mode == "a" else "a"
+        y = y * 0.5
+    return y if mode == "a" else 2 * y
+
+
+@shape(*POINTS)
+def view_of_what_an_open_loop_writes(x):
+    p = x
+    w = np.stack([x, x, x * 0.5])
+    head = w[:2]
+    for _ in range(12):
+        if p < 0.3:
+            break
+        p = p * 0.5
+        w[0] = w[0] * 0.5
+    for _ in range(5):
+        head *= 0.9
+    return np.sum(w) + p
+
+
+@shape(*POINTS)
+def view_handed_to_a_helper(x):
+    w = np.stack([x, x * 1.9, x * 3])
+
+    def halve(v):
+        while v[0] > 0.1:
+            v *= 0.5
+
+    halve(w[1:])
+    return np.sum(w * w)
+
+
+@shape(*POINTS)
+def array_written_behind_a_call(x):
+    w = np.stack([x, x * 2])
+
+    def step(v):
+        w[0] = w[0] * 0.7
+        return v * 0.5
+
+    y = x
+    while y > 0.1:
+        y = step(y)
+    return np.sum(w) * y
+
+
+def run_until(step, y):
+    while y > 0.1:
+        y = step(y)
+    return y
+
+
+@shape(*POINTS)
+def array_written_behind_two_calls(x):
+    w = np.stack([x, x * 2])
+
+    def step(v):
+        w[0] = w[0] * 0.7
+        return v * 0.5
+
+    return run_until(step, x) * np.sum(w)
+
+
+@shape(*POINTS)
+def settles_in_the_second(x):
+    p, q, r = x * 1.0, x * 0.5, 1.0
+    for _ in range(5):
+        q = r
+        r = p
+        r = 0.6 * r + 0.1
+    return p + 2 * q + 3 * r
 
 
 @pytest.mark.parametrize(("function", "calls"), SHAPES)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from symgrad.ir import Node, ancestors
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir import CONST, Node, ancestors
 from symgrad.ops.engine import ITEM
-from symgrad.optimize.simplify import RULES, Simplifier
-from symgrad.program import Program
+from symgrad.optimize import simplify
+from symgrad.optimize.simplify import RULES, Rewrite, Simplifier, is_number, is_op, rewrite
+from symgrad.program import Leaf, Program
+from symgrad.pytree import TreeDef
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 
 
@@ -41,7 +47,7 @@ class _Trimmer(Simplifier):
             if node.op is ITEM and isinstance(node.args[0].op, Loop):
                 loop = self.same.get(node.args[0], node.args[0])
                 self.read.setdefault(loop, set()).add(dict(node.params)["item"])
-        self.trimmed: dict[Node, tuple[Node, list[int]]] = {}
+        self.trimmed: dict[Node, dict[int, Node]] = {}
 
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
         if isinstance(node.op, Loop):
@@ -50,79 +56,186 @@ class _Trimmer(Simplifier):
             loop = self.same.get(node.args[0], node.args[0])
             if loop not in self.trimmed:
                 self.trimmed[loop] = self._trim(loop)
-            made, places = self.trimmed[loop]
-            item = places.index(dict(node.params)["item"])
-            new = self.graph.add(ITEM, (made,), (("item", item),), node.aval)
-            new.name, new.line, new.phase = node.name, node.line, node.phase
+            new = self.trimmed[loop][dict(node.params)["item"]]
+            new.name = new.name or node.name
             return new
         return super().visit(node, args)
 
-    def _trim(self, node: Node) -> tuple[Node, list[int]]:
-        """The loop with only what is read, and which of its results those are."""
+    def _trim(self, node: Node) -> dict[int, Node]:
+        """Where the results that are read come from: a loop with only what they need."""
         op: Loop = node.op
-        body, course = op.body, op.course
         n, m, _ = op.counts
-        wanted = {i for i in self.read[node] if i < n} | ({course.test} if course.test is not None else set())
-        saved = sorted(i - n for i in self.read[node] if i >= n)
+        firsts, lists, fixed = ([self.mapping[arg] for arg in part] for part in op.split(node.args))
+        read = {i: i for i in self.read[node]}
+        body, course = op.body, op.course
+        found: dict[int, Node] = {}
+        settled = {i: twin for i, twin in _settled(body, firsts).items() if i != course.test}
+        for i, twin in settled.items():
+            if i in read and twin == i:
+                found[i] = firsts[i]
+            elif i in read:
+                read[i] = twin
+        body = _without(body, settled, fixed)
+        fixed = [*fixed, *(firsts[i] for i, twin in settled.items() if twin == i)]
+        ends = {place for item, place in read.items() if item not in found}
+        wanted = {i for i in ends if i < n} | ({course.test} if course.test is not None else set())
+        saved = sorted(i - n for i in ends if i >= n)
         while True:
             needed = set(ancestors([*(body.after[i] for i in wanted), *(body.saved[i] for i in saved)]))
-            more = {i for i, item in enumerate(body.carry) if item in needed} - wanted
+            more = {i for i, item in enumerate(body.carry) if item in needed and i not in settled} - wanted
             if not more:
                 break
             wanted |= more
         carry = sorted(wanted)
         elements = [i for i, item in enumerate(body.elements) if item in needed]
-        if course.test is None and course.count is None and not elements:
-            elements = [0]
-        fixed = [i for i, item in enumerate(body.invariants) if item in needed]
+        if course.test is None and course.count is None and not elements:  # they say how often it runs
+            elements = [max(range(m), key=lambda i: self.uses.get(node.args[n + i], 0))]
+        kept = [i for i, item in enumerate(body.invariants) if item in needed and item.op is not CONST]
         small = Body(
             body.graph,
             [body.carry[i] for i in carry],
             body.index,
             [body.elements[i] for i in elements],
-            [body.invariants[i] for i in fixed],
+            [body.invariants[i] for i in kept],
             [body.after[i] for i in carry],
             [body.saved[i] for i in saved],
         )
         test = None if course.test is None else carry.index(course.test)
         made = simplified(small, Course(course.count, course.start, course.step, test, course.backwards))
-        args = [node.args[i] for i in carry] + [node.args[n + i] for i in elements] + [node.args[n + m + i] for i in fixed]
-        avals = tuple([node.aval[i] for i in carry] + [node.aval[n + i] for i in saved])
-        new = self.graph.add(made, tuple(self.mapping[arg] for arg in args), (), avals)
+        args = [*(firsts[i] for i in carry), *(lists[i] for i in elements), *(fixed[i] for i in kept)]
+        new = self.graph.add(made, tuple(args), (), tuple([node.aval[i] for i in [*carry, *(n + i for i in saved)]]))
         new.line, new.phase = node.line, node.phase
-        return new, [*carry, *(n + i for i in saved)]
+        places = {i: place for place, i in enumerate([*carry, *(n + i for i in saved)])}
+        for item, place in read.items():
+            if item not in found:
+                found[item] = self.graph.add(ITEM, (new,), (("item", places[place]),), node.aval[place])
+                found[item].line, found[item].phase = node.line, node.phase
+        return found
+
+
+def _settled(body: Body, firsts: list[Node]) -> dict[int, int]:
+    """The carried values that need not go round: they stay what they were (their own number), or are always equal to
+    another one (its number)."""
+    found: dict[int, int] = {}
+    seen: dict[Any, int] = {}
+    for i, (item, after, first) in enumerate(zip(body.carry, body.after, firsts, strict=True)):
+        same = after.op is CONST and first.op is CONST and repr(after.params) == repr(first.params)
+        if after is item or (same and after.aval == first.aval):
+            found[i] = i
+        elif seen.setdefault((first, after), i) != i:
+            found[i] = seen[first, after]
+    return found
+
+
+def _without(body: Body, settled: dict[int, int], fixed: list[Node]) -> Body:
+    """The body with values that do not go round taken for invariants, equal ones for one, and numbers put in."""
+    numbers = {item: value for item, value in zip(body.invariants, fixed, strict=True) if value.op is CONST}
+    if not settled and not numbers:
+        return body
+    program = _BodyProgram(body)
+    copier = Simplifier(program, {})
+    more = []
+    for i, twin in settled.items():
+        if twin == i:
+            more.append(copier.graph.input(("steady", i, len(body.invariants)), body.carry[i].aval))
+            more[-1].name = body.carry[i].name
+            copier.mapping[body.carry[i]] = more[-1]
+    for item, value in numbers.items():
+        copier.mapping[item] = copier.graph.const(dict(value.params)["value"])
+    for node in ancestors([*body.inputs, *body.after, *body.saved]):
+        if node not in copier.mapping:
+            twin = settled.get(body.carry.index(node), -1) if node in body.carry else -1
+            copier.mapping[node] = (
+                copier.mapping[body.carry[twin]]
+                if twin >= 0
+                else copier.visit(node, tuple([copier.mapping[arg] for arg in node.args]))
+            )
+
+    def of(nodes: list[Node]) -> list[Node]:
+        return [copier.mapping[node] for node in nodes]
+
+    index, invariants = copier.mapping[body.index], [*of(body.invariants), *more]
+    return Body(copier.graph, of(body.carry), index, of(body.elements), invariants, of(body.after), of(body.saved))
+
+
+class _BodyProgram(Program):
+    """A body as a program, whose outputs are all that there is in it."""
+
+    def __init__(self, body: Body) -> None:
+        super().__init__()
+        self.graph = body.graph
+        ends = [*body.inputs, *body.after, *body.saved]
+        self.root = Leaf(list(ends), TreeDef(tuple), [])
 
 
 def simplified(body: Body, course: Course) -> Loop:
-    """The loop of a body, simplified."""
-    program = Program()
-    program.graph = body.graph
-    simplifier = Simplifier(program, RULES)
-    mapping: dict[Node, Node] = {}
-    inputs = {node: i for i, node in enumerate(body.inputs)}
+    """The loop of a body, simplified, and the loops in it trimmed."""
+    raw = loop_of(body, course)
+    if raw.simplified is None:
+        raw.simplified = _simplified(body, course)
+        raw.simplified.simplified = raw.simplified
+    return raw.simplified
+
+
+def _simplified(body: Body, course: Course) -> Loop:
+    program = trim_loops(_BodyProgram(body))
+    scalar = all(getattr(node.aval, "shape", None) == () for node in body.nodes())
     # how often a loop runs, and what is decided on its results, must not hang on rounding; derivatives decide nothing
-    exact = {node for node in body.nodes() if node.phase is None}
-    for node in ancestors([*body.inputs, *body.after, *body.saved]):
-        simplifier.exact = node in exact
-        if node in inputs:
-            mapping[node] = simplifier.graph.input(("body", inputs[node]), node.aval)
-            mapping[node].name = node.name
-        elif isinstance(node.op, Loop):
-            inner = simplified(node.op.body, node.op.course)
-            mapping[node] = simplifier.visit_as(inner, node, tuple(mapping[arg] for arg in node.args))
-        else:
-            mapping[node] = simplifier.visit(node, tuple(mapping[arg] for arg in node.args))
+    exact = {node for node in ancestors(program.roots()) if node.phase is None}
+    done = Simplifier(program, SCALAR if scalar else RULES).run(exact)
+    assert isinstance(done.root, Leaf)
+    ends = iter(done.root.outputs)
 
     def of(nodes: list[Node]) -> list[Node]:
-        return [mapping[node] for node in nodes]
+        return [next(ends) for _ in nodes]
 
-    new = Body(
-        simplifier.graph,
-        of(body.carry),
-        mapping[body.index],
-        of(body.elements),
-        of(body.invariants),
-        of(body.after),
-        of(body.saved),
-    )
+    carry, (index,) = of(body.carry), of([body.index])
+    new = Body(done.graph, carry, index, of(body.elements), of(body.invariants), of(body.after), of(body.saved))
     return loop_of(new, course)
+
+
+# -- rules for numbers ---------------------------------------------------------------------------------------------
+#
+# Factors of arrays move outward, to meet in one multiplication. A number that is used several times keeps its factor:
+# multiplying it once is the cheapest that there is.
+
+_MOVING = (simplify.negative, simplify.multiply, simplify.divide, simplify.add, simplify.subtract, simplify.pull_factor,
+           simplify.pull_factors)  # fmt: skip
+SCALAR: dict[Any, list[Rewrite]] = {op: [rule for rule in rules if rule not in _MOVING] for op, rules in RULES.items()}
+
+
+@rewrite(np.multiply, rules=SCALAR)
+def product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    for x, y in (args, args[::-1]):
+        if is_number(x, 1.0):
+            return y
+        if is_number(x, -1.0):
+            return s.call(np.negative, y)
+        if is_op(x, np.negative):
+            return s.call(np.negative, s.call(np.multiply, x.args[0], y) if x is args[0] else s.call(np.multiply, y, x.args[0]))
+    return None
+
+
+@rewrite(np.negative, rules=SCALAR)
+def twice_negative(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    return args[0].args[0] if is_op(args[0], np.negative) else None
+
+
+@rewrite(np.add, rules=SCALAR)
+def total(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    for x, y in (args, args[::-1]):
+        if is_number(x, 0.0):
+            return y
+        if is_op(x, np.negative):
+            return s.call(np.subtract, y, x.args[0])
+    return None
+
+
+@rewrite(np.subtract, rules=SCALAR)
+def difference(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    a, b = args
+    if is_number(b, 0.0):
+        return a
+    if is_number(a, 0.0):
+        return s.call(np.negative, b)
+    return s.call(np.add, a, b.args[0]) if is_op(b, np.negative) else None

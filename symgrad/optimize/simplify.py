@@ -7,7 +7,7 @@ the operation on stand-ins.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,9 +53,10 @@ class Simplifier:
         self.uses: dict[Node, int] = {}
         self.mapping: dict[Node, Node] = {}
 
-    def run(self) -> Program:
+    def run(self, exact: Iterable[Node] = ()) -> Program:
+        """The program rebuilt; what decisions hang on, and what ``exact`` does, to the bit."""
         nodes = ancestors(self.program.roots())
-        exact = set(ancestors(self.program.decisions()))
+        exact = set(ancestors([*self.program.decisions(), *exact]))
         for node in nodes:
             for arg in node.args:
                 self.uses[arg] = self.uses.get(arg, 0) + 1

@@ -67,6 +67,7 @@ class Loop(Op):
         self.joint = self._joint
         self.jvp = self._jvp
         self.reach = self._reach
+        self.simplified: Loop | None = None  # as optimize.loops has made it
         self._made: dict[Any, Any] = {}
         self._plan = _plan(body)
 
@@ -207,6 +208,7 @@ class Loop(Op):
         uses = [i for i, node in enumerate(self.body.invariants) if is_inexact(node.aval)]
         elements = [i for i, node in enumerate(self.body.elements) if is_inexact(node.aval)]
         sub, starts, index, items, fixed, after, saved = self._retrace(carry, sequences, invariants)
+        sub.phase = "backward"
         gs = [sub.input(("cotangent", i), one_like(plain(carry[i]))) for i in flows]
         totals = [sub.input(("total", i), zero_like(plain(invariants[i]))) for i in uses]
         for t, node in zip(
@@ -287,6 +289,7 @@ class Loop(Op):
             return self._made[key]  # type: ignore[no-any-return]
         flows = [i for i, node in enumerate(self.body.carry) if is_inexact(node.aval)]
         sub, starts, index, items, fixed, after, saved = self._retrace(carry, sequences, invariants)
+        sub.phase = "tangents"
         tangents = {starts[i].node: sub.input(("tangent", i), one_like(plain(carry[i]))) for i in flows}
         first = list(tangents.values())
         for i, t in zip(flows, first, strict=True):
@@ -344,8 +347,9 @@ _loops: weakref.WeakValueDictionary[Any, Loop] = weakref.WeakValueDictionary()
 
 
 def loop_of(body: Body, course: Course) -> Loop:
-    """The loop of a body: one and the same operation for bodies that are alike, so that loops can be shared."""
+    """The loop of a body: one and the same operation for bodies that are alike, names and lines too."""
     places = {node: i for i, node in enumerate([*body.inputs, *body.nodes()])}
+    carried = set(body.carry)
     rows: list[Any] = []
     for node in places:
         if node.op is CONST:
@@ -354,9 +358,9 @@ def loop_of(body: Body, course: Course) -> Loop:
         elif node.op is CAPTURED:
             rows.append((CAPTURED, id(body.graph.arrays[node])))
         elif node.op is INPUT or not all(arg in places for arg in node.args):
-            rows.append((INPUT, node.aval))
+            rows.append((INPUT, node.aval, node.name if node in carried else None))
         else:
-            rows.append((node.op, tuple(places[arg] for arg in node.args), node.params, node.aval))
+            rows.append((node.op, tuple(places[arg] for arg in node.args), node.params, node.aval, node.name, node.line))
     ends = tuple(places[node] for node in body.after), tuple(places[node] for node in body.saved)
     shape = len(body.carry), len(body.elements), len(body.invariants)
     key = (tuple(rows), ends, shape, course)

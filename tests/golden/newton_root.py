@@ -13,12 +13,12 @@ def grad_newton_root(x):
     # backward
     g_guess = 1.0
     g_x = 0.0
-    g_state = 0.0
     for guess_3 in reversed(guesss):
-        ratio = g_guess / guess_3
-        g_guess_2 = 0.5 * (g_guess - ratio * (x / guess_3))
-        g_guess, g_x = g_guess_2, g_x + 0.5 * ratio
-    return g_guess + g_x + g_state * 1e-09
+        prod_2 = g_guess * 0.5
+        g_x_2 = prod_2 / guess_3
+        g_guess_2 = prod_2 - g_x_2 * (x / guess_3)
+        g_guess, g_x = g_guess_2, g_x + g_x_2
+    return g_guess + g_x
 
 # the code that runs
 
@@ -37,8 +37,8 @@ def grad_newton_root(x):
     # backward
     g_guess = 1.0
     g_x = 0.0
-    g_state = 0.0
     for guess_3 in reversed(guesss):
-        ratio = g_guess / guess_3
-        g_guess, g_x = 0.5 * (g_guess - ratio * (x / guess_3)), g_x + 0.5 * ratio
-    return g_guess + g_x + g_state * 1e-09
+        prod_2 = g_guess * 0.5
+        g_x_2 = prod_2 / guess_3
+        g_guess, g_x = prod_2 - g_x_2 * (x / guess_3), g_x + g_x_2
+    return g_guess + g_x

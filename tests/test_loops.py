@@ -1,0 +1,510 @@
+"""Loops that are rolled up: the code does not grow with the trip count, and stays right for those never traced."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from benchmarks.flow import FLOWS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from symgrad import check_grads, grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad
+
+X = np.array([0.5, -1.25, 2.0, 0.75])
+M = np.array([[0.5, 0.1, 0.0, 0.2], [0.2, 0.4, 0.1, 0.0], [0.0, 0.3, 0.5, 0.1], [0.1, 0.0, 0.2, 0.6]])
+
+
+def source(derivative, *args):
+    """The source after two traces."""
+    for _ in range(2):
+        derivative(*args)
+    return derivative.source(*args)
+
+
+# -- what is rolled up ---------------------------------------------------------------------------------------------
+
+
+def lorenz(sigma, rho, beta, n):
+    x = y = z = 1.0
+    for _ in range(n):
+        dx = sigma * (y - x)
+        dy = x * (rho - z) - y
+        dz = x * y - beta * z
+        x = x + 0.01 * dx
+        y = y + 0.01 * dy
+        z = z + 0.01 * dz
+    return x + y + z
+
+
+def by_elements(x, n):
+    y = 0.5
+    for v in np.tile(x, n):
+        y = np.sin(y + v)
+    return y
+
+
+def by_zip(x, n):
+    y = 0.5
+    for a, b in zip(np.tile(x, n), np.repeat(x, n), strict=True):
+        y = np.sin(y * a + b)
+    return y
+
+
+def by_enumerate(x, n):
+    y = 0.5
+    for i, a in enumerate(np.tile(x, n)):
+        y = np.sin(y * a + i)
+    return y
+
+
+def by_reversed(x, n):
+    y = 0.5
+    for a in reversed(np.tile(x, n)):
+        y = np.sin(y * a)
+    return y
+
+
+def by_index(x, n):
+    long = np.tile(x, n)
+    y = 0.5
+    for i in range(1, len(long)):
+        y = y * 0.5 + long[i] * long[i - 1]
+    return y
+
+
+def with_clock(x, n):
+    t, y = 0.0, x
+    for _ in range(4 * n):
+        y = y + 0.01 * np.cos(t) * y
+        t = t + 0.01
+    return np.sum(y * t)
+
+
+def with_counter(x, n):
+    k, y = 0, x
+    for _ in range(4 * n):
+        k += 1
+        y = y + x / k
+    return np.sum(y) * k
+
+
+def in_place(x, n):
+    y = np.tile(x, n)
+    for i in range(1, len(y)):
+        y[i] += 0.5 * y[i - 1]
+    return np.sum(y**2)
+
+
+def nested(x, n):
+    y = x[0]
+    for i in range(4 * n):
+        z = x[1]
+        for j in range(4 * n):
+            z = 0.5 * z + np.sin(z + i + j)
+        y = 0.5 * y + z
+    return y
+
+
+def inner_derivative(x, n):
+    y = x
+    for _ in range(4 * n):
+        y = y - 0.05 * grad(lambda v: np.sum(np.sin(v) * v))(y)
+    return np.sum(y)
+
+
+def invariant(x, n):
+    y = x
+    for _ in range(4 * n):
+        y = y * np.exp(-x) + 1
+    return np.sum(y)
+
+
+def states(x, n):
+    s = {"x": x, "v": (x * 0.5, x * 0.1)}
+    for _ in range(4 * n):
+        s = {"x": s["x"] + 0.1 * s["v"][0], "v": (s["v"][1], s["x"] * 0.1)}
+    return np.sum(s["x"] * s["v"][0])
+
+
+FOR = [by_elements, by_zip, by_enumerate, by_reversed, by_index, with_clock, with_counter, in_place, nested, invariant,
+       inner_derivative, states]  # fmt: skip
+
+
+@pytest.mark.parametrize("fun", FOR)
+def test_code_does_not_grow(fun):
+    """Twice the iterations, the same code but for the numbers in it."""
+    sizes = [len(source(value_and_grad(fun), X, n).splitlines()) for n in (3, 6)]
+    assert sizes[0] == sizes[1]
+    check_grads(fun, (X, 3), argnums=0)
+
+
+def test_lorenz():
+    arguments = (10.0, 28.0, 8 / 3)
+    derivative = grad(lorenz, argnums=(0, 1, 2))
+    text = source(derivative, *arguments, 50)
+    assert text.count("for ") - text.count(" for ") <= 4
+    assert "g_dx = 0.0" not in text
+    np.testing.assert_allclose(derivative(*arguments, 50), grad(lorenz, (0, 1, 2), mode="dynamic")(*arguments, 50))
+
+
+def newton(a):
+    x = a
+    while abs(x * x - a) > 1e-10:
+        x = 0.5 * (x + a / x)
+    return x
+
+
+def newton_counting(a):
+    x, k = a, 0
+    while abs(x * x - a) > 1e-10:
+        x = 0.5 * (x + a / x)
+        k += 1
+    return x * k
+
+
+def newton_break(a):
+    x = a
+    while True:
+        x = 0.5 * (x + a / x)
+        if abs(x * x - a) < 1e-10:
+            break
+    return x
+
+
+def newton_for(a):
+    x = a
+    for i in range(50):  # noqa: B007 -- read afterwards
+        x = 0.5 * (x + a / x)
+        if abs(x * x - a) < 1e-10:
+            break
+    return x * i
+
+
+def newton_return(a):
+    x = a
+    while True:
+        x = 0.5 * (x + a / x)
+        if abs(x * x - a) < 1e-10:
+            return x
+
+
+def newton_object(a):
+    class State:
+        pass
+
+    return newton(a)
+
+
+def newton_residual(a):
+    x, r = a, 1.0
+    while abs(r) > 1e-10:
+        r = 0.5 * (x - a / x)
+        x = x - r
+    return x + r
+
+
+def newton_nested(a):
+    total = 0.0
+    for i in range(4):
+        total = total + newton(a + i)
+    return total
+
+
+WHILE = [newton, newton_counting, newton_break, newton_for, newton_return, newton_residual, newton_nested]
+
+
+@pytest.mark.parametrize("fun", WHILE)
+def test_trip_counts_never_traced(fun):
+    """Two traced calls are enough for any tolerance loop; the rest is compiled."""
+    derivative = value_and_grad(fun)
+    dynamic = value_and_grad(fun, mode="dynamic")
+    for a in (2.1, 9.2, 0.3, 100.0, 12345.0, 1.1, 3e-4):
+        np.testing.assert_allclose(derivative(a), dynamic(a), rtol=1e-9)
+    assert derivative.cache_info().misses <= 3
+
+
+def test_short_runs_do_not_spoil_it():
+    """A loop that runs too short to be rolled up is one that another call has rolled up."""
+    derivative = grad(newton)
+    for a in (1.0, 1.0, 1.0, 2.1, 1.0, 9.2, 100.0, 1.0, 5.0):
+        assert derivative(a) == pytest.approx(grad(newton, mode="dynamic")(a))
+    misses = derivative.cache_info().misses
+    assert derivative(7.7) == pytest.approx(0.5 / np.sqrt(7.7), rel=1e-4)
+    assert derivative.cache_info().misses == misses
+    assert "dynamic" not in derivative.explain()
+
+
+def test_born_inside():
+    """What is there only after an iteration must not be read where the loop does not run."""
+
+    def fun(a):
+        x = a
+        while x > 1.5:
+            half = x / 2
+            x = half
+        return x * half
+
+    derivative = grad(fun)
+    for a in (5.0, 9.0, 5.0, 9.0):
+        derivative(a)
+    with pytest.raises(UnboundLocalError):
+        derivative(1.0)
+    assert derivative(20.0) == pytest.approx(grad(fun, mode="dynamic")(20.0))
+
+
+@pytest.mark.parametrize("flow", FLOWS.values(), ids=FLOWS)
+def test_hand_written_gradients_agree(flow):
+    """Those that the benchmark compares to."""
+    derivative = grad(flow.function, flow.argnums)
+    for call in flow.calls:
+        np.testing.assert_allclose(derivative(*call), flow.hand(*call), rtol=1e-8)
+
+
+# -- every kind of derivative --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fun", [by_elements, by_index, with_clock, in_place, nested, states])
+def test_higher_orders(fun):
+    check_grads(fun, (X, 2), argnums=0, order=2)
+    matrix, direction = hessian(fun), hvp(fun)
+    expected = hessian(fun, mode="dynamic")(X, 2)
+    for _ in range(3):
+        np.testing.assert_allclose(matrix(X, 2), expected, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(direction(X, X[::-1].copy(), 2), expected @ X[::-1], rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("fun", WHILE)
+def test_higher_orders_of_while(fun):
+    for order in (2, 3):
+        one, other = fun, fun
+        for _ in range(order):
+            one, other = grad(one), grad(other, mode="dynamic")
+        for a in (2.1, 9.2, 0.3, 30.0):
+            assert one(a) == pytest.approx(other(a), rel=1e-8)
+    for a in (2.1, 9.2, 0.3, 30.0):
+        value, tangent = jvp(fun, (a,), (2.0,))
+        assert (value, tangent) == pytest.approx((fun(a), 2 * grad(fun, mode="dynamic")(a)))
+
+
+def steps(x, n):
+    y = x
+    for i in range(n):
+        y = np.tanh(M @ y) + 0.1 * i
+    return y
+
+
+def test_jacobians():
+    expected = jacobian(steps, mode="dynamic")(X, 6)
+    for make in (jacobian, jacrev, jacfwd):
+        derivative = make(steps)
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(X, 6), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_aux():
+    def fun(a):
+        x, k = a, 0
+        while abs(x * x - a) > 1e-10:
+            x = 0.5 * (x + a / x)
+            k += 1
+        return x, {"steps": k, "residual": x * x - a}
+
+    derivative = value_and_grad(fun, has_aux=True)
+    for a in (2.1, 9.2, 0.3, 100.0, 1.0, 30.0):
+        (value, aux), slope = derivative(a)
+        plain, expected = fun(a)
+        assert (value, aux["steps"]) == (plain, expected["steps"])
+        assert type(aux["steps"]) is int
+        assert slope == pytest.approx(grad(lambda a: fun(a)[0], mode="dynamic")(a))
+
+
+def test_numbers_of_all_kinds():
+    def fun(x, n):
+        y = x
+        for i in range(n):
+            y = y * 0.5 + x * (i + 1)
+        return np.sum(np.real(y * np.conj(y)))
+
+    for x in (X.astype(np.float32), X * (1 + 0.5j), np.float32(2.0), np.float64(0.5), 0.5, X[:0]):
+        derivative, dynamic = grad(fun), grad(fun, mode="dynamic")
+        for _ in range(3):
+            found, expected = derivative(x, 7), dynamic(x, 7)
+            assert type(found) is type(expected)
+            assert np.asarray(found).dtype == np.asarray(expected).dtype
+            np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+# -- long ones -----------------------------------------------------------------------------------------------------
+
+
+def test_memory_of_a_long_loop():
+    """Tracing holds what is saved, not what was recorded: some hundred operations an iteration would be too much."""
+
+    def fun(x, n):
+        y = x
+        for _ in range(n):
+            y = y + 0.001 * np.sin(y) * (1 - y) * x
+        return y
+
+    peaks = []
+    for n in (2000, 5000):
+        tracemalloc.start()
+        grad(fun)(0.5, n)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] - peaks[0] < 3000 * 400
+
+
+def test_a_long_loop_that_changes_late():
+    def fun(x, n):
+        y = x
+        for i in range(n):
+            y = y * 0.999 if i != 3000 else y + x
+        return y
+
+    derivative = value_and_grad(fun)
+    for _ in range(3):
+        assert derivative(0.5, 5000) == pytest.approx((fun(0.5, 5000), fun(1.0, 5000) - fun(0.0, 5000)))
+
+
+def test_what_a_long_loop_leaves_behind():
+    """Traced values that a list or an attribute holds stay what they were."""
+
+    class Log:
+        last = None
+
+    def fun(x, n):
+        y, kept, log = x, [], Log()
+        for i in range(n):
+            y = y * 0.999
+            if i % 1000 == 0:
+                kept.append(y)
+            if i == 2000:
+                log.last = y
+        return y + sum(kept) * log.last
+
+    derivative = value_and_grad(fun)
+    for _ in range(3):
+        assert derivative(0.5, 4500) == pytest.approx(value_and_grad(fun, mode="dynamic")(0.5, 4500))
+
+
+# -- random programs -----------------------------------------------------------------------------------------------
+
+UPDATES = [
+    "{a} = np.sin({b}) * 0.9",
+    "{a} = {a} * 0.5 + {b} * 0.25",
+    "{a}, {b} = {b}, {a} * 0.8",
+    "{a} = np.tanh({b} + {c})",
+    "{a} = 0.6 * {a} + 0.1 * k",
+    "{a} = {a} * {b} * 0.3 + 0.2",
+    "{a} = {b}",
+    "t = t + 0.25; {a} = {a} * 0.9 + 0.01 * t",
+    "k += 1; {a} = {a} * 0.7 + 0.1 * k",
+    "tmp = {b} - {c}; {a} = {a} * 0.5 + tmp * 0.3",
+    "if {T}: {a} = {a} * 0.5",
+    "{a} = {a} * 0.9 if {T} else {b} * 0.8",
+    "if k > 3: {a} = {a} * 0.5",
+    "state = (state[1], {a} * 0.5); {b} = {b} * 0.5 + state[0] * 0.3",
+    "items[0] = items[1] * 0.5 + {a} * 0.1; items[1] = {b} * 0.5",
+    "table['u'] = table['u'] * 0.5 + {a}",
+    "w[0] = w[0] * 0.5 + {s}; w[1:] *= 0.9",
+    "head *= 0.9; {a} = {a} * 0.5 + w[0] * 0.1",
+    "log.append({a})",
+    "last = {a}; {a} = {a} * 0.75",
+    "box.v = box.v * 0.5 + {a}; box.n += 1",
+]
+HEADS = [
+    "for i in range({n}):",
+    "for i in range({n}, 0, -1):",
+    "for i, v in enumerate(xs):",
+    "for v in xs:",
+    "for u, v in zip(xs, reversed(xs)):",
+    "while norm(p) > {tol} and k < 9:",
+    "while norm(p) > {tol}:",
+    "while True:",
+    "for i in range({m}):",
+]
+SETUP = """
+def program(x, y):
+    p, q, r = x * 1.0, y * 0.5, 1.0
+    xs = np.stack([x, y, x * y, x - y, y])
+    t, k, state, items, table = 0.0, 0, (x, y), [x, y], {"u": x}
+    w = np.stack([x, y, x * 0.5])
+    head, log, box, last = w[:2], [], Box(), q
+    box.v, box.n = y, 0
+"""
+RESULT = """
+    whole = p + 2 * q + 3 * r + t * p + k * q + state[0] + items[0] - items[1] + table["u"] + np.sum(w) + sum(log)
+    return whole * 0.1 + box.v * box.n + last * len(log)
+"""
+
+
+class Box:
+    pass
+
+
+def norm(v):
+    return np.abs(v)
+
+
+@st.composite
+def bodies(draw, depth, targets):
+    """Statements of a loop, one to four; behind them a loop sometimes."""
+    lines = []
+    for _ in range(draw(st.integers(1, 4))):
+        a, b = draw(st.permutations(targets))[:2]
+        c, d = draw(st.sampled_from("pqr")), draw(st.sampled_from("pqr"))
+        test = draw(st.sampled_from([f"{c} > 0.4", f"{c} < {d}", "k % 2", "t > 0.6"]))
+        lines.append(draw(st.sampled_from(UPDATES)).format(a=a, b=b, c=c, s=d, T=test))
+    return lines, draw(loops(depth + 1, targets)) if depth < 1 and draw(st.integers(0, 3)) == 0 else []
+
+
+@st.composite
+def loops(draw, depth=0, targets="pqr"):
+    """A loop as lines of source. Every one ends: by a count, or by a test on ``p``, to which it does nothing but halve it."""
+    head = draw(st.sampled_from(HEADS))
+    tested = head.startswith("while") or "{m}" in head
+    lines, inner = draw(bodies(depth, "qr" if tested else targets))
+    if tested:
+        halve, way_out = "p = p * 0.5", draw(st.sampled_from(["if norm(p) < 0.05: break", "if norm(p) < 0.3: break"]))
+        if head != HEADS[5]:
+            lines.insert(draw(st.integers(0, len(lines))), way_out)
+        lines.insert(draw(st.integers(0, len(lines))), halve)
+    head = head.format(n=draw(st.sampled_from([0, 1, 3, 4, 5, 7])), m=12, tol=draw(st.sampled_from([0.5, 0.05])))
+    return [head, *("    " + line for line in [*lines, *inner])]
+
+
+def compiled(lines):
+    """The function of these lines, in a file of its own, where its source is found again."""
+    import linecache
+
+    text = SETUP + "".join(f"    {line}\n" for line in lines) + RESULT
+    filename = f"/nowhere/loops_{abs(hash(text))}.py"
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    space = {"np": np, "norm": norm, "Box": Box}
+    exec(compile(text, filename, "exec"), space)
+    return space["program"], text
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(loops(), min_size=1, max_size=2), st.integers(0, 2**32 - 1))
+def test_random_loops(parts, seed):
+    """Traced, compiled and dynamic runs agree on inputs that take different courses, and with finite differences."""
+    fun, text = compiled([line for part in parts for line in part])
+    rng = np.random.default_rng(seed)
+    inputs = [tuple(map(float, rng.uniform(0.1, 2.0, 2))) for _ in range(4)]
+    derivative = value_and_grad(fun, argnums=(0, 1))
+    dynamic = value_and_grad(fun, argnums=(0, 1), mode="dynamic")
+    expected = [dynamic(*point) for point in inputs]
+    for place in [0, 1, 0, 2, 1, 3, 2, 3, 0, 1, 2, 3]:
+        value, slopes = derivative(*inputs[place])
+        np.testing.assert_allclose(value, fun(*inputs[place]), rtol=1e-9, err_msg=text)
+        np.testing.assert_allclose(value, expected[place][0], rtol=1e-9, err_msg=text)
+        np.testing.assert_allclose(slopes, expected[place][1], rtol=1e-7, atol=1e-10, err_msg=text)
+    for (x, y), (_, slopes) in zip(inputs, expected, strict=True):
+        for way, slope in zip(((1, 0), (0, 1)), slopes, strict=True):
+            ends = [fun(x + h * way[0], y + h * way[1]) for h in (2e-6, 1e-6, -1e-6, -2e-6)]
+            near, wide = (ends[1] - ends[2]) / 2e-6, (ends[0] - ends[3]) / 4e-6
+            left, right = (ends[0] - ends[1]) / 1e-6, (ends[2] - ends[3]) / 1e-6
+            if abs(left - right) + abs(near - wide) < 1e-3 * (1 + abs(near)):  # no jump or kink nearby
+                np.testing.assert_allclose(slope, near, rtol=1e-3, atol=1e-3, err_msg=text)
