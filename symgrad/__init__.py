@@ -17,6 +17,7 @@ from symgrad.api import (
     vjp,
 )
 from symgrad.custom import custom_jvp, custom_vjp, primitive
+from symgrad.optimize.switches import without
 from symgrad.testing import check_grads
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "stop_gradient",
     "value_and_grad",
     "vjp",
+    "without",
 ]
 
 __version__ = "0.1.0"

@@ -23,14 +23,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad import pytree, runtime
-from symgrad.emit.build import Signature, build
+from symgrad.emit.build import Code, Signature, build
 from symgrad.emit.fast import build_fast
 from symgrad.emit.names import Names
 from symgrad.errors import NotDifferentiable, Unexplored
 from symgrad.ir import ancestors, aval_of
-from symgrad.optimize.loops import trim_loops
-from symgrad.optimize.lower import lower
-from symgrad.optimize.simplify import simplify
+from symgrad.optimize.pipeline import improve, speed_up
+from symgrad.optimize.switches import switched_off
 from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import LEAF, TreeDef
 from symgrad.state import Argument, Check, Finished, Path, State
@@ -141,9 +140,10 @@ class Traced(NamedTuple):
 class Family:
     """One signature of the arguments: the variants of what lies outside them, or the reason why it is not compiled."""
 
-    def __init__(self, signature: Layout, name: str, names: list[str], accept_effects: bool) -> None:
+    def __init__(self, signature: Layout, name: str, names: list[str], accept_effects: bool, off: frozenset[str]) -> None:
         self.layout, self.name, self.names = signature, name, names
         self.accept_effects = accept_effects
+        self.off = off  # the optimisations that are switched off
         self.variants: list[Variant] = []
         self.lifted: set[Path] = set()  # ints that were seen to change
         self.dynamic: str | None = None
@@ -361,16 +361,19 @@ class Variant:
 
     def readable(self) -> str:
         """The source for people, of all branches traced so far."""
-        return build(simplify(trim_loops(self.program)), self.signature(), fresh=False).source
+        return build(improve(self.program, self.family.off), self.signature(), fresh=False).source
 
     def running(self) -> str:
         """The source that runs, of all branches traced so far."""
-        return build_fast(lower(simplify(trim_loops(self.program))), self.signature()).source
+        return self._running(improve(self.program, self.family.off)).source
+
+    def _running(self, improved: Program) -> Code:
+        return build_fast(speed_up(improved, self.family.off), self.signature(), self.family.off)
 
     def compile(self) -> None:
         """Make the function of all confirmed branches, and the entry that checks a call and runs it."""
-        self.simplified = simplify(trim_loops(self.program.confirmed()))
-        code = build_fast(lower(self.simplified), self.signature())
+        self.simplified = improve(self.program.confirmed(), self.family.off)
+        code = self._running(self.simplified)
         namespace: dict[str, Any] = {"np": np, "runtime": runtime, "Unexplored": Unexplored, **code.namespace}
         self._execute(code.source, self.family.name, namespace)
         self.function = namespace[self.family.name]
@@ -594,6 +597,7 @@ class Compiler:
 
     def __init__(self, body: Body, fun: Any, name: str, names: Callable[[int, Sequence[str]], list[str]], mode: str) -> None:
         self.body, self.fun, self.name, self.names, self.mode = body, fun, name, names, mode
+        self.off = switched_off()
         self.known: OrderedDict[Layout, Family] = OrderedDict()
         self.lock = threading.RLock()
         self.misses = 0
@@ -608,7 +612,7 @@ class Compiler:
             found = self.known.get(key)
             if found is None:
                 names = self.names(len(args), tuple(kwargs))
-                found = self.known[key] = Family(key, self.name, names, self.mode == "compiled")
+                found = self.known[key] = Family(key, self.name, names, self.mode == "compiled", self.off)
                 while len(self.known) > MAX_SIGNATURES:
                     self.known.popitem(last=False)[1].forget()
             else:

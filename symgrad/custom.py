@@ -11,10 +11,7 @@ import numpy as np
 from symgrad import pytree
 from symgrad.api import vjp
 from symgrad.errors import NotDifferentiable
-from symgrad.ir import Node
 from symgrad.ops.core import Op, Rule, Traced
-from symgrad.ops.engine import ITEM
-from symgrad.optimize.simplify import Simplifier, rewrite
 from symgrad.testing import check_grads
 from symgrad.trace import active_trace
 
@@ -143,7 +140,7 @@ class _Outputs(Op):
 
     def __init__(self, name: str, count: int, results: int, joint: Any, jvp: Any) -> None:
         super().__init__(self, "op", (), name=name, fun=lambda *leaves: tuple(leaves[count : count + results]), jvp=jvp)
-        self.count = count
+        self.count = self.behind = count
         self.joint = joint
 
     def differentiable(self, position: int) -> bool:
@@ -290,13 +287,6 @@ def _zeros(x: Any) -> Any:
         return 0j if isinstance(x, complex) else 0.0
     dtype = np.result_type(x.dtype, np.float16)
     return np.zeros(np.shape(x), dtype) if np.shape(x) else dtype.type(0)
-
-
-@rewrite(ITEM)
-def result_itself(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """A custom function's result is what its body computed; only derivatives care for the node behind it."""
-    op = args[0].op
-    return args[0].args[op.count + dict(node.params)["item"]] if isinstance(op, _Outputs) else None
 
 
 def custom_vjp(fun: Fun) -> CustomVJP:

@@ -14,9 +14,10 @@ import golden_functions as fun
 import numpy as np
 import pytest
 
-from symgrad import elementwise_grad, grad, hessian, hvp, jacfwd, jacobian, runtime, value_and_grad
+from symgrad import elementwise_grad, grad, hessian, hvp, jacfwd, jacobian, runtime, value_and_grad, without
 from symgrad.emit.build import build
 from symgrad.errors import Unexplored
+from symgrad.optimize.switches import OPTIMISATIONS
 from symgrad.pytree import flatten
 
 
@@ -96,6 +97,18 @@ def test_golden(case, golden, monkeypatch):
     golden(f"{case.name}.py", shown)
     for args, expected in zip(case.calls, results, strict=True):
         same(run(*args), expected)
+
+
+@pytest.mark.parametrize("switch", [*OPTIMISATIONS, None])
+@pytest.mark.parametrize("case", CASES)
+def test_each_optimisation_can_be_switched_off(case, switch):
+    with without(*([switch] if switch else [])):
+        plain = case.make()
+    full = case.make()
+    for args in [args for args in case.calls for _ in range(3)]:
+        for a, b in zip(flatten(plain(*args))[0], flatten(full(*args))[0], strict=True):
+            assert type(a) is type(b)
+            np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
 
 
 def execute(code, variant):

@@ -11,10 +11,11 @@ import numpy as np
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from symgrad import grad, graph, hessian, hvp, jacfwd, jacobian, jacrev, jvp, runtime, value_and_grad, vjp
+from symgrad import grad, graph, hessian, hvp, jacfwd, jacobian, jacrev, jvp, runtime, value_and_grad, vjp, without
 from symgrad.emit.build import build
 from symgrad.errors import CheckFailed, Unexplored
-from symgrad.optimize.simplify import simplify
+from symgrad.optimize.pipeline import improve
+from symgrad.optimize.switches import OPTIMISATIONS
 from symgrad.pytree import flatten
 from symgrad.testing import FORMS, Program, check_grads, programs
 
@@ -146,7 +147,7 @@ def test_both_printings_run_alone(program: Program) -> None:
     expected = derivative(*args)
     same(derivative.compiled(*args)(*args), expected, args)
     spec = derivative._compiler.traced(args, {})
-    code = build(simplify(spec.program), spec.signature(), fresh=False)
+    code = build(improve(spec.program, frozenset()), spec.signature(), fresh=False)
     assert code.source.rstrip("\n") == derivative.source(*args)
     for text in (code.source, derivative.source(*args, fast=True)):
         (function,) = ast.parse(text).body
@@ -158,6 +159,17 @@ def test_both_printings_run_alone(program: Program) -> None:
     for x, y in zip(result, expected, strict=True):  # a reader may get a view, or a NumPy number for a 0-d array
         size = max(1.0, float(np.max(np.abs(y), initial=0.0)))
         np.testing.assert_allclose(x, y, rtol=0, atol=size * tolerance(args))
+
+
+@slow
+@given(programs(max_ops=12), st.sets(st.sampled_from(sorted(OPTIMISATIONS)), min_size=1))
+def test_optimisations_change_nothing(program: Program, off: set[str]) -> None:
+    args = program.arguments()
+    with without(*off):
+        plain = grad(program, argnums=all_of(program))
+    full = grad(program, argnums=all_of(program))
+    for _ in range(3):
+        same(plain(*args), full(*args), args)
 
 
 @slow

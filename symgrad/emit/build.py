@@ -131,7 +131,13 @@ def spelling(*keys: Any) -> Callable[[Spelling], Spelling]:
 
 
 def _binary(operation: ast.operator) -> Spelling:
-    return lambda b, node, args: ast.BinOp(args[0], operation, args[1])
+    def spell(b: Builder, node: Node, args: list[Expr]) -> Expr:
+        left, right = node.args
+        if left.aval.kind == "python" and left.aval.dtype.kind == "c" and right.aval.kind == "scalar":
+            return ast.BinOp(call("np.complex128", args[0]), operation, args[1])  # or Python takes float64 for a float
+        return ast.BinOp(args[0], operation, args[1])
+
+    return spell
 
 
 def _compare(operation: ast.cmpop) -> Spelling:
@@ -284,7 +290,7 @@ def full(b: Builder, node: Node, args: list[Expr]) -> Expr:
 
 @spelling(np.transpose)
 def transpose(b: Builder, node: Node, args: list[Expr]) -> Expr:
-    if not node.params:
+    if not node.params and node.args[0].aval.kind == "array":
         return ast.Attribute(args[0], "T", ast.Load())
     return default_spelling(b, node, args)
 

@@ -60,9 +60,9 @@ _NEW = {
 }
 
 
-def build_fast(program: Program, signature: Signature) -> Code:
-    """The program as the source of the function that runs."""
-    return FastBuilder(program, signature).build()
+def build_fast(program: Program, signature: Signature, off: frozenset[str] = frozenset()) -> Code:
+    """The program as the source of the function that runs; ``off`` names the optimisations that are switched off."""
+    return FastBuilder(program, signature, off).build()
 
 
 def _fast(*keys: Any) -> Callable[[Spelling], Spelling]:
@@ -77,15 +77,16 @@ def _fast(*keys: Any) -> Callable[[Spelling], Spelling]:
 class FastBuilder(Builder):
     """Keeps track of which buffers the code owns and when they die."""
 
-    def __init__(self, program: Program, signature: Signature) -> None:
+    def __init__(self, program: Program, signature: Signature, off: frozenset[str]) -> None:
         super().__init__(program, signature, fresh=True)
+        self.off = off
         self.remaining: dict[Node, int] = {}
         self.root: dict[Node, Node] = {}  # of a view, the node that owns the memory
         self.members: dict[Node, list[Node]] = {}
         self.reads: dict[Node, set[Node]] = {}
         self.owner: dict[Node, str] = {}  # variables whose arrays this code may overwrite once they are dead
         self.free: dict[tuple[Any, ...], list[str]] = {}
-        self.scalar = _is_scalar(program)
+        self.scalar = "math" not in off and _is_scalar(program)
         self.python: set[Node] = set()  # what is surely a Python number
         self.straight = False  # no branch follows: what is not used below is used nowhere
 
@@ -125,7 +126,7 @@ class FastBuilder(Builder):
                 self.members.setdefault(root, []).append(node)
             self.weight[node] = 0 if is_trivial(node, self.weight) else 1 + sum(self.weight[a] for a in node.args)
             return
-        if self._is_ufunc(node):
+        if self._is_ufunc(node) and "buffers" not in self.off:
             self._ufunc(node, block)
             return
         expr = self._spell(node, block)

@@ -9,7 +9,7 @@ import numpy as np
 from symgrad.ir import CONST, Node, ancestors
 from symgrad.ops.engine import ITEM
 from symgrad.optimize import simplify
-from symgrad.optimize.simplify import RULES, Rewrite, Simplifier, is_number, is_op, rewrite
+from symgrad.optimize.simplify import EXPANSIONS, RULES, Rewrite, Simplifier, is_number, is_op, rewrite
 from symgrad.program import Leaf, Program
 from symgrad.pytree import TreeDef
 from symgrad.transform.loop import Body, Course, Loop, loop_of
@@ -21,6 +21,21 @@ def trim_loops(program: Program) -> Program:
     while size != (size := _load(program)) and size:  # what one loop no longer reads, another need not save
         program = _Trimmer(program).run()
     return program
+
+
+def expand(program: Program) -> Program:
+    """The same program without what is there for derivatives alone; no optimisation."""
+    return _Expander(program, EXPANSIONS).run()
+
+
+class _Expander(Simplifier):
+    """Goes into the bodies of loops too."""
+
+    def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
+        if isinstance(node.op, Loop):
+            body = node.op.body
+            return self.visit_as(loop_of(_like(body, expand(_BodyProgram(body))), node.op.course), node, args)
+        return super().visit(node, args)
 
 
 def _load(program: Program) -> int:
@@ -183,15 +198,19 @@ def _simplified(body: Body, course: Course) -> Loop:
     # how often a loop runs, and what is decided on its results, must not hang on rounding; derivatives decide nothing
     exact = {node for node in ancestors(program.roots()) if node.phase is None}
     done = Simplifier(program, SCALAR if scalar else RULES).run(exact)
-    assert isinstance(done.root, Leaf)
-    ends = iter(done.root.outputs)
+    return loop_of(_like(body, done), course)
+
+
+def _like(body: Body, program: Program) -> Body:
+    """The body that a rewritten program is."""
+    assert isinstance(program.root, Leaf)
+    ends = iter(program.root.outputs)
 
     def of(nodes: list[Node]) -> list[Node]:
         return [next(ends) for _ in nodes]
 
     carry, (index,) = of(body.carry), of([body.index])
-    new = Body(done.graph, carry, index, of(body.elements), of(body.invariants), of(body.after), of(body.saved))
-    return loop_of(new, course)
+    return Body(program.graph, carry, index, of(body.elements), of(body.invariants), of(body.after), of(body.saved))
 
 
 # -- rules for numbers ---------------------------------------------------------------------------------------------

@@ -19,8 +19,7 @@ from symgrad.program import Program
 
 Rewrite = Callable[["Simplifier", Node, tuple[Node, ...]], "Node | None"]
 RULES: dict[Any, list[Rewrite]] = {}
-
-
+EXPANSIONS: dict[Any, list[Rewrite]] = {}  # what no code can do without
 EXACT: set[Rewrite] = set()
 
 
@@ -368,18 +367,37 @@ def pull_factors(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
     return join(s, ca * cb, s.make(node.op, (x, y), node.params))
 
 
-# -- patterns ------------------------------------------------------------------------------------------------------
+# -- what is there for derivatives alone -----------------------------------------------------------------------------
 
 
-@rewrite(engine.IDENTITY, engine.STOP, exact=True)
+def _expand(*keys: Any) -> Callable[[Rewrite], Rewrite]:
+    """Put a rewrite into both tables: it is no optimisation."""
+
+    def register(rule: Rewrite) -> Rewrite:
+        return rewrite(*keys, rules=EXPANSIONS, exact=True)(rewrite(*keys, exact=True)(rule))
+
+    return register
+
+
+@_expand(engine.IDENTITY, engine.STOP)
 def identity(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return args[0]
 
 
-@rewrite(engine.INDEX, exact=True)
+@_expand(engine.ITEM)
+def result_itself(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """A custom function's result is what its body computed; only derivatives care for the node behind it."""
+    behind = args[0].op.behind
+    return None if behind is None else args[0].args[behind + dict(node.params)["item"]]
+
+
+@_expand(engine.INDEX)
 def index_is_a_number(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """The index of a loop that was not rolled up."""
     return s.graph.const(dict(node.params)["value"])
+
+
+# -- patterns ------------------------------------------------------------------------------------------------------
 
 
 @rewrite(index.GETITEM, index.SETITEM, index.INDEX_ADD, index.SCATTER, exact=True)

@@ -1,0 +1,34 @@
+"""The passes that a program goes through on its way to code, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from symgrad.optimize.loops import expand, trim_loops
+from symgrad.optimize.lower import lower
+from symgrad.optimize.simplify import simplify
+from symgrad.program import Program
+
+#: What makes code better for readers too, and what only the code that runs goes through.
+SHARED: dict[str, Callable[[Program], Program]] = {"loops": trim_loops, "simplify": simplify}
+FAST: dict[str, Callable[[Program], Program]] = {"lower": lower}
+
+
+def improve(program: Program, off: frozenset[str]) -> Program:
+    """The program as it is printed for readers; ``off`` names the passes that are switched off."""
+    if not off.isdisjoint(SHARED):
+        program = expand(program)  # which they do by the way
+    return _through(SHARED, program, off)
+
+
+def speed_up(program: Program, off: frozenset[str]) -> Program:
+    """An improved program as it runs."""
+    return _through(FAST, program, off)
+
+
+def _through(passes: dict[str, Any], program: Program, off: frozenset[str]) -> Program:
+    for name, step in passes.items():
+        if name not in off:
+            program = step(program)
+    return program

@@ -1,0 +1,49 @@
+"""One place where optimisations are switched off: to compare, to look for a fault, to read plainer code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+#: Every optimisation by the name that switches it off, and what it does.
+OPTIMISATIONS = {
+    "loops": "what a loop does not need does not go round in it",
+    "simplify": "the table of rewrites",
+    "lower": "cheaper operations, in the code that runs",
+    "buffers": "results written into buffers that are dead, in the code that runs",
+    "math": "programs of Python's floats in Python's own arithmetic, in the code that runs",
+}
+
+_off: ContextVar[frozenset[str]] = ContextVar("symgrad_off", default=frozenset())
+
+
+@contextmanager
+def without(*names: str) -> Iterator[None]:
+    """Switch optimisations off for the derivatives that are made within the block, for good.
+
+    Args:
+        names: which, as listed in ``symgrad.optimize.switches.OPTIMISATIONS``; none stands for all.
+
+    Raises:
+        ValueError: for a name that is not there.
+
+    >>> import symgrad
+    >>> with symgrad.without("simplify"):
+    ...     plain = symgrad.grad(lambda x: x * x)
+    >>> plain(3.0)
+    6.0
+    """
+    unknown = sorted(set(names) - set(OPTIMISATIONS))
+    if unknown:
+        raise ValueError(f"there is no optimisation {unknown[0]!r}; there are {', '.join(OPTIMISATIONS)}")
+    token = _off.set(_off.get() | frozenset(names or OPTIMISATIONS))
+    try:
+        yield
+    finally:
+        _off.reset(token)
+
+
+def switched_off() -> frozenset[str]:
+    """What is switched off here and now."""
+    return _off.get()
