@@ -200,7 +200,7 @@ class Family:
         keys = [str(key) for _, key in rest]
         if not keys:
             return argument
-        return str(keys[-1]) if keys[-1].isidentifier() else "_".join([argument, *keys])
+        return str(keys[-1]) if keys[-1].isidentifier() else f"{argument}[{']['.join(keys)}]"  # until it has a name
 
     @property
     def positional(self) -> int:

@@ -529,7 +529,8 @@ class _Rewriter(ast.NodeTransformer):
         unpacking = [target for target in node.targets if isinstance(target, (ast.Tuple, ast.List))]
         if unpacking:
             nested = ast.Constant(any(map(_nested, unpacking)))
-            node.value = _at(_hook("unpack", node.value, node.value, nested), node.value)
+            names = [target.id if isinstance(target, ast.Name) else None for target in unpacking[0].elts]
+            node.value = _at(_hook("unpack", node.value, node.value, nested, _constant(tuple(names))), node.value)
         node.value = self._kept(node.value, node.targets)
         node.targets = [self.visit(target) for target in node.targets]
         return [*effects, node]

@@ -30,9 +30,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.instrument import HOOKS, instrumented
-from symgrad.ir import INPUT
+from symgrad.ir import INPUT, Node
 from symgrad.ops.core import Traced
-from symgrad.ops.engine import BOOL
+from symgrad.ops.engine import BOOL, IDENTITY
 from symgrad.rolling import SHORTEST, Over, Roller, over, paired
 from symgrad.trace import Trace, Tracer, where
 
@@ -598,9 +598,14 @@ class State:
         for value in self.iterate(values):
             yield self.unpack(value, nested)
 
-    def unpack(self, value: Any, nested: bool) -> Any:
+    def unpack(self, value: Any, nested: bool, names: tuple[str | None, ...] = ()) -> Any:
         """Something that is unpacked into several names."""
-        return self.deep(value) if nested else self.iterate(value)
+        value = self.deep(value) if nested else self.iterate(value)
+        if type(value) in (tuple, list) and len(value) == len(names):
+            for item, name in zip(value, names, strict=True):
+                if name is not None and isinstance(item, Tracer):
+                    _name(item.node, name)
+        return value
 
     def mapping(self, value: Any) -> Any:
         """``**value``."""
@@ -1435,6 +1440,14 @@ def _same_value(a: Any, b: Any) -> bool:
 def _same_zero(a: Any, b: Any) -> bool:
     """Whether two equal numbers are the same zero, if they are zeros."""
     return not isinstance(a, (float, complex, np.inexact)) or a != 0 or str(a) == str(b)
+
+
+def _name(node: Node, name: str) -> None:
+    """The user's name for a value that has none yet; behind an identity it is the same value."""
+    if not (node.name or "").isidentifier():
+        node.name = name
+    if node.op is IDENTITY:
+        _name(node.args[0], name)
 
 
 def _named(path: Path) -> str:

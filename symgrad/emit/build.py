@@ -29,6 +29,7 @@ Expr = ast.expr
 LONGEST = 10  # operations inlined into one expression
 WIDE = 72  # characters of an expression that is inlined, and of one that has a name of its own to go by
 SHORT = 24
+LONG = 90  # characters of a returned expression
 
 
 @dataclass
@@ -365,11 +366,8 @@ class Builder:
     def build(self) -> Code:
         program, signature = self.program, self.signature
         nodes = ancestors(program.roots())
-        for node in nodes:
-            for arg in node.args:
-                self.uses[arg] = self.uses.get(arg, 0) + 1
-        for root in program.roots():
-            self.uses[root] = self.uses.get(root, 0) + 1
+        for read in [*(arg for node in nodes for arg in reads(node)), *program.roots()]:
+            self.uses[read] = self.uses.get(read, 0) + 1
         block: list[Any] = []
         for node in nodes:
             if node.op is INPUT:
@@ -463,9 +461,17 @@ class Builder:
         phases = [node.phase for node in leaf.nodes() if not isinstance(self.exprs[node], ast.Name)]
         if any(phase not in (None, self.last_phase) for phase in phases):
             block.append(Comment(next(phase for phase in phases if phase)))
-        used: set[Node] = set()
-        outputs = iter(zip(leaf.outputs, leaf.kinds, strict=True))
-        block.append(Line(ast.Return(self._container(leaf.tree, outputs, used))))
+        result = self._container(leaf.tree, iter(zip(leaf.outputs, leaf.kinds, strict=True)), set())
+        if len(ast.unparse(result)) > LONG and len(leaf.outputs) > 1:
+            self._name_outputs(leaf, block)
+            result = self._container(leaf.tree, iter(zip(leaf.outputs, leaf.kinds, strict=True)), set())
+        block.append(Line(ast.Return(result)))
+
+    def _name_outputs(self, leaf: Leaf, block: list[Any]) -> None:
+        """A line for each result, where all in one are too long to read."""
+        for out in leaf.outputs:
+            if isinstance(out, Node) and self.weight[out]:
+                self._store(out, self.exprs[out], block)
 
     def _container(self, tree: TreeDef, outputs: Any, used: set[Node]) -> Expr:
         if tree.kind is LEAF:
@@ -514,6 +520,8 @@ class Builder:
             elif node.op is CAPTURED:
                 self.exprs[node] = self._captured(node)
                 self.weight[node] = 0
+            elif node.op is create.ZEROS and node not in self.uses:
+                pass  # every write into it makes its own
             elif isinstance(node.op, Loop):
                 self._loop(node, block)
             elif node.op is engine.ITEM and node.args[0] in self.results:
@@ -556,22 +564,15 @@ class Builder:
     def _write(self, node: Node, block: list[Any]) -> None:
         """``base[index] = value`` as a statement, in place when the buffer is this code's own and nobody else reads it."""
         params = dict(node.params)
-        args = [self.exprs[arg] for arg in node.args]
-        if node.op is index.SCATTER:
-            base, value, arrays = None, args[0], args[1:]
-            index_nodes = node.args[1:]
-        else:
-            base, value, arrays = node.args[0], args[1], args[2:]
-            index_nodes = node.args[2:]
+        base = None if node.op is index.SCATTER else node.args[0]
+        value, *arrays = [self.exprs[arg] for arg in node.args[base is not None :]]
+        index_nodes = node.args[len(node.args) - len(arrays) :]
         self._comment(node, block)
         if base is not None and base in self.buffers and self.uses[base] == 1:
             variable = self.buffers[base]
         else:
-            variable = self.names.of(node)
-            start = _zeros(node.aval) if base is None or base.op is create.ZEROS else method(args[0], "copy")
-            if base is not None and not node.aval.shape and base.op is not create.ZEROS:
-                start = call("np.array", args[0])  # what is written into must be an array
-            block.append(Line(_assign(variable, start)))
+            variable = self.names.of(base if base is not None and base.name and not node.name else node)
+            block.append(Line(_assign(variable, self._copied(node, base))))
         target = ast.Subscript(name(variable), _index(params["spec"], arrays), ast.Store())
         if node.op is index.SETITEM:
             block.append(Line(ast.Assign([target], value, lineno=0)))
@@ -584,6 +585,15 @@ class Builder:
             block.append(Line(ast.AugAssign(target, ast.Add(), value)))
         self.exprs[node], self.weight[node] = name(variable), 0
         self.buffers[node] = variable
+
+    def _copied(self, node: Node, base: Node | None) -> Expr:
+        """What a write begins with: an array of its own."""
+        if base is None or base.op is create.ZEROS:
+            return _zeros(node.aval)
+        if not node.aval.shape:
+            return call("np.array", self.exprs[base])
+        inlined = not isinstance(self.exprs[base], ast.Name) and base.aval.kind == "array"
+        return self.exprs[base] if inlined and not _may_alias(base) else method(self.exprs[base], "copy")
 
     def _unique(self, nodes: Sequence[Node]) -> bool:
         """Whether index arrays surely name no element twice: one of them is a constant without repetitions."""
@@ -617,10 +627,7 @@ class Builder:
             block.append(Line(_assign(variable, ast.List([], ast.Load()))))
         inner: list[Any] = []
         nodes = body.nodes()
-        for item in nodes:
-            for arg in item.args:
-                self.uses[arg] = self.uses.get(arg, 0) + 1
-        for item in (*body.after, *body.saved):
+        for item in [*(arg for node in nodes for arg in reads(node)), *body.after, *body.saved]:
             self.uses[item] = self.uses.get(item, 0) + 1
         loop = self._course(op, [self.exprs[item] for item in sequences], inner, {a for n in nodes for a in n.args})
         self._body(nodes, inner)
@@ -752,6 +759,12 @@ def _unexplored(branch: Branch) -> ast.stmt:
 
 def _size(tree: Tree) -> int:
     return sum(1 for _ in leaves_of(tree))
+
+
+def reads(node: Node) -> list[Node]:
+    """The arguments whose values a node needs: not the zeros that it writes into."""
+    written = node.op in (index.SETITEM, index.INDEX_ADD) and node.args[0].op is create.ZEROS
+    return list(node.args[1:] if written else node.args)
 
 
 def _may_alias(node: Node) -> bool:

@@ -29,6 +29,7 @@ from symgrad.emit.build import (
     method,
     name,
     number,
+    reads,
 )
 from symgrad.emit.build import call as call_of
 from symgrad.emit.printer import Line
@@ -141,13 +142,13 @@ class FastBuilder(Builder):
         self.owner, self.free, self.straight = {}, {}, True
         for node in nodes:
             for arg in node.args:
-                self.remaining[arg] = self.uses[arg]
+                self.remaining[arg] = self.uses.get(arg, 0)
             self.remaining[node] = self.uses.get(node, 0)
         super()._body(nodes, block)
         self.owner, self.free, self.straight = kept
 
     def _write(self, node: Node, block: list[Any]) -> None:
-        for arg in node.args:
+        for arg in reads(node):
             self.remaining[arg] -= 1
         super()._write(node, block)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import keyword
+import re
 
 from symgrad.ir import Node
 
@@ -15,6 +16,8 @@ _SHORT = {
     "transpose": "t", "astype": "cast", "captured": "const", "to_python": "number",
 }  # fmt: skip
 
+_KINDS = ("to_python", "to_array")
+
 
 class Names:
     """Hands out names that are unique, no keyword, no builtin, and none of ``taken``."""
@@ -25,6 +28,8 @@ class Names:
 
     def of(self, node: Node) -> str:
         """A name for a node: its own, else one after its operation."""
+        while not node.name and node.op.name in _KINDS and node.args[0].op.name != "input":
+            node = node.args[0]  # the same number in another kind
         if node.name:
             return self.unique(node.name)
         stem = node.op.name.rsplit(".", 1)[-1].strip("_")
@@ -32,7 +37,7 @@ class Names:
 
     def unique(self, wish: str) -> str:
         """``wish``, or ``wish_2``, ``wish_3`` …"""
-        wish = "".join(c if c.isalnum() or c == "_" else "_" for c in wish) or "v"
+        wish = re.sub(r"\W+", "_", wish).strip("_" if not wish.isidentifier() else "") or "v"
         if wish[0].isdigit():
             wish = f"v{wish}"
         if keyword.iskeyword(wish) or hasattr(builtins, wish):

@@ -57,7 +57,7 @@ def variables(trace: Trace, tree: Any, what: str, holomorphic: bool = False) -> 
     for leaf, place in zip(leaves, treedef.paths(), strict=True):
         name = what + "".join(f".{key}" if step == "attr" else f"[{key!r}]" for step, key in place)
         tracers.append(trace.fresh(_inexact(traced_number(trace, leaf, name), name)))
-        tracers[-1].node.name = tracers[-1].node.name or _identifier(name)
+        tracers[-1].node.name = tracers[-1].node.name or _short(name)
         if holomorphic and tracers[-1].node.aval.dtype.kind != "c":
             raise NotDifferentiable(
                 f"{where()}: holomorphic=True needs complex variables, {name} is {tracers[-1].node.aval.dtype}"
@@ -65,10 +65,10 @@ def variables(trace: Trace, tree: Any, what: str, holomorphic: bool = False) -> 
     return Variables(tracers, treedef), treedef.unflatten(tracers)
 
 
-def _identifier(name: str) -> str:
-    """A variable name for ``params['w']``: ``w``."""
+def _short(name: str) -> str:
+    """``w`` for ``params['w']``, where that is a name."""
     last = name.replace("]", "").replace("'", "").replace("[", ".").split(".")[-1]
-    return last if last.isidentifier() else "".join(c if c.isalnum() else "_" for c in name).strip("_")
+    return last if last.isidentifier() else name  # until the function unpacks it into a name
 
 
 def traced_number(trace: Trace, leaf: Any, name: str) -> Tracer:

@@ -20,7 +20,11 @@ def grad_perceptron(params, x, y):
     diff = out - y
     # backward
     prod = np.outer(diff / 5, w_2) * (1 - h * h)
-    return {'hidden': {'w': x.T @ prod, 'b': np.sum(prod, axis=0)}, 'out': {'w': diff @ h / 5, 'b': float(np.sum(diff) / 5)}}
+    g_w = x.T @ prod
+    g_b = np.sum(prod, axis=0)
+    g_w_2 = diff @ h / 5
+    g_b_2 = float(np.sum(diff) / 5)
+    return {'hidden': {'w': g_w, 'b': g_b}, 'out': {'w': g_w_2, 'b': g_b_2}}
 
 # the code that runs
 

@@ -1,22 +1,20 @@
 def grad_upwind(u, c):
     """grad upwind   for u: float64[5], c: float"""
-    # golden_functions.py:147: out = np.zeros_like(u)
-    out = np.zeros(5)
     # golden_functions.py:148: out[0] = u[0]
-    new = np.zeros(5)
-    new[0] = u[0]
+    out = np.zeros(5)
+    out[0] = u[0]
     # golden_functions.py:149: out[1:] = u[1:] - c * (u[1:] - u[:-1])
     part = u[1:]
     diff = part - u[:-1]
     diff_2 = part - c * diff
-    new[1:] = diff_2
+    out[1:] = diff_2
     # backward
-    new_2 = (2.0 * new).copy()
-    new_2[1:] = 0.0
+    new = 2.0 * out
+    new[1:] = 0.0
     prod = diff_2 * c
     g_c = -2.0 * np.sum(diff_2 * diff)
     g = np.zeros(5)
     g[:-1] = 2.0 * prod
     g[1:] += 2.0 * (diff_2 - prod)
-    g[0] += new_2[0]
+    g[0] += new[0]
     return g, float(g_c)
