@@ -637,7 +637,7 @@ def _is_plain_chain(node: ast.expr) -> bool:
     return isinstance(node, ast.Name)
 
 
-def _constant(names: tuple[str, ...]) -> ast.expr:
+def _constant(names: tuple[str | None, ...]) -> ast.expr:
     return ast.Tuple([ast.Constant(name) for name in names], ast.Load())
 
 
