@@ -17,6 +17,7 @@ from symgrad.api import (
     vjp,
 )
 from symgrad.custom import custom_jvp, custom_vjp, primitive
+from symgrad.export import export
 from symgrad.optimize.switches import without
 from symgrad.testing import check_grads
 
@@ -26,6 +27,7 @@ __all__ = [
     "custom_jvp",
     "custom_vjp",
     "elementwise_grad",
+    "export",
     "grad",
     "graph",
     "hessian",

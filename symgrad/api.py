@@ -101,7 +101,7 @@ class Derivative:
         """
         variant = self._compiler.traced(args, kwargs)
         reason = variant.family.dynamic
-        text = variant.running() if fast else variant.readable()
+        text = variant.running() if fast else variant.readable().source
         return (f"# runs in dynamic mode: {reason}\n" if reason else "") + text.rstrip("\n")
 
     def graph(self, *args: Any, **kwargs: Any) -> GraphView:
@@ -115,14 +115,9 @@ class Derivative:
         Its parameters are the arguments, then what was read from outside. Calls the derivative until it is compiled. Raises
         ``RuntimeError`` where it runs in dynamic mode.
         """
-        compiler = self._compiler
-        for _ in range(3):
-            compiler.miss(args, kwargs)
-            family, _ = compiler.family(args, kwargs)
-            ready = [variant.function for variant in family.variants if variant.function is not None]
-            if ready:
-                return ready[-1]
-        raise RuntimeError(f"{compiler.name} is not compiled: {family.dynamic or 'mode=' + repr(self._mode)}")
+        function = self._compiler.ready(args, kwargs).function
+        assert function is not None
+        return function
 
     def explain(self) -> str:
         """What was compiled, for which arguments; how often it was traced; what runs in dynamic mode and why."""
@@ -501,8 +496,12 @@ def graph(fun: Fun, *args: Any, **kwargs: Any) -> GraphView:
     %3: float64 = np.multiply(%1, %2)
     return %3
     """
-    derivative = fun if isinstance(fun, (Derivative, Method)) else Derivative("function", fun, {})
-    return derivative.graph(*args, **kwargs)
+    return (fun if isinstance(fun, Method) else as_derivative(fun)).graph(*args, **kwargs)
+
+
+def as_derivative(fun: Any) -> Derivative:
+    """A derivative as it is; a plain function as one that is traced and compiled, but not differentiated."""
+    return fun if isinstance(fun, Derivative) else Derivative("function", fun, {})
 
 
 # -- one pass at a time --------------------------------------------------------------------------------------------

@@ -359,9 +359,10 @@ class Variant:
         names = [*family.names, *state.values()]
         return Signature(family.name, ", ".join(names), names, access, doc)
 
-    def readable(self) -> str:
-        """The source for people, of all branches traced so far."""
-        return build(improve(self.program, self.family.off), self.signature(), fresh=False).source
+    def readable(self, *, confirmed: bool = False) -> Code:
+        """The code for people, of all branches traced so far, or of those alone that two traces agreed on."""
+        program = self.program.confirmed() if confirmed else self.program
+        return build(improve(program, self.family.off), self.signature(), fresh=False)
 
     def running(self) -> str:
         """The source that runs, of all branches traced so far."""
@@ -672,6 +673,19 @@ class Compiler:
                 variant.take(traced.state)
                 return variant
         return family.variants[-1]
+
+    def ready(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
+        """The variant whose code answers a call, which is traced until there is one.
+
+        Raises ``RuntimeError`` where it runs in dynamic mode.
+        """
+        for _ in range(4):  # traced, confirmed, and both again where an int from outside turned out to change
+            self.entry(args, kwargs, self.missed)
+            family, _ = self.family(args, kwargs)
+            for variant in family.variants:
+                if variant.entry is not None and variant.entry(args, kwargs, _missed) is not _MISSED:
+                    return variant
+        raise RuntimeError(f"{self.name} is not compiled: {family.dynamic or 'mode=' + repr(self.mode)}")
 
     def info(self) -> CacheInfo:
         """Counts, as ``functools.lru_cache`` gives them."""

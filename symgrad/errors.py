@@ -52,6 +52,14 @@ class Unexplored(SymgradError, RuntimeError):
     """
 
 
+class NotExportable(SymgradError, ValueError):
+    """``export`` met what a module that stands alone cannot hold: an object, a closure, a derivative in dynamic mode.
+
+    The message names it. Bind objects before (``grad(lambda w: loss(w, model))``), and give primitives functions whose
+    source can be copied.
+    """
+
+
 class RecursiveDerivative(SymgradError, RecursionError):
     """The traced function recurses without end: Python's recursion limit was reached while it was traced."""
 

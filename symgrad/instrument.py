@@ -55,7 +55,7 @@ def _forget(codes: dict[int, Any], key: int, _: Any) -> None:
 
 def _rewrite(fun: FunctionType) -> CodeType | None:
     code = fun.__code__
-    found = _find(fun)
+    found = definition(fun)
     if found is None:
         return None
     node, imports = found
@@ -90,8 +90,8 @@ def _class_of(fun: FunctionType) -> str | None:
 # -- finding the source --------------------------------------------------------------------------------------------
 
 
-def _find(fun: FunctionType) -> tuple[FunctionNode, list[ast.stmt]] | None:
-    """The node of the function in its file, and the file's imports."""
+def definition(fun: FunctionType) -> tuple[FunctionNode, list[ast.stmt]] | None:
+    """The node of a function in its file, and the file's imports; None where the source cannot be had."""
     code = fun.__code__
     lines = linecache.getlines(code.co_filename, fun.__globals__)
     if not lines:

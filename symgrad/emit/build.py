@@ -486,7 +486,7 @@ class Builder:
             return ast.List(items, ast.Load())
         if tree.kind is dict:
             return ast.Dict([literal(key) for key in tree.keys], items)
-        rebuild = self.bind(f"make_{tree.kind.__name__}", _Rebuild(tree))
+        rebuild = self.bind(f"make_{tree.kind.__name__}", Rebuild(tree))
         return call(rebuild, *items)
 
     def _output(self, out: Any, kind: str, used: set[Node]) -> Expr:
@@ -560,6 +560,8 @@ class Builder:
         statement = _assign(variable, expr)
         block.append(Line(statement, self._comment(node, block, statement)))
         self.exprs[node], self.weight[node] = name(variable), 0
+        if node.op is create.ZEROS:
+            self.buffers[node] = variable  # to be filled
 
     def _write(self, node: Node, block: list[Any]) -> None:
         """``base[index] = value`` as a statement, in place when the buffer is this code's own and nobody else reads it."""
@@ -791,7 +793,7 @@ def _is_contiguous(node: Node) -> bool:
     return False
 
 
-class _Rebuild:
+class Rebuild:
     """Puts a namedtuple or a dataclass together again, in generated code."""
 
     def __init__(self, tree: TreeDef) -> None:
