@@ -1,16 +1,37 @@
-"""The benchmarks' hand-written gradients are right, so that what they are compared to is."""
+"""The benchmarks' hand-written derivatives are right, so that what they are compared to is; and the suite runs."""
+
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from benchmarks.workloads import WORKLOADS
 from benchmarks.workloads.common import disagreement
 
-from symgrad import grad
+from symgrad import grad, hessian, hvp
+
+
+def derivative(workload):
+    function = workload.function("symgrad", np)
+    if workload.kind == "grad":
+        return grad(function, workload.argnums)
+    return {"hessian": hessian, "hvp": hvp}[workload.kind](function)
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)
-def test_hand_written_gradient_agrees(workload):
-    args = workload.inputs(np.random.default_rng(1), True)
-    derivative = grad(workload.make(np), workload.argnums)
+def test_hand_written_derivative_agrees(workload):
+    ours = derivative(workload)
+    rng = np.random.default_rng(1)
     for _ in range(3):  # traced, compiled and cached results alike
-        assert disagreement(derivative(*args), workload.hand(*args)) <= workload.tolerance
+        args = workload.inputs(rng, workload.tiny)
+        assert disagreement(ours(*args), workload.hand(*args)) <= workload.tolerance
+
+
+def test_the_suite_runs(tmp_path):
+    script = Path(__file__).parent / "benchmarks" / "run.py"
+    command = [sys.executable, str(script), "--only", "A,B,K,L1", "--peers", "", "--rounds", "1", "--json", "found.json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert all(done.stdout.count(f"| {name} |") == 3 for name in "ABK"), done.stdout
+    assert (tmp_path / "found.json").exists()

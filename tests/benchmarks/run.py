@@ -1,29 +1,39 @@
-"""Time symgrad's gradients against hand-written ones and against other differentiators, side by side in one process.
+"""Time symgrad's derivatives against hand-written ones and against other differentiators, side by side in one process.
 
-    python tests/benchmarks/run.py [--only NAME ...] [--rounds N] [--threads N] [--json PATH]
+    python tests/benchmarks/run.py [--only A,B] [--peers jax,torch] [--rounds N] [--threads N] [--growth]
+                                   [--json PATH] [--picture PATH]
 
-All results are first checked to agree. Then every round times every contender, in random order, and what is reported
-are medians over the rounds of ratios within a round, so that a machine that changes its pace changes both sides.
+All results are first checked to agree with the hand-written derivative. Then every round times every contender, in random
+order, and what is reported are medians over the rounds of ratios within a round, so that a machine that changes its pace
+changes both sides. All ratios are to the hand-written derivative: below 1 is faster than the expert.
 """
 
 import argparse
 import gc
+import importlib
+import itertools
 import json
 import os
 import random
 import sys
 import time
+import tracemalloc
 from collections.abc import Callable
 from statistics import median
 from typing import Any
 
-FRESH = 5  # how many fresh derivatives the first call is timed on
+FRESH = 3  # how many fresh derivatives the first call is timed on
+SLOW = 0.5  # seconds; who takes longer is timed in a few rounds only
+FEW = 3
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
-def seconds(call: Callable[[], Any], repeat: int) -> float:
+# -- timing --------------------------------------------------------------------------------------------------------
+
+
+def seconds(call: Callable[[], Any], repeat: int = 1) -> float:
     """Seconds that one call takes, as the mean of ``repeat``."""
-    calls = range(repeat)
+    calls = itertools.repeat(None, repeat)
     start = time.perf_counter()
     for _ in calls:
         call()
@@ -32,109 +42,225 @@ def seconds(call: Callable[[], Any], repeat: int) -> float:
 
 def interleaved(calls: dict[str, Callable[[], Any]], rounds: int, batch: float = 0.01) -> dict[str, list[float]]:
     """Seconds a call, one number a round, for each contender; each is called for about ``batch`` seconds a round."""
-    repeats = {}
+    repeats, slow = {}, set()
     for name, call in calls.items():
-        seconds(call, 3)  # warm-up: the third call is compiled at the latest
-        repeats[name] = max(1, round(batch / seconds(call, max(1, round(1e-3 / seconds(call, 1))))))
+        once = seconds(call)
+        if once > SLOW:
+            slow.add(name)
+        repeats[name] = max(1, round(batch / seconds(call, max(1, round(1e-3 / once)))))
     times: dict[str, list[float]] = {name: [] for name in calls}
     order, shuffle = list(calls), random.Random(0).shuffle
     gc.disable()
-    for _ in range(rounds):
+    for i in range(rounds):
         shuffle(order)  # so that nobody always follows the same one, with what it leaves in caches and running threads
         for name in order:
-            calls[name]()
-            times[name].append(seconds(calls[name], repeats[name]))
+            if i < FEW or name not in slow:
+                if name not in slow:
+                    calls[name]()
+                times[name].append(seconds(calls[name], repeats[name]))
         gc.collect()
     gc.enable()
     return times
 
 
-def dispatch(derivative: Any, args: tuple[Any, ...], rounds: int) -> float:
-    """Seconds that a call of ``derivative`` takes longer than the generated function, called by hand."""
-    generated = derivative.compiled(*args)
-    calls = {"derivative": lambda: derivative(*args), "generated": lambda: generated(*args)}
-    times = interleaved(calls, 10 * rounds, batch=0.001)
-    return median(a - b for a, b in zip(*times.values(), strict=True))
+def ratio(over: list[float], under: list[float]) -> float:
+    """The median of ratios within a round."""
+    return median(a / b for a, b in zip(over, under, strict=False))
 
 
-def measure(workload: Any, rounds: int) -> dict[str, float]:
-    """The numbers of one workload; raises where two gradients disagree."""
+def peak(call: Callable[[], Any]) -> float:
+    """Megabytes that a call allocates at most at one time, its result included, as far as NumPy and Python tell."""
+    gc.collect()
+    tracemalloc.start()
+    call()
+    size = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return size / 1e6
+
+
+# -- one workload --------------------------------------------------------------------------------------------------
+
+
+def drawn(workload: Any, n: int) -> list[tuple[Any, ...]]:
+    """The inputs that calls go round."""
     import numpy as np
+
+    rng = np.random.default_rng(0)
+    return [workload.inputs(rng, n) for _ in range(workload.draws)]
+
+
+def check(workload: Any, name: str, call: Callable[[], Any], expected: list[Any]) -> None:
+    """Raise where a contender's results, traced, compiled and cached alike, differ from the expected ones."""
     import peers
     from workloads.common import disagreement
 
-    from symgrad import grad
-
-    args = workload.inputs(np.random.default_rng(0), False)
-    firsts = []
-    for _ in range(FRESH):
-        derivative = grad(workload.make(np), workload.argnums)
-        start = time.perf_counter()
-        derivative(*args)
-        firsts.append(time.perf_counter() - start)
-
-    calls = {"hand": lambda: workload.hand(*args), "symgrad": lambda: derivative(*args)}
-    calls |= {name: peer(workload, args) for name, peer in peers.available().items()}
-    expected = workload.hand(*args)
-    for name, call in calls.items():
-        for _ in range(3):  # traced, compiled and cached results alike
-            error = disagreement(peers.as_numpy(call()), peers.as_numpy(expected))
+    for _ in range(3 if name == "symgrad" else 1):
+        for want in expected:
+            error = disagreement(peers.as_numpy(call()), peers.as_numpy(want))
             if not error <= workload.tolerance:
-                raise ArithmeticError(f"{workload.name}: {name} is {error:.1e} off the hand-written gradient")
+                raise ArithmeticError(f"{workload.name}: {name} is {error:.1e} off the hand-written derivative")
+
+
+def contenders(workload: Any, inputs: list[tuple[Any, ...]], names: list[str]) -> tuple[dict[str, Any], dict[str, float]]:
+    """The contenders that agree with the hand-written derivative, by name, and the seconds of their first calls."""
+    import peers
+
+    calls: dict[str, Any] = {"hand": peers.hand(workload, inputs)}
+    expected = [workload.hand(*args) for args in inputs]
+    makers = {"symgrad": peers.symgrad} | {name: peers.PEERS[name][1] for name in names if peers.takes_part(name, workload)}
+    firsts: dict[str, float] = {}
+    for name, make in makers.items():
+        found = []
+        try:
+            for _ in range(FRESH if name == "symgrad" else 1):
+                start = time.perf_counter()
+                call = make(workload, inputs)
+                call()
+                found.append(time.perf_counter() - start)
+            for _ in inputs[1:]:
+                call()  # the first call had the first input: go round to it again
+            check(workload, name, call, expected)
+        except Exception as error:
+            if name == "symgrad":
+                raise
+            print(f"{workload.name}: {name}: {type(error).__name__}: {str(error)[:200]}", file=sys.stderr)
+            continue
+        calls[name], firsts[name] = call, median(found)
+    return calls, firsts
+
+
+def measure(workload: Any, rounds: int, names: list[str]) -> dict[str, float]:
+    """The numbers of one workload; raises where symgrad's derivative is not the hand-written one."""
+    import numpy as np
+    import peers
+
+    from symgrad import value_and_grad
+
+    inputs = drawn(workload, workload.n)
+    calls, firsts = contenders(workload, inputs, names)
+    if workload.kind == "grad":
+        both = value_and_grad(workload.function("symgrad", np), workload.argnums)
+        calls["value too"] = peers.contender(both, inputs)
+        for _ in range(3):
+            calls["value too"]()
     times = interleaved(calls, rounds)
-
-    def ratio(over: str, under: str) -> float:
-        return median(a / b for a, b in zip(times[over], times[under], strict=True))
-
-    result = {"hand us": 1e6 * median(times["hand"]), "symgrad us": 1e6 * median(times["symgrad"])}
-    result["symgrad/hand"] = ratio("symgrad", "hand")
-    result |= {f"{name}/symgrad": ratio(name, "symgrad") for name in calls if name in peers.available()}
-    result["first ms"] = 1e3 * median(firsts)
-    if hasattr(derivative, "compiled") and result["symgrad us"] < 100:  # a difference of longer times would be noise
-        result["dispatch us"] = 1e6 * dispatch(derivative, args, rounds)
+    result = {"hand us": 1e6 * median(times["hand"])}
+    result |= {name: ratio(times[name], times["hand"]) for name in firsts}
+    if "value too" in times:
+        result["value_and_grad/grad"] = ratio(times["value too"], times["symgrad"])
+    result["first ms"] = 1e3 * firsts["symgrad"]
+    result |= {f"first {name} ms": 1e3 * first for name, first in firsts.items() if name != "symgrad"}
+    result["peak MB"] = peak(calls["symgrad"])
+    result["hand peak MB"] = peak(calls["hand"])
     return result
 
 
-def table(results: dict[str, dict[str, float]]) -> str:
-    """The results as lines of text."""
+def growth(workload: Any, rounds: int) -> dict[str, float]:
+    """The time of symgrad's derivative, and its ratio to the hand-written one, at sizes up to the workload's."""
+    result = {}
+    for part in (16, 4, 1):
+        n = max(workload.n // part, 1)
+        calls, _ = contenders(workload, drawn(workload, n), [])
+        times = interleaved(calls, rounds)
+        result[f"n/{part} us"] = 1e6 * median(times["symgrad"])
+        result[f"n/{part}"] = ratio(times["symgrad"], times["hand"])
+    return result
+
+
+# -- what is shown -------------------------------------------------------------------------------------------------
+
+
+def tables(results: dict[str, dict[str, float]], titles: dict[str, str]) -> str:
+    """The results as Markdown tables: steady times as ratios, first calls, memory."""
     columns = list(dict.fromkeys(column for row in results.values() for column in row))
-    lines = ["".join([f"{'':12}", *(f"{column:>17}" for column in columns)])]
+    parts = [[c for c in columns if c.startswith("first")], [c for c in columns if c.endswith("MB")]]
+    steady = [c for c in columns if c not in parts[0] and c not in parts[1]]
+    return "\n\n".join(table(results, titles, part) for part in (steady, *parts) if part)
+
+
+def table(results: dict[str, dict[str, float]], titles: dict[str, str], columns: list[str]) -> str:
+    """Some columns of the results as a Markdown table."""
+    lines = ["| | workload | " + " | ".join(columns) + " |", "| --- | --- |" + " ---: |" * len(columns)]
     for name, row in results.items():
-        cells = [f"{row[column]:>17.2f}" if column in row else f"{'-':>17}" for column in columns]
-        lines.append("".join([f"{name:12}", *cells]))
+        cells = [f"{row[column]:.3g}" if column in row else "" for column in columns]
+        lines.append(f"| {name} | {titles[name]} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def picture(results: dict[str, dict[str, float]], names: list[str], path: str) -> None:
+    """A bar chart of times as ratios to the hand-written derivative."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(1.5 + 0.7 * len(results), 4.5), layout="constrained")
+    axes = figure.subplots()
+    shown = [name for name in ["symgrad", *names] if any(name in row for row in results.values())]
+    width = 0.85 / len(shown)
+    for i, name in enumerate(shown):
+        places = [j + (i - (len(shown) - 1) / 2) * width for j, row in enumerate(results.values()) if name in row]
+        heights = [row[name] - 1.0 for row in results.values() if name in row]
+        axes.bar(places, heights, width, bottom=1.0, label=name)
+    axes.axhline(1.0, color="black", linewidth=0.8)
+    axes.set_yscale("log")
+    axes.set_xticks(range(len(results)), list(results))
+    axes.margins(x=0.01)
+    axes.set_ylabel("time / hand-written NumPy")
+    axes.legend(ncols=min(len(shown), 5), frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.08))
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=150)
+
+
+def with_threads(count: int) -> None:
+    """Start again with so many threads, and as many processors: libraries look only when they are loaded."""
+    if any(os.environ.get(name) != str(count) for name in THREAD_VARIABLES):
+        environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(count))
+        if hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-count:])
+        os.execve(sys.executable, sys.orig_argv, environment)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", metavar="NAME", help="this workload; may be given several times")
-    parser.add_argument("--rounds", type=int, default=31)
-    parser.add_argument("--threads", type=int, help="threads that BLAS may use; unset: as many as it likes")
+    parser.add_argument("--only", metavar="NAMES", help="these workloads, by letter, with commas between")
+    parser.add_argument("--peers", metavar="NAMES", help="these peers, with commas between; none: ''; unset: all installed")
+    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--threads", type=int, help="threads that all may use; unset: as many as they like")
+    parser.add_argument("--growth", action="store_true", help="how time grows with size, instead of all else")
     parser.add_argument("--json", metavar="PATH", help="write the numbers there too")
+    parser.add_argument("--picture", metavar="PATH", help="draw the ratios there, with matplotlib")
     options = parser.parse_args()
+    if options.threads:
+        with_threads(options.threads)
 
-    if options.threads and any(os.environ.get(name) != str(options.threads) for name in THREAD_VARIABLES):
-        # read when the libraries are loaded, so they are set for a process that has loaded none
-        environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(options.threads))
-        os.execve(sys.executable, sys.orig_argv, environment)
-
+    import peers
     from workloads import WORKLOADS
 
-    names = [workload.name for workload in WORKLOADS]
-    if unknown := set(options.only or ()) - set(names):
-        parser.error(f"no workload {', '.join(sorted(unknown))}; there are: {', '.join(names)}")
-    results, failed = {}, False
+    def chosen(wish: str | None, known: list[str], what: str) -> list[str]:
+        names = known if wish is None else [name for name in wish.split(",") if name]
+        if unknown := set(names) - set(known):
+            parser.error(f"no {what} {', '.join(sorted(unknown))}; there are: {', '.join(known)}")
+        return names
+
+    only = chosen(options.only, [workload.name for workload in WORKLOADS], "workload")
+    names = [] if options.growth else chosen(options.peers, peers.installed(), "peer")
+    for name in names:
+        importlib.import_module(peers.PEERS[name][0])  # not part of anybody's first call
+    results: dict[str, dict[str, float]] = {}
+    failed = False
     for workload in WORKLOADS:
-        if not options.only or workload.name in options.only:
+        if workload.name in only and not (options.growth and workload.n == 1):
             try:
-                results[workload.name] = measure(workload, options.rounds)
+                results[workload.name] = (
+                    growth(workload, options.rounds) if options.growth else measure(workload, options.rounds, names)
+                )
             except Exception as error:  # the others are still worth knowing
                 failed = True
                 print(f"{workload.name} failed: {type(error).__name__}: {error}", file=sys.stderr)
-    print(table(results))
+    print(tables(results, {workload.name: workload.title for workload in WORKLOADS}))
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(results, file, indent=2)
+    if options.picture:
+        picture(results, names, options.picture)
     return int(failed)
 
 

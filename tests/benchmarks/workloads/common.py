@@ -1,28 +1,43 @@
 """What a workload is."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+Make = Callable[[Any], Callable[..., Any]]
 
 
 @dataclass(frozen=True)
 class Workload:
     """A function to differentiate, and its competition.
 
-    ``make(np)`` gives the function, written against that namespace (numpy, autograd.numpy or jax.numpy), and
-    ``inputs(rng, small)`` its arguments; ``hand`` is its gradient with respect to ``argnums``, written by hand to be
-    fast; ``make_torch(torch)`` gives the function as one writes it there.
+    ``make(np)`` gives the function, written against that namespace (numpy, autograd.numpy, jax.numpy ...), and ``words``
+    the same in a peer's own words, by the peer's name, where it cannot take the function as it is written.
+    ``inputs(rng, n)`` gives arguments of size ``n``: ``n`` in earnest, ``tiny`` in the tests, fractions of it to see how
+    time grows. ``hand`` is the derivative as an expert writes it in NumPy to be fast. ``kind`` says which derivative:
+    ``"grad"`` with respect to ``argnums``, ``"hessian"``, or ``"hvp"``, whose arguments are a point and a direction.
+    Calls go round ``draws`` different inputs. The peers in ``skips`` cannot do it.
     """
 
     name: str
-    make: Callable[[Any], Callable[..., Any]]
-    inputs: Callable[[np.random.Generator, bool], tuple[Any, ...]]
+    title: str
+    make: Make
+    inputs: Callable[[np.random.Generator, int], tuple[Any, ...]]
     hand: Callable[..., Any]
-    make_torch: Callable[[Any], Callable[..., Any]]
+    n: int = 1
+    tiny: int = 1
     argnums: int | tuple[int, ...] = 0
+    kind: str = "grad"
     tolerance: float = 1e-8
+    draws: int = 1
+    words: dict[str, Make] = field(default_factory=dict)
+    skips: tuple[str, ...] = ()
+
+    def function(self, peer: str, namespace: Any) -> Callable[..., Any]:
+        """The function to differentiate, as ``peer`` can take it."""
+        return self.words.get(peer, self.make)(namespace)
 
 
 def leaves(tree: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Logistic regression on 10,000 rows of 50: two passes over the matrix and a chain of elementwise functions."""
+"""Logistic regression on rows of 50: two passes over the matrix and a chain of elementwise functions; and its Hessian."""
 
 import numpy as np
 
@@ -20,9 +20,8 @@ def make_torch(torch):
     return loss
 
 
-def inputs(rng, small):
-    n, k = (30, 4) if small else (10_000, 50)
-    return rng.standard_normal(k), rng.standard_normal((n, k)), rng.integers(0, 2, n).astype(float)
+def inputs(rng, n):
+    return rng.standard_normal(50), rng.standard_normal((n, 50)), rng.integers(0, 2, n).astype(float)
 
 
 def hand(w, x, y):
@@ -37,4 +36,17 @@ def hand(w, x, y):
     return gradient
 
 
-WORKLOAD = Workload("logistic", make, inputs, hand, make_torch)
+def hand_hessian(w, x, y):
+    p = x @ w
+    np.negative(p, out=p)
+    np.exp(p, out=p)
+    p += 1.0
+    np.divide(1.0, p, out=p)
+    p -= np.square(p)
+    p /= len(p)
+    return x.T @ (x * p[:, None])
+
+
+WORDS = {"torch": make_torch}
+WORKLOAD = Workload("C", "logistic regression", make, inputs, hand, 10_000, 30, words=WORDS)
+HESSIAN = Workload("L1", "Hessian of C", make, inputs, hand_hessian, 10_000, 30, kind="hessian", words=WORDS)

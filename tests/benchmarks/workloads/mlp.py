@@ -1,4 +1,4 @@
-"""A perceptron 784-512-256-10 on a batch of 128, softmax cross entropy with integer labels: BLAS sets the pace."""
+"""A perceptron 784-512-256-10 on a batch, softmax cross entropy with integer labels: BLAS sets the pace."""
 
 from itertools import pairwise
 
@@ -16,7 +16,7 @@ def make(np):
         z = h @ w + b
         z = z - np.max(z, axis=1, keepdims=True)
         logp = z - np.log(np.sum(np.exp(z), axis=1, keepdims=True))
-        return -np.mean(logp[np.arange(len(labels)), labels])
+        return -np.mean(logp[np.arange(labels.shape[0]), labels])
 
     return loss
 
@@ -32,13 +32,13 @@ def make_torch(torch):
     return loss
 
 
-def inputs(rng, small, dtype=np.float64):
-    sizes, batch = ((7, 6, 5, 4), 8) if small else ((784, 512, 256, 10), 128)
+def inputs(rng, n, dtype=np.float64):
+    sizes = (784, 512, 256, 10)
     params = [
         ((rng.standard_normal((m, n)) * np.sqrt(2 / m)).astype(dtype), 0.1 * rng.standard_normal(n).astype(dtype))
         for m, n in pairwise(sizes)
     ]
-    return params, rng.standard_normal((batch, sizes[0])).astype(dtype), rng.integers(0, sizes[-1], batch)
+    return params, rng.standard_normal((n, sizes[0])).astype(dtype), rng.integers(0, sizes[-1], n)
 
 
 def hand(params, x, labels):
@@ -66,9 +66,10 @@ def hand(params, x, labels):
     return gradient[::-1]
 
 
-def inputs32(rng, small):
-    return inputs(rng, small, np.float32)
+def inputs32(rng, n):
+    return inputs(rng, n, np.float32)
 
 
-WORKLOAD = Workload("mlp", make, inputs, hand, make_torch)
-WORKLOAD32 = Workload("mlp float32", make, inputs32, hand, make_torch, tolerance=1e-4)
+WORDS = {"torch": make_torch}
+WORKLOAD = Workload("D", "MLP", make, inputs, hand, 128, 4, words=WORDS)
+WORKLOAD32 = Workload("D32", "MLP, float32", make, inputs32, hand, 128, 4, tolerance=1e-4, words=WORDS)

@@ -1,4 +1,4 @@
-"""Rosenbrock's valley in a million dimensions: elementwise throughout, memory traffic sets the pace."""
+"""Rosenbrock's valley in a million dimensions: elementwise throughout, memory traffic sets the pace; and its HVP."""
 
 import numpy as np
 
@@ -12,12 +12,12 @@ def make(np):
     return rosenbrock
 
 
-def make_torch(torch):
-    return make(torch)
+def inputs(rng, n):
+    return (rng.standard_normal(n),)
 
 
-def inputs(rng, small):
-    return (rng.standard_normal(10 if small else 1_000_000),)
+def inputs_hvp(rng, n):
+    return rng.standard_normal(n), rng.standard_normal(n)
 
 
 def hand(x):
@@ -35,4 +35,23 @@ def hand(x):
     return g
 
 
-WORKLOAD = Workload("rosenbrock", make, inputs, hand, make_torch)
+def hand_hvp(x, v):
+    # the Hessian is tridiagonal: 2 - 400 (next - 3 x^2) and, from each pair, 200 below, and -400 x beside
+    head, h = x[:-1], np.empty_like(x)
+    t = head * head
+    t *= 3.0
+    t -= x[1:]
+    t *= 400.0
+    t += 2.0
+    np.multiply(t, v[:-1], out=h[:-1])
+    h[-1] = 0.0
+    np.multiply(head, 400.0, out=t)
+    h[:-1] -= t * v[1:]
+    t *= v[:-1]
+    np.subtract(200.0 * v[1:], t, out=t)
+    h[1:] += t
+    return h
+
+
+WORKLOAD = Workload("E", "Rosenbrock", make, inputs, hand, 1_000_000, 10)
+HVP = Workload("L2", "HVP of E", make, inputs_hvp, hand_hvp, 1_000_000, 10, kind="hvp")

@@ -20,7 +20,15 @@ def make_torch(torch):
     return loss
 
 
-def inputs(rng, small):
+def make_casadi(ca):
+    def loss(w, b, x, y):
+        z = ca.mtimes(w.T, x) + b
+        return ca.sum1(ca.fmax(z, 0) - z * y + ca.log1p(ca.exp(-ca.fabs(z)))) / 3
+
+    return loss
+
+
+def inputs(rng, n):
     return rng.standard_normal((5, 3)), rng.standard_normal(3), np.ones(5), np.zeros(3)
 
 
@@ -36,4 +44,6 @@ def hand(w, b, x, y):
     return x[:, None] * z, z
 
 
-WORKLOAD = Workload("tutorial", make, inputs, hand, make_torch, argnums=(0, 1))
+WORKLOAD = Workload(
+    "B", "tutorial network", make, inputs, hand, argnums=(0, 1), words={"torch": make_torch, "casadi": make_casadi}
+)

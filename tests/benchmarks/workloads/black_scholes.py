@@ -1,0 +1,91 @@
+"""The price of many call options, summed, by all five inputs: long chains of elementwise functions on large arrays."""
+
+import math
+
+import numpy as np
+
+from .common import Workload
+
+A, B = math.sqrt(2 / math.pi), 0.044715 * math.sqrt(2 / math.pi)
+
+
+def make(np):
+    def cdf(x):  # of the normal distribution, nearly
+        return 0.5 * (1.0 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+    def price(spot, strike, rate, volatility, time):
+        spread = volatility * np.sqrt(time)
+        d1 = (np.log(spot / strike) + (rate + 0.5 * volatility**2) * time) / spread
+        d2 = d1 - spread
+        return np.sum(spot * cdf(d1) - strike * np.exp(-rate * time) * cdf(d2))
+
+    return price
+
+
+def inputs(rng, n):
+    return (
+        rng.uniform(80.0, 120.0, n),
+        rng.uniform(80.0, 120.0, n),
+        rng.uniform(0.01, 0.05, n),
+        rng.uniform(0.1, 0.4, n),
+        rng.uniform(0.5, 2.0, n),
+    )
+
+
+def hand(spot, strike, rate, volatility, time):
+    root = np.sqrt(time)
+    spread = volatility * root
+    d1 = spot / strike
+    np.log(d1, out=d1)
+    now = rate * time  # the strike, discounted
+    d1 += now
+    d1 /= spread
+    half = 0.5 * spread
+    d1 += half
+    d2 = np.subtract(d1, spread, out=half)
+    np.negative(now, out=now)
+    np.exp(now, out=now)
+    now *= strike
+
+    p1, density1 = cdf_and_density(d1)
+    p2, density2 = cdf_and_density(d2)
+    density1 *= spot
+    density2 *= now
+    p2 *= now  # the discounted strike times the odds that it is paid
+
+    g = np.subtract(density1, density2, out=density1)
+    g /= spread  # by log(spot / strike)
+    by_spread = np.multiply(g, d2, out=d2)
+    by_spread = np.subtract(density2, by_spread, out=density2)
+    by_spot = g / spot
+    by_spot += p1
+    by_drift = np.add(g, p2, out=d1)
+    by_strike = np.divide(by_drift, strike, out=p1)
+    np.negative(by_strike, out=by_strike)
+    by_rate = by_drift * time
+    by_time = np.multiply(by_drift, rate, out=by_drift)
+    by_volatility = by_spread * root
+    by_spread *= volatility
+    by_spread /= root
+    by_spread *= 0.5
+    by_time += by_spread
+    return by_spot, by_strike, by_rate, by_volatility, by_time
+
+
+def cdf_and_density(x):
+    square = x * x
+    p = square * B
+    p += A
+    p *= x
+    np.tanh(p, out=p)
+    density = p * p
+    np.subtract(0.5, density * 0.5, out=density)
+    square *= 3.0 * B
+    square += A
+    density *= square
+    p *= 0.5
+    p += 0.5
+    return p, density
+
+
+WORKLOAD = Workload("F", "Black-Scholes", make, inputs, hand, 1_000_000, 10, argnums=(0, 1, 2, 3, 4))
