@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from symgrad import pytree
-from symgrad.compile import FOREIGN, CacheInfo, Compiler, Family, Foreign, Variant, check_foreign
+from symgrad.compile import FOREIGN, CacheInfo, Compiler, Family, Foreign, Form, Variant, check_foreign
 from symgrad.ir import INPUT, Graph, Node, ancestors
 from symgrad.ops.engine import STOP
 from symgrad.state import describe
@@ -32,6 +33,10 @@ class Derivative:
     6.0
     """
 
+    # what a call runs is an entry of the instance's own: as a rule one that was generated for its last call's signature
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+    __call__: Callable[..., Any]
+
     def __init__(self, kind: str, fun: Fun, options: dict[str, Any]) -> None:
         if not callable(fun):
             raise TypeError(f"{kind} needs a function, got {type(fun).__name__}")
@@ -41,16 +46,23 @@ class Derivative:
         self._mode = options.get("mode", "auto")
         title = getattr(fun, "__name__", type(fun).__name__)
         name = f"{kind}_{title if title.isidentifier() else 'fun'}"
-        self._compiler = Compiler(self._body, fun, name, self._argument_names, self._mode)
+        self._compiler = Compiler(self._body, fun, name, self._form(), self._mode, self._use, self._general)
+        self._use(None)
         self._methods: Derivative | None = None
 
     # ---- calling ----
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _use(self, entry: Callable[..., Any] | None) -> None:
+        self.__call__ = entry or self._any
+
+    def _any(self, *args: Any, **kwargs: Any) -> Any:
+        return self._general(args, kwargs)
+
+    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that is not of the last signature, or beside a trace."""
         if active_trace() is None:
-            compiler = self._compiler
             try:
-                return compiler.entry(args, kwargs, compiler.missed)
+                return self._compiler.miss(args, kwargs)
             except Foreign as foreign:
                 return foreign.bridge(self, args, kwargs)
         return self._nested(args, kwargs)
@@ -71,16 +83,20 @@ class Derivative:
         result = self._body(trace, args, kwargs, True)
         return settle(trace, outer, (args, kwargs), result)
 
-    def _argument_names(self, count: int, keywords: Sequence[str]) -> list[str]:
-        """A name for each argument of a call."""
+    def _form(self) -> Form:
+        """How the derivative is called."""
         params = calculus.parameters(self._fun)
-        extra = ["v"] if self._kind == "hvp" else []
         positional = [p.name for p in params if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        if extra and positional:
+        only = sum(p.kind is p.POSITIONAL_ONLY for p in params)
+        if self._kind == "hvp" and positional:
             positional.insert(1, "v")
         rest = next((p.name for p in params if p.kind is p.VAR_POSITIONAL), "args")
-        names = positional[:count] + [f"{rest}_{i}" for i in range(count - len(positional[:count]))]
-        return names + list(keywords)
+        plain = type(self._fun) is FunctionType and not {"__wrapped__", "__signature__"} & set(self._fun.__dict__)
+        plain = plain and self._kind != "hvp"
+        keywords = [p.name for p in params if p.kind is p.KEYWORD_ONLY]
+        known = plain and not any(p.kind is p.VAR_KEYWORD for p in params)
+        title = getattr(self._fun, "__qualname__", type(self._fun).__name__)
+        return Form(title, positional, only, rest, keywords if known else None)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:

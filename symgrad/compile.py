@@ -33,12 +33,13 @@ from symgrad.optimize.switches import switched_off
 from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import LEAF, TreeDef
 from symgrad.state import Argument, Check, Finished, Path, State
-from symgrad.trace import Trace, Tracer, tracing
+from symgrad.trace import Trace, Tracer, running, tracing
 from symgrad.transform.loop import Loop
 
 MAX_SIGNATURES = 64  # of one derivative; the least recently used goes first
 MAX_LEAVES = 64  # ends of one signature's branch tree, before it goes to dynamic mode
 MAX_VARIANTS = 8  # of what one signature found outside its arguments
+SHORT = 40  # lines of code that stand in the function that checks a call, which saves calling another
 MAX_NODES = 200_000  # of one trace, before its signature goes to dynamic mode
 
 _serial = itertools.count(1)
@@ -124,6 +125,64 @@ def layout(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Layout, list[An
     return Layout(tree, tuple(kwargs), tuple([kind_of(leaf) for leaf in leaves])), leaves
 
 
+class Form:
+    """How a function takes its arguments: the names of its parameters.
+
+    ``keywords`` are the names of keyword-only ones; ``None`` where a keyword may be anything, or mean something else than
+    the parameter of that name: then arguments are handed over just as they are given.
+    """
+
+    def __init__(self, title: str, positional: list[str], only: int, rest: str, keywords: list[str] | None) -> None:
+        self.title = title  # the function's own name, for Python's errors of calls that do not fit
+        self.positional, self.only, self.rest, self.keywords = positional, only, rest, keywords
+
+    def names(self, count: int, keywords: Sequence[str]) -> list[str]:
+        """A name for each argument of a call."""
+        names = self.positional[:count]
+        return [*names, *(f"{self.rest}_{i}" for i in range(count - len(names))), *keywords]
+
+    def normal(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The same call with positional arguments where it can have them."""
+        args = tuple(args)
+        if not kwargs or self.keywords is None:
+            return args, kwargs
+        more = []
+        for name in self.positional[max(len(args), self.only) :] if len(args) >= self.only else ():
+            if name not in kwargs:
+                break
+            more.append(name)
+        rest = {name: value for name, value in kwargs.items() if name not in more}
+        return (*args, *(kwargs[name] for name in more)), rest
+
+    def entry(self, names: list[str], call: Layout, named: bool) -> tuple[str, list[str], str]:
+        """Of a function that answers such calls: its parameters, the conditions on them, and the call as it was given.
+
+        ``named``: its parameters are the function's own, so that arguments given by name need no dict.
+        """
+        count = len(call.tree.children[0].children)
+        form = ["not _busy"]
+        if not named or self.keywords is None or count > len(self.positional):
+            form += ["not _more", f"len(_named) == {len(call.keywords)}" if call.keywords else "not _named"]
+            for keyword, name in zip(call.keywords, names[count:], strict=True):
+                form.append(f"({name} := _named.get({keyword!r}, _ABSENT)) is not _ABSENT")
+            first = [*(f"{name}=_ABSENT" for name in names[:count]), *("/" for _ in names[:1] if count)]
+            return ", ".join([*first, "*_more", "**_named"]), form, f"_present({', '.join([*names[:count], '*_more'])}), _named"
+        form.append("not _more")
+        form += [f"{name} is _ABSENT" for name in (*self.positional, *self.keywords) if name not in names]
+        first = [f"{name}=_ABSENT" for name in self.positional]
+        first[self.only : self.only] = ["/"] if self.only else []
+        last = [f"{name}=_ABSENT" for name in self.keywords]
+        given = f"*_given(({', '.join([*self.positional, ''])}), _more, ({', '.join([*self.keywords, ''])}))"
+        return ", ".join([*first, "*_more", *last]), form, given
+
+    def given(self, values: Sequence[Any], more: tuple[Any, ...], named: Sequence[Any]) -> Any:
+        """The call that such a function got, from what its parameters are."""
+        count = next((i for i, value in enumerate(values) if value is ABSENT), len(values))
+        names = (*self.positional[count:], *(self.keywords or ()))
+        kwargs = {name: v for name, v in zip(names, (*values[count:], *named), strict=True) if v is not ABSENT}
+        return (*values[:count], *more), kwargs
+
+
 # -- one signature -------------------------------------------------------------------------------------------------
 
 Body = Callable[[Trace, "tuple[Any, ...]", dict[str, Any], bool], Any]
@@ -140,8 +199,9 @@ class Traced(NamedTuple):
 class Family:
     """One signature of the arguments: the variants of what lies outside them, or the reason why it is not compiled."""
 
-    def __init__(self, signature: Layout, name: str, names: list[str], accept_effects: bool, off: frozenset[str]) -> None:
-        self.layout, self.name, self.names = signature, name, names
+    def __init__(self, signature: Layout, name: str, form: Form, accept_effects: bool, off: frozenset[str]) -> None:
+        self.layout, self.name, self.form = signature, name, form
+        self.names = form.names(self.positional, signature.keywords)
         self.accept_effects = accept_effects
         self.off = off  # the optimisations that are switched off
         self.variants: list[Variant] = []
@@ -261,7 +321,7 @@ class Family:
         """Go to dynamic mode for good."""
         self.dynamic = reason
         for variant in self.variants:
-            variant.entry = variant.function = None
+            variant.entry = variant.probe = variant.function = None
 
     def forget(self) -> None:
         """Take the generated sources out of linecache."""
@@ -294,9 +354,10 @@ class Variant:
         self.simplified = self.program
         self.function: Callable[..., Any] | None = None
         self.entry: Callable[..., Any] | None = None
+        self.probe: Callable[..., Any] | None = None
         self.filenames: list[str] = []
         weakref.finalize(self, _forget, self.filenames)
-        self.counters: list[dict[str, Any]] = []
+        self.counters: list[Callable[[], int]] = []
 
     def add(self, run: Run) -> Leaf:
         """Merge a trace into the program; raises ``Diverged`` when it contradicts what is there."""
@@ -371,14 +432,14 @@ class Variant:
     def _running(self, improved: Program) -> Code:
         return build_fast(speed_up(improved, self.family.off), self.signature(), self.family.off)
 
-    def compile(self) -> None:
-        """Make the function of all confirmed branches, and the entry that checks a call and runs it."""
+    def compile(self, miss: Callable[..., Any]) -> None:
+        """Make the function of all confirmed branches, and the entry that checks a call and runs it, else ``miss``."""
         self.simplified = improve(self.program.confirmed(), self.family.off)
         code = self._running(self.simplified)
-        namespace: dict[str, Any] = {"np": np, "runtime": runtime, "Unexplored": Unexplored, **code.namespace}
+        namespace = self._namespace(code)
         self._execute(code.source, self.family.name, namespace)
         self.function = namespace[self.family.name]
-        self.entry = self._entry()
+        self._link(code, miss)
 
     def _execute(self, text: str, name: str, namespace: dict[str, Any]) -> None:
         filename = f"<symgrad {name} {next(_serial)}>"
@@ -390,62 +451,75 @@ class Variant:
         """Take the generated sources out of linecache."""
         _forget(self.filenames)
 
-    def _entry(self) -> Callable[..., Any]:
-        """A function ``entry(args, kwargs, miss)``: checks that a call is one of this variant, then runs the code."""
-        layout = self.family.layout
+    def _link(self, code: Code, miss: Callable[..., Any]) -> None:
+        """Make the two functions that check whether a call is one of this variant, and run its code if it is.
+
+        Both are one text: ``entry`` is what the derivative is called by; ``probe`` also runs beside a trace, and returns
+        ``_MISSED`` for other calls. Short code stands in that text itself, else it is called. Names of its own start with
+        an underscore.
+        """
+        assert self.function is not None
+        family = self.family
+        space: dict[str, Any] = {"_ndarray": np.ndarray, "_ABSENT": ABSENT, "_Unexplored": Unexplored}
+        space |= {"_present": _present, "_given": family.form.given}
+        used = self.function.__code__.co_varnames + self.function.__code__.co_names
+        clear = not any(name.startswith("_") and name != "_" for name in used)
+        names = family.names if clear else [f"_a{i}" for i in range(len(family.names))]
+        state = list(self.state_names().values()) if clear else [f"_o{i}" for i in range(len(self.lifts))]
+        header, form, given = family.form.entry(names, family.layout, clear)
         checks: list[str] = []
-        count = self.family.positional
-        space: dict[str, Any] = {"hits": 0, "ndarray": np.ndarray, "function": self.function}
-        space["Unexplored"] = Unexplored
-        kinds = iter(layout.kinds)
+        kinds = iter(family.layout.kinds)
         leaves: list[str] = []
-        for i, child in enumerate(layout.tree.children[0].children):
-            _check(child, f"a{i}", kinds, checks, space, leaves)
-        for j, child in enumerate(layout.tree.children[1].children):
-            _check(child, f"a{count + j}", kinds, checks, space, leaves)
-        names = [f"a{i}" for i in range(len(self.family.names))]
-        lines = ["def entry(args, kwargs, miss):", "    global hits"]
-        form = [f"len(args) == {count}"]
-        if layout.keywords:
-            form += [f"len(kwargs) == {len(layout.keywords)}"]
-            form += [f"{keyword!r} in kwargs" for keyword in layout.keywords]
-        else:
-            form += ["not kwargs"]
-        lines.append(f"    if {' and '.join(form)}:")
-        if count:
-            lines.append(f"        {', '.join(names[:count])}, = args")
-        for keyword, name in zip(layout.keywords, names[count:], strict=True):
-            lines.append(f"        {name} = kwargs[{keyword!r}]")
-        lines.append(f"        if {' and '.join(checks) or 'True'}:")
-        state = [f"o{i}" for i in range(len(self.lifts))]
+        children = [child for group in family.layout.tree.children for child in group.children]
+        for name, child in zip(names, children, strict=True):
+            _check(child, name, kinds, checks, space, leaves)
         outside = self._outside(state, leaves, space)
+        if clear and len(code.body) <= SHORT:
+            space = {**self._namespace(code), **space}
+            body = [line[4:] for line in code.body]
+        else:
+            space["_function"] = self.function
+            body = [f"return _function({', '.join([*names, *state])})"]
+        lines = [
+            "def link(_busy, _miss):",
+            "    _hits = 0",
+            f"    def {self.family.name}({header}):",
+            "        nonlocal _hits",
+            f"        if {' and '.join([*form, *checks])}:",
+        ]
         if outside:
             lines += [
                 "            try:",
-                f"                same = {' and '.join(outside)}",
+                f"                _same = {' and '.join(outside)}",
                 "            except (LookupError, AttributeError, TypeError, ValueError):",
-                "                same = False  # it is not even there",
-                "            if not same:",
-                "                return miss(args, kwargs)",
+                "                _same = False  # it is not even there",
+                "            if not _same:",
+                f"                return _miss({given})",
             ]
         lines += [
             "            try:",
-            "                hits += 1",
-            f"                return function({', '.join([*names, *state])})",
-            "            except (Unexplored, ArithmeticError, ValueError):",
-            "                hits -= 1  # to be traced: an unseen branch, or an error as Python has it",
+            "                _hits += 1",
+            *(f"                {line}" for line in body),
+            "            except (_Unexplored, ArithmeticError, ValueError):",
+            "                _hits -= 1  # to be traced: an unseen branch, or an error as Python has it",
+            f"        return _miss({given})",
+            f"    return {self.family.name}, lambda: _hits",
         ]
-        lines.append("    return miss(args, kwargs)")
         self._execute("\n".join(lines) + "\n", f"{self.family.name} entry", space)
-        self.counters.append(space)
-        return space["entry"]  # type: ignore[no-any-return]
+        self.entry, hits = space["link"](running, miss)
+        self.probe, more = space["link"]((), _missed)
+        self.entry.__qualname__ = self.probe.__qualname__ = family.form.title
+        self.counters += [hits, more]
+
+    def _namespace(self, code: Code) -> dict[str, Any]:
+        return {"np": np, "runtime": runtime, "Unexplored": Unexplored, **code.namespace}
 
     def _outside(self, state: list[str], leaves: list[str], space: dict[str, Any]) -> list[str]:
         """Conditions that what lies outside is as it was, which also fetch what is lifted."""
 
         def bind(value: Any) -> str:
-            name = next((key for key, known in space.items() if known is value and key[0] == "r"), None)
-            name = name or f"r{len(space)}"
+            name = next((key for key, known in space.items() if known is value and key.startswith("_r")), None)
+            name = name or f"_r{len(space)}"
             space[name] = value
             return name
 
@@ -460,14 +534,14 @@ class Variant:
             text = path.text(shown, leaves, bind)
             if uses[path] < 2 or not path.steps:
                 return text
-            names[path] = f"p{len(names)}"
+            names[path] = f"_p{len(names)}"
             return f"({names[path]} := {text})"
 
         conditions = [check.text(shown(path), shown, bind) for (path, _), check in self.checks.items()]
         for name, (path, kind) in zip(state, self.lifts.items(), strict=True):
             found: list[str] = []
             _check_kind(kind, name, found, space)
-            conditions.append(found[0].replace(name, f"{name} := {shown(path)}", 1))
+            conditions.append(found[0].replace(f"({name})", f"({name} := {shown(path)})", 1))
         return conditions
 
 
@@ -529,11 +603,11 @@ def _check(tree: TreeDef, name: str, kinds: Any, checks: list[str], space: dict[
     if tree.kind is None:
         checks.append(f"{name} is None")
         return
-    slot = f"k{len(space)}"
+    slot = f"_k{len(space)}"
     space[slot] = tree.kind
     checks.append(f"type({name}) is {slot}")
     if issubclass(tree.kind, dict):
-        keys = f"keys{len(space)}"
+        keys = f"_keys{len(space)}"
         space[keys] = tree.keys
         checks.append(f"tuple({name}) == {keys}")
         reads = []
@@ -546,7 +620,7 @@ def _check(tree: TreeDef, name: str, kinds: Any, checks: list[str], space: dict[
     else:
         reads = [f"{name}.{key}" for key in tree.keys]
     for i, (read, child) in enumerate(zip(reads, tree.children, strict=True)):
-        part = f"{name}_{i}"
+        part = f"_{name.lstrip('_')}_{i}"
         checks.append(f"(({part} := {read}) is {part})")
         _check(child, part, kinds, checks, space, leaves)
 
@@ -554,19 +628,19 @@ def _check(tree: TreeDef, name: str, kinds: Any, checks: list[str], space: dict[
 def _check_kind(kind: Any, name: str, checks: list[str], space: dict[str, Any]) -> None:
     """Conditions that a value is of a kind."""
     if isinstance(kind, Static):
-        slot = f"s{len(space)}"
+        slot = f"_s{len(space)}"
         space[slot] = kind.value
         same = f"type({name}) is type({slot}) and {name} == {slot}" if _comparable(kind) else f"{name} is {slot}"
         checks.append(same)
     elif isinstance(kind, tuple) and not hasattr(kind, "_fields"):
-        slot = f"t_{kind[0].__name__}"
+        slot = f"_{kind[0].__name__}"
         space[slot] = kind[0]
         checks.append(f"type({name}) is {slot}")
     else:
         known = [key for key, value in space.items() if isinstance(value, np.dtype) and value is kind.dtype]
-        slot = known[0] if known else f"d{kind.dtype.str[1:]}_{len(space)}"
+        slot = known[0] if known else f"_d{kind.dtype.str[1:]}_{len(space)}"
         space[slot] = kind.dtype
-        checks.append(f"type({name}) is ndarray and {name}.dtype is {slot} and {name}.shape == {kind.shape!r}")
+        checks.append(f"type({name}) is _ndarray and {name}.dtype is {slot} and {name}.shape == {kind.shape!r}")
 
 
 def _comparable(kind: Static) -> bool:
@@ -591,29 +665,38 @@ def _fresh(leaf: Any) -> Any:
 # -- all signatures of one derivative ------------------------------------------------------------------------------
 
 _MISSED = object()
+ABSENT = object()  # an argument that was not given
 
 
 class Compiler:
     """The calls of one derivative: finds the variant of each, traces, compiles, runs."""
 
-    def __init__(self, body: Body, fun: Any, name: str, names: Callable[[int, Sequence[str]], list[str]], mode: str) -> None:
-        self.body, self.fun, self.name, self.names, self.mode = body, fun, name, names, mode
+    def __init__(
+        self,
+        body: Body,
+        fun: Any,
+        name: str,
+        form: Form,
+        mode: str,
+        use: Callable[[Callable[..., Any] | None], None],
+        missed: Callable[..., Any],
+    ) -> None:
+        self.body, self.fun, self.name, self.form, self.mode = body, fun, name, form, mode
+        self.use = use  # how calls get to an entry: the derivative's own
+        self.missed = missed  # where an entry sends calls that it does not answer
         self.off = switched_off()
         self.known: OrderedDict[Layout, Family] = OrderedDict()
         self.lock = threading.RLock()
         self.misses = 0
-        self.missed = self.miss  # bound once, not at every call
-        self.entry: Callable[..., Any] = _no_entry
         self._warned = False
 
     def family(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Family, list[Any]]:
         """The family of a call, new if need be, and the leaves of its arguments."""
-        key, leaves = layout(args, kwargs)
+        key, leaves = layout(*self.form.normal(args, kwargs))
         with self.lock:
             found = self.known.get(key)
             if found is None:
-                names = self.names(len(args), tuple(kwargs))
-                found = self.known[key] = Family(key, self.name, names, self.mode == "compiled", self.off)
+                found = self.known[key] = Family(key, self.name, self.form, self.mode == "compiled", self.off)
                 while len(self.known) > MAX_SIGNATURES:
                     self.known.popitem(last=False)[1].forget()
             else:
@@ -623,13 +706,12 @@ class Compiler:
     def miss(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that the current entry did not answer: another variant may, or it is traced."""
         family, leaves = self.family(args, kwargs)
-        current = self.entry
         for variant in list(family.variants):
-            entry = variant.entry
-            if entry is not None and entry is not current:
-                result = entry(args, kwargs, _missed)
+            probe = variant.probe
+            if probe is not None:
+                result = probe(*args, **kwargs)
                 if result is not _MISSED:
-                    self.entry = entry
+                    self.use(variant.entry)
                     return result
         return self.explore(family, leaves)
 
@@ -654,9 +736,8 @@ class Compiler:
         with self.lock:
             variant = family.learn(traced.run, traced.state, impure) if family.dynamic is None else None
             if variant is not None:
-                variant.compile()
-                assert variant.entry is not None
-                self.entry = variant.entry
+                variant.compile(self.missed)
+                self.use(variant.entry)
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
         """A variant for a call, with at least one trace."""
@@ -680,18 +761,18 @@ class Compiler:
         Raises ``RuntimeError`` where it runs in dynamic mode.
         """
         for _ in range(4):  # traced, confirmed, and both again where an int from outside turned out to change
-            self.entry(args, kwargs, self.missed)
+            self.miss(args, kwargs)
             family, _ = self.family(args, kwargs)
             for variant in family.variants:
-                if variant.entry is not None and variant.entry(args, kwargs, _missed) is not _MISSED:
+                if variant.probe is not None and variant.probe(*args, **kwargs) is not _MISSED:
                     return variant
         raise RuntimeError(f"{self.name} is not compiled: {family.dynamic or 'mode=' + repr(self.mode)}")
 
     def info(self) -> CacheInfo:
         """Counts, as ``functools.lru_cache`` gives them."""
         with self.lock:
-            spaces = [s for family in self.known.values() for variant in family.variants for s in variant.counters]
-            return CacheInfo(sum(space["hits"] for space in spaces), self.misses, MAX_SIGNATURES, len(self.known))
+            counters = [c for family in self.known.values() for variant in family.variants for c in variant.counters]
+            return CacheInfo(sum(count() for count in counters), self.misses, MAX_SIGNATURES, len(self.known))
 
     def clear(self) -> None:
         """Forget everything."""
@@ -699,7 +780,7 @@ class Compiler:
             for family in self.known.values():
                 family.forget()
             self.known.clear()
-            self.entry = _no_entry
+            self.use(None)
             self.misses = 0
 
 
@@ -714,8 +795,9 @@ def _outside_symgrad() -> int:
 _OWN = (os.path.dirname(__file__) + os.sep, "<symgrad ")
 
 
-def _no_entry(args: tuple[Any, ...], kwargs: dict[str, Any], miss: Callable[..., Any]) -> Any:
-    return miss(args, kwargs)
+def _present(*args: Any) -> tuple[Any, ...]:
+    """The arguments that were given."""
+    return tuple([arg for arg in args if arg is not ABSENT])
 
 
 def _missed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

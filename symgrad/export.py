@@ -114,7 +114,7 @@ class _Module:
 
     def add(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Take an example call in."""
-        args, kwargs = map_tree(_copied, (args, kwargs))
+        args, kwargs = map_tree(_copied, self.compiler.form.normal(args, kwargs))
         try:
             variant = self.compiler.ready(args, kwargs)
         except RuntimeError as error:
@@ -135,8 +135,8 @@ class _Module:
                 )
         leaves, _ = flatten((args, tuple(kwargs.values())))
         self.constants[variant] = {name: path.find(leaves) for path, name in variant.state_names().items()}
-        assert variant.entry is not None
-        result = variant.entry(args, kwargs, self.compiler.missed)
+        assert variant.probe is not None
+        result = variant.probe(*args, **kwargs)
         self.examples.append(_Example([*args, *kwargs.values()], result, variant))
 
     def text(self, filed: bool, check: bool) -> tuple[str, dict[str, np.ndarray[Any, Any]]]:

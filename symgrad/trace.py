@@ -322,6 +322,7 @@ _active: ContextVar[Trace | None] = ContextVar("symgrad_trace", default=None)
 
 # the trace that runs in this thread (or context) now, if any; not a function of Python's, for it is asked at every call
 active_trace = _active.get
+running: list[Trace] = []  # those that run in any thread: while there are none, no caller need ask for its own
 
 
 class tracing:
@@ -332,10 +333,12 @@ class tracing:
 
     def __enter__(self) -> Trace:
         self._token = _active.set(self.trace)
+        running.append(self.trace)
         return self.trace
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.trace.open = False
+        running.remove(self.trace)
         _active.reset(self._token)
         if isinstance(error, (TypeError, ValueError)) and not isinstance(error, SymgradError) and self.trace.lent:
             _explain(error, traceback)

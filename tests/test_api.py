@@ -788,3 +788,85 @@ def test_order_of_derivatives():
         for _ in CALLS:
             assert np.isclose(derivative(0.7), truth(0.7)), order
     assert f(0.0) == 0.0
+
+
+# -- how compiled code is reached ----------------------------------------------------------------------------------
+
+
+def test_an_argument_by_name_is_the_same_argument():
+    def scaled(x, y=2.0, *, power=1.0):
+        return x * y * power
+
+    slope = grad(scaled, argnums=(0, 1))
+    for _ in range(3):
+        assert slope(3.0, y=5.0) == (5.0, 3.0)
+    traced = slope.cache_info().misses
+    assert slope(y=5.0, x=3.0) == slope(3.0, 5.0) == slope(x=3.0, y=5.0) == (5.0, 3.0)
+    assert slope.cache_info().misses == traced
+    assert slope(3.0, 5.0, power=2.0) == (10.0, 6.0)
+    assert slope(3.0) == (2.0, 3.0)
+
+
+def test_a_wrapper_may_tell_names_from_positions():
+    def inner(x, y=2.0):
+        return x * y
+
+    @functools.wraps(inner)
+    def wrapper(*args, **kwargs):
+        return inner(*args, **kwargs) * (1.0 + len(kwargs))
+
+    slope = grad(wrapper)
+    for _ in range(3):
+        assert slope(3.0, 5.0) == 5.0
+        assert slope(3.0, y=5.0) == 10.0
+
+
+def test_calls_that_do_not_fit_fail_as_the_function_does():
+    def function(x, y=2.0):
+        return x * y
+
+    slope = grad(function)
+    bad = [((), {}), ((1.0, 2.0, 3.0), {}), ((1.0,), {"z": 2.0}), ((), {"y": 1.0})]
+
+    def messages():
+        found = []
+        for args, kwargs in bad:
+            with pytest.raises(TypeError) as error:
+                slope(*args, **kwargs)
+            found.append(str(error.value))
+        return found
+
+    before = messages()
+    for _ in range(3):
+        assert slope(3.0) == 2.0
+        assert slope(3.0, 4.0) == 4.0
+    assert messages() == before
+
+
+def test_names_with_underscores_do_not_meet_those_of_the_entry():
+    slope = grad(lambda _hits, _busy, _more=2.0: _hits * _busy * _more, argnums=(0, 1, 2))
+    for _ in range(4):
+        assert slope(3.0, 5.0, _more=7.0) == (35.0, 21.0, 15.0)
+
+
+def test_compiled_code_beside_a_trace_of_another_thread():
+    square = grad(lambda x: x * x)
+    for _ in range(3):
+        square(3.0)
+    hits = square.cache_info().hits
+    started, done = threading.Event(), threading.Event()
+
+    def slow(x):
+        started.set()
+        assert done.wait(60)
+        return x * x
+
+    other = threading.Thread(target=lambda: grad(slow, mode="dynamic")(1.0))
+    other.start()
+    assert started.wait(60)
+    try:
+        assert square(4.0) == 8.0
+        assert square.cache_info().hits == hits + 1
+    finally:
+        done.set()
+        other.join()

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.emit.names import Names
-from symgrad.emit.printer import Comment, For, If, Line, While, source, text
+from symgrad.emit.printer import Comment, For, If, Line, While, source, statements, text
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY, Op
@@ -48,9 +48,10 @@ class Signature:
 
 @dataclass
 class Code:
-    """Generated source, and the objects that its names stand for besides ``np``."""
+    """Generated source, the lines of its body alone, and the objects that its names stand for besides ``np``."""
 
     source: str
+    body: list[str]
     namespace: dict[str, Any]
 
 
@@ -375,7 +376,7 @@ class Builder:
         assert program.root is not None
         self._tree(program.root, block, set())
         header = f"{signature.name}({signature.parameters})"
-        return Code(source(header, signature.doc, block), self.namespace)
+        return Code(source(header, signature.doc, block), statements(block), self.namespace)
 
     def bind(self, wish: str, value: Any) -> str:
         """A name in the generated module for an object: a function of the user's, an array."""

@@ -86,8 +86,14 @@ def source(header: str, docstring: str, body: Block) -> str:
     lines = [f"def {header}:"]
     if docstring:
         lines += _docstring(docstring)
+    return "\n".join([*lines, *statements(body)]) + "\n"
+
+
+def statements(body: Block) -> list[str]:
+    """The lines of a function's body."""
+    lines: list[str] = []
     _block(body, 1, lines)
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _docstring(docstring: str) -> list[str]:
