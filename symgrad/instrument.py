@@ -356,7 +356,9 @@ class _Rewriter(ast.NodeTransformer):
         """Whether an expression is a chain of attributes and items of something outside."""
         if not _is_plain_chain(node):
             return False
-        return not self._local(next(item.id for item in ast.walk(node) if isinstance(item, ast.Name)))
+        while isinstance(node, (ast.Attribute, ast.Subscript)):
+            node = node.value
+        return isinstance(node, ast.Name) and not self._local(node.id)
 
     # ---- operators: what is combined, compared or shown is read as a whole ----
 
@@ -632,9 +634,16 @@ def _nested(target: ast.Tuple | ast.List) -> bool:
 
 
 def _is_plain_chain(node: ast.expr) -> bool:
-    while isinstance(node, ast.Attribute) or (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)):
+    """Whether something is looked up by names and numbers alone, so that looking twice does no harm."""
+    while isinstance(node, ast.Attribute) or (isinstance(node, ast.Subscript) and _is_plain_index(node.slice)):
         node = node.value
     return isinstance(node, ast.Name)
+
+
+def _is_plain_index(node: ast.expr) -> bool:
+    if isinstance(node, (ast.UnaryOp, ast.BinOp, ast.Tuple)):
+        return all(_is_plain_index(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
+    return isinstance(node, ast.Constant) or _is_plain_chain(node)
 
 
 def _constant(names: tuple[str | None, ...]) -> ast.expr:

@@ -2401,6 +2401,27 @@ def array_changed_by_a_helper(x):
 
 
 @shape(*POINTS)
+def table_filled_by_rows(x):
+    table = [[0.0] * 4 for _ in range(3)]
+    for i in range(1, 3):
+        for j in range(1, 4):
+            table[i][j] = x * j + min(table[i - 1][j], table[i][j - 1], table[i - 1][j - 1])
+            table[i - 1][j] += 0.5 * x
+            table[i][0], table[0][0] = table[i][j], x
+    return sum(sum(row) for row in table)
+
+
+TABLE = [[0.0] * 3 for _ in range(3)]
+
+
+@shape(*POINTS)
+def table_outside_filled_by_rows(x):
+    for i in range(3):
+        TABLE[i][i - 1] = i * 2.0
+    return x * TABLE[1][0] + TABLE[2][1]
+
+
+@shape(*POINTS)
 def list_made_anew(x):
     y, acc = x, []
     while y > 0.1:
