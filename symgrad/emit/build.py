@@ -362,6 +362,7 @@ class Builder:
         self.results: dict[Node, list[Expr]] = {}  # of loops
         self.outputs = {node for leaf in program.leaves() for node in leaf.nodes()}
         self.last_phase: str | None = None
+        self.loop_phase: str | None = None  # of the loop whose body is printed
         self.lines_shown: set[tuple[str, int]] = set()
 
     def build(self) -> Code:
@@ -633,16 +634,26 @@ class Builder:
         for item in [*(arg for node in nodes for arg in reads(node)), *body.after, *body.saved]:
             self.uses[item] = self.uses.get(item, 0) + 1
         loop = self._course(op, [self.exprs[item] for item in sequences], inner, {a for n in nodes for a in n.args})
-        self._body(nodes, inner)
-        for variable, item in zip(lists, body.saved, strict=True):
-            inner.append(Line(ast.Expr(method(name(variable), "append", self.exprs[item]))))
+        phase, self.loop_phase = self.loop_phase, self.loop_phase or node.phase
+        saved = [(item in body.carry, item, variable) for variable, item in zip(lists, body.saved, strict=True)]
+        for early in (True, False):
+            inner += [Line(ast.Expr(method(name(v), "append", self.exprs[item]))) for at, item, v in saved if at is early]
+            if early:
+                self._body(nodes, inner)
+        self.loop_phase = phase
         changed = [
             (ast.Name(variable, ast.Store()), self.exprs[item])
             for variable, item, old in zip(variables, body.after, body.carry, strict=True)
             if item is not old
         ]
+        once = [self.uses[item] == 1 for item, old in zip(body.after, body.carry, strict=True) if item is not old]
         if len(changed) == 1:
-            inner.append(Line(ast.Assign([changed[0][0]], changed[0][1], lineno=0)))
+            ((target, value),) = changed
+            last = inner[-1].node if inner and isinstance(inner[-1], Line) else None
+            if once[0] and isinstance(last, ast.Assign) and text(last.targets[0]) == text(value):
+                last.targets = [target]  # the last statement may as well give the new value
+            else:
+                inner.append(Line(ast.Assign([target], value, lineno=0)))
         elif changed:
             targets, values = (
                 ast.Tuple([t for t, _ in changed], ast.Store()),
@@ -701,11 +712,12 @@ class Builder:
 
     def _comment(self, node: Node, block: list[Any], statement: ast.stmt | None = None) -> str:
         """The user's line, above the first statement that came from it, or beside it where it says the same."""
-        if node.phase != self.last_phase:
-            self.last_phase = node.phase
-            if node.phase is not None:
-                block.append(Comment(node.phase))
-        if node.line is None or node.phase is not None or node.line in self.lines_shown:
+        phase = self.loop_phase or node.phase
+        if phase != self.last_phase:
+            self.last_phase = phase
+            if phase is not None:
+                block.append(Comment(phase))
+        if node.line is None or phase is not None or node.line in self.lines_shown:
             return ""
         self.lines_shown.add(node.line)
         line = linecache.getline(*node.line).strip()

@@ -6,9 +6,9 @@ def grad_newton_root(x):
     again = abs(x * x - x) > prod
     guesss = []
     while again:
+        guesss.append(guess)
         # golden_functions.py:138: guess = 0.5 * (guess + x / guess)
         guess_2 = 0.5 * (guess + x / guess)
-        guesss.append(guess)
         guess, again = guess_2, abs(guess_2 * guess_2 - x) > prod
     # backward
     g_guess = 1.0
@@ -30,9 +30,9 @@ def grad_newton_root(x):
     again = abs(x * x - x) > prod
     guesss = []
     while again:
+        guesss.append(guess)
         # golden_functions.py:138: guess = 0.5 * (guess + x / guess)
         guess_2 = 0.5 * (guess + x / guess)
-        guesss.append(guess)
         guess, again = guess_2, abs(guess_2 * guess_2 - x) > prod
     # backward
     g_guess = 1.0
