@@ -18,6 +18,7 @@ from symgrad.api import (
 )
 from symgrad.custom import custom_jvp, custom_vjp, primitive
 from symgrad.export import export
+from symgrad.flat import flatten
 from symgrad.optimize.switches import without
 from symgrad.testing import check_grads
 
@@ -28,6 +29,7 @@ __all__ = [
     "custom_vjp",
     "elementwise_grad",
     "export",
+    "flatten",
     "grad",
     "graph",
     "hessian",

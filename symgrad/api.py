@@ -317,6 +317,14 @@ def _hvp(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options
     return calculus.hessian_product(trace, fun, (x, *rest), kwargs, v, **_without_mode(options))
 
 
+def _products(mode: str) -> Any:
+    def body(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
+        seeds, *rest = args
+        return calculus.products(trace, fun, rest, kwargs, seeds, mode=mode, **_without_mode(options))
+
+    return body
+
+
 def _function(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
     return calculus.run(trace, fun, args, kwargs)
 
@@ -334,6 +342,8 @@ BODIES: dict[str, Any] = {
     "jacfwd": _jacobian("forward"),
     "hessian": _hessian,
     "hvp": _hvp,
+    "pushforwards": _products("forward"),
+    "pullbacks": _products("reverse"),
     "function": _function,
 }
 

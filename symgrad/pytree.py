@@ -38,6 +38,9 @@ class TreeDef:
             and self.children == other.children
         )
 
+    def __reduce__(self) -> Any:
+        return TreeDef, (self.kind, self.keys, self.children)  # a hash holds in its own process alone
+
     def __repr__(self) -> str:
         return f"TreeDef({self.unflatten(['*'] * self.size)!r})"
 
@@ -80,6 +83,9 @@ class TreeDef:
 
 
 class _Leaf:
+    def __reduce__(self) -> str:
+        return "LEAF"
+
     def __repr__(self) -> str:
         return "LEAF"
 

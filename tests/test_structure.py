@@ -30,10 +30,10 @@ LAYERS = """
     testing
     custom numpy scipy
     eager
-    export draw
+    flat sparse export draw
 """
 ALLOWED = {"numpy"}  # besides the standard library
-GUESTS = {"emit.printer": {"astor"}, "testing": {"hypothesis"}, "scipy": {"scipy"}}
+GUESTS = {"emit.printer": {"astor"}, "testing": {"hypothesis"}, "scipy": {"scipy"}, "sparse": {"scipy", "networkx"}}
 
 
 def name_of(path: Path) -> str:

@@ -88,7 +88,7 @@ def _line_up(a: Any, have: int, want: int) -> Any:
 
 def _shift(axis: Any, ndim: int) -> Any:
     """An axis of an element, as an axis of the batch."""
-    if isinstance(axis, (tuple, list)):
+    if isinstance(axis, (tuple, list, range)):
         return tuple(_shift(i, ndim) for i in axis)
     return axis % ndim + 1 if ndim else 1
 

@@ -495,3 +495,28 @@ def hessian_product(
     grads = [finish(conjugate(g), trace, n.aval) for g, n in zip(reverse(trace, seeds, run.wrt), run.wrt, strict=True)]
     inner = Linearized(run.call, run.vars, grads, pytree.flatten(grads)[1], None)
     return run.rebuild(push(trace, inner, [tangents] if single else tangents), single)
+
+
+def products(
+    trace: Trace, fun: Fun, args: Sequence[Any], kwargs: dict[str, Any], seeds: Any, *, argnums: Argnums = 0, mode: str
+) -> Any:
+    """The Jacobian times many vectors, or many times it: for each of ``seeds``, which are flat, a flat row of the result.
+
+    Of functions of one array with one array as output.
+    """
+    run = evaluate(trace, fun, argnums, args, kwargs)
+    (n,), out = run.wrt, traced(trace, run.outputs[0])
+    start, end = (n.aval, out.node.aval) if mode == "forward" else (out.node.aval, n.aval)
+    unit = _stand_in(trace, start)
+    if mode == "forward":
+        (linear,) = forward(trace, [out.node], [n], [unit])
+    else:
+        (linear,) = reverse(trace, [(out.node, unit)], [n])
+    flat: Any = traced(trace, seeds)
+    count = flat.shape[0]
+    if isinstance(linear, Tracer):
+        linear = fit(linear, end)
+        inputs = {unit.node: flat.reshape((count, *start.shape)).astype(start.dtype)}
+        linear = batch(trace, path([linear.node], [unit.node]), inputs, count).get(linear.node)
+    target = Aval((count, math.prod(end.shape)), end.dtype, "array")
+    return finish(None if linear is None else np.reshape(linear, target.shape), trace, target)

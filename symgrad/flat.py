@@ -1,0 +1,80 @@
+"""Structured parameters as one vector, and back: for optimisers, samplers and linear algebra, which know vectors alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad import pytree
+from symgrad.ir import Aval, aval_of
+from symgrad.ops.core import ASTYPE
+from symgrad.ops.engine import TO_PYTHON
+from symgrad.pytree import TreeDef
+from symgrad.trace import Tracer
+
+
+class Unflatten:
+    """Puts a vector back into the structure that ``flatten`` took it from. It pickles."""
+
+    def __init__(self, tree: TreeDef, leaves: Sequence[Any]) -> None:
+        self.tree = tree
+        self.kept = [not _is_inexact(leaf) for leaf in leaves]
+        self.leaves = [leaf if kept else _aval(leaf) for leaf, kept in zip(leaves, self.kept, strict=True)]
+        self.size = sum(math.prod(leaf.shape) for leaf, kept in zip(self.leaves, self.kept, strict=True) if not kept)
+
+    def __call__(self, vector: Any) -> Any:
+        """The structure with the numbers of ``vector``.
+
+        Raises ``ValueError`` for a vector of another length.
+        """
+        if np.shape(vector) != (self.size,):
+            raise ValueError(f"the parameters are a vector of {self.size} numbers, not of shape {np.shape(vector)}")
+        leaves, start = [], 0
+        for leaf, kept in zip(self.leaves, self.kept, strict=True):
+            if kept:
+                leaves.append(leaf)
+                continue
+            end = start + math.prod(leaf.shape)
+            part = vector[start:end].reshape(leaf.shape) if leaf.kind == "array" else vector[start]
+            start = end
+            if leaf.dtype.kind == "f":
+                part = np.real(part)  # of a vector that is complex for another leaf's sake
+            if leaf.kind == "python":
+                part = TO_PYTHON(part)
+            leaves.append(part if leaf.kind == "python" or part.dtype == leaf.dtype else ASTYPE(part, dtype=leaf.dtype))
+        return self.tree.unflatten(leaves)
+
+
+def flatten(params: Any) -> tuple[Any, Unflatten]:
+    """One vector of all floating point numbers in a structure, and the function that puts a vector back into it.
+
+    Args:
+        params: numbers and arrays in tuples, lists, dicts, namedtuples and dataclasses, nested. Integers, strings and other
+            leaves are no parameters: they are kept, and put back as they are.
+
+    Returns:
+        ``(vector, unflatten)``. The dtype is the widest of all; ``unflatten`` restores each one's. Both ways can be
+        differentiated.
+
+    >>> vector, unflatten = flatten({"w": np.ones((2, 2)), "b": 0.5, "name": "dense"})
+    >>> vector
+    array([1. , 1. , 1. , 1. , 0.5])
+    >>> unflatten(vector * 2)
+    {'w': array([[2., 2.],
+           [2., 2.]]), 'b': 1.0, 'name': 'dense'}
+    """
+    leaves, tree = pytree.flatten(params)
+    parts = [np.ravel(leaf) for leaf in leaves if _is_inexact(leaf)]
+    return np.concatenate(parts) if parts else np.zeros(0), Unflatten(tree, leaves)
+
+
+def _is_inexact(leaf: Any) -> bool:
+    return isinstance(leaf, (float, complex)) or (isinstance(leaf, (np.ndarray, np.generic)) and leaf.dtype.kind in "fc")
+
+
+def _aval(leaf: Any) -> Aval:
+    aval: Aval = leaf.node.aval if type(leaf) is Tracer else aval_of(leaf)
+    return aval

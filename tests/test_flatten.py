@@ -1,0 +1,86 @@
+"""Structures as vectors: there and back, and derivatives through both."""
+
+import pickle
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from symgrad import check_grads, flatten, grad, jacobian, pytree
+
+
+class Line(NamedTuple):
+    slope: Any
+    offset: Any
+
+
+@dataclass
+class Layer:
+    weight: Any
+    bias: Any
+
+
+NUMBERS = st.floats(-1e3, 1e3, width=32)
+LEAVES = st.one_of(
+    NUMBERS, NUMBERS.map(np.float64), NUMBERS.map(np.float32), st.integers(-5, 5), st.text(max_size=3), st.none(),
+    hnp.arrays(np.float32, hnp.array_shapes(min_dims=0, max_dims=3, max_side=3), elements=NUMBERS), st.booleans(),
+    hnp.arrays(np.float64, hnp.array_shapes(min_dims=0, max_dims=2, max_side=3), elements=NUMBERS),
+    hnp.arrays(np.int64, (2,)),
+)  # fmt: skip
+TREES = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.tuples(inner, inner), st.dictionaries(st.text(max_size=2), inner, max_size=3),
+        st.builds(Line, inner, inner), st.builds(Layer, inner, inner),
+        st.dictionaries(st.integers(), inner, max_size=2).map(OrderedDict),
+    ),
+    max_leaves=8,
+)  # fmt: skip
+
+
+@given(TREES)
+def test_there_and_back(tree):
+    vector, unflatten = flatten(tree)
+    assert vector.ndim == 1
+    again = pickle.loads(pickle.dumps(unflatten))(vector)
+    (leaves, expected), (found, actual) = pytree.flatten(tree), pytree.flatten(again)
+    assert actual == expected
+    for a, b in zip(found, leaves, strict=True):
+        assert type(a) is type(b)
+        assert getattr(a, "dtype", None) == getattr(b, "dtype", None)
+        np.testing.assert_array_equal(a, b)
+
+
+TREE = {"w": np.array([[1.0, 2.0], [3.0, 4.0]]), "b": (0.5, np.float32(2.0)), "n": 3, "z": np.array(1.5)}
+
+
+def loss(p):
+    return np.sum(np.sin(p["w"])) * p["b"][0] ** p["n"] + p["b"][1] * p["z"]
+
+
+def test_derivatives():
+    vector, unflatten = flatten(TREE)
+    through = grad(lambda v: loss(unflatten(v)))
+    expected = flatten(grad(loss)({**TREE, "n": 3.0}))[0]
+    for _ in range(3):
+        np.testing.assert_allclose(through(vector), np.delete(expected, 6), rtol=1e-6)  # n is kept as it is
+    assert through.cache_info().hits == 1
+    check_grads(lambda w, b: flatten({"w": w, "b": [b, 3.0]})[0] ** 2, (TREE["w"], 0.5))
+    np.testing.assert_array_equal(jacobian(lambda v: flatten(unflatten(v))[0])(vector), np.eye(vector.size))
+
+
+def test_complex_numbers():
+    vector, unflatten = flatten([1.0 + 2.0j, np.array([3.0])])
+    assert vector.dtype == complex
+    assert unflatten(vector)[0] == 1.0 + 2.0j
+
+
+def test_other_lengths_are_refused():
+    _, unflatten = flatten([1.0, np.ones(3)])
+    with pytest.raises(ValueError, match=r"a vector of 4 numbers, not of shape \(5,\)"):
+        unflatten(np.ones(5))

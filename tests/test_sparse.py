@@ -1,0 +1,167 @@
+"""Sparse Jacobians: no entry is missed, none too many where the structure is plain, and large ones are found fast."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("scipy")
+pytest.importorskip("networkx")
+import scipy.sparse as sp
+from ops_samples import DIFFERENTIABLE, cases
+
+from symgrad import flatten, hessian, jacobian
+from symgrad.errors import NotDifferentiable
+from symgrad.sparse import sparse_hessian, sparse_jacobian
+
+SIX = np.linspace(0.3, 1.4, 6)
+TABLE = np.linspace(-1.0, 1.0, 12).reshape(3, 4)
+
+
+def agrees(fun, *args, entries=None):
+    """The sparse Jacobian is the dense one; with ``entries``, it holds just so many."""
+    expected = jacobian(fun)(*args)
+    expected = np.reshape(expected, (-1, np.size(args[0])))
+    made = sparse_jacobian(fun)
+    for _ in range(3):
+        found = made(*args)
+        assert isinstance(found, sp.csr_array)
+        np.testing.assert_allclose(found.toarray(), expected, rtol=1e-12, atol=1e-12)
+    if entries is not None:
+        assert found.nnz == entries
+    return made
+
+
+def symmetric(case):
+    return any(kind in ("spd",) for kind in case.kinds)
+
+
+@pytest.mark.filterwarnings("ignore:.*fix:DeprecationWarning")
+@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
+def test_no_entry_is_missed(op):
+    for case in cases(op):
+        vector, unflatten = flatten(case.primals)
+        if not vector.size or any(np.iscomplexobj(out) for out in case.outputs):
+            continue
+
+        def fun(v, case=case, unflatten=unflatten):
+            return np.concatenate([np.ravel(out) for out in case(*unflatten(v))])
+
+        if not sum(np.size(out) for out in case.outputs):
+            continue
+        dense = jacobian(fun, mode="dynamic")(vector)
+        pattern = sparse_jacobian(fun).pattern(vector)
+        assert not np.any((np.abs(np.nan_to_num(dense, nan=1.0)) > 1e-9) & ~pattern.toarray()), case
+
+
+def upwind(u, c):
+    out = np.zeros_like(u)
+    out[0] = u[0]
+    out[1:] = u[1:] - c * (u[1:] - u[:-1])
+    return out
+
+
+def heat(u):
+    """Five points in two dimensions."""
+    inner = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1]
+    return inner * u[1:-1, 1:-1] ** 2
+
+
+def steps(x):
+    for _ in range(3):
+        x = x + 0.1 * np.sin(np.roll(x, 1))
+    return x
+
+
+BAND = np.diag(np.arange(1.0, 7.0)) + np.diag(np.ones(5), 1)
+
+EXACT = [
+    ("elementwise", lambda x: np.sin(x) * x, SIX, 6),
+    ("broadcast", lambda x: x[:, None] * np.ones(3), SIX, 18),
+    ("slices", lambda x: x[1:] * x[:-1] ** 2, SIX, 10),
+    ("upwind", lambda x: upwind(x, 0.3), SIX, 11),
+    ("diff", lambda x: np.diff(x**2), SIX, 10),
+    ("second_diff", lambda x: np.diff(x, n=2), SIX, 12),
+    ("columns", lambda x: np.diff(x, axis=0), TABLE, 16),
+    ("rows", lambda x: np.sum(x**2, axis=1), TABLE, 12),
+    ("keepdims", lambda x: x / np.max(x, axis=0, keepdims=True), TABLE + 2.0, 36),
+    ("concatenate", lambda x: np.concatenate([x[::-1], x[:2] ** 2]), SIX, 8),
+    ("stack", lambda x: np.stack([x, x * 2]).T.reshape(-1), SIX, 12),
+    ("gather", lambda x: x[np.array([0, 3, 3])] ** 2, SIX, 3),
+    ("where", lambda x: np.where(x > 1.0, x**2, x), SIX, 6),
+    ("banded", lambda x: BAND @ x, SIX, 11),
+    ("matrix", lambda x: TABLE @ x.reshape(4, 2), np.linspace(0, 1, 8), 24),
+    ("einsum", lambda x: np.einsum("ij,ij->i", x, x), TABLE, 12),
+    ("triangle", lambda x: np.tril(x), np.ones((3, 3)), 6),
+    ("loop", steps, SIX, 24),
+    ("heat", heat, np.linspace(0, 1, 30).reshape(5, 6), 60),
+    ("constant", lambda x: np.ones(3) * np.floor(x[:3]), SIX, 0),
+    ("dense_row", lambda x: np.concatenate([x**2, np.sum(x).reshape(1)]), SIX, 12),
+    ("scalar", lambda x: np.sum(x**2), SIX, 6),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fun", "x", "entries"), [case[1:] for case in EXACT], ids=[case[0] for case in EXACT])
+def test_pattern_is_exact(fun, x, entries):
+    agrees(fun, x, entries=entries)
+
+
+def test_hessian():
+    def rosenbrock(x):
+        return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+
+    found = sparse_hessian(rosenbrock, SIX)
+    np.testing.assert_allclose(found.toarray(), hessian(rosenbrock)(SIX))
+    assert found.nnz == 16
+    made = sparse_hessian(lambda a, x: np.sum(a * x**4), argnums="x")
+    assert made(2.0, SIX).nnz == 6
+
+
+def test_whichever_needs_fewer_products():
+    """A dense row is one pullback, a dense column one pushforward."""
+    row = sparse_jacobian(lambda x: np.concatenate([x**2, np.sum(x**3).reshape(1)]))
+    column = sparse_jacobian(lambda x: x * x[0])
+    for made, forward in ((row, False), (column, True)):
+        made(np.linspace(1.0, 2.0, 50))
+        (plan,) = made._plans.values()
+        assert plan.forward is forward
+        assert len(plan.seeds) == 3  # two groups, and the check
+
+
+def test_other_branches_and_indices_are_found_again():
+    def fun(x, k, far):
+        if far > 0:
+            return x * np.roll(x, 3)
+        return x * x[k]
+
+    made = sparse_jacobian(fun)
+    for k, far in ((0, -1.0), (0, 1.0), (4, -1.0), (2, 1.0), (1, -1.0)):
+        np.testing.assert_allclose(made(SIX, k, far).toarray(), jacobian(fun)(SIX, k, far))
+
+
+def test_large_and_banded():
+    n = 100_000
+    made = sparse_jacobian(lambda u: u[1:-1] * (u[2:] - u[:-2]))
+    u = np.linspace(0.0, 1.0, n)
+    found = made(u)
+    assert found.shape == (n - 2, n)
+    assert found.nnz == 3 * (n - 2)
+    np.testing.assert_allclose(found @ np.ones(n), u[2:] - u[:-2], atol=1e-12)
+
+
+def test_not_sparse():
+    with pytest.raises(ValueError, match="not sparse"):
+        sparse_jacobian(np.cumsum, np.ones(20_000))
+    with pytest.raises(ValueError, match="not sparse"):
+        sparse_jacobian(lambda x: x * np.sum(x), np.ones(20_000))
+
+
+def test_what_it_is_for():
+    with pytest.raises(NotDifferentiable, match="real numbers"):
+        sparse_jacobian(lambda x: x**2, np.ones(3) * 1j)
+    with pytest.raises(NotDifferentiable, match="one array"):
+        sparse_jacobian(lambda x: (x, x), np.ones(3))
+
+
+def test_single_precision():
+    found = sparse_jacobian(lambda x: x[1:] * x[:-1], SIX.astype(np.float32))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found.toarray(), jacobian(lambda x: x[1:] * x[:-1])(SIX), rtol=1e-6)
