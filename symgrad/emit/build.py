@@ -782,13 +782,22 @@ def reads(node: Node) -> list[Node]:
     return list(node.args[1:] if written else node.args)
 
 
+def may_be_view(node: Node) -> bool:
+    """Whether a result may share memory with the operation's first argument."""
+    if node.op is REGISTRY[np.einsum]:
+        return len(node.args) == 1
+    if node.op is REGISTRY[np.diff]:
+        return dict(node.params).get("n") == 0
+    return bool(node.op.alias) or node.op is engine.ITEM
+
+
 def _may_alias(node: Node) -> bool:
     """Whether a result can share memory with an argument or a constant."""
     if node.op in (INPUT, CAPTURED) or node.op is engine.ASTYPE:
         return node.op is not engine.ASTYPE
     if node.op in WRITES or node.op in (create.ZEROS, create.FULL):
         return False
-    return bool(node.op.alias) or node.op in (engine.ITEM, engine.TO_ARRAY, REGISTRY[np.broadcast_to])
+    return may_be_view(node) or node.op in (engine.TO_ARRAY, REGISTRY[np.broadcast_to])
 
 
 def _is_contiguous(node: Node) -> bool:

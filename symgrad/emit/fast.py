@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from symgrad.emit.blocks import BlockBuilder
 from symgrad.emit.build import (
     SPELLINGS,
     Builder,
@@ -26,6 +27,7 @@ from symgrad.emit.build import (
     default_spelling,
     is_trivial,
     literal,
+    may_be_view,
     method,
     name,
     number,
@@ -37,6 +39,7 @@ from symgrad.ir import CONST, INPUT, Aval, Node, ancestors
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops import engine
 from symgrad.ops.core import REGISTRY
+from symgrad.optimize.fuse import Group, fuse
 from symgrad.program import Leaf, Program
 from symgrad.transform.loop import Loop
 
@@ -75,12 +78,11 @@ def _fast(*keys: Any) -> Callable[[Spelling], Spelling]:
     return register
 
 
-class FastBuilder(Builder):
+class FastBuilder(BlockBuilder):
     """Keeps track of which buffers the code owns and when they die."""
 
     def __init__(self, program: Program, signature: Signature, off: frozenset[str]) -> None:
-        super().__init__(program, signature, fresh=True)
-        self.off = off
+        super().__init__(program, signature, off)
         self.remaining: dict[Node, int] = {}
         self.root: dict[Node, Node] = {}  # of a view, the node that owns the memory
         self.members: dict[Node, list[Node]] = {}
@@ -106,10 +108,26 @@ class FastBuilder(Builder):
     def _nodes(self, nodes: list[Node], block: list[Any], done: set[Node]) -> None:
         if not self.remaining:
             self.remaining = dict(self.uses)
-        super()._nodes(nodes, block, done)
+        for unit in fuse(nodes, self.uses) if "blocks" not in self.off else nodes:
+            if isinstance(unit, Group):
+                done.update(unit.nodes)
+                self._group(unit, block)
+            else:
+                super()._nodes([unit], block, done)
+
+    def _group(self, group: Group, block: list[Any]) -> None:
+        for node in group.nodes:
+            for arg in node.args:
+                self.remaining[arg] -= 1
+        super()._group(group, block)
+        for node in group.nodes:
+            self._retire(node)
+        for node in (*group.results, *group.ends):
+            if node.aval.shape:
+                self.owner[node] = expr_name(self.exprs[node])
 
     def _value(self, node: Node, block: list[Any]) -> None:
-        view = bool(node.op.alias) or node.op is engine.ITEM
+        view = may_be_view(node)
         if view and node.args:
             root = self.root.get(node.args[0], node.args[0])
             self.root[node] = root
@@ -163,7 +181,7 @@ class FastBuilder(Builder):
 
     def _ufunc(self, node: Node, block: list[Any]) -> None:
         """``f(a, b, out)``, with a dead buffer as ``out`` where there is one."""
-        args = [self._operand(node, arg) for arg in node.args]
+        args = [self._number_of(node, arg) or self.exprs[arg] for arg in node.args]
         target = self._dead_argument(node) if self.straight else None
         self._retire(node)
         if target is None and self.straight:
@@ -181,22 +199,6 @@ class FastBuilder(Builder):
         block.append(Line(statement, self._comment(node, block)))
         self.exprs[node], self.weight[node] = name(target), 0
         self.owner[node] = target
-
-    def _operand(self, node: Node, arg: Node) -> Expr:
-        """An argument of a ufunc; a number as a 0-d array of the dtype that it would be cast to anyway."""
-        value = dict(arg.params)["value"] if arg.op is CONST else None
-        if not isinstance(value, (int, float)) or isinstance(value, (bool, np.generic)):
-            return self.exprs[arg]
-        others = {other.aval.dtype for other in node.args if other.op is not CONST and other.aval.kind == "array"}
-        if len(others) != 1:
-            return self.exprs[arg]
-        (dtype,) = others
-        if dtype.kind != "f" or not any(t.startswith(dtype.char * node.op.key.nin + "->") for t in node.op.key.types):
-            return self.exprs[arg]
-        key = (repr(value), dtype)
-        if key not in self.numbers:
-            self.numbers[key] = np.array(value, dtype)
-        return name(self.bind(f"c{number_name(value)}", self.numbers[key]))
 
     def _dead_argument(self, node: Node) -> str | None:
         """An argument's buffer that nothing reads after this node, of the right shape and dtype."""
@@ -291,12 +293,6 @@ def expr_name(expr: Expr) -> str:
     """The variable that an expression is."""
     assert isinstance(expr, ast.Name)
     return expr.id
-
-
-def number_name(value: float) -> str:
-    """``2.0`` as ``2``, ``-0.5`` as ``m0_5``: part of a name."""
-    text = repr(value).removesuffix(".0")
-    return "".join(c if c.isalnum() else "m" if c == "-" else "_" for c in text)
 
 
 # -- cheaper calls -------------------------------------------------------------------------------------------------

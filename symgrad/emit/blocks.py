@@ -1,0 +1,320 @@
+"""The printing of groups: one loop over blocks of rows, every operation with ``out=`` into a block that stays in the cache."""
+
+from __future__ import annotations
+
+import ast
+import math
+from typing import Any
+
+import numpy as np
+
+from symgrad.buffers import empty
+from symgrad.emit.build import SPELLINGS, Builder, Expr, Signature, default_spelling, literal, method, name, number
+from symgrad.emit.build import call as call_of
+from symgrad.emit.printer import For, If, Line
+from symgrad.ir import CONST, Node
+from symgrad.ops import engine, index
+from symgrad.ops.core import REGISTRY
+from symgrad.optimize import cost
+from symgrad.optimize.fuse import Group, is_elementwise, is_view, reduced
+from symgrad.optimize.memory import Layout, Scratch, Window, lay_out
+from symgrad.program import Program
+
+REDUCE: dict[Any, Any] = {
+    REGISTRY[np.sum]: np.add.reduce,
+    REGISTRY[np.mean]: np.add.reduce,
+    REGISTRY[np.max]: np.maximum.reduce,
+    REGISTRY[np.min]: np.minimum.reduce,
+}
+KEYWORD_OUT = (np.maximum, np.minimum)  # NumPy deprecates their positional out
+
+
+class BlockBuilder(Builder):
+    """Prints groups."""
+
+    def __init__(self, program: Program, signature: Signature, off: frozenset[str]) -> None:
+        super().__init__(program, signature, fresh=True)
+        self.off = off
+
+    def _allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Expr:
+        """A call that gives an array of any content."""
+        pooled = "pool" not in self.off and math.prod(shape) * dtype.itemsize >= cost.SIZES.pooled
+        function = self.bind("empty", empty if pooled else np.empty)
+        return call_of(function, literal(shape if len(shape) != 1 or pooled else shape[0]), name(self.bind(dtype.name, dtype)))
+
+    def _group(self, group: Group, block: list[Any]) -> None:
+        """The loop of a group, and what is to be done before and after it."""
+        for node in group.nodes:
+            for arg in node.args:
+                self._hoist(arg, block)
+        loop = _Loop(self, group, block)
+        loop.print()
+        for node in group.views:
+            self._value(node, block)
+
+    def _hoist(self, node: Node, block: list[Any]) -> None:
+        """Compute what was to be computed in place before the loop, once."""
+        if node in self.exprs and node.op is not CONST and not isinstance(self.exprs[node], ast.Name):
+            variable = self.names.of(node)
+            block.append(Line(assign(name(variable), self.exprs[node])))
+            self.exprs[node], self.weight[node] = name(variable), 0
+
+    def _number_of(self, node: Node, arg: Node) -> Expr | None:
+        """A number beside arrays in a ufunc as a 0-d array, of the dtype that it would be cast to anyway."""
+        value = dict(arg.params)["value"] if arg.op is CONST else None
+        if not isinstance(value, (int, float)) or isinstance(value, (bool, np.generic)):
+            return None
+        others = {other.aval.dtype for other in node.args if other.op is not CONST and other.aval.kind == "array"}
+        if len(others) != 1:
+            return None
+        (dtype,) = others
+        if dtype.kind != "f" or not any(t.startswith(dtype.char * node.op.key.nin + "->") for t in node.op.key.types):
+            return None
+        key = (repr(value), dtype)
+        if key not in self.numbers:
+            self.numbers[key] = np.array(value, dtype)
+        return name(self.bind(f"c{number_name(value)}", self.numbers[key]))
+
+
+class _Loop:
+    """One loop while it is printed."""
+
+    def __init__(self, builder: BlockBuilder, group: Group, block: list[Any]) -> None:
+        self.b, self.group, self.block = builder, group, block
+        self.layout: Layout = lay_out(group, builder.uses)
+        self.body: list[Any] = []
+        self.after: list[Any] = []
+        self.members = set(group.nodes)
+        self.lo, self.hi = builder.names.unique("lo"), builder.names.unique("hi")
+        self.arrays: dict[Node, Expr] = {}  # of results and ends
+        self.values: dict[Node, Expr] = {}  # of members: their blocks
+        self.windows: dict[tuple[Node, int], Expr] = {}  # of arrays from outside
+        self.uses: dict[Any, int] = {}  # how often members, and windows, are read
+        for node in group.nodes:
+            for arg, lane in self._blocks(node):
+                key = arg if arg in self.members else (arg, lane)
+                self.uses[key] = self.uses.get(key, 0) + 1
+
+    def _blocks(self, node: Node) -> list[tuple[Node, int]]:
+        """What a member reads in blocks, where it is computed."""
+        if is_slice(node):
+            lane = -len(node.aval.shape)
+            parts = self.layout.parts.get(node, ())
+            return [(value, lane) for value, start in parts if not self._is_written(value, node, start)]
+        pairs = zip(node.args, self.group.reads[node], strict=True)
+        return [(arg, lane) for arg, lane in dict.fromkeys(pairs) if lane is not None]
+
+    def _is_written(self, value: Node, end: Node, start: int) -> bool:
+        """Whether a value is computed in the array that it is to be part of."""
+        return self.layout.places.get(value) == Window(end, start)
+
+    def print(self) -> None:
+        b, group = self.b, self.group
+        for node in [*group.results, *self.layout.parts]:
+            self._array(node)
+        self.scratch = self._scratch()
+        for node in group.nodes:
+            self._member(node)
+        head = For(
+            ast.Name(self.lo, ast.Store()),
+            call_of("range", number(0), number(group.length), number(group.rows)),
+            [Line(assign(name(self.hi), ast.BinOp(name(self.lo), ast.Add(), number(group.rows)))), *self._last(), *self.body],
+        )
+        self.block += [head, *self.after]
+        for node in (*group.results, *group.ends):
+            b.exprs[node], b.weight[node] = self.arrays[node], 0
+
+    # ---- memory ----
+
+    def _array(self, node: Node) -> None:
+        """The array of a result; rows that no block writes are zero."""
+        b = self.b
+        variable = b.names.of(node)
+        self.arrays[node] = name(variable)
+        b.buffers[node] = variable
+        self.block.append(Line(assign(name(variable), b._allocate(node.aval.shape, node.aval.dtype))))
+        if node in self.layout.parts:
+            start = self.layout.parts[node][0][1]
+            for rest in (slice(None, start), slice(start + self.group.length, None)):
+                if range(node.aval.shape[0])[rest]:
+                    target = subscript(name(variable), [ast.Slice(_end(rest.start), _end(rest.stop), None)], ast.Store())
+                    self.block.append(Line(ast.Assign([target], number(0), lineno=0)))
+
+    def _scratch(self) -> list[str]:
+        """Names of the scratch blocks, those of one kind made together."""
+        kinds: dict[Any, list[int]] = {}
+        for place, kind in enumerate(self.layout.scratch):
+            kinds.setdefault(kind, []).append(place)
+        names = [self.b.names.unique("t") for _ in self.layout.scratch]
+        for (shape, _, dtype), places in kinds.items():
+            if len(places) == 1:
+                self.block.append(Line(assign(name(names[places[0]]), self.b._allocate(shape, dtype))))
+                continue
+            target = ast.Tuple([ast.Name(names[place], ast.Store()) for place in places], ast.Store())
+            self.block.append(Line(ast.Assign([target], self.b._allocate((len(places), *shape), dtype), lineno=0)))
+        return names
+
+    def _last(self) -> list[Any]:
+        """The last block may be shorter."""
+        group = self.group
+        rest = group.length % group.rows
+        if not rest:
+            return []
+        body = [Line(assign(name(self.hi), number(group.length)))]
+        for variable, (shape, lane, _) in zip(self.scratch, self.layout.scratch, strict=True):
+            cut = subscript(name(variable), [*_whole(len(shape) + lane), ast.Slice(None, number(rest), None)])
+            body.append(Line(assign(name(variable), cut)))
+        return [If(ast.Compare(name(self.hi), [ast.Gt()], [number(group.length)]), body)]
+
+    def _window(self, array: Expr, node: Node, lane: int, start: int = 0) -> ast.Subscript:
+        """The rows of an array that belong to the block."""
+        lo, hi = [ast.BinOp(name(end), ast.Add(), number(start)) if start else name(end) for end in (self.lo, self.hi)]
+        return subscript(array, [*_whole(len(node.aval.shape) + lane), ast.Slice(lo, hi, None)])
+
+    def _variable(self, array: Expr, expr: Expr) -> Expr:
+        """A name for a window of an array."""
+        assert isinstance(array, ast.Name)
+        variable = self.b.names.unique(f"{array.id}_block")
+        self.body.append(Line(assign(name(variable), expr)))
+        return name(variable)
+
+    def _read(self, arg: Node, lane: int | None) -> Expr:
+        """An argument: its block, or all of it."""
+        if lane is None:
+            return self.b.exprs[arg]
+        if arg in self.members:
+            return self.values[arg]
+        if (arg, lane) not in self.windows:
+            array = self.b.exprs[arg]
+            expr: Expr = self._window(array, arg, lane)
+            self.windows[arg, lane] = self._variable(array, expr) if self.uses[arg, lane] > 1 else expr
+        return self.windows[arg, lane]
+
+    def _place(self, node: Node) -> Expr:
+        """Where a member is written."""
+        place = self.layout.places[node]
+        if isinstance(place, Scratch):
+            return name(self.scratch[place.number])
+        array = self.arrays[place.array]
+        window = self._window(array, node, self.group.lanes[node], place.start)
+        again = self.uses.get(node, 0) or node.op is REGISTRY[np.mean]
+        return self._variable(array, window) if again else window
+
+    # ---- operations ----
+
+    def _member(self, node: Node) -> None:
+        if is_slice(node):
+            if node in self.layout.parts:
+                self.b._comment(node, self.body)
+                self._assemble(node)
+            return
+        args = [self._read(arg, lane) for arg, lane in zip(node.args, self.group.reads[node], strict=True)]
+        if is_view(node):
+            self.values[node] = SPELLINGS.get(node.op, default_spelling)(self.b, node, args)
+            return
+        self.b._comment(node, self.body)
+        if node in self.group.lanes:
+            self.values[node] = self._place(node)
+            self._compute(node, args, self.values[node])
+        else:
+            self._end(node, args)
+
+    def _compute(self, node: Node, args: list[Expr], target: Expr) -> None:
+        b = self.b
+        if node.op is engine.ASTYPE:
+            self._do(call_of("np.copyto", target, args[0], ast.Constant("unsafe")))
+        elif node.op is REGISTRY[np.where]:
+            self._do(call_of("np.copyto", target, args[2]))
+            self._do(call_of("np.copyto", target, args[1], where=args[0]))
+        elif is_elementwise(node):
+            function = name(b.bind(node.op.key.__name__, node.op.key))
+            operands = [b._number_of(node, arg) or expr for arg, expr in zip(node.args, args, strict=True)]
+            if node.op.key in KEYWORD_OUT:
+                self._do(call_of(function, *operands, out=target))
+            else:
+                self._do(call_of(function, *operands, target))
+        elif node.op in REDUCE:
+            self._do(self._reduction(node, args[0], target))
+            if node.op is REGISTRY[np.mean]:
+                self._do(call_of(b.bind("divide", np.true_divide), target, number(self._count(node)), target))
+        else:
+            self._do(method(args[0], "dot", args[1], target))
+
+    def _reduction(self, node: Node, arg: Expr, out: Expr) -> Expr:
+        """``ufunc.reduce(arg, axis, None, out, keepdims)``."""
+        params = dict(node.params)
+        options: list[Expr] = [literal(params.get("axis")), ast.Constant(None), out]
+        if params.get("keepdims"):
+            options.append(ast.Constant(True))
+        return call_of(self._reduce(node), arg, *options)
+
+    def _reduce(self, node: Node) -> str:
+        reduce = REDUCE.get(node.op, np.add.reduce)
+        return self.b.bind(f"{reduce.__self__.__name__}_reduce", reduce)
+
+    def _count(self, node: Node) -> int:
+        """How many elements a mean puts together."""
+        return math.prod([node.args[0].aval.shape[axis] for axis in reduced(node)])
+
+    def _do(self, call: Expr) -> None:
+        self.body.append(Line(ast.Expr(call)))
+
+    def _end(self, node: Node, args: list[Expr]) -> None:
+        """A sum over the lane: of each block, then of all blocks."""
+        b = self.b
+        parts, variable = b.names.unique("parts"), b.names.of(node)
+        self.block.append(Line(assign(name(parts), ast.List([], ast.Load()))))
+        sums = node.op in REDUCE
+        part = self._reduction(node, args[0], ast.Constant(None)) if sums else method(args[0], "dot", args[1])
+        self._do(method(name(parts), "append", part))
+        total = call_of(self._reduce(node), name(parts), number(0))
+        if node.op is REGISTRY[np.mean]:
+            total = ast.BinOp(total, ast.Div(), number(self._count(node)))
+        self.after.append(Line(assign(name(variable), total)))
+        self.arrays[node] = name(variable)
+
+    def _assemble(self, node: Node) -> None:
+        """Cotangents of slices: the first is written, the others are added."""
+        lane = -len(node.aval.shape)
+        for place, (value, start) in enumerate(self.layout.parts[node]):
+            if self._is_written(value, node, start):
+                continue
+            part = self._read(value, lane)
+            window = self._window(self.arrays[node], node, lane, start)
+            if place == 0:
+                target = ast.Subscript(window.value, window.slice, ast.Store())
+                self.body.append(Line(ast.Assign([target], part, lineno=0)))
+            else:
+                variable = self._variable(self.arrays[node], window)
+                self._do(call_of(self.b.bind("add", np.add), variable, part, variable))
+
+
+def is_slice(node: Node) -> bool:
+    """Whether a member is a cotangent of slices."""
+    return node.op in (index.SCATTER, index.INDEX_ADD)
+
+
+def assign(target: ast.Name | Expr, value: Expr) -> ast.stmt:
+    """``target = value``."""
+    assert isinstance(target, ast.Name)
+    return ast.Assign([ast.Name(target.id, ast.Store())], value, lineno=0)
+
+
+def subscript(array: Expr, parts: list[Expr], context: ast.expr_context | None = None) -> ast.Subscript:
+    """``array[parts]``."""
+    return ast.Subscript(array, parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load()), context or ast.Load())
+
+
+def _whole(count: int) -> list[Expr]:
+    """Slices of whole axes."""
+    return [ast.Slice(None, None, None) for _ in range(count)]
+
+
+def _end(end: int | None) -> Expr | None:
+    return None if end is None else number(end)
+
+
+def number_name(value: float) -> str:
+    """``2.0`` as ``2``, ``-0.5`` as ``m0_5``: part of a name."""
+    text = repr(value).removesuffix(".0")
+    return "".join(c if c.isalnum() else "m" if c == "-" else "_" for c in text)

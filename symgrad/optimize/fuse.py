@@ -1,0 +1,351 @@
+"""Which operations on big arrays run together, block by block, so that what lies between them never leaves the cache.
+
+A *group* is a set of operations that one loop runs. Along one axis, the *lane*, all of its values have the same length;
+the loop cuts that axis into blocks of ``rows`` and runs every operation on one block before it goes to the next. Lanes are
+axes counted from the end, as broadcasting lines them up. An operation fits in when a block of its result needs no more than
+the same block of its arguments: elementwise ones, reductions over other axes, views that leave the lane whole. It may end
+there when blocks of results can be put together: sums over the lane, products with thin matrices, and cotangents added into
+slices (``g[1:] += a``).
+
+Here is only what belongs together. ``memory`` says where each value lies, ``emit.blocks`` prints it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir import Aval, Node
+from symgrad.ops import engine, index
+from symgrad.ops.core import REGISTRY
+from symgrad.optimize import cost
+
+_REDUCTIONS = {REGISTRY[key] for key in (np.sum, np.mean, np.max, np.min)}
+_PRODUCTS = {REGISTRY[np.matmul], REGISTRY[np.dot]}
+_THIN = 4  # columns up to which a matrix product waits for memory, not for arithmetic
+_WIDTH = 8  # bytes that an element is reckoned at, so that arrays of one shape get one lane
+
+
+Reads = tuple[int | None, ...]  # of each argument: the lane along which a member reads it in blocks; None: all of it
+
+
+@dataclass(eq=False)
+class Group:
+    """The operations of one loop over blocks.
+
+    ``length`` is that of the lane, ``rows`` what a block has of it. ``lanes`` has the lane of each member, and ``reads`` how
+    each member reads its arguments. Members that are read after the loop are ``results``, which have a lane, or
+    ``ends``, which are put together from blocks: sums over the lane, cotangents of slices. ``views`` are members that are
+    views of results, read after the loop.
+    """
+
+    length: int
+    rows: int
+    nodes: list[Node] = field(default_factory=list)
+    lanes: dict[Node, int] = field(default_factory=dict)
+    reads: dict[Node, Reads] = field(default_factory=dict)
+    results: list[Node] = field(default_factory=list)
+    ends: list[Node] = field(default_factory=list)
+    views: list[Node] = field(default_factory=list)
+
+    def block_shape(self, node: Node) -> tuple[int, ...]:
+        """The shape of a whole block of a value."""
+        shape = list(node.aval.shape)
+        shape[self.lanes[node]] = self.rows
+        return tuple(shape)
+
+
+def fuse(nodes: Sequence[Node], uses: dict[Node, int]) -> list[Node | Group]:
+    """Straight-line code in an order to run it in, with groups in place of the operations that they run.
+
+    ``uses`` says how often each value is read anywhere.
+    """
+    if not any(_size(node) >= cost.SIZES.big for node in nodes):
+        return list(nodes)
+    return _Fuser(nodes, uses).run()
+
+
+def _size(node: Node) -> int:
+    return math.prod(node.aval.shape) if isinstance(node.aval, Aval) else 0
+
+
+class _Fuser:
+    """Assigns stages: an operation that needs all of what a group makes comes after that group's loop.
+
+    ``stage[node]`` of a member is the loop that it could run in at the earliest; of any other node, the loop before which it
+    can run.
+    """
+
+    def __init__(self, nodes: Sequence[Node], uses: dict[Node, int]) -> None:
+        self.nodes, self.uses = nodes, uses
+        self.stage: dict[Node, int] = {}
+        self.lane: dict[Node, int] = {}  # of members that have one after their loop
+        self.length: dict[Node, int] = {}  # of members
+        self.reads: dict[Node, Reads] = {}  # of members
+        self.base: dict[Node, Node] = {}  # of cotangents of slices: those that this one is added to
+
+    def run(self) -> list[Node | Group]:
+        for node in self.nodes:
+            reads = self._reads(node) if self._may_join(node) else None
+            if reads is None:
+                self.stage[node] = max((self._after(arg) for arg in node.args), default=0)
+            else:
+                self.reads[node] = reads
+                self.stage[node] = max(self._joined(node, arg, lane) for arg, lane in zip(node.args, reads, strict=True))
+        groups = [group for members in self._components() if (group := self._group(members)) is not None]
+        return _ordered(self.nodes, groups)
+
+    def _after(self, node: Node) -> int:
+        """The first stage at which all of a value is there."""
+        return self.stage.get(node, 0) + (node in self.length)
+
+    def _joined(self, node: Node, arg: Node, lane: int | None) -> int:
+        """The first stage of a member, as far as one argument is concerned."""
+        if self.base.get(node) is arg:
+            return self.stage[arg]
+        same = lane is not None and self.lane.get(arg) == lane and self.length[arg] == self.length[node]
+        return self.stage[arg] if same else self._after(arg)
+
+    # ---- what an operation asks of its arguments ----
+
+    def _may_join(self, node: Node) -> bool:
+        return isinstance(node.aval, Aval) and bool(node.args) and all(isinstance(arg.aval, Aval) for arg in node.args)
+
+    def _reads(self, node: Node) -> Reads | None:
+        """How a member reads its arguments; None where an operation is none. Sets its lane and length."""
+        if is_elementwise(node):
+            return self._elementwise(node)
+        if node.op in _REDUCTIONS:
+            return self._reduction(node)
+        if node.op in _PRODUCTS:
+            return self._product(node)
+        if node.op in (index.SCATTER, index.INDEX_ADD):
+            return self._assembly(node)
+        if node.op in (REGISTRY[np.expand_dims], REGISTRY[np.transpose], index.GETITEM):
+            return self._view(node)
+        return None
+
+    def _elementwise(self, node: Node) -> Reads | None:
+        lane = self._natural(node.aval.shape)
+        if lane is None:
+            return None
+        self.lane[node], self.length[node] = lane, node.aval.shape[lane]
+        return tuple([lane if _runs_along(arg, lane, self.length[node]) else None for arg in node.args])
+
+    def _natural(self, shape: tuple[int, ...]) -> int | None:
+        """The first axis that cuts an array of this shape into pieces that are small enough."""
+        most = cost.SIZES.slab // _WIDTH
+        for axis, length in enumerate(shape):
+            if length > 1 and math.prod(shape) // length <= most:
+                return axis - len(shape)
+        return None
+
+    def _known(self, node: Node) -> int | None:
+        """The lane of an argument: that of the member that it is, else its natural one."""
+        lane = self.lane.get(node)
+        return self._natural(node.aval.shape) if lane is None else lane
+
+    def _reduction(self, node: Node) -> Reads | None:
+        (x,) = node.args
+        params = dict(node.params)
+        lane = self._known(x)
+        if lane is None or x.aval.kind != "array" or not set(params) <= {"axis", "keepdims"} or node.exact:
+            return None
+        if x.aval.dtype.char not in "fdFD" or node.aval.dtype != x.aval.dtype:
+            return None
+        axes = reduced(node)
+        self.length[node] = x.aval.shape[lane]
+        if lane not in axes:
+            self.lane[node] = lane if params.get("keepdims") else lane + sum(axis > lane for axis in axes)
+        return (lane,)
+
+    def _product(self, node: Node) -> Reads | None:
+        """A matrix times a thin one, by rows; or a product over the lane, as a sum of those of the blocks."""
+        a, b = node.args
+        shapes = a.aval.shape, b.aval.shape
+        if node.params or node.exact or any(arg.aval.kind != "array" or not 1 <= len(arg.aval.shape) <= 2 for arg in (a, b)):
+            return None
+        if a.aval.dtype != b.aval.dtype or a.aval.dtype.char not in "fdFD":
+            return None
+        rows = 1 if len(shapes[0]) == 1 else shapes[0][0]
+        columns = 1 if len(shapes[1]) == 1 else shapes[1][1]
+        lanes = self._known(a), self._known(b)
+        if lanes == (-1, -len(shapes[1])) and min(rows, columns) <= _THIN:
+            self.length[node] = shapes[1][0]
+            return -1, -len(shapes[1])
+        if len(shapes[0]) == 2 and lanes[0] == -2 and columns <= _THIN:
+            self.length[node], self.lane[node] = rows, -len(node.aval.shape)
+            return -2, None
+        return None
+
+    def _assembly(self, node: Node) -> Reads | None:
+        """Cotangents of slices along the lane, added up: a chain of operations, of which the first is a scatter."""
+        first = node.op is index.SCATTER
+        value = node.args[0 if first else 1]
+        lane = self.lane.get(value)
+        if len(node.args) != (1 if first else 2) or lane is None or lane != -len(node.aval.shape):
+            return None
+        if value.aval.dtype != node.aval.dtype or offset(node) is None:
+            return None
+        if not first:
+            base = node.args[0]
+            if base.op not in (index.SCATTER, index.INDEX_ADD) or base not in self.reads or self.uses[base] > 1:
+                return None
+            if (self.length[base], self.stage[base]) != (self.length[value], self.stage[value]):
+                return None
+            self.base[node] = base
+        self.length[node] = self.length[value]
+        return (lane,) if first else (None, lane)
+
+    def _view(self, node: Node) -> Reads | None:
+        """A view of a member that leaves the lane whole."""
+        x = node.args[0]
+        lane = self.lane.get(x)
+        if lane is None or len(node.args) != 1:
+            return None
+        ndim = len(x.aval.shape)
+        if node.op is REGISTRY[np.expand_dims]:
+            axis = dict(node.params)["axis"]
+            added = {i - len(node.aval.shape) if i >= 0 else i for i in (axis if isinstance(axis, tuple) else (axis,))}
+            kept = [i for i in range(-len(node.aval.shape), 0) if i not in added]
+            new = kept[lane]
+        elif node.op is REGISTRY[np.transpose]:
+            axes = dict(node.params).get("axes") or tuple(reversed(range(ndim)))
+            new = [axis % ndim for axis in axes].index(lane + ndim) - ndim
+        else:
+            spec = dict(node.params)["spec"]
+            if lane != -ndim or not spec or spec[0] != index.Slice(None, None, None) or Ellipsis in spec:
+                return None
+            new = -len(node.aval.shape)
+        self.lane[node], self.length[node] = new, self.length[x]
+        return (lane,)
+
+    # ---- groups ----
+
+    def _components(self) -> list[list[Node]]:
+        """The members of each loop: of one stage and length, and connected by what they read."""
+        parent: dict[Any, Any] = {}
+
+        def find(x: Any) -> Any:
+            while parent.setdefault(x, x) is not x:
+                parent[x] = x = parent[parent[x]]
+            return x
+
+        for node, reads in self.reads.items():
+            place = self.stage[node], self.length[node]
+            if node in self.base:
+                parent[find(self.base[node])] = find(node)
+            for arg, lane in zip(node.args, reads, strict=True):
+                if lane is None:
+                    continue
+                same = self.stage.get(arg) == place[0] and arg in self.length and self.lane.get(arg, lane) == lane
+                parent[find(arg if same else (arg, lane, *place))] = find(node)
+        found: dict[Any, list[Node]] = {}
+        for node in self.reads:
+            found.setdefault(find(node), []).append(node)
+        return list(found.values())
+
+    def _group(self, members: list[Node]) -> Group | None:
+        """The loop of these members; None where it does not pay."""
+        inside = set(members)
+        length = self.length[members[0]]
+        lanes = {node: self.lane[node] for node in members if node in self.lane}
+        reads = {node: self.reads[node] for node in members}
+        windows = {
+            (arg, lane)
+            for node in members
+            for arg, lane in zip(node.args, reads[node], strict=True)
+            if lane is not None and arg not in inside
+        }
+        width = max(math.prod(node.aval.shape) // length for node in (*lanes, *(arg for arg, _ in windows)))
+        if length * width < cost.SIZES.big:
+            return None
+        group = Group(length, min(max(cost.SIZES.slab // _WIDTH // max(width, 1), 1), length), members, lanes, reads)
+        outside = {node: self.uses[node] for node in members}
+        for node in members:
+            for arg in node.args:
+                if arg in inside:
+                    outside[arg] -= 1
+        for node in reversed(members):
+            if not outside[node]:
+                continue
+            if node not in self.lane:
+                group.ends.append(node)
+            elif is_view(node):
+                group.views.append(node)
+                outside[node.args[0]] += 1
+            else:
+                group.results.append(node)
+        passes = sum(sum(lane is not None for lane in reads[node]) + (node in lanes) for node in members if not is_view(node))
+        return group if passes - len(windows) - len(group.results) >= 2 else None
+
+
+def is_elementwise(node: Node) -> bool:
+    """Whether an operation on big arrays has a result whose elements need the same elements of its arguments."""
+    if node.aval.kind != "array" or not node.aval.shape:
+        return False
+    if node.op is engine.ASTYPE or node.op is REGISTRY[np.where]:
+        return True
+    return isinstance(node.op.key, np.ufunc) and node.op.family in ("elementwise", "constant") and not node.params
+
+
+def is_view(node: Node) -> bool:
+    """Whether an operation of a group computes nothing."""
+    return bool(node.op.alias)
+
+
+def reduced(node: Node) -> set[int]:
+    """The axes that a reduction sums over, counted from the end."""
+    ndim = len(node.args[0].aval.shape)
+    axis = dict(node.params).get("axis")
+    if axis is None:
+        return set(range(-ndim, 0))
+    return {i % ndim - ndim for i in (axis if isinstance(axis, tuple) else (axis,))}
+
+
+def offset(node: Node) -> int | None:
+    """Where a slice of whole rows starts that values are added to; None where it is anything else."""
+    spec = dict(node.params)["spec"]
+    length = node.aval.shape[0]
+    if len(spec) != 1 or type(spec[0]) is not index.Slice:
+        return None
+    start, _, step = slice(*spec[0]).indices(length)
+    return start if step == 1 else None
+
+
+def _runs_along(node: Node, lane: int, length: int) -> bool:
+    """Whether a value has the length of a group along its lane."""
+    shape = node.aval.shape
+    return len(shape) >= -lane and shape[lane] == length
+
+
+def _ordered(nodes: Sequence[Node], groups: Sequence[Group]) -> list[Node | Group]:
+    """Everything after what it needs; otherwise in the old order, and groups as late as they may be."""
+    home: dict[Node, Group] = {node: group for group in groups for node in group.nodes}
+    here = set(nodes)
+    result: list[Node | Group] = []
+    done: set[Any] = set()
+
+    def needs(unit: Node | Group) -> list[Node | Group]:
+        members = unit.nodes if isinstance(unit, Group) else [unit]
+        args = sorted({arg for node in members for arg in node.args if arg in here}, key=lambda node: node.index)
+        return [found for arg in args if (found := home.get(arg, arg)) is not unit and found not in done]
+
+    units: list[Node | Group] = [*(node for node in nodes if node not in home), *groups]
+    for start in units:
+        stack = [start]
+        while stack:
+            unit = stack[-1]
+            missing = [] if unit in done else needs(unit)
+            if missing:
+                stack.extend(reversed(missing))
+                continue
+            stack.pop()
+            if unit not in done:
+                done.add(unit)
+                result.append(unit)
+    return result

@@ -1,0 +1,124 @@
+"""Where the values of a group lie: in scratch blocks, as few as will do, or at once in the arrays of its results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symgrad.ir import Node
+from symgrad.ops import index
+from symgrad.optimize.fuse import Group, is_elementwise, is_view, offset
+
+
+class Scratch(NamedTuple):
+    """A block of its own, which other values have before and after."""
+
+    number: int
+
+
+class Window(NamedTuple):
+    """The rows of an array outside that belong to the block, ``start`` further on."""
+
+    array: Node
+    start: int
+
+
+@dataclass(eq=False)
+class Layout:
+    """Where each value of a group is written: ``places``, for all members but views and ``ends``.
+
+    ``scratch`` has shape, lane and dtype of each scratch block. ``parts`` of the cotangents of slices: the values and where
+    they start, those that start last first, for in that order each element is written before it is added to.
+    """
+
+    places: dict[Node, Scratch | Window] = field(default_factory=dict)
+    scratch: list[tuple[tuple[int, ...], int, np.dtype[Any]]] = field(default_factory=list)
+    parts: dict[Node, list[tuple[Node, int]]] = field(default_factory=dict)
+
+
+def lay_out(group: Group, uses: dict[Node, int]) -> Layout:
+    """The layout of a group."""
+    layout = Layout()
+    for end in group.ends:
+        if end.op in (index.SCATTER, index.INDEX_ADD):
+            layout.parts[end] = _parts(end)
+    for end, parts in layout.parts.items():
+        value, start = parts[0]
+        if value in group.lanes and uses[value] == 1 and not is_view(value):
+            layout.places[value] = Window(end, start)
+    for node in group.results:
+        layout.places[node] = Window(node, 0)
+    _give_scratch(group, layout)
+    return layout
+
+
+def _parts(end: Node) -> list[tuple[Node, int]]:
+    """The values that are added into slices, those that start last first."""
+    parts = []
+    node = end
+    while True:
+        start = offset(node)
+        assert start is not None
+        if node.op is index.SCATTER:
+            parts.append((node.args[0], start))
+            return sorted(parts, key=lambda part: -part[1])
+        parts.append((node.args[1], start))
+        node = node.args[0]
+
+
+def reads_of(node: Node, layout: Layout) -> Sequence[Node]:
+    """What is read where a member is computed: the slices of a cotangent are written at the end of their chain."""
+    if node.op in (index.SCATTER, index.INDEX_ADD):
+        return [value for value, _ in layout.parts.get(node, ())]
+    return node.args
+
+
+def _give_scratch(group: Group, layout: Layout) -> None:
+    """Scratch for what has no place yet, in order; a block is free again after the last operation that reads it."""
+    members = set(group.nodes)
+    roots: dict[Node, Node] = {}
+    left: dict[Node, int] = {}
+    for node in group.nodes:
+        roots[node] = roots[node.args[0]] if is_view(node) else node
+        for arg in reads_of(node, layout):
+            if arg in members:
+                left[roots[arg]] = left.get(roots[arg], 0) + 1
+    free: dict[Any, list[Scratch]] = {}
+    for node in group.nodes:
+        dying = []
+        for arg in reads_of(node, layout):
+            if arg in members:
+                left[roots[arg]] -= 1
+                if not left[roots[arg]] and isinstance(layout.places.get(roots[arg]), Scratch):
+                    dying.append(roots[arg])
+        in_place = is_elementwise(node) and isinstance(node.op.key, np.ufunc)
+        if in_place:  # it may overwrite an argument, element by element
+            _release(group, layout, dying, free)
+        if node in group.lanes and node not in layout.places and not is_view(node):
+            layout.places[node] = _scratch(group, layout, node, free)
+        if not in_place:
+            _release(group, layout, dying, free)
+        if not left.get(node, 0) and isinstance(layout.places.get(node), Scratch):
+            _release(group, layout, [node], free)
+
+
+def _key(group: Group, node: Node) -> tuple[tuple[int, ...], int, np.dtype[Any]]:
+    return group.block_shape(node), group.lanes[node], node.aval.dtype
+
+
+def _release(group: Group, layout: Layout, nodes: Sequence[Node], free: dict[Any, list[Scratch]]) -> None:
+    for node in nodes:
+        place = layout.places[node]
+        assert isinstance(place, Scratch)
+        free.setdefault(_key(group, node), []).append(place)
+
+
+def _scratch(group: Group, layout: Layout, node: Node, free: dict[Any, list[Scratch]]) -> Scratch:
+    key = _key(group, node)
+    if free.get(key):
+        return free[key].pop()
+    layout.scratch.append(key)
+    return Scratch(len(layout.scratch) - 1)

@@ -1,0 +1,421 @@
+"""Loops over blocks and pooled memory: the same results as without, at any size, and no memory that anybody still holds."""
+
+import pickle
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from ops_samples import DIFFERENTIABLE, cases, dot
+
+from symgrad import elementwise_grad, grad, hvp, value_and_grad, without
+from symgrad.buffers import POOL, Pool
+from symgrad.optimize import cost
+from symgrad.pytree import flatten
+from symgrad.testing import programs
+
+TINY = cost.Sizes(big=1, cache=1000, slab=24, pooled=1)  # blocks of three numbers
+FLOAT, SINGLE = np.dtype(float), np.dtype("f4")
+
+
+@contextmanager
+def sizes(given: cost.Sizes) -> Iterator[None]:
+    """What is compiled within takes arrays of these sizes for big."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cost, "SIZES", given)
+        yield
+
+
+def compiled(derivative: Any, *args: Any) -> Any:
+    """What a derivative gives once it is compiled, for tiny blocks unless it is without them."""
+    with sizes(TINY):
+        for _ in range(3):
+            result = derivative(*args)
+    assert derivative.cache_info().hits, "it was not compiled"
+    return result
+
+
+def source(derivative: Any, *args: Any, given: cost.Sizes = TINY) -> str:
+    with sizes(given):
+        return derivative.source(*args, fast=True)  # type: ignore[no-any-return]
+
+
+def agree(make: Callable[[], Any], *args: Any, exact: bool = False) -> None:
+    """With blocks and without: the same results, up to the order of sums."""
+    with without("blocks", "pool"):
+        plain = make()
+    on, off = flatten(compiled(make(), *args)), flatten(compiled(plain, *args))
+    assert on[1] == off[1]
+    for a, b in zip(on[0], off[0], strict=True):
+        assert (type(a), np.shape(a), np.result_type(a)) == (type(b), np.shape(b), np.result_type(b))
+        if exact:
+            np.testing.assert_array_equal(a, b)
+        else:
+            precise = np.result_type(a).itemsize // (1 + np.iscomplexobj(a)) >= 8
+            size = max(1.0, float(np.max(np.abs(b), initial=0.0, where=np.isfinite(b))))
+            np.testing.assert_allclose(a, b, rtol=0, atol=size * (1e-11 if precise else 1e-4))
+        if isinstance(a, np.ndarray):
+            assert a.flags.writeable
+            assert a.flags.c_contiguous
+            assert type(a) is np.ndarray
+
+
+# -- functions whose derivatives are one loop or several -----------------------------------------------------------
+
+
+def rosenbrock(x):
+    return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+
+
+def three_apart(x):
+    return np.sum(np.sin(x[2:]) * x[1:-1] * np.cos(x[:-2]))
+
+
+def logistic(w, x, y):
+    z = x @ w
+    return np.mean(np.maximum(z, 0) - z * y + np.log1p(np.exp(-np.abs(z))))
+
+
+def softmax_rows(z, y):
+    z = z - np.max(z, axis=1, keepdims=True)
+    p = np.exp(z) / np.sum(np.exp(z), axis=1, keepdims=True)
+    return np.sum(np.log(p) * y)
+
+
+def layer_norm(x, gain, bias):
+    d = x - np.mean(x, axis=-1, keepdims=True)
+    return np.sum(np.tanh(d / np.sqrt(np.mean(d * d, axis=-1, keepdims=True) + 0.1) * gain + bias))
+
+
+def columns(x, s):
+    return np.sum(np.tanh(x * s) * np.exp(-x), axis=0) @ np.cos(s)
+
+
+def stencil(u):
+    inner = u[1:-1, 1:-1]
+    around = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2]
+    return np.sum(np.tanh(around - 4 * inner) ** 2)
+
+
+def where(x, y):
+    return np.sum(np.where(x > y, np.sin(x) * y, np.exp(-(x**2)) + y))
+
+
+def outer(x, y):
+    return np.sum(np.tanh(x[:, None] * y + x[:, None]) ** 2)
+
+
+def turned(x):
+    return np.sum(np.exp(np.sin(x).T * x.T) ** 2)
+
+
+def twice_summed(x):
+    y = np.exp(np.sin(x))
+    return np.sum(np.tanh(y - np.mean(y)) ** 2) * np.max(y)
+
+
+def numbers(*shape: int, dtype: Any = float) -> Any:
+    return (np.cos(np.arange(np.prod(shape)) * 1.7 + len(shape)) * 1.3).reshape(shape).astype(dtype)
+
+
+CASES: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]]] = {
+    "rosenbrock": (rosenbrock, lambda n: (numbers(n),)),
+    "three_apart": (three_apart, lambda n: (numbers(n + 2),)),
+    "logistic": (logistic, lambda n: (numbers(3), numbers(n, 3), (numbers(n) > 0) + 0.0)),
+    "softmax_rows": (softmax_rows, lambda n: (numbers(n, 3), numbers(n, 3))),
+    "layer_norm": (layer_norm, lambda n: (numbers(n, 4), numbers(4), numbers(4))),
+    "columns": (columns, lambda n: (numbers(n, 3), numbers(3))),
+    "stencil": (stencil, lambda n: (numbers(n + 2, 5),)),
+    "where": (where, lambda n: (numbers(n), numbers(n)[::-1])),
+    "outer": (outer, lambda n: (numbers(n), numbers(4))),
+    "turned": (turned, lambda n: (numbers(n, 4),)),
+    "twice_summed": (twice_summed, lambda n: (numbers(n),)),
+}
+SIZES = [1, 2, 3, 4, 6, 7, 20]
+
+
+@pytest.mark.parametrize("dtype", [FLOAT, SINGLE], ids=["float64", "float32"])
+@pytest.mark.parametrize("name", CASES)
+def test_gradients(name, dtype):
+    fun, make = CASES[name]
+    for size in SIZES:
+        args = [arg.astype(dtype) for arg in make(size)]
+        everything = tuple(range(len(args)))
+        agree(lambda everything=everything: value_and_grad(fun, argnums=everything), *args)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_second_derivatives(name):
+    fun, make = CASES[name]
+    for size in (4, 7):
+        args = make(size)
+        agree(lambda: hvp(fun), args[0], numbers(*args[0].shape), *args[1:])
+
+
+@pytest.mark.parametrize("name", sorted(CASES.keys() - {"turned"}))
+def test_these_run_in_blocks(name):
+    fun, make = CASES[name]
+    shown = source(grad(fun), *make(20))
+    assert re.search(r"for lo\w* in range\(0, \d+, \d+\):", shown)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_odd_memory(name):
+    """Arguments that are strided, reversed, Fortran-ordered, read-only, or the same array twice."""
+    fun, make = CASES[name]
+    args = make(7)
+    everything = tuple(range(len(args)))
+    for layout in (
+        lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
+        lambda x: np.flip(np.flip(x).copy()),
+        lambda x: np.asfortranarray(x),
+        lambda x: np.broadcast_to(x[:1], x.shape),
+    ):
+        agree(lambda: grad(fun, argnums=everything), *map(layout, args))
+    same = args[0]
+    if all(arg.shape == same.shape for arg in args):
+        agree(lambda: grad(fun, argnums=everything), *([same] * len(args)))
+
+
+def test_elementwise_results_are_the_same_to_the_bit():
+    for fun in (lambda x, y: np.sin(x) * y + np.exp(-x / (1 + y**2)), lambda x, y: np.where(x > y, x**3, np.tanh(x * y))):
+        for shape in ((1,), (7,), (5, 3), (2, 3, 4), (1, 6), (6, 1), (0,), (0, 3), (3, 0), ()):
+            args = numbers(*shape), numbers(*shape) * 0.7
+            agree(lambda fun=fun: elementwise_grad(fun, argnums=(0, 1)), *args, exact=True)
+
+
+def test_both_results_of_a_loop_are_arrays_of_their_own():
+    def fun(x):
+        return np.sum(np.sin(x) ** 2), np.exp(np.cos(x))
+
+    (gradient, aux) = compiled(grad(fun, has_aux=True), numbers(20))
+    assert not np.shares_memory(gradient, aux)
+
+
+def test_mixed_dtypes():
+    def fun(x, y, k):
+        return np.sum(np.tanh(x * y) * k + (x > y) * np.exp(x)) + np.sum(np.round(x) * y)
+
+    x, y, k = numbers(20), numbers(20, dtype="f4"), np.arange(20)
+    agree(lambda: grad(fun, argnums=(0, 1)), x, y, k)
+    z = numbers(20) + 1j * numbers(20)[::-1]
+    agree(lambda: grad(lambda z, x: np.sum(np.abs(np.exp(z) * x) ** 2), argnums=(0, 1)), z, x)
+
+
+def test_branches_and_loops():
+    def fun(x):
+        y = np.sin(x) * np.exp(-x)
+        if np.sum(y) > 0:
+            y = np.tanh(y * y) + y
+        for _ in range(3):
+            y = np.cos(y * x) * y
+        return np.sum(y * y)
+
+    with without("blocks"):
+        plain = grad(fun)
+    derivative = grad(fun)
+    with sizes(TINY):
+        for sign in (1, -1) * 3:
+            np.testing.assert_allclose(derivative(sign * numbers(20)), plain(sign * numbers(20)), atol=1e-13)
+    assert "for lo" in source(derivative, numbers(20))
+
+
+@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
+def test_every_operation(op):
+    """Values, pullbacks and pushforwards of each registered operation, amid elementwise ones."""
+    for case in cases(op):
+        weights = case.like(case.outputs)
+
+        def total(*xs, case=case, weights=weights):
+            return dot(weights, case(*[np.sin(x) * x * 0.5 + x * 0.5 for x in xs]))
+
+        try:
+            total(*case.primals)
+        except Exception:
+            continue
+        everything = tuple(range(len(case.primals)))
+        with np.errstate(all="ignore"):
+            agree(lambda total=total, n=everything: value_and_grad(total, argnums=n), *case.primals)
+
+
+slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much])
+
+
+@slow
+@given(programs(max_ops=14))
+def test_random_programs(program):
+    args = program.arguments()
+    everything = tuple(range(len(program.specs)))
+    with np.errstate(all="ignore"):
+        agree(lambda: value_and_grad(program, argnums=everything), *args)
+
+
+# -- memory --------------------------------------------------------------------------------------------------------
+
+
+def address(x: Any) -> int:
+    return int(x.__array_interface__["data"][0])
+
+
+def test_memory_is_used_again_once_nobody_holds_it():
+    pool = Pool()
+    first = pool.empty((1000,), FLOAT)
+    assert (type(first), first.shape, first.dtype) == (np.ndarray, (1000,), FLOAT)
+    assert first.flags.writeable
+    assert first.flags.c_contiguous
+    place = address(first)
+    second = pool.empty((1000,), FLOAT)
+    assert not np.shares_memory(first, second)
+    del first
+    assert address(pool.empty((10, 100), FLOAT)) == place
+
+
+@pytest.mark.parametrize(
+    "keep",
+    [
+        lambda x: x[3:5],
+        lambda x: x.reshape(10, 100).T[2],
+        lambda x: memoryview(x),
+        lambda x: np.frombuffer(x.data, np.uint8),
+        lambda x: x.view("u8"),
+        lambda x: iter(x),
+        lambda x: x.flat,
+        lambda x: [x],
+        lambda x: np.asarray(memoryview(x)[2:]),
+        lambda x: x.__array_interface__ and np.broadcast_to(x, (2, 1000)),
+        lambda x: x.base,
+    ],
+)
+def test_what_reaches_memory_holds_it(keep):
+    pool = Pool()
+    array = pool.empty((1000,), FLOAT)
+    place = address(array)
+    held = keep(array)
+    del array
+    others = [pool.empty((1000,), FLOAT) for _ in range(3)]
+    assert place not in map(address, others)
+    del held
+    assert place in [address(array) for array in [pool.empty((1000,), FLOAT) for _ in range(4)]]
+
+
+def test_copies_hold_nothing():
+    pool = Pool()
+    array = pool.empty((1000,), FLOAT)
+    array[:] = 1.0
+    copies = [array.copy(), pickle.loads(pickle.dumps(array)), np.array(array)]
+    place = address(array)
+    del array
+    again = pool.empty((1000,), FLOAT)
+    assert address(again) == place
+    again[:] = 2.0
+    assert all((copy == 1.0).all() for copy in copies)
+
+
+def test_a_pool_has_a_bound():
+    pool = Pool(limit=5 * 8192)
+    held = [pool.empty((1024,), FLOAT) for _ in range(12)]
+    assert pool._total <= 5 * 8192
+    for number, array in enumerate(held):
+        array[:] = number
+    assert all((array == number).all() for number, array in enumerate(held))
+    big = pool.empty((10_000,), FLOAT)
+    assert big.base is None
+    assert Pool(limit=0).empty((1024,), FLOAT).base is None
+
+
+def test_results_stay_while_they_are_held():
+    args = numbers(200)
+    with sizes(TINY):
+        derivative = grad(rosenbrock)
+        kept = [derivative(args * k) for k in range(1, 20)]
+        views = [derivative(args * k)[10:12] for k in range(1, 20)]
+    for k in range(1, 20):
+        expected = grad(rosenbrock, mode="dynamic")(args * k)
+        np.testing.assert_allclose(kept[k - 1], expected, rtol=1e-12)
+        np.testing.assert_allclose(views[k - 1], expected[10:12], rtol=1e-12)
+
+
+def test_a_result_may_be_written_into():
+    args = numbers(200)
+    with sizes(TINY):
+        derivative = grad(rosenbrock)
+        for _ in range(5):
+            result = derivative(args)
+            expected = result.copy()
+            result *= 0.0
+            np.testing.assert_array_equal(derivative(args), expected)
+
+
+def test_threads():
+    """Eight threads call one derivative, and hold their results for a while."""
+    with sizes(TINY):
+        derivative = grad(rosenbrock)
+        for _ in range(3):
+            derivative(numbers(500))
+    expected = {k: derivative(numbers(500) * k) for k in range(8)}
+    wrong = []
+
+    def work(k):
+        held = []
+        for _ in range(60):
+            held.append(derivative(numbers(500) * k))
+            if len(held) > 5:
+                wrong.extend(h for h in held if not np.array_equal(h, expected[k]))
+                held = held[4:]
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert POOL._total <= POOL.limit
+
+
+def test_switches():
+    x = numbers(20)
+    assert "for lo" not in source(grad(rosenbrock), x, given=cost.SIZES)  # too small
+    assert "for lo" in source(grad(rosenbrock), x)
+    assert compiled(grad(rosenbrock), x).base is not None
+    with without("blocks"):
+        assert "for lo" not in source(grad(rosenbrock), x)
+    with without("pool"):
+        derivative = grad(rosenbrock)
+    assert compiled(derivative, x).base is None
+
+
+def test_errors_of_arithmetic():
+    """NumPy's error state holds in blocks, too."""
+
+    def fun(x):
+        return np.sum(np.log(x) * np.cos(x) + x)
+
+    x = np.arange(20.0)
+    with sizes(TINY):
+        derivative = grad(fun)
+        for _ in range(3):
+            with np.errstate(all="ignore"):
+                derivative(x + 1)
+        with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+            derivative(x)
+        with np.errstate(divide="warn"), pytest.warns(RuntimeWarning, match="divide by zero"):
+            derivative(x)
+
+
+def test_views_of_results_are_not_taken_for_results():
+    """An operation that gives a view of a buffer: the buffer is not overwritten while the view is needed."""
+
+    def fun(x):
+        y = np.sin(x) * x
+        diagonal = np.einsum("iij->ji", y)
+        return np.sum(np.cos(diagonal) * diagonal) + np.sum(y * y)
+
+    agree(lambda: value_and_grad(fun), numbers(3, 3, 2))
+    (_, aux) = compiled(grad(lambda x: (np.sum(x), np.einsum("ii->i", x)), has_aux=True), numbers(3, 3))
+    assert aux.flags.c_contiguous
+    x = numbers(3, 3)
+    assert not np.shares_memory(grad(lambda x: (np.sum(x), np.einsum("ij->ji", x)), has_aux=True)(x)[1], x)
