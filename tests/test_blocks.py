@@ -50,14 +50,15 @@ def agree(make: Callable[[], Any], *args: Any, exact: bool = False) -> None:
         plain = make()
     on, off = flatten(compiled(make(), *args)), flatten(compiled(plain, *args))
     assert on[1] == off[1]
+    single = any(np.result_type(leaf) in (np.float32, np.complex64) for leaf in [*on[0], *flatten(args)[0]])
+    tolerance = 1e-4 if single else 1e-11
     for a, b in zip(on[0], off[0], strict=True):
         assert (type(a), np.shape(a), np.result_type(a)) == (type(b), np.shape(b), np.result_type(b))
         if exact:
             np.testing.assert_array_equal(a, b)
         else:
-            precise = np.result_type(a).itemsize // (1 + np.iscomplexobj(a)) >= 8
             size = max(1.0, float(np.max(np.abs(b), initial=0.0, where=np.isfinite(b))))
-            np.testing.assert_allclose(a, b, rtol=0, atol=size * (1e-11 if precise else 1e-4))
+            np.testing.assert_allclose(a, b, rtol=0, atol=size * tolerance)
         if isinstance(a, np.ndarray):
             assert a.flags.writeable
             assert a.flags.c_contiguous
@@ -392,7 +393,7 @@ def test_errors_of_arithmetic():
     """NumPy's error state holds in blocks, too."""
 
     def fun(x):
-        return np.sum(np.log(x) * np.cos(x) + x)
+        return np.sum(np.log(x) + x * x)
 
     x = np.arange(20.0)
     with sizes(TINY):
