@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dis
 import itertools
+import math
 import os
 import sys
 import traceback
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symgrad.eager.dtypes import CPU, Size, as_dtype, as_numpy, device, dtype, title
-from symgrad.eager.modes import mode
+from symgrad.eager.modes import enable_grad, mode
 from symgrad.eager.printing import show
 from symgrad.ir import Aval
 from symgrad.ops import index
@@ -39,11 +40,12 @@ class Plan:
     whether they read the result; ``echo``: whether they look at it at all, if only at its shape.
     """
 
-    __slots__ = ("anew", "echo", "flows", "places", "reads", "result")
+    __slots__ = ("anew", "echo", "flows", "places", "reads", "result", "rules")
 
     def __init__(self, op: Op, count: int, wanting: Sequence[int]) -> None:
         self.places = tuple(i for i in range(count) if op.differentiable(i))
         self.flows = tuple(i for i in wanting if i in self.places)
+        self.rules = None if op.variadic else [op.rules[i] for i in self.flows]
         read: set[Any] = set()
         for i in self.flows:
             read |= _reads(op, i, count)
@@ -165,12 +167,15 @@ class Node:
         for which, counter, seen in self.counters:
             if counter[0] != seen:
                 raise RuntimeError(self.changed(which, counter, seen))
-        args, y, op, params = self.args, self.result, self.op, self.params
+        args, y, op, params, plan = self.args, self.result, self.op, self.params, self.plan
         if isinstance(g, Tensor) or (type(g) is tuple and any([isinstance(part, Tensor) for part in g])):
             args, y = self.revive(), self.revived_result()
-        if self.plan.anew:
+            params = {name: value for name, value in params.items() if name != "kept"}
+        if plan.anew:
             y = op(*args, **params)
-        return [op.vjp(i, g, y, args, params) for i in self.plan.flows]
+        if plan.rules is None:
+            return [op.vjp(i, g, y, args, params) for i in plan.flows]
+        return [rule(g, y, *args, **params) for rule in plan.rules]
 
     def revive(self) -> list[Any]:
         """The saved arguments as tensors, so that the rules themselves are recorded."""
@@ -187,6 +192,7 @@ class Node:
         """Let go of the saved values; a second backward through them raises."""
         if self.plan.reads or self.plan.result:
             self.args = self.result = None
+            self.params.pop("kept", None)
 
     def changed(self, which: int, counter: list[Any], seen: int) -> str:
         """The message that a saved value was written to."""
@@ -386,7 +392,7 @@ class Tensor(Traced):
     @property
     def requires_grad(self) -> bool:
         """Whether operations on it are recorded."""
-        return self.needs
+        return self.needs or renewed(self)
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
@@ -411,7 +417,7 @@ class Tensor(Traced):
     @property
     def is_leaf(self) -> bool:
         """Whether it was made by the user, not by a recorded operation."""
-        return self.node is None
+        return self.grad_fn is None
 
     @property
     def grad_fn(self) -> Any:
@@ -481,8 +487,7 @@ class Tensor(Traced):
             raise RuntimeError(f"a Tensor with {self.value.size} elements cannot be converted to Scalar")
         return self.value.item()
 
-    def __hash__(self) -> int:
-        return id(self)
+    __hash__ = object.__hash__
 
     # ---- Traced ----
 
@@ -554,10 +559,17 @@ def whole(x: Tensor) -> np.ndarray[Any, Any]:
 
 
 class Fused(Op):
-    """An operation of our own, for which NumPy has no function; on a traced value it is what it is made of."""
+    """An operation of our own, for which NumPy has no function; on a traced value it is what it is made of.
 
-    def __init__(self, fun: Any, *rules: Any, family: str = "op", name: str | None = None, **options: Any) -> None:
+    ``keeps(*arrays, **params)`` gives the result and what the forward pass has computed on its way there. Where that is
+    recorded, the rules get it as ``kept=``, unless they are recorded themselves: then they compute it anew.
+    """
+
+    def __init__(
+        self, fun: Any, *rules: Any, family: str = "op", name: str | None = None, keeps: Any = None, **options: Any
+    ) -> None:
         super().__init__(fun, family, rules, name=name, **options)
+        self.keeps = keeps
 
     def __call__(self, *arrays: Any, **params: Any) -> Any:
         for array in arrays:
@@ -588,7 +600,7 @@ def apply(op: Op, args: Sequence[Any], params: dict[str, Any] = NONE, label: str
     wanting: tuple[int, ...] = ()
     for arg in args:
         if isinstance(arg, Tensor):
-            if arg.needs:
+            if arg.needs or (arg.parent is not None and renewed(arg)):
                 wanting += (len(values),)
             values.append(arg.value)
         else:
@@ -603,6 +615,9 @@ def execute(
     if tracing.depth:
         known: Any = REGISTRY.get(op.key, op)
         y = known(*values, **params)
+    elif wanting and op.__class__ is Fused and op.keeps is not None and mode.grad:
+        y, kept = mode.quiet(op.keeps, *values, **params)
+        params = {**params, "kept": kept}
     else:
         y = mode.quiet(op.fun, *values, **params)
     if type(y) is Tracer and not tracing.depth:
@@ -681,14 +696,25 @@ def renew(x: Tensor) -> None:
         renew(parent)
     if parent.node is not x.parent_node:
         op, rest, params = x.how
-        fresh = apply(op, (parent, *rest), params, "AsStridedBackward0")
+        with enable_grad():
+            fresh = apply(op, (parent, *rest), params, "AsStridedBackward0")
         x.node, x.needs, x.parent_node = fresh.node, fresh.needs, parent.node
+
+
+def renewed(x: Tensor) -> bool:
+    """Whether a view requires grad now; what it looks at may have come to."""
+    if x.parent is not None:
+        renew(x)
+    return x.needs
 
 
 def assign(x: Tensor, new: Tensor, verb: str) -> Tensor:
     """Write ``new`` into the memory of ``x``: what every in-place operation does."""
+    top = x
+    if x.parent is not None:
+        renew(x)
+        top = root(x)
     recorded = mode.grad and (x.needs or new.needs)
-    top = root(x) if x.parent is not None else x
     if mode.grad:
         if x.needs and x.node is None:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
@@ -710,6 +736,8 @@ def assign(x: Tensor, new: Tensor, verb: str) -> Tensor:
             )
         new = new.astype(target.dtype)
         source = new.value
+    if recorded and new.node is not None:
+        _keep_first(new.node, x)
     if type(target) is np.ndarray or (isinstance(target, Traced) and isinstance(target, np.ndarray)):
         target[...] = source
     else:
@@ -731,6 +759,13 @@ def assign(x: Tensor, new: Tensor, verb: str) -> Tensor:
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
+def _keep_first(node: Any, x: Tensor) -> None:
+    """``x.mul_(y)`` reads what ``x`` was: a copy of it is saved, as its memory is about to be written to."""
+    if type(node) is Node and any([which == 0 and counter is x.counter for which, counter, _ in node.counters]):
+        node.args = [np.array(node.args[0]), *node.args[1:]]
+        node.counters = [saved for saved in node.counters if saved[0] != 0]
+
+
 def _hold(new: Tensor, x: Tensor) -> None:
     """A node that saved its own result now saves ``x``, which is where that result lies."""
     node = new.node
@@ -746,29 +781,27 @@ def _rebase(top: Tensor, x: Tensor, new: Tensor) -> None:
     while one.parent is not None:
         chain.append(one)
         one = one.parent
-    places = np.arange(top.value.size).reshape(top.value.shape)
-    for one in reversed(chain):
-        op, rest, params = one.how
-        places = op.fun(places, *[plain(r) if isinstance(r, Tensor) else r for r in rest], **params)
-    plan = plan_of(COPY_SLICES, 3, tuple(i for i, t in enumerate((top, new)) if t.needs))
+    op, rest, params = x.how
+    if len(chain) > 1 or op is not index.GETITEM:  # any other view looks at certain elements
+        places = np.arange(top.value.size).reshape(top.value.shape)
+        for one in reversed(chain):
+            op, rest, params = one.how
+            places = op.fun(places, *[plain(r) if isinstance(r, Tensor) else r for r in rest], **params)
+        rest = np.unravel_index(places, top.value.shape)
+        params = {"spec": tuple(index.Hole(i) for i in range(len(rest)))}
+    plan = plan_of(COPY_SLICES, 2 + len(rest), tuple(i for i, t in enumerate((top, new)) if t.needs))
     edges = [t.node or t for t in (top, new) if t.needs]
-    values = (top.value, new.value, places.ravel())
-    top.node = Node(COPY_SLICES, plan, values, NONE, edges, [], top.value, "CopySlices")
+    top.node = Node(COPY_SLICES, plan, (top.value, new.value, *rest), params, edges, [], top.value, "CopySlices")
     top.needs = True
-    renew(x)
 
 
-COPY_SLICES = Op(
-    lambda base, value, places: base,
-    "linear",
+COPY_SLICES = index.Indexing(
+    lambda base, value, *arrays, spec: base,
+    "copy_slices",
     (
-        lambda g, y, base, value, places: np.reshape(
-            index.SETITEM(np.reshape(g, -1), 0.0, places, spec=(index.Hole(0),)), np.shape(base)
-        ),
-        lambda g, y, base, value, places: np.reshape(np.reshape(g, -1)[places], np.shape(value)),
-        None,
+        lambda g, y, base, value, *arrays, spec: index.SETITEM(g, 0.0, *arrays, spec=spec),
+        lambda g, y, base, value, *arrays, spec: index.GETITEM(g, *arrays, spec=spec),
     ),
-    name="copy_slices",
 )
 
 _HERE = (os.path.dirname(os.path.dirname(__file__)) + os.sep, os.path.dirname(np.__file__) + os.sep)
@@ -824,4 +857,24 @@ def conjugate(g: Any) -> Any:
 
 def fitted(g: Any, shape: Any, kind: Any) -> Any:
     """A cotangent in the shape and dtype of what it belongs to."""
+    value = g.value if isinstance(g, Tensor) else g
+    if not isinstance(value, (np.ndarray, np.generic, Traced)):
+        return np.full(shape, g, kind)
+    if value.shape == shape and value.dtype == kind:  # type: ignore[union-attr]
+        return g
+    if isinstance(g, Traced):
+        return fit(g, Aval(shape, kind, "array"))
+    if math.prod(shape) <= _SMALL and (g.ndim == 0 or _broadcasts(g.shape, shape)) and (g.dtype is kind or kind.kind == "c"):
+        full = np.empty(shape, kind)
+        full[...] = g
+        return full
     return fit(g, Aval(shape, kind, "array"))
+
+
+_SMALL = 1 << 12  # elements up to which copying costs less than the making of a view that repeats them
+
+
+def _broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Whether broadcasting leads from a shape to the target."""
+    lead = len(target) - len(shape)
+    return lead >= 0 and all([have in (1, want) for have, want in zip(shape, target[lead:], strict=True)])

@@ -22,6 +22,7 @@ from symgrad.eager.core import (
     method,
     methods,
     renew,
+    renewed,
     whole,
     wrap,
 )
@@ -63,8 +64,9 @@ class Sweep:
             self.settle(leaf)
 
     def flow(self) -> None:
-        pending, order, anomaly = self.pending, self.order, mode.anomaly
-        send, ndarray, free = self.send, np.ndarray, self.path is None
+        pending, order, leaves, anomaly, keep = self.pending, self.order, self.leaves, mode.anomaly, self.keep
+        send, ndarray = self.send, np.ndarray
+        free = self.path is None and not self.create  # the usual pass: arrays, to all that can be reached
         while order:
             node = heappop(order)[1]
             g = pending.pop(node)
@@ -76,28 +78,35 @@ class Sweep:
                 if not any(id(edge) in self.path for edge in _targets(node)):
                     continue
             parts = checked(node, g) if anomaly else node.pull(g)
-            if not self.keep:
+            if not keep:
                 node.free()
             if node.hooks:
                 parts = self.hooked_after(node, parts, g)
             for edge, part in zip(node.edges, parts, strict=True):
                 if part is None:
                     continue
-                if (
-                    free
-                    and edge.__class__ is Node
-                    and part.__class__ is ndarray
-                    and part.shape == edge.shape
-                    and part.dtype is edge.dtype
-                ):
-                    before = pending.get(edge)
-                    if before is None:
-                        pending[edge] = part
-                        heappush(order, (-edge.serial, edge))
-                    else:
-                        pending[edge] = before + part
-                else:
-                    send(edge, part, g)
+                kind = edge.__class__
+                if free and part.__class__ is ndarray:  # what ``send`` does, for the usual cases
+                    if kind is Node:
+                        if part.shape == edge.shape and part.dtype is edge.dtype:
+                            before = pending.get(edge)
+                            if before is None:
+                                pending[edge] = part
+                                heappush(order, (-edge.serial, edge))
+                            else:
+                                pending[edge] = before + part
+                            continue
+                    elif kind is Tensor and part is not g and part.base is None and part.flags.c_contiguous:
+                        value = edge.value
+                        if part.shape == value.shape and part.dtype is value.dtype:
+                            before = pending.get(edge)
+                            if before is None:
+                                pending[edge] = part
+                                leaves.append(edge)
+                            else:
+                                pending[edge] = before + part
+                            continue
+                send(edge, part, g)
 
     def send(self, edge: Any, part: Any, source: Any) -> None:
         """Add a cotangent to what has come to an edge. ``source``: the one that it was made from."""
@@ -109,11 +118,7 @@ class Sweep:
             shape, kind = edge.value.shape, edge.value.dtype
         if self.path is not None and id(edge) not in self.path:
             return None
-        value = part.value if isinstance(part, Tensor) else part
-        if not isinstance(value, (np.ndarray, np.generic)):
-            part = np.full(shape, value, kind)
-        elif value.shape != shape or value.dtype != kind:
-            part = fitted(part, shape, kind)
+        part = fitted(part, shape, kind)
         if self.create and not isinstance(part, Tensor):
             part = wrap(part)
         pending = self.pending
@@ -318,9 +323,9 @@ def seeds(outputs: tuple[Any, ...], given: Any, create: bool) -> list[tuple[Any,
                     f"Mismatch in shape: grad_output[{i}] has a shape of {Size(g.value.shape)} and output[{i}] has a shape of "
                     f"{Size(out.value.shape)}."
                 )
-        elif out.needs and out.value.size != 1:
+        elif out.value.size != 1 and renewed(out):
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
-        if not out.needs:
+        if not (out.needs or renewed(out)):
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
         seed = _one(out.value) if g is None else g if create else g.value
         roots.append((edge_of(out), conjugate(wrap(seed) if create and not isinstance(seed, Tensor) else seed)))
@@ -393,7 +398,7 @@ def grad(
         return tuple(np.stack(parts) for parts in zip(*each, strict=True))  # type: ignore[misc]
     roots = seeds(outs, grad_outputs, bool(create_graph))
     for x in wanted:
-        if not x.needs:
+        if not renewed(x):
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     ends = [edge_of(x) for x in wanted]
     sweep = Sweep(bool(create_graph) if retain_graph is None else bool(retain_graph), bool(create_graph), ends, True)
@@ -433,7 +438,7 @@ methods(backward=_backward)
 @method
 def retain_grad(self: Tensor) -> None:
     """Let ``backward`` leave the gradient in ``.grad`` though this is no leaf."""
-    if not self.needs:
+    if not renewed(self):
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if self.node is None or self.kept:
         return
@@ -460,7 +465,7 @@ methods(retains_grad=property(lambda self: self.kept))
 @method
 def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
     """``hook(grad)`` runs when the gradient of this tensor is known; what it returns replaces it."""
-    if not self.needs:
+    if not renewed(self):
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     return RemovableHandle(_hooks_of(self), _kind(self), hook)
 
@@ -468,7 +473,7 @@ def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
 @method
 def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> RemovableHandle:
     """``hook(leaf)`` runs when ``.grad`` of this leaf has been added to."""
-    if not self.needs:
+    if not renewed(self):
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if self.node is not None:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")

@@ -21,6 +21,7 @@ from symgrad.eager.core import (
     method,
     methods,
     plain,
+    renewed,
     wrap,
 )
 from symgrad.eager.dtypes import default, promoted
@@ -66,7 +67,7 @@ def _unary(name: str, op: Op, keeps_integers: bool = False) -> None:
         value = input.value
         if not keeps_integers and value.dtype.kind not in "fc":
             value = value.astype(default.real)
-        result = execute(op, (input,), [value], (0,) if input.needs else (), NONE, None)
+        result = execute(op, (input,), [value], (0,) if input.needs or (input.parent is not None and renewed(input)) else (), NONE, None)
         return result if out is None else assign(out, result, name)
 
     fun.__name__ = fun.__qualname__ = name
@@ -177,11 +178,11 @@ def binary(op: Op, a: Any, b: Any, label: str | None = None, floats: bool = Fals
     x, y = a, b
     if isinstance(a, Tensor):
         x = a.value
-        if a.needs:
+        if a.needs or (a.parent is not None and renewed(a)):
             wanting = (0,)
     if isinstance(b, Tensor):
         y = b.value
-        if b.needs:
+        if b.needs or (b.parent is not None and renewed(b)):
             wanting += (1,)
     kind = getattr(x, "dtype", None)
     if hasattr(y, "dtype"):
@@ -424,7 +425,7 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
         x, y = cast_alike(x, y)
         if isinstance(x, _PYTHON) and isinstance(y, _PYTHON):
             x = promoted((x, y)).type(x)
-    wanting = tuple([i for i, v in ((1, input), (2, other)) if isinstance(v, Tensor) and v.needs])
+    wanting = tuple([i for i, v in ((1, input), (2, other)) if isinstance(v, Tensor) and renewed(v)])
     return execute(known(np.where), (condition, input, other), [plain(condition), x, y], wanting, NONE, None)
 
 

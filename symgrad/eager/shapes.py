@@ -23,6 +23,7 @@ from symgrad.eager.core import (
     method,
     methods,
     plain,
+    renewed,
     variant,
     whole,
     wrap,
@@ -133,7 +134,7 @@ def tolist(self: Tensor) -> Any:
 @method
 def numpy(self: Tensor, *, force: bool = False) -> Any:
     """The NumPy array itself, whose memory stays shared."""
-    if self.needs and not force:
+    if renewed(self) and not force:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     return whole(self)
 
@@ -269,7 +270,7 @@ def _number(x: Tensor) -> Any:
 
 
 def _float(self: Tensor) -> float:
-    if self.needs:
+    if renewed(self):
         warnings.warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using "
             "tensor.detach() first.",
@@ -596,7 +597,7 @@ def _joined(op: Any, tensors: Any, axis: int) -> Any:
         for value in values[1:]:
             common = cast_alike(common, value)[0]
         values = [value.astype(common.dtype) for value in values]
-    wanting = tuple([i for i, x in enumerate(tensors) if x.needs])
+    wanting = tuple([i for i, x in enumerate(tensors) if renewed(x)])
     return execute(op, tensors, values, wanting, {"axis": axis}, None)
 
 

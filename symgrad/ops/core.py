@@ -331,15 +331,16 @@ def unbroadcast(g: Any, shape: tuple[int, ...], target: tuple[int, ...]) -> Any:
 
     A ``g`` smaller than ``target`` is broadcast to it: its rule said that all elements are alike.
     """
+    total: Any = REGISTRY[np.sum]
     extra = len(shape) - len(target)
     if extra > 0:
-        g = np.sum(g, axis=tuple(range(extra)) if extra > 1 else 0)
+        g = total(g, axis=tuple(range(extra)) if extra > 1 else 0)
         shape = shape[extra:]
     padded = (1,) * (len(target) - len(shape)) + shape
-    axes = tuple(i for i, (have, want) in enumerate(zip(padded, target, strict=True)) if want == 1 and have != 1)
+    axes = tuple([i for i, (have, want) in enumerate(zip(padded, target, strict=True)) if want == 1 and have != 1])
     if axes:
         g = np.reshape(g, padded) if padded != shape else g
-        g = np.sum(g, axis=axes if len(axes) > 1 else axes[0], keepdims=True)
+        g = total(g, axis=axes if len(axes) > 1 else axes[0], keepdims=True)
         shape = tuple(1 if i in axes else n for i, n in enumerate(padded))
     return g if shape == target else np.broadcast_to(g, target)
 
@@ -351,8 +352,11 @@ def expand(g: Any, a: Any, axis: Any, keepdims: bool = False) -> Any:
         return g
     if axis is None:
         return np.reshape(g, (1,) * ndim) if np.ndim(g) else g
-    axes = sorted(i % ndim for i in (axis if isinstance(axis, tuple) else (axis,)))
-    return np.expand_dims(g, tuple(axes) if len(axes) > 1 else axes[0]) if axes else g
+    insert: Any = REGISTRY[np.expand_dims]
+    if not isinstance(axis, tuple):
+        return insert(g, axis=axis % ndim)
+    axes = tuple(sorted([i % ndim for i in axis]))
+    return insert(g, axis=axes if len(axes) > 1 else axes[0]) if axes else g
 
 
 def count(a: Any, axis: Any) -> int:

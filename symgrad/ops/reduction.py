@@ -31,12 +31,6 @@ def conj(x: Any) -> Any:
     return np.conj(x) if np.iscomplexobj(x) else x
 
 
-def spread(g: Any, a: Any, axis: Any, keepdims: bool) -> Any:
-    """The cotangent of a reduction, for every element alike."""
-    g = expand(g, a, axis, keepdims)
-    return g if np.shape(g) == np.shape(a) else np.broadcast_to(g, np.shape(a))
-
-
 def nonzero(y: Any) -> Any:
     """A divisor: ``y`` where it is not zero, else infinity, which makes the quotient zero."""
     return np.where(y == 0, np.inf, y)
@@ -88,6 +82,7 @@ MASKED = [
 @linear(
     np.sum,
     prepare=masked(np.add, 0),
+    fun=lambda a, axis=None, dtype=None, keepdims=False: np.add.reduce(a, axis, dtype, None, keepdims),
     samples=[
         *over((), (0,), (1,)),
         *MASKED,
@@ -97,7 +92,7 @@ MASKED = [
     ],
 )
 def _sum(g: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
-    return spread(g, a, axis, keepdims)
+    return expand(g, a, axis, keepdims)
 
 
 def _mean_where(a: Any, where: Any = NONE, **rest: Any) -> dict[str, Any]:
@@ -127,7 +122,7 @@ def _counted(where: Any, a: Any, dtype: Any, axis: Any, keepdims: Any) -> Any:
 )
 def _mean(g: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
     n = count(a, axis) or math.nan
-    return spread(g / n, a, axis, keepdims)
+    return expand(g / n, a, axis, keepdims)
 
 
 @composite(

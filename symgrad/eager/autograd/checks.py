@@ -60,14 +60,14 @@ def gradcheck(
 
 
 def _check(func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: float, rtol: float) -> None:
-    wanted = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.needs]
+    wanted = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
     if not wanted:
         raise ValueError(
             "gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True."
         )
     outs = _outs(func, inputs)
     for number, out in enumerate(outs):
-        if not out.needs:
+        if not out.requires_grad:
             continue
         rows: list[list[Any]] = []
         for i in range(out.value.size):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import TWICE, Node, Part, Plan, Tensor, _next, conjugate, linked, tick, wrap
+from symgrad.eager.core import TWICE, Node, Part, Plan, Tensor, _next, conjugate, linked, renewed, tick, wrap
 from symgrad.eager.engine import edge_of, own
 from symgrad.eager.modes import mode
 from symgrad.ops.core import Op
@@ -138,7 +138,7 @@ class Function:
     @classmethod
     def apply(cls, *args: Any) -> Any:
         """Call it, and record the call."""
-        wanted = tuple(isinstance(x, Tensor) and x.needs for x in args)
+        wanted = tuple(isinstance(x, Tensor) and renewed(x) for x in args)
         context = Context(wanted)
         recording, mode.grad = mode.grad, False
         try:

@@ -25,7 +25,7 @@ def _like(parts: tuple[Any, ...], x: Any) -> Any:
 
 def _fresh(inputs: Any, create: bool) -> tuple[Any, ...]:
     """The inputs as views that require grad, so that those given are left alone."""
-    return tuple(x.view_as(x) if create and x.needs else x.detach().clone().requires_grad_() for x in _tuple(inputs))
+    return tuple(x.view_as(x) if create and x.requires_grad else x.detach().clone().requires_grad_() for x in _tuple(inputs))
 
 
 def _zeros(x: Tensor) -> Tensor:
@@ -37,7 +37,7 @@ def _settled(parts: Any, create: bool) -> tuple[Any, ...]:
 
 
 def _grads(outs: Any, ins: Any, cotangents: Any, create: bool) -> tuple[Any, ...]:
-    used = [(o, c) for o, c in zip(outs, cotangents, strict=True) if o.needs]
+    used = [(o, c) for o, c in zip(outs, cotangents, strict=True) if o.requires_grad]
     if not used:
         return tuple(_zeros(x) for x in ins)
     outs, cotangents = zip(*used, strict=True)
@@ -74,7 +74,7 @@ def jvp(func: Fun, inputs: Any, v: Any = None, create_graph: bool = False, stric
         flat = _tuple(outs)
         seeds = [_zeros(o).requires_grad_() for o in flat]
         pulled = _grads(flat, ins, seeds, True)
-        kept = [(p, t) for p, t in zip(pulled, tangents, strict=True) if p.needs]
+        kept = [(p, t) for p, t in zip(pulled, tangents, strict=True) if p.requires_grad]
         if kept:
             ps, ts = zip(*kept, strict=True)
             found = grad(ps, seeds, ts, create_graph=create_graph, allow_unused=True)
