@@ -45,7 +45,8 @@ class Plan:
     def __init__(self, op: Op, count: int, wanting: Sequence[int]) -> None:
         self.places = tuple(i for i in range(count) if op.differentiable(i))
         self.flows = tuple(i for i in wanting if i in self.places)
-        self.rules = None if op.variadic else [op.rules[i] for i in self.flows]
+        rules: list[Any] = [] if op.variadic else [op.rules[i] for i in self.flows]
+        self.rules = rules
         read: set[Any] = set()
         for i in self.flows:
             read |= _reads(op, i, count)
@@ -129,7 +130,12 @@ class Node:
         y: Any,
         label: str | None,
     ) -> None:
-        self.op, self.plan, self.args, self.params, self.edges, self.counters = op, plan, args, params, edges, counters
+        self.op = op
+        self.plan = plan
+        self.args = args
+        self.params = params
+        self.edges = edges
+        self.counters = counters
         self.result = y if plan.echo else None
         self.label = label
         self.hooks: dict[Any, Any] | None = None
@@ -173,7 +179,7 @@ class Node:
             params = {name: value for name, value in params.items() if name != "kept"}
         if plan.anew:
             y = op(*args, **params)
-        if plan.rules is None:
+        if op.variadic:
             return [op.vjp(i, g, y, args, params) for i in plan.flows]
         return [rule(g, y, *args, **params) for rule in plan.rules]
 
@@ -232,6 +238,8 @@ _SCALARS = (
     "Fmod",
     "MaskedFill",
     "Lerp",
+    "MulBackward1",
+    "DivBackward1",
 )  # whose numbers do not count as arguments
 TWICE = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
@@ -708,28 +716,32 @@ def renewed(x: Tensor) -> bool:
     return x.needs
 
 
-def assign(x: Tensor, new: Tensor, verb: str) -> Tensor:
-    """Write ``new`` into the memory of ``x``: what every in-place operation does."""
+def assign(x: Tensor, new: Tensor, verb: str, place: Any = None) -> Tensor:
+    """Write ``new`` into the memory of ``x``: what every in-place operation does.
+
+    ``place``: where the elements go, if only some are written: an index, as a spec without arrays.
+    """
     top = x
     if x.parent is not None:
         renew(x)
         top = root(x)
-    recorded = mode.grad and (x.needs or new.needs)
-    if mode.grad:
-        if x.needs and x.node is None:
+    recorded = mode.grad and (x.needs or top.needs or new.needs)
+    if recorded:
+        if x.needs and x.node is None and place is None:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-        if top.needs and top.node is None:
+        if top.needs and top.node is None:  # also where a place in ``x`` itself is written to
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-        recorded = recorded or top.needs
     if x.inference and not mode.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
             "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
     source, target = new.value, x.value
-    if source.shape != target.shape:
+    if place is not None:
+        target = target[index.fill(place, ())]
+    elif source.shape != target.shape:
         raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(source.shape)}")
-    if source.dtype is not target.dtype:
+    elif source.dtype is not target.dtype:
         if _RANK[source.dtype.kind] > _RANK[target.dtype.kind]:
             raise RuntimeError(
                 f"result type {title(source.dtype)} can't be cast to the desired output type {title(target.dtype)}"
@@ -738,7 +750,7 @@ def assign(x: Tensor, new: Tensor, verb: str) -> Tensor:
         source = new.value
     if recorded and new.node is not None:
         _keep_first(new.node, x)
-    if type(target) is np.ndarray or (isinstance(target, Traced) and isinstance(target, np.ndarray)):
+    if isinstance(target, np.ndarray):  # a traced one, too
         target[...] = source
     else:
         x.value = source
@@ -748,11 +760,13 @@ def assign(x: Tensor, new: Tensor, verb: str) -> Tensor:
     if not recorded:
         return x
     counter.append(new.grad_fn.name() if new.node is not None else None)
-    if top is x:
-        x.node, x.needs = new.node, new.needs
+    if place is not None:
+        _rebase(top, x, new, [(index.GETITEM, (), {"spec": place})])
+    elif top is not x:
+        _rebase(top, x, new, [])
     else:
-        _rebase(top, x, new)
-    _hold(new, x)
+        x.node, x.needs = new.node, new.needs
+        _hold(new, x)
     return x
 
 
@@ -774,23 +788,24 @@ def _hold(new: Tensor, x: Tensor) -> None:
         node.counters = [c if c[0] >= 0 else (-1, x.counter, x.counter[0]) for c in node.counters]
 
 
-def _rebase(top: Tensor, x: Tensor, new: Tensor) -> None:
-    """The history of ``top`` after a write into its view ``x``: what it was, with ``new`` copied into that place."""
-    chain = []
-    one: Tensor = x
-    while one.parent is not None:
-        chain.append(one)
-        one = one.parent
-    op, rest, params = x.how
-    if len(chain) > 1 or op is not index.GETITEM:  # any other view looks at certain elements
+def _rebase(top: Tensor, x: Tensor, new: Tensor, steps: list[Any]) -> None:
+    """The history of ``top`` after a write into its view ``x``: what it was, with ``new`` copied into that place.
+
+    ``steps``: how what was written to is looked at from ``x``, if it is not all of it.
+    """
+    while x.parent is not None:
+        steps.insert(0, x.how)
+        x = x.parent
+    op, rest, params = steps[0]
+    if len(steps) > 1 or op is not index.GETITEM:  # any other view looks at certain elements
         places = np.arange(top.value.size).reshape(top.value.shape)
-        for one in reversed(chain):
-            op, rest, params = one.how
+        for op, rest, params in steps:
             places = op.fun(places, *[plain(r) if isinstance(r, Tensor) else r for r in rest], **params)
         rest = np.unravel_index(places, top.value.shape)
         params = {"spec": tuple(index.Hole(i) for i in range(len(rest)))}
+    both = [t for t in (top, new) if t.needs]
     plan = plan_of(COPY_SLICES, 2 + len(rest), tuple(i for i, t in enumerate((top, new)) if t.needs))
-    edges = [t.node or t for t in (top, new) if t.needs]
+    edges = [t.node or t for t in both]
     top.node = Node(COPY_SLICES, plan, (top.value, new.value, *rest), params, edges, [], top.value, "CopySlices")
     top.needs = True
 
@@ -864,6 +879,9 @@ def fitted(g: Any, shape: Any, kind: Any) -> Any:
         return g
     if isinstance(g, Traced):
         return fit(g, Aval(shape, kind, "array"))
+    extra = g.ndim - len(shape)
+    if extra > 0 and g.shape[extra:] == shape and g.dtype is kind:
+        return np.add.reduce(g, 0 if extra == 1 else tuple(range(extra)))
     if math.prod(shape) <= _SMALL and (g.ndim == 0 or _broadcasts(g.shape, shape)) and (g.dtype is kind or kind.kind == "c"):
         full = np.empty(shape, kind)
         full[...] = g

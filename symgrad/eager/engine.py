@@ -86,27 +86,23 @@ class Sweep:
                 if part is None:
                     continue
                 kind = edge.__class__
-                if free and part.__class__ is ndarray:  # what ``send`` does, for the usual cases
-                    if kind is Node:
-                        if part.shape == edge.shape and part.dtype is edge.dtype:
-                            before = pending.get(edge)
-                            if before is None:
-                                pending[edge] = part
-                                heappush(order, (-edge.serial, edge))
-                            else:
-                                pending[edge] = before + part
-                            continue
-                    elif kind is Tensor and part is not g and part.base is None and part.flags.c_contiguous:
-                        value = edge.value
-                        if part.shape == value.shape and part.dtype is value.dtype:
-                            before = pending.get(edge)
-                            if before is None:
-                                pending[edge] = part
-                                leaves.append(edge)
-                            else:
-                                pending[edge] = before + part
-                            continue
-                send(edge, part, g)
+                if not free or (kind is not Node and kind is not Tensor):
+                    send(edge, part, g)
+                    continue
+                target = edge if kind is Node else edge.value  # from here on what ``send`` does, for the usual cases
+                if part.__class__ is not ndarray or part.shape != target.shape or part.dtype is not target.dtype:
+                    part = fitted(part, target.shape, target.dtype)
+                before = pending.get(edge)
+                if before is not None:
+                    pending[edge] = before + part
+                    continue
+                if kind is Node:
+                    heappush(order, (-edge.serial, edge))
+                else:
+                    leaves.append(edge)
+                    if part is g or part.base is not None or not part.flags.c_contiguous:
+                        part = np.array(part, order="C")  # the leaf's own
+                pending[edge] = part
 
     def send(self, edge: Any, part: Any, source: Any) -> None:
         """Add a cotangent to what has come to an edge. ``source``: the one that it was made from."""

@@ -97,52 +97,70 @@ ERFINV_SCALE = math.sqrt(0.5)
 
 
 def _gelu(x: Any, approximate: str = "none") -> Any:
+    """``gelu``, and what its rule needs: the weight of ``x``, or the tanh in it."""
     if approximate == "tanh":
-        return 0.5 * x * (1 + np.tanh(_GELU * (x + 0.044715 * x**3)))
-    return 0.5 * x * (1 + ERF(x * ERFINV_SCALE))
+        t = np.tanh(x * (x * x * (_GELU * 0.044715) + _GELU))
+        return 0.5 * x * (t + 1), t
+    weight = 0.5 * (ERF(x * ERFINV_SCALE) + 1)
+    return x * weight, weight
 
 
-def _gelu_rule(g: Any, y: Any, x: Any, approximate: str = "none") -> Any:
+def _gelu_rule(g: Any, y: Any, x: Any, approximate: str = "none", *, kept: Any = None) -> Any:
+    kept = _gelu(x, approximate)[1] if kept is None else kept
     if approximate == "tanh":
-        t = np.tanh(_GELU * (x + 0.044715 * x**3))
-        return g * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * (_GELU * (1 + 3 * 0.044715 * x * x)))
-    return g * (0.5 * (1 + ERF(x * ERFINV_SCALE)) + x * np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi))
+        return g * (0.5 * (kept + 1 + x * (1 - kept * kept) * (x * x * (3 * 0.044715 * _GELU) + _GELU)))
+    return g * (kept + x * np.exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi)))
+
+
+def _silu(x: Any) -> Any:
+    weight = SIGMOID(x)
+    return x * weight, weight
+
+
+def _silu_rule(g: Any, y: Any, x: Any, *, kept: Any = None) -> Any:
+    s = SIGMOID(x) if kept is None else kept
+    return g * (s * (x * (1 - s) + 1))
+
+
+def _elu(x: Any, alpha: float, scale: float = 1) -> Any:
+    low = np.expm1(np.minimum(x, 0)) * alpha
+    y = np.where(x > 0, x, low)
+    return y if scale == 1 else y * scale, low
+
+
+def _elu_rule(g: Any, y: Any, x: Any, alpha: float, scale: float = 1, *, kept: Any = None) -> Any:
+    low = np.expm1(np.minimum(x, 0)) * alpha if kept is None else kept
+    g = g if scale == 1 else g * scale
+    return np.where(x > 0, g, g * (low + alpha))
+
+
+def _softplus(x: Any, beta: float, threshold: float) -> Any:
+    z = x if beta == 1 else x * beta
+    linear, e = z > threshold, np.exp(np.minimum(z, threshold))
+    soft = np.log1p(e)
+    return np.where(linear, x, soft if beta == 1 else soft / beta), (linear, e)
+
+
+def _softplus_rule(g: Any, y: Any, x: Any, beta: float, threshold: float, *, kept: Any = None) -> Any:
+    linear, e = kept or (x * beta > threshold, np.exp(np.minimum(x * beta, threshold)))
+    return np.where(linear, g, g * (e / (e + 1)))
+
+
+def _first(fun: Any) -> Any:
+    """The result alone, without what is kept for the rules."""
+    return lambda *arrays, **params: fun(*arrays, **params)[0]
 
 
 _GELU = math.sqrt(2 / math.pi)
-GELU = Fused(_gelu, _gelu_rule, family="elementwise", name="gelu")
-
-
-def _silu_rule(g: Any, y: Any, x: Any) -> Any:
-    s = SIGMOID(x)
-    return g * (s * (1 + x * (1 - s)))
-
-
-SILU = Fused(lambda x: x * _sigmoid(x), _silu_rule, family="elementwise", name="silu")
+GELU = Fused(_first(_gelu), _gelu_rule, family="elementwise", name="gelu", keeps=_gelu)
+SILU = Fused(_first(_silu), _silu_rule, family="elementwise", name="silu", keeps=_silu)
+ELU = Fused(_first(_elu), _elu_rule, family="elementwise", name="elu", keeps=_elu)
+SOFTPLUS = Fused(_first(_softplus), _softplus_rule, family="elementwise", name="softplus", keeps=_softplus)
 LEAKY_RELU = Fused(
     lambda x, slope: np.where(x > 0, x, x * slope),
     lambda g, y, x, slope: np.where(x > 0, g, g * slope),
     family="elementwise",
     name="leaky_relu",
-)
-ELU = Fused(
-    lambda x, alpha, scale=1: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))) * scale,
-    lambda g, y, x, alpha, scale=1: np.where(x > 0, g, g * (alpha * np.exp(np.minimum(x, 0)))) * scale,
-    family="elementwise",
-    name="elu",
-)
-
-
-def _softplus(x: Any, beta: float, threshold: float) -> Any:
-    z = x * beta
-    return np.where(z > threshold, x, np.log1p(np.exp(np.minimum(z, threshold))) / beta)
-
-
-SOFTPLUS = Fused(
-    _softplus,
-    lambda g, y, x, beta, threshold: g * np.where(x * beta > threshold, 1, SIGMOID(x * beta)),
-    family="elementwise",
-    name="softplus",
 )
 HARDTANH = Fused(
     lambda x, low, high: np.clip(x, low, high),
@@ -202,11 +220,12 @@ LOGSUMEXP = Fused(_logsumexp, _logsumexp_rule, name="logsumexp")
 # -- losses --------------------------------------------------------------------------------------------------------
 
 
-def _reduced(loss: Any, reduction: str) -> Any:
-    if reduction == "none":
-        return loss
-    total = np.add.reduce(loss, axis=None)
-    return total / math.prod(np.shape(loss)) if reduction == "mean" else total
+def _reduced(loss: Any, reduction: str, sign: int = 1) -> Any:
+    """What ``reduction`` makes of the losses, times 1 or -1."""
+    if reduction == "mean":
+        return np.add.reduce(loss, None) / (math.prod(np.shape(loss)) * sign)
+    total = loss if reduction == "none" else np.add.reduce(loss, None)
+    return total if sign == 1 else -total
 
 
 def _spread(g: Any, x: Any, y: Any, reduction: str) -> Any:
@@ -292,9 +311,9 @@ HUBER = _pairwise(
 
 def _nll(x: Any, weights: Any, places: Any, *, reduction: str) -> Any:
     """``places``: where each target's class lies in ``x``, flattened. ``weights``: zero for those to be ignored, or None."""
-    found = x.reshape(-1)[places]
+    found = x.reshape(-1).take(places)
     if weights is None:
-        return _reduced(-found, reduction)
+        return _reduced(found, reduction, -1)
     loss = -np.where(weights == 0, 0, found) * weights
     if reduction == "none":
         return loss
@@ -304,15 +323,15 @@ def _nll(x: Any, weights: Any, places: Any, *, reduction: str) -> Any:
 
 def _nll_rule(g: Any, _: Any, x: Any, weights: Any, places: Any, *, reduction: str) -> Any:
     if weights is None:
-        return PUT(-_spread(g, places, places, reduction), places, shape=np.shape(x))
+        return PUT(_spread(-g, places, places, reduction), places, shape=np.shape(x))
     if reduction == "mean":
         g = g / np.add.reduce(weights, axis=None)
     return PUT(0 - g * weights, places, shape=np.shape(x))
 
 
-# each is the transpose of the other
+# each is the transpose of the other; no place is named twice
 PICK: Fused = Fused(
-    lambda x, places, shape: x.reshape(-1)[places],
+    lambda x, places, shape: x.reshape(-1).take(places),
     lambda g, y, x, places, shape: PUT(g, places, shape=shape),
     None,
     family="linear",
@@ -329,35 +348,93 @@ def _put(g: Any, places: Any, shape: Any) -> Any:
 PUT: Fused = Fused(_put, lambda g, y, x, places, shape: PICK(g, places, shape=shape), None, family="linear", name="put")
 
 
+def _add_up(g: Any, places: Any, shape: Any) -> Any:
+    flat = np.zeros(math.prod(shape), g.dtype)
+    np.add.at(flat, places.reshape(-1), g.reshape(-1))
+    return flat.reshape(shape)
+
+
+# the same, where places may be named several times
+GATHER: Fused = Fused(
+    PICK.fun, lambda g, y, x, places, shape: ADD_UP(g, places, shape=shape), None, family="linear", name="gather"
+)
+ADD_UP: Fused = Fused(
+    _add_up, lambda g, y, x, places, shape: GATHER(g, places, shape=shape), None, family="linear", name="add_up"
+)
+
+
+def _scattered(x: Any, src: Any, places: Any) -> Any:
+    flat = np.array(x, order="C").reshape(-1)
+    flat[places] = src
+    return flat.reshape(x.shape)
+
+
+def _scatter_added(x: Any, src: Any, places: Any) -> Any:
+    flat = np.array(x, order="C").reshape(-1)
+    np.add.at(flat, places.reshape(-1), src.reshape(-1))
+    return flat.reshape(x.shape)
+
+
+SCATTER: Fused = Fused(
+    _scattered,
+    lambda g, y, x, src, places: SCATTER(g, 0.0, places),
+    lambda g, y, x, src, places: GATHER(g, places, shape=np.shape(x)),
+    None,
+    family="linear",
+    name="scatter",
+)
+SCATTER_ADD = Fused(
+    _scatter_added,
+    lambda g, y, x, src, places: g,
+    lambda g, y, x, src, places: GATHER(g, places, shape=np.shape(x)),
+    None,
+    family="linear",
+    name="scatter_add",
+)
+
+
 NLL = Fused(_nll, _nll_rule, None, None, family="linear", name="nll_loss")
 
 
-def _layer_norm(x: Any, count: int, eps: float) -> Any:
-    axes, n = tuple(range(-count, 0)), math.prod(np.shape(x)[-count:])
+def _normed(x: Any, count: int, eps: float) -> Any:
+    """``x`` less its mean, over its deviation, and one over that."""
+    axes, n = _last(count), math.prod(np.shape(x)[-count:])
     centred = x - _total(x, axes) / n
-    return centred / np.sqrt(_total(centred * centred, axes) / n + eps)
+    scale = math.sqrt(n) / np.sqrt(_total(centred * centred, axes) + n * eps)
+    return centred * scale, scale
 
 
-def layer_norm(x: Any, weight: Any = None, bias: Any = None, *, count: int, eps: float) -> Any:
+def _last(count: int) -> Any:
+    return -1 if count == 1 else tuple(range(-count, 0))
+
+
+def _layer_norm(x: Any, weight: Any = None, bias: Any = None, *, count: int, eps: float) -> Any:
     """Each row less its mean, over its deviation; scaled and moved where weight and bias are given."""
-    y = _layer_norm(x, count, eps)
-    y = y if weight is None else y * weight
-    return y if bias is None else y + bias
+    kept = _normed(x, count, eps)
+    y = kept[0] if weight is None else kept[0] * weight
+    return y if bias is None else y + bias, kept
 
 
-def _layer_norm_x(g: Any, _: Any, x: Any, weight: Any = None, bias: Any = None, *, count: int, eps: float) -> Any:
-    axes, n = tuple(range(-count, 0)), math.prod(np.shape(x)[-count:])
+def _layer_norm_x(
+    g: Any, _: Any, x: Any, weight: Any = None, bias: Any = None, *, count: int, eps: float, kept: Any = None
+) -> Any:
+    y, scale = kept or _normed(x, count, eps)
+    axes, n = _last(count), math.prod(np.shape(x)[-count:])
     g = g if weight is None else g * weight
-    centred = x - _total(x, axes) / n
-    scale = 1 / np.sqrt(_total(centred * centred, axes) / n + eps)
-    y = centred * scale
-    return scale * (g - _total(g, axes) / n - y * _total(g * y, axes) / n)
+    return scale * (g - (y * _total(g * y, axes) + _total(g, axes)) / n)
+
+
+def _layer_norm_weight(
+    g: Any, _: Any, x: Any, weight: Any, bias: Any = None, *, count: int, eps: float, kept: Any = None
+) -> Any:
+    return g * (kept or _normed(x, count, eps))[0]
 
 
 LAYER_NORM = Fused(
-    layer_norm,
+    _first(_layer_norm),
     _layer_norm_x,
-    lambda g, _, x, weight, bias=None, *, count, eps: g * _layer_norm(x, count, eps),
-    lambda g, _, x, weight, bias, *, count, eps: g,
+    _layer_norm_weight,
+    lambda g, _, x, weight, bias, *, count, eps, kept=None: g,
+    keeps=_layer_norm,
     name="native_layer_norm",
 )

@@ -67,7 +67,9 @@ def _unary(name: str, op: Op, keeps_integers: bool = False) -> None:
         value = input.value
         if not keeps_integers and value.dtype.kind not in "fc":
             value = value.astype(default.real)
-        result = execute(op, (input,), [value], (0,) if input.needs or (input.parent is not None and renewed(input)) else (), NONE, None)
+        result = execute(
+            op, (input,), [value], (0,) if input.needs or (input.parent is not None and renewed(input)) else (), NONE, None
+        )
         return result if out is None else assign(out, result, name)
 
     fun.__name__ = fun.__qualname__ = name

@@ -12,6 +12,7 @@ from symgrad.eager.core import NAMES, Tensor, apply, axis_of, variant, wrap
 from symgrad.eager.dtypes import title
 from symgrad.eager.pointwise import FUNCTIONS, binary, function, in_place, known
 from symgrad.ops.core import Op
+from symgrad.ops.reduction import along
 
 
 class Found(NamedTuple):
@@ -79,7 +80,7 @@ def _mean(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return total / (a.size // (total.size or 1))
 
 
-SUM = variant(known(np.sum), fun=lambda a, axis=None, keepdims=False: _add(a, axis, None, None, keepdims))
+SUM = known(np.sum)
 MEAN = variant(known(np.mean), fun=lambda a, axis=None, keepdims=False: _mean(a, axis, keepdims))
 PROD, STD, VAR = (known(key) for key in (np.prod, np.std, np.var))
 
@@ -167,18 +168,25 @@ def std_mean(input: Tensor, dim: Any = None, **options: Any) -> Any:
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The ``ord``-norm of all elements, or along ``dim``."""
     x = _cast(x, dtype)
-    if dim is None and x.value.ndim > 1 and ord != 2:
-        flat = apply(NORM, (x.reshape(-1),), {"ord": ord}, "LinalgVectorNormBackward0")
-        return flat.reshape((1,) * x.value.ndim) if keepdim else flat
     params = _axes(dim, keepdim, x.value.ndim)
-    if isinstance(params.get("axis"), tuple) and len(params["axis"]) == 1:
-        params["axis"] = params["axis"][0]
     if ord != 2:
         params["ord"] = ord
     return apply(NORM, (x,), params)
 
 
-NORM = known(np.linalg.norm)
+def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: bool = False) -> Any:
+    if ord == 2 and x.dtype.kind == "f":
+        return np.sqrt(_add(x * x, axis, None, None, keepdims))
+    size = np.abs(x)
+    if ord == 0:
+        return _add(size != 0, axis, size.dtype, None, keepdims)
+    if ord in (math.inf, -math.inf):
+        extreme: Any = np.maximum if ord > 0 else np.minimum
+        return extreme.reduce(size, axis, None, None, keepdims)
+    return _add(size, axis, None, None, keepdims) if ord == 1 else _add(size**ord, axis, None, None, keepdims) ** (1 / ord)
+
+
+NORM = variant(known(np.linalg.norm), fun=_norm)
 
 
 @function
@@ -203,24 +211,26 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
 
 # -- extremes ------------------------------------------------------------------------------------------------------
 
-TAKE = known(np.take_along_axis)
-
 
 def flat_places(places: Any, axis: int, shape: tuple[int, ...]) -> Any:
-    """Places along an axis as places in the flattened array."""
-    before, n, after = math.prod(shape[:axis]), shape[axis] if shape else 1, math.prod(shape[axis + 1 :])
-    if after == 1:
-        return (np.arange(before) * n + places.reshape(-1)).reshape(np.shape(places))
-    rows = np.arange(before).reshape(-1, 1) * n + places.reshape(before, after)
-    flat = rows * after + np.arange(after)
-    return flat.reshape(np.shape(places))
+    """Places along an axis as places in the flattened array; ``places`` has that axis, or lacks it."""
+    if not shape:
+        return places
+    step, before = math.prod(shape[axis + 1 :]), math.prod(shape[:axis])
+    form = shape[:axis] + (1,) * (len(shape) - axis if np.ndim(places) == len(shape) else len(shape) - axis - 1)
+    start = np.arange(0, before * step * shape[axis], step * shape[axis] or 1).reshape(form) if before > 1 else 0
+    if step == 1:
+        return places + start
+    inner = np.arange(step).reshape(shape[axis + 1 :])
+    return places * step + (start + inner)
 
 
 def pick(input: Tensor, places: Any, axis: int, keepdim: bool, label: str) -> Any:
     """The elements at ``places`` along an axis, which goes unless ``keepdim``."""
     shape = input.value.shape
-    rest = (*shape[:axis], *(((1,) if keepdim else ()) if shape else ()), *shape[axis + 1 :])
-    flat = flat_places(places, axis, shape).reshape(rest)
+    flat = flat_places(places, axis, shape)
+    if keepdim and shape:
+        flat = flat.reshape((*shape[:axis], 1, *shape[axis + 1 :]))
     return apply(ops.PICK, (input, flat), {"shape": shape}, label)
 
 
@@ -318,8 +328,8 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Any:
 
 
 def _lower_median(value: Any, axis: int) -> Any:
-    order = np.argsort(value, axis=axis, kind="stable")
-    place = np.take(order, (value.shape[axis] - 1) // 2, axis)
+    order = value.argsort(axis, kind="stable")
+    place = order[along(axis, (value.shape[axis] - 1) // 2)]
     if value.dtype.kind == "f":
         nan = np.isnan(value)
         place = np.where(nan.any(axis), nan.argmax(axis), place)
@@ -352,10 +362,9 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
 
 def _order(value: Any, axis: int, descending: bool) -> Any:
     if not descending:
-        return np.argsort(value, axis=axis, kind="stable")
-    back = np.flip(value, axis)
-    order = np.flip(np.argsort(back, axis=axis, kind="stable"), axis)
-    return value.shape[axis] - 1 - order
+        return value.argsort(axis, kind="stable")
+    backwards = along(axis, slice(None, None, -1))
+    return (value.shape[axis] - 1 - value[backwards].argsort(axis, kind="stable"))[backwards]
 
 
 @function
@@ -365,7 +374,13 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
         return _TYPES["sort"](input.clone(), wrap(np.asarray(0)))
     axis = axis_of(dim, input.value.ndim)
     order = _order(input.value, axis, descending)
-    return _TYPES["sort"](apply(TAKE, (input, order), {"axis": axis}, "SortBackward0"), wrap(order))
+    return _TYPES["sort"](_ordered(input, order, axis, "SortBackward0"), wrap(order))
+
+
+def _ordered(input: Tensor, order: Any, axis: int, label: str) -> Any:
+    """The elements at the places of ``order``, which has all axes."""
+    shape = input.value.shape
+    return apply(ops.PICK, (input, flat_places(order, axis, shape)), {"shape": shape}, label)
 
 
 @function
@@ -380,8 +395,8 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     axis = axis_of(dim, input.value.ndim)
     if k > input.value.shape[axis]:
         raise RuntimeError("selected index k out of range")
-    order = np.take(_order(input.value, axis, largest), np.arange(k), axis)
-    return _TYPES["topk"](apply(TAKE, (input, order), {"axis": axis}, "TopkBackward0"), wrap(order))
+    order = _order(input.value, axis, largest)[along(axis, slice(k))]
+    return _TYPES["topk"](_ordered(input, order, axis, "TopkBackward0"), wrap(order))
 
 
 @function

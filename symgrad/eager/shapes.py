@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.eager import ops
 from symgrad.eager.core import (
     NAMES,
     NONE,
@@ -35,11 +36,11 @@ from symgrad.ops.contract import matmul_a, matmul_b
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import ASTYPE
 
-RESHAPE, TRANSPOSE, SWAPAXES, SQUEEZE, EXPAND_DIMS, BROADCAST, MATMUL, COPY, CONCATENATE, STACK = (
+RESHAPE, TRANSPOSE, SWAPAXES, SQUEEZE, EXPAND_DIMS, BROADCAST, MATMUL, COPY, CONCATENATE, STACK, SUM = (
     known(key)
     for key in (
         np.reshape, np.transpose, np.swapaxes, np.squeeze, np.expand_dims, np.broadcast_to, np.matmul, np.copy, np.concatenate,
-        np.stack,
+        np.stack, np.sum,
     )
 )  # fmt: skip
 NAMES.update({
@@ -437,7 +438,11 @@ def _expanded(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
 @method
 def expand(self: Tensor, *shape: Any) -> Any:
     """Dimensions of size 1 stretched, without copying."""
-    return apply(BROADCAST, (self,), {"shape": _expanded(self, sizes(shape))})
+    wanted = sizes(shape)
+    try:
+        return apply(BROADCAST, (self,), {"shape": wanted})
+    except ValueError:
+        return apply(BROADCAST, (self,), {"shape": _expanded(self, wanted)})
 
 
 @method
@@ -460,23 +465,33 @@ def broadcast_tensors(*tensors: Tensor) -> Any:
 @method
 def repeat(self: Tensor, *times: Any) -> Any:
     """Copies side by side, so often along each dimension."""
-    return tile_with(self, sizes(times), "RepeatBackward0")
+    counts = sizes(times)
+    if len(counts) < self.value.ndim:
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    return apply(REPEAT, (self,), {"times": counts})
 
 
-def tile_with(x: Tensor, times: tuple[int, ...], label: str) -> Any:
-    shape = (1,) * (len(times) - x.value.ndim) + x.value.shape
-    apart = tuple(n for pair in zip((1,) * len(shape), shape, strict=True) for n in pair)
-    wide = tuple(n for pair in zip(times, shape, strict=True) for n in pair)
-    joined = tuple(t * n for t, n in zip(times, shape, strict=True))
-    spread = apply(BROADCAST, (apply(RESHAPE, (x,), {"shape": apart}),), {"shape": wide})
-    return apply(RESHAPE, (spread,), {"shape": joined}, label)
+def _repeated(x: Any, times: tuple[int, ...]) -> Any:
+    shape = (1,) * (len(times) - x.ndim) + x.shape
+    out = np.empty([n for pair in zip(times, shape, strict=True) for n in pair], x.dtype)
+    out[...] = x.reshape([n for size in shape for n in (1, size)])
+    return out.reshape([t * n for t, n in zip(times, shape, strict=True)])
+
+
+def _repeated_rule(g: Any, y: Any, x: Any, times: tuple[int, ...]) -> Any:
+    shape = (1,) * (len(times) - np.ndim(x)) + np.shape(x)
+    apart = np.reshape(g, tuple([n for pair in zip(times, shape, strict=True) for n in pair]))
+    return np.reshape(SUM(apart, axis=tuple(range(0, 2 * len(times), 2))), np.shape(x))
+
+
+REPEAT = Fused(_repeated, _repeated_rule, family="linear", name="repeat")
 
 
 @function
 def tile(input: Tensor, *dims: Any) -> Any:
     """As ``repeat``; missing dimensions once."""
     times = sizes(dims)
-    return tile_with(input, (1,) * (input.value.ndim - len(times)) + times, "RepeatBackward0")
+    return apply(REPEAT, (input,), {"times": (1,) * (input.value.ndim - len(times)) + times})
 
 
 @function
@@ -784,23 +799,29 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         new = apply(index.SETITEM, (self, value, *arrays), {"spec": spec}, "IndexPutBackward0")
         assign(self, new, "index_put_")
         return
-    target = getitem(self, key)
-    v = plain(value)
+    if not isinstance(value, Tensor):
+        value = wrap(value)
+    elif value.parent is not None:
+        renewed(value)
     try:
-        np.broadcast_shapes(v.shape, target.value.shape)
-        fits = v.ndim - target.value.ndim <= sum(n == 1 for n in v.shape)
+        target = self.value[index.fill(spec, ())]
+    except IndexError as error:
+        raise IndexError(_out_of_range(self, spec, arrays) or str(error)) from None
+    v = value.value
+    try:
+        np.broadcast_shapes(v.shape, target.shape)
+        fits = v.ndim - target.ndim <= sum(n == 1 for n in v.shape)
     except ValueError:
         fits = False
     if not fits:
         raise RuntimeError(
-            f"The expanded size of the tensor ({target.value.shape[-1] if target.value.ndim else 1}) "
-            f"must match the existing size "
-            f"({v.shape[-1]}) at non-singleton dimension {max(target.value.ndim - 1, 0)}.  Target sizes: "
-            f"{list(target.value.shape)}.  Tensor sizes: {list(v.shape)}"
+            f"The expanded size of the tensor ({target.shape[-1] if target.ndim else 1}) must match the existing size "
+            f"({v.shape[-1]}) at non-singleton dimension {max(target.ndim - 1, 0)}.  Target sizes: {list(target.shape)}.  "
+            f"Tensor sizes: {list(v.shape)}"
         )
-    if v.ndim > target.value.ndim:
-        value = value.reshape(v.shape[v.ndim - target.value.ndim :])
-    target.copy_(value)
+    if v.ndim > target.ndim:
+        value = value.reshape(v.shape[v.ndim - target.ndim :])
+    assign(self, value, "copy_", spec)
 
 
 @method
@@ -847,10 +868,36 @@ def masked_select(input: Tensor, mask: Tensor) -> Any:
     return labelled(getitem(input, mask), "MaskedSelectBackward0")
 
 
+def _table(x: Tensor, dim: int, places: Tensor, label: str) -> tuple[Any, tuple[slice, ...]]:
+    """A table of places along a dimension as places in the flattened tensor, and the part of each dimension that it covers."""
+    shape, table = x.value.shape, places.value
+    axis = axis_of(dim, len(shape))
+    if not shape:
+        return table, ()
+    if table.ndim != len(shape):
+        raise RuntimeError(f"Index tensor must have the same number of dimensions as {label} tensor")
+    if table.size and (table.min() < 0 or table.max() >= shape[axis]):
+        wrong = table[(table < 0) | (table >= shape[axis])][0]
+        raise RuntimeError(f"index {wrong} is out of bounds for dimension {axis} with size {shape[axis]}")
+    flat: Any = table * math.prod(shape[axis + 1 :])
+    for i, n in enumerate(table.shape):
+        if i != axis:
+            step = math.prod(shape[i + 1 :])
+            flat = flat + np.arange(0, n * step, step or 1).reshape((-1,) + (1,) * (len(shape) - i - 1))
+    return flat, tuple(slice(n) for n in table.shape)
+
+
 @function
 def gather(input: Tensor, dim: int, index: Tensor) -> Any:
     """Elements picked along a dimension by a table of places."""
-    return apply(known(np.take_along_axis), (input, index.value), {"axis": axis_of(dim, input.value.ndim)})
+    shape, table, axis = input.value.shape, index.value.shape, axis_of(dim, input.value.ndim)
+    for i, (have, want) in enumerate(zip(shape, table, strict=False)):
+        if i != axis and want > have:
+            raise RuntimeError(
+                f"Size does not match at dimension {i} expected index {list(table)} to be no larger than self {list(shape)} "
+                f"apart from dimension {axis}"
+            )
+    return apply(ops.GATHER, (input, _table(input, dim, index, "input")[0]), {"shape": shape}, "GatherBackward0")
 
 
 @function
@@ -863,12 +910,6 @@ def take(input: Tensor, index: Tensor) -> Any:
 def take_along_dim(input: Tensor, indices: Tensor, dim: int) -> Any:
     """As ``gather``."""
     return gather(input, dim, indices)
-
-
-def _scatter_places(x: Tensor, axis: int, places: Any) -> tuple[Any, ...]:
-    grid = list(np.indices(places.shape, sparse=True))
-    grid[axis] = places
-    return tuple(grid)
 
 
 @function
@@ -884,12 +925,13 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Any) -> Any:
 
 
 def _scattered(x: Tensor, dim: int, places: Tensor, src: Any, adds: bool) -> Any:
-    arrays = _scatter_places(x, axis_of(dim, x.value.ndim), places.value)
+    flat, part = _table(x, dim, places, "self")
     if isinstance(src, Tensor):
-        src = getitem(src, tuple(slice(n) for n in places.value.shape))
-    spec = tuple(index.Hole(i) for i in range(len(arrays)))
-    op, label = (index.INDEX_ADD, "ScatterAddBackward0") if adds else (index.SETITEM, "ScatterBackward0")
-    return apply(op, (x, src, *arrays), {"spec": spec}, label)
+        src = src if src.value.shape == places.value.shape else getitem(src, part)
+    else:
+        src = np.asarray(src, x.value.dtype)
+    op, label = (ops.SCATTER_ADD, "ScatterAddBackward0") if adds else (ops.SCATTER, "ScatterBackward0")
+    return apply(op, (x, src, flat), NONE, label if adds or isinstance(src, Tensor) else "ScatterBackward1")
 
 
 @function

@@ -88,6 +88,8 @@ linear(
         Sample(A(1, 0), axis=0),
     ],
 )
+
+
 def _with_ones(a: Any, axis: Any) -> Any:
     """``np.expand_dims``, by way of an index where that costs less."""
     if type(a) is np.ndarray and type(axis) is int and 0 <= axis <= a.ndim:
@@ -303,9 +305,10 @@ def _joined(arrays: Any, axis: Any = 0, *, dtype: Any = None, casting: str = "sa
 )
 def _concatenate(position: int, g: Any, y: Any, *arrays: Any, axis: int = 0) -> Any:
     axis %= np.ndim(y)
-    ends = list(itertools.accumulate((np.shape(a)[axis] for a in arrays), initial=0))
-    first, last = ends[position], ends[position + 1]
-    return g[along(axis, slice(first or None, last if last < ends[-1] else None))]
+    sizes = [np.shape(a)[axis] for a in arrays]
+    first = sum(sizes[:position])
+    last = first + sizes[position] if position + 1 < len(sizes) else None
+    return g[along(axis, slice(first or None, last))]
 
 
 @linear(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
@@ -242,10 +241,13 @@ def nll_loss(
     """The negative log likelihood of classes, from log probabilities (N, C, ...)."""
     _check(reduction)
     x = input.reshape(1, -1) if input.value.ndim == 1 else input
-    classes, places = x.value.shape[1], np.reshape(target.value, (-1,) if input.value.ndim == 1 else target.value.shape)
-    label = "NllLossBackward0" if x.value.ndim == 2 else "NllLoss2DBackward0"
+    shape, places = x.value.shape, target.value
+    classes = shape[1]
+    if input.value.ndim == 1:
+        places = places.reshape(-1)
+    label = "NllLossBackward0" if len(shape) == 2 else "NllLoss2DBackward0"
     usual = weight is None and not 0 <= ignore_index < classes and places.dtype == np.int64 and places.size
-    if usual and places.view(np.uint64).max() < classes:  # no negative one either
+    if usual and np.maximum.reduce(places.view(np.uint64), None) < classes:  # no negative one either
         weights, known = None, places
     else:
         kept = places != ignore_index
@@ -255,7 +257,8 @@ def nll_loss(
         known = np.where(kept, places, 0)
         table = np.ones(classes, x.value.dtype) if weight is None else plain(weight)
         weights = np.where(kept, table[known], 0).astype(x.value.dtype)
-    loss = apply(ops.NLL, (x, weights, flat_places(known, 1, x.value.shape)), {"reduction": reduction}, label)
+    flat = known + np.arange(0, shape[0] * classes, classes) if len(shape) == 2 else flat_places(known, 1, shape)
+    loss = apply(ops.NLL, (x, weights, flat), {"reduction": reduction}, label)
     return loss.reshape(target.value.shape) if reduction == "none" and input.value.ndim == 1 else loss
 
 
@@ -276,23 +279,40 @@ def cross_entropy(
     logs = reductions.log_softmax(input, axis)
     if target.value.dtype.kind in "iu" and not label_smoothing:
         return nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
-    scale = np.ones(classes, logs.value.dtype) if weight is None else plain(weight)
-    scale = scale.reshape((-1,) + (1,) * (logs.value.ndim - axis - 1))
     if target.value.dtype.kind in "iu":
         hard = nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
-        kept = np.where(target.value == ignore_index, 0, 1).astype(logs.value.dtype)
-        spread = -(logs * scale).sum(axis) * kept
-        if reduction == "mean":
-            table = np.ones(classes, logs.value.dtype) if weight is None else plain(weight)
-            total = (table[np.where(kept > 0, target.value, 0)] * kept).sum()
-            spread = spread.sum() / total
-        elif reduction == "sum":
-            spread = spread.sum()
-        return (1 - label_smoothing) * hard + label_smoothing / classes * spread
+        soft = _smooth_loss(logs, target, weight, ignore_index, reduction, axis)
+        return _times(hard, 1 - label_smoothing) + _times(soft, label_smoothing / classes)
     goal = target * (1 - label_smoothing) + label_smoothing / classes if label_smoothing else target
-    loss = -(logs * goal * scale).sum(axis)
-    count = math.prod(loss.value.shape)
-    return loss if reduction == "none" else labelled(loss.sum() / count, "DivBackward1") if reduction == "mean" else loss.sum()
+    loss = logs * goal if weight is None else logs * goal * _along(weight, logs, axis)
+    if reduction == "none":
+        return -loss.sum(axis)
+    total = -loss.sum()
+    return total if reduction == "sum" else labelled(total / (loss.value.size // classes), "DivBackward1")
+
+
+def _times(x: Tensor, number: float) -> Any:
+    return labelled(x * number, "MulBackward1")
+
+
+def _along(weight: Tensor, x: Tensor, axis: int) -> Any:
+    """A weight of each class, lined up with ``x``."""
+    return weight if axis == x.value.ndim - 1 else weight.reshape((-1,) + (1,) * (x.value.ndim - axis - 1))
+
+
+def _smooth_loss(logs: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str, axis: int) -> Any:
+    """The loss of targets that are spread evenly over all classes, times their number."""
+    loss = -(logs if weight is None else logs * _along(weight, logs, axis)).sum(axis)
+    gone = target.value == ignore_index
+    loss = loss.masked_fill(wrap(gone), 0.0)
+    if reduction == "none":
+        return loss
+    if reduction == "sum":
+        return loss.sum()
+    if weight is None:
+        return loss.sum() / wrap(np.asarray(gone.size - np.add.reduce(gone, None), logs.value.dtype))
+    known = np.where(gone, 0, target.value)
+    return loss.sum() / wrap(np.asarray(np.add.reduce(np.where(gone, 0, weight.value[known]), None)))
 
 
 def kl_div(
