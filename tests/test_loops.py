@@ -1,5 +1,6 @@
 """Loops that are rolled up: the code does not grow with the trip count, and stays right for those never traced."""
 
+import re
 import tracemalloc
 
 import numpy as np
@@ -8,7 +9,7 @@ from benchmarks.flow import FLOWS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symgrad import check_grads, grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad
+from symgrad import check_grads, elementwise_grad, grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, without
 
 X = np.array([0.5, -1.25, 2.0, 0.75])
 M = np.array([[0.5, 0.1, 0.0, 0.2], [0.2, 0.4, 0.1, 0.0], [0.0, 0.3, 0.5, 0.1], [0.1, 0.0, 0.2, 0.6]])
@@ -291,6 +292,27 @@ def steps(x, n):
     for i in range(n):
         y = np.tanh(M @ y) + 0.1 * i
     return y
+
+
+def cells(w, x, n):
+    h = x
+    for _ in range(n):
+        h = np.tanh(w @ h) + 0.1 * np.exp(-h[1:2]) * h
+    return np.sum(h**2)
+
+
+@pytest.mark.parametrize("make", [grad, elementwise_grad, hvp, hessian])
+def test_what_is_dear_is_computed_once(make):
+    w, x = np.array([[0.3, -0.2], [0.5, 0.1]]), np.array([0.4, -0.7])
+    args = (w, 0.1 * w, x, 9) if make is hvp else (w, x, 9)
+    derivative = make(cells)
+    with without("share"):
+        plain = make(cells)
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(*args), plain(*args), rtol=1e-12, atol=1e-14)
+    both = [re.sub("#.*", "", made.source(*args)) for made in (derivative, plain)]
+    shared, anew = [text.count("np.tanh") + text.count("np.exp") for text in both]
+    assert shared == 2 if make in (grad, elementwise_grad) else shared < anew
 
 
 def test_jacobians():

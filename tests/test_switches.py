@@ -18,7 +18,7 @@ X = np.arange(3.0)
 
 def test_unknown_name():
     with (
-        pytest.raises(ValueError, match="there is no optimisation 'speed'; there are loops, simplify"),
+        pytest.raises(ValueError, match="there is no optimisation 'speed'; there are loops, share, simplify"),
         symgrad.without("speed"),
     ):
         pass

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import linecache
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -626,7 +627,7 @@ class Builder:
                 block.append(Line(_assign(variable, expr)))
                 expr = name(variable)
             self.exprs[item], self.weight[item] = expr, 0
-        lists = [self.names.unique(f"{self._stem(item)}s") for item in body.saved]
+        lists = [self.names.unique(f"{self.names.stem(item)}s") for item in body.saved]
         for variable in lists:
             block.append(Line(_assign(variable, ast.List([], ast.Load()))))
         inner: list[Any] = []
@@ -681,9 +682,6 @@ class Builder:
         """The statements of one iteration."""
         self._nodes(nodes, block, set())
 
-    def _stem(self, node: Node) -> str:
-        return node.name or "value"
-
     def _course(self, op: Loop, sequences: list[Expr], inner: list[Any], read: set[Node]) -> For | While:
         """The head of a loop."""
         body, course = op.body, op.course
@@ -702,7 +700,8 @@ class Builder:
             over.append(call("range", *map(number, shown)))
             self.exprs[body.index], self.weight[body.index] = name(variable), 0
         for item, sequence in zip(body.elements, sequences, strict=True):
-            variable = self.names.of(item)
+            stem = item.name or (re.sub(r"s(_\d+)?$", "", sequence.id) if isinstance(sequence, ast.Name) else "value")
+            variable = self.names.unique(stem)
             targets.append(ast.Name(variable, ast.Store()))
             over.append(call("reversed", sequence) if course.backwards else sequence)
             self.exprs[item], self.weight[item] = name(variable), 0

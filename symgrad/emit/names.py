@@ -13,7 +13,7 @@ _SHORT = {
     "exp": "e", "getitem": "part", "matmul": "prod", "multiply": "prod", "divide": "ratio", "true_divide": "ratio",
     "add": "total", "sum": "total", "subtract": "diff", "sqrt": "root", "negative": "neg", "power": "pow", "where": "chosen",
     "scatter": "g", "index_add": "g", "setitem": "new", "zeros": "buf", "full": "buf", "maximum": "top", "reshape": "r",
-    "transpose": "t", "astype": "cast", "captured": "const", "to_python": "number",
+    "transpose": "t", "astype": "cast", "captured": "const", "to_python": "number", "input": "value",
 }  # fmt: skip
 
 _KINDS = ("to_python", "to_array")
@@ -30,10 +30,15 @@ class Names:
         """A name for a node: its own, else one after its operation."""
         while not node.name and node.op.name in _KINDS and node.args[0].op.name != "input":
             node = node.args[0]  # the same number in another kind
+        return self.unique(self.stem(node))
+
+    @staticmethod
+    def stem(node: Node) -> str:
+        """What a name for a node begins with."""
         if node.name:
-            return self.unique(node.name)
-        stem = node.op.name.rsplit(".", 1)[-1].strip("_")
-        return self.unique(_SHORT.get(stem, stem))
+            return node.name
+        stem: str = node.op.name.rsplit(".", 1)[-1].strip("_")
+        return _SHORT.get(stem, stem)
 
     def unique(self, wish: str) -> str:
         """``wish``, or ``wish_2``, ``wish_3`` …"""

@@ -34,7 +34,7 @@ class _Expander(Simplifier):
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
         if isinstance(node.op, Loop):
             body = node.op.body
-            return self.visit_as(loop_of(_like(body, expand(_BodyProgram(body))), node.op.course), node, args)
+            return self.visit_as(loop_of(_like(body, expand(BodyProgram(body))), node.op.course), node, args)
         return super().visit(node, args)
 
 
@@ -147,7 +147,7 @@ def _without(body: Body, settled: dict[int, int], fixed: list[Node]) -> Body:
     numbers = {item: value for item, value in zip(body.invariants, fixed, strict=True) if value.op is CONST}
     if not settled and not numbers:
         return body
-    program = _BodyProgram(body)
+    program = BodyProgram(body)
     copier = Simplifier(program, {})
     more = []
     for i, twin in settled.items():
@@ -173,7 +173,7 @@ def _without(body: Body, settled: dict[int, int], fixed: list[Node]) -> Body:
     return Body(copier.graph, of(body.carry), index, of(body.elements), invariants, of(body.after), of(body.saved))
 
 
-class _BodyProgram(Program):
+class BodyProgram(Program):
     """A body as a program, whose outputs are all that there is in it."""
 
     def __init__(self, body: Body) -> None:
@@ -193,7 +193,7 @@ def simplified(body: Body, course: Course) -> Loop:
 
 
 def _simplified(body: Body, course: Course) -> Loop:
-    program = trim_loops(_BodyProgram(body))
+    program = trim_loops(BodyProgram(body))
     scalar = all(getattr(node.aval, "shape", None) == () for node in body.nodes())
     # how often a loop runs, and what is decided on its results, must not hang on rounding; derivatives decide nothing
     exact = {node for node in ancestors(program.roots()) if node.phase is None}

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 #: Every optimisation by the name that switches it off, and what it does.
 OPTIMISATIONS = {
     "loops": "what a loop does not need does not go round in it",
+    "share": "what is dear in a loop is saved for the loop backwards, not computed again",
     "simplify": "the table of rewrites",
     "lower": "cheaper operations, in the code that runs",
     "buffers": "results written into buffers that are dead, in the code that runs",
