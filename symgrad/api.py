@@ -12,7 +12,9 @@ import numpy as np
 
 from symgrad import pytree
 from symgrad.compile import FOREIGN, CacheInfo, Compiler, Family, Foreign, Form, Variant, check_foreign
+from symgrad.draw import dot, svg
 from symgrad.ir import INPUT, Graph, Node, ancestors
+from symgrad.look import Annotation, Profile, Source, profile
 from symgrad.ops.engine import STOP
 from symgrad.state import describe
 from symgrad.trace import Trace, Tracer, active_trace, tracing
@@ -88,11 +90,13 @@ class Derivative:
         params = calculus.parameters(self._fun)
         positional = [p.name for p in params if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         only = sum(p.kind is p.POSITIONAL_ONLY for p in params)
+        if self._kind in ("pushforwards", "pullbacks"):
+            positional.insert(0, "seeds")
         if self._kind == "hvp" and positional:
             positional.insert(1, "v")
         rest = next((p.name for p in params if p.kind is p.VAR_POSITIONAL), "args")
         plain = type(self._fun) is FunctionType and not {"__wrapped__", "__signature__"} & set(self._fun.__dict__)
-        plain = plain and self._kind != "hvp"
+        plain = plain and self._kind not in ("hvp", "pushforwards", "pullbacks")
         keywords = [p.name for p in params if p.kind is p.KEYWORD_ONLY]
         known = plain and not any(p.kind is p.VAR_KEYWORD for p in params)
         title = getattr(self._fun, "__qualname__", type(self._fun).__name__)
@@ -107,7 +111,7 @@ class Derivative:
 
     # ---- looking inside ----
 
-    def source(self, *args: Any, fast: bool = False, **kwargs: Any) -> str:
+    def source(self, *args: Any, fast: bool = False, **kwargs: Any) -> Source:
         """The generated code for arguments like these, with all branches traced so far, written for people.
 
         ``fast=True`` shows the code that runs: the same program in the NumPy calls that cost least.
@@ -117,8 +121,23 @@ class Derivative:
         """
         variant = self._compiler.traced(args, kwargs)
         reason = variant.family.dynamic
-        text = variant.running() if fast else variant.readable().source
-        return (f"# runs in dynamic mode: {reason}\n" if reason else "") + text.rstrip("\n")
+        code = variant.running() if fast else variant.readable()
+        return Source((f"# runs in dynamic mode: {reason}\n" if reason else "") + code.source.rstrip("\n"))
+
+    def annotate(self, *args: Any, fast: bool = False, **kwargs: Any) -> Annotation:
+        """Your lines beside those generated for each: printed as text, in notebooks a table.
+
+        Lines of the backward pass are marked ``<``, those of tangents ``>``. ``fast=True`` shows the code that runs.
+        """
+        variant = self._compiler.traced(args, kwargs)
+        return Annotation(self._fun, variant.running() if fast else variant.readable())
+
+    def profile(self, *args: Any, seconds: float = 0.5, **kwargs: Any) -> Profile:
+        """The time that each generated line takes, under your line that it is from: printed as a table with bars.
+
+        Runs the compiled code for about so many ``seconds``. Raises ``RuntimeError`` where it runs in dynamic mode.
+        """
+        return profile(self._fun, self._compiler.ready(args, kwargs), args, kwargs, seconds)
 
     def graph(self, *args: Any, **kwargs: Any) -> GraphView:
         """The graph of the derivative for arguments like these, one line a node when printed."""
@@ -178,9 +197,17 @@ class Method:
     def __reduce__(self) -> Any:
         return (getattr, (self.__self__, self.__name__))
 
-    def source(self, *args: Any, fast: bool = False, **kwargs: Any) -> str:
+    def source(self, *args: Any, fast: bool = False, **kwargs: Any) -> Source:
         """As ``Derivative.source``."""
         return self._derivative.source(self.__self__, *args, fast=fast, **kwargs)
+
+    def annotate(self, *args: Any, fast: bool = False, **kwargs: Any) -> Annotation:
+        """As ``Derivative.annotate``."""
+        return self._derivative.annotate(self.__self__, *args, fast=fast, **kwargs)
+
+    def profile(self, *args: Any, seconds: float = 0.5, **kwargs: Any) -> Profile:
+        """As ``Derivative.profile``."""
+        return self._derivative.profile(self.__self__, *args, seconds=seconds, **kwargs)
 
     def graph(self, *args: Any, **kwargs: Any) -> GraphView:
         """As ``Derivative.graph``."""
@@ -235,7 +262,7 @@ def _kinds(family: Family) -> list[str]:
 
 
 class GraphView:
-    """A graph for people: ``print`` gives one line a node."""
+    """A graph for people: ``print`` gives one line a node, notebooks show a picture."""
 
     def __init__(self, graph: Graph, outputs: Sequence[Node]) -> None:
         self.graph, self.outputs = graph, list(outputs)
@@ -253,6 +280,13 @@ class GraphView:
         return f"{self.graph.dump(self.outputs)}\nreturn {outputs}"
 
     __repr__ = __str__
+
+    def to_dot(self) -> str:
+        """The graph in graphviz's language."""
+        return dot(self.nodes, self.outputs)
+
+    def _repr_svg_(self) -> str:
+        return svg(self.nodes, self.outputs)
 
 
 def settle(trace: Trace, outer: int, given: Any, result: Any) -> Any:
@@ -351,8 +385,8 @@ BODIES: dict[str, Any] = {
 def _make(kind: str, fun: Fun | None, **options: Any) -> Any:
     """A derivative; without ``fun``, a decorator that makes it."""
     mode = options.get("mode", "auto")
-    if mode not in ("auto", "compiled", "dynamic"):
-        raise ValueError(f'mode={mode!r}: choose "auto", "compiled" (side effects may be left out) or "dynamic"')
+    if mode not in ("auto", "compiled", "dynamic", "debug_nans"):
+        raise ValueError(f'mode={mode!r}: choose "auto", "compiled" (side effects may be left out), "dynamic" or "debug_nans"')
     if fun is None:
         return lambda fun: Derivative(kind, fun, options)
     return Derivative(kind, fun, options)
@@ -378,7 +412,8 @@ def grad(
         has_aux: ``fun`` returns ``(output, aux)``; the derivative returns ``(gradient, aux)``.
         holomorphic: ``fun`` is a holomorphic function of complex numbers; the derivative is ``f'(z)``.
         mode: ``"auto"`` compiles what can be compiled without a change in behaviour; ``"compiled"`` also what has side
-            effects, which compiled calls leave out (with one warning); ``"dynamic"`` traces at every call.
+            effects, which compiled calls leave out (with one warning); ``"dynamic"`` traces at every call; ``"debug_nans"``,
+            too, and raises ``MadeNaN`` at the first line, forward or backward, that makes a NaN.
 
     Returns:
         A ``Derivative`` with fun's arguments. The gradient has the tree, shapes and dtypes of the argument (a tuple of

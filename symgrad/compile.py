@@ -28,6 +28,7 @@ from symgrad.emit.fast import build_fast
 from symgrad.emit.names import Names
 from symgrad.errors import NotDifferentiable, Unexplored
 from symgrad.ir import ancestors, aval_of
+from symgrad.nans import WatchedTrace
 from symgrad.optimize.pipeline import improve, speed_up
 from symgrad.optimize.switches import switched_off
 from symgrad.program import Diverged, Leaf, Program, Run
@@ -209,10 +210,10 @@ class Family:
         self.dynamic: str | None = None
         self.history: list[str] = []
 
-    def trace(self, body: Body, fun: Any, leaves: list[Any], symbolic: bool) -> Traced:
+    def trace(self, body: Body, fun: Any, leaves: list[Any], symbolic: bool, kind: type[Trace] = Trace) -> Traced:
         """One traced run of the user's function, which runs once."""
-        trace = Trace(symbolic)
-        state = State(trace, self.lifted, self.accept_effects, leaves) if symbolic else None
+        trace = kind(symbolic)
+        state = State(trace, self.lifted, self.accept_effects, leaves) if symbolic and kind is Trace else None
         trace.hooks = state
         slots: list[Any] = []
         paths = self.layout.tree.paths()
@@ -425,9 +426,9 @@ class Variant:
         program = self.program.confirmed() if confirmed else self.program
         return build(improve(program, self.family.off), self.signature(), fresh=False)
 
-    def running(self) -> str:
-        """The source that runs, of all branches traced so far."""
-        return self._running(improve(self.program, self.family.off)).source
+    def running(self) -> Code:
+        """The code that runs, of all branches traced so far."""
+        return self._running(improve(self.program, self.family.off))
 
     def _running(self, improved: Program) -> Code:
         return build_fast(speed_up(improved, self.family.off), self.signature(), self.family.off)
@@ -436,10 +437,20 @@ class Variant:
         """Make the function of all confirmed branches, and the entry that checks a call and runs it, else ``miss``."""
         self.simplified = improve(self.program.confirmed(), self.family.off)
         code = self._running(self.simplified)
-        namespace = self._namespace(code)
-        self._execute(code.source, self.family.name, namespace)
-        self.function = namespace[self.family.name]
+        self.function = self.load(code.source, code)
         self._link(code, miss)
+
+    def load(self, source: str, code: Code, **more: Any) -> Callable[..., Any]:
+        """The function that a source defines, with what ``code`` refers to, and more."""
+        namespace = {**self._namespace(code), **more}
+        self._execute(source, self.family.name, namespace)
+        function: Callable[..., Any] = namespace[self.family.name]
+        return function
+
+    def arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+        """What the function is called with: the arguments of a call, and what it reads from outside, as it is now."""
+        leaves, _ = pytree.flatten((tuple(args), tuple(kwargs.values())))
+        return [*args, *kwargs.values(), *(path.find(leaves) for path in self.lifts)]
 
     def _execute(self, text: str, name: str, namespace: dict[str, Any]) -> None:
         filename = f"<symgrad {name} {next(_serial)}>"
@@ -718,6 +729,8 @@ class Compiler:
     def explore(self, family: Family, leaves: list[Any]) -> Any:
         """A call that must be traced."""
         self.misses += 1
+        if self.mode == "debug_nans":
+            return family.trace(self.body, self.fun, leaves, True, WatchedTrace).result
         symbolic = self.mode != "dynamic" and family.dynamic is None
         traced = family.trace(self.body, self.fun, leaves, symbolic)
         if traced.run is not None:

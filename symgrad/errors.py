@@ -60,6 +60,13 @@ class NotExportable(SymgradError, ValueError):
     """
 
 
+class MadeNaN(SymgradError, FloatingPointError):
+    """With ``mode="debug_nans"``: the first operation, forward or backward, that made a NaN from numbers that are none.
+
+    The message names the user's line, the operation and its arguments.
+    """
+
+
 class RecursiveDerivative(SymgradError, RecursionError):
     """The traced function recurses without end: Python's recursion limit was reached while it was traced."""
 

@@ -38,7 +38,7 @@ class Sequence(NamedTuple):
     element: Any
 
     def __str__(self) -> str:
-        return f"list of {_show(self.element)}"
+        return f"list of {shown(self.element)}"
 
 
 _PYTHON_NAMES = {"f": "float", "i": "int", "b": "bool", "c": "complex"}
@@ -102,11 +102,12 @@ class Node:
     def __repr__(self) -> str:
         args = [f"%{arg.index}" for arg in self.args]
         args += [f"{key}={value!r}" for key, value in self.params]
-        return f"%{self.index}: {_show(self.aval)} = {self.op.name}({', '.join(args)})"
+        return f"%{self.index}: {shown(self.aval)} = {self.op.name}({', '.join(args)})"
 
 
-def _show(aval: Any) -> str:
-    return str(aval) if isinstance(aval, (Aval, Sequence)) or aval is None else "(" + ", ".join(map(_show, aval)) + ")"
+def shown(aval: Any) -> str:
+    """What is known of a value, for people."""
+    return str(aval) if isinstance(aval, (Aval, Sequence)) or aval is None else "(" + ", ".join(map(shown, aval)) + ")"
 
 
 class Leaf(NamedTuple):

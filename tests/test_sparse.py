@@ -112,7 +112,8 @@ def test_hessian():
     np.testing.assert_allclose(found.toarray(), hessian(rosenbrock)(SIX))
     assert found.nnz == 16
     made = sparse_hessian(lambda a, x: np.sum(a * x**4), argnums="x")
-    assert made(2.0, SIX).nnz == 6
+    for _ in range(3):
+        assert made(2.0, SIX).nnz == made(2.0, x=SIX).nnz == made(x=SIX, a=2.0).nnz == 6
 
 
 def test_whichever_needs_fewer_products():

@@ -19,18 +19,19 @@ LAYERS = """
     ops.core
     ops
     trace
-    transform
+    transform draw nans
     rolling
     state
     program
     optimize
     emit
     compile
+    look
     api
     testing
     custom numpy scipy
     eager
-    flat sparse export draw
+    flat sparse export
 """
 ALLOWED = {"numpy"}  # besides the standard library
 GUESTS = {"emit.printer": {"astor"}, "testing": {"hypothesis"}, "scipy": {"scipy"}, "sparse": {"scipy", "networkx"}}

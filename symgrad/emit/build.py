@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.emit.names import Names
-from symgrad.emit.printer import Comment, For, If, Line, While, source, statements, text
+from symgrad.emit.printer import Comment, For, If, Line, Origin, While, source, statements, text
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY, Op
@@ -49,10 +49,11 @@ class Signature:
 
 @dataclass
 class Code:
-    """Generated source, the lines of its body alone, and the objects that its names stand for besides ``np``."""
+    """Generated source, the lines of its body alone, where each is from, and what its names stand for besides ``np``."""
 
     source: str
     body: list[str]
+    origins: list[Origin | None]
     namespace: dict[str, Any]
 
 
@@ -378,7 +379,9 @@ class Builder:
         assert program.root is not None
         self._tree(program.root, block, set())
         header = f"{signature.name}({signature.parameters})"
-        return Code(source(header, signature.doc, block), statements(block), self.namespace)
+        rows = statements(block)
+        text, origins = [row.text for row in rows], [row.origin for row in rows]
+        return Code(source(header, signature.doc, rows), text, origins, self.namespace)
 
     def bind(self, wish: str, value: Any) -> str:
         """A name in the generated module for an object: a function of the user's, an array."""
@@ -410,13 +413,13 @@ class Builder:
         while isinstance(tree, Branch):
             self._nodes(self._before(tree, done), block, done)
             test = self.exprs[tree.node]
-            comment = _place(tree.line)
+            comment = place(tree.line)
             cases = list(tree.cases.items())
             boolean = isinstance(cases[0][0], bool)
             if len(cases) == 1 and boolean:
                 value, rest = cases[0]
                 unseen = ast.UnaryOp(ast.Not(), test) if value else test
-                block.append(If(unseen, [Line(_unexplored(tree))], comment=comment))
+                block.append(If(unseen, [Line(_unexplored(tree))], comment=comment, origin=Origin(tree.line, None)))
                 tree = rest
                 continue
             if boolean:
@@ -424,13 +427,15 @@ class Builder:
                 test = test if value else ast.UnaryOp(ast.Not(), test)
                 body: list[Any] = []
                 self._side(first, body, done)
-                block.append(If(test, body, comment=comment))
+                block.append(If(test, body, comment=comment, origin=Origin(tree.line, None)))
                 tree = second
                 continue
             for value, child in cases:
                 body = []
                 self._side(child, body, done)
-                block.append(If(ast.Compare(test, [ast.Eq()], [number(value)]), body, comment=comment))
+                block.append(
+                    If(ast.Compare(test, [ast.Eq()], [number(value)]), body, comment=comment, origin=Origin(tree.line, None))
+                )
             block.append(Line(_unexplored(tree)))
             return
         self._leaf(tree, block, done)
@@ -469,6 +474,7 @@ class Builder:
             self._name_outputs(leaf, block)
             result = self._container(leaf.tree, iter(zip(leaf.outputs, leaf.kinds, strict=True)), set())
         block.append(Line(ast.Return(result)))
+        _mark(block[-1:], max(leaf.nodes(), key=lambda node: (node.phase is not None, node.index), default=None))
 
     def _name_outputs(self, leaf: Leaf, block: list[Any]) -> None:
         """A line for each result, where all in one are too long to read."""
@@ -517,6 +523,7 @@ class Builder:
             done.add(node)
             if node in self.exprs:
                 continue
+            start = len(block)
             if node.op is CONST:
                 self.exprs[node] = self._number(dict(node.params)["value"])
                 self.weight[node] = 0
@@ -533,6 +540,7 @@ class Builder:
                 self._write(node, block)
             else:
                 self._value(node, block)
+            _mark(block[start:], node)
 
     def _number(self, value: Any) -> Expr:
         return literal(value)
@@ -721,9 +729,17 @@ class Builder:
         self.lines_shown.add(node.line)
         line = linecache.getline(*node.line).strip()
         if statement is not None and (text(statement) == line or not line):
-            return _place(node.line)
-        block.append(Comment(f"{_place(node.line)}{': ' if line else ''}{line}"))
+            return place(node.line)
+        block.append(Comment(f"{place(node.line)}{': ' if line else ''}{line}"))
         return ""
+
+
+def _mark(statements: Sequence[Any], node: Node | None) -> None:
+    """Say where statements are from, unless they know."""
+    for statement in statements:
+        if node is not None and not isinstance(statement, Comment) and statement.origin is None:
+            statement.origin = Origin(node.line, node.phase)
+            _mark(getattr(statement, "body", ()), node)
 
 
 def is_trivial(node: Node, weight: dict[Node, int]) -> bool:
@@ -760,14 +776,15 @@ def _assign(variable: str, expr: Expr) -> ast.stmt:
     return ast.Assign([ast.Name(variable, ast.Store())], expr, lineno=0)
 
 
-def _place(line: tuple[str, int] | None) -> str:
+def place(line: tuple[str, int] | None) -> str:
+    """How comments name a line of the user's."""
     if line is None:
         return ""
     return f"line {line[1]}" if line[0].startswith("<") else f"{os.path.basename(line[0])}:{line[1]}"
 
 
 def _unexplored(branch: Branch) -> ast.stmt:
-    message = f"no call has gone this way yet ({_place(branch.line)})" if branch.line else "no call has gone this way yet"
+    message = f"no call has gone this way yet ({place(branch.line)})" if branch.line else "no call has gone this way yet"
     return ast.Raise(call("Unexplored", ast.Constant(message)), None)
 
 

@@ -6,7 +6,7 @@ import ast
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 with warnings.catch_warnings():  # astor names node classes that Python 3.12 deprecates
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -36,12 +36,27 @@ def text(node: ast.AST) -> str:
     return "".join(generator.result).strip()
 
 
+class Origin(NamedTuple):
+    """Where a statement is from: the user's ``(file, line)``, and the pass that wrote it (None: the function itself)."""
+
+    line: tuple[str, int] | None
+    phase: str | None
+
+
+class Row(NamedTuple):
+    """A line of source."""
+
+    text: str
+    origin: Origin | None
+
+
 @dataclass
 class Line:
     """A simple statement, with a comment at its end."""
 
     node: ast.stmt
     comment: str = ""
+    origin: Origin | None = None
 
 
 @dataclass
@@ -59,6 +74,7 @@ class If:
     body: list[Any] = field(default_factory=list)
     orelse: list[Any] = field(default_factory=list)
     comment: str = ""
+    origin: Origin | None = None
 
 
 @dataclass
@@ -68,6 +84,7 @@ class For:
     target: ast.expr
     over: ast.expr
     body: list[Any] = field(default_factory=list)
+    origin: Origin | None = None
 
 
 @dataclass
@@ -76,24 +93,25 @@ class While:
 
     test: ast.expr
     body: list[Any] = field(default_factory=list)
+    origin: Origin | None = None
 
 
 Block = Sequence[Line | Comment | If | For | While]
 
 
-def source(header: str, docstring: str, body: Block) -> str:
+def source(header: str, docstring: str, body: Sequence[Row]) -> str:
     """A function's source: ``def header:``, docstring, body."""
     lines = [f"def {header}:"]
     if docstring:
         lines += _docstring(docstring)
-    return "\n".join([*lines, *statements(body)]) + "\n"
+    return "\n".join([*lines, *(row.text for row in body)]) + "\n"
 
 
-def statements(body: Block) -> list[str]:
+def statements(body: Block) -> list[Row]:
     """The lines of a function's body."""
-    lines: list[str] = []
-    _block(body, 1, lines)
-    return lines
+    rows: list[Row] = []
+    _block(body, 1, rows)
+    return rows
 
 
 def _docstring(docstring: str) -> list[str]:
@@ -103,22 +121,26 @@ def _docstring(docstring: str) -> list[str]:
     return [f'    """{rows[0]}', *(f"    {row}".rstrip() for row in rows[1:]), '    """']
 
 
-def _block(body: Block, depth: int, lines: list[str]) -> None:
+def _block(body: Block, depth: int, rows: list[Row]) -> None:
     indent = "    " * depth
     for item in body:
         if isinstance(item, Comment):
-            lines.append(f"{indent}# {item.text}")
+            rows.append(Row(f"{indent}# {item.text}", None))
         elif isinstance(item, Line):
-            lines.append(indent + text(item.node) + (f"  # {item.comment}" if item.comment else ""))
+            rows.append(Row(indent + text(item.node) + _remark(item.comment), item.origin))
         elif isinstance(item, For):
-            lines.append(f"{indent}for {text(item.target)} in {text(item.over)}:")
-            _block(item.body, depth + 1, lines)
+            rows.append(Row(f"{indent}for {text(item.target)} in {text(item.over)}:", item.origin))
+            _block(item.body, depth + 1, rows)
         elif isinstance(item, While):
-            lines.append(f"{indent}while {text(item.test)}:")
-            _block(item.body, depth + 1, lines)
+            rows.append(Row(f"{indent}while {text(item.test)}:", item.origin))
+            _block(item.body, depth + 1, rows)
         else:
-            lines.append(f"{indent}if {text(item.test)}:" + (f"  # {item.comment}" if item.comment else ""))
-            _block(item.body, depth + 1, lines)
+            rows.append(Row(f"{indent}if {text(item.test)}:{_remark(item.comment)}", item.origin))
+            _block(item.body, depth + 1, rows)
             if item.orelse:
-                lines.append(f"{indent}else:")
-                _block(item.orelse, depth + 1, lines)
+                rows.append(Row(f"{indent}else:", item.origin))
+                _block(item.orelse, depth + 1, rows)
+
+
+def _remark(comment: str) -> str:
+    return f"  # {comment}" if comment else ""
