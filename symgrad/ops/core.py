@@ -59,6 +59,12 @@ class Op:
     ``fun(*arrays, **params)`` runs it. ``spelling`` is how generated code names it. ``samples`` feed the generic tests.
     ``alias`` marks an operation whose result may be a view of its first argument; ``sized`` one whose result's shape depends
     on values.
+
+    Two options tell reverse mode what stays zero where the cotangent is known to be (see ``symgrad.transform.lanes``).
+    ``partial`` says what an elementwise rule multiplies by: something ``"constant"``, something ``"finite"`` wherever the
+    arguments are, or what may have ``"poles"``; or a function of the arguments that are literal numbers (None for others)
+    says it, and may say ``"zero"``. ``lanes`` says, for each argument or for all, where its elements went: to the ``"same"``
+    places of the result, all ``"moved"`` to places that the rule finds again, ``"some"`` of them, or by a ``Choice``.
     """
 
     def __init__(
@@ -75,6 +81,8 @@ class Op:
         variadic: bool = False,
         alias: bool = False,
         sized: bool = False,
+        partial: Any = "poles",
+        lanes: Any = None,
         domain: Any = (-2.0, 2.0),
         samples: Sequence[Sample] = (),
         complex: bool = True,
@@ -84,6 +92,9 @@ class Op:
         self.name = name or spelling_of(key)
         self.variadic, self.alias, self.sized = variadic, alias, sized
         self.fun: Callable[..., Any] = fun or ((lambda *arrays, **params: key(arrays, **params)) if variadic else key)
+        self.partial = partial
+        self.lanes = ("same" if family == "elementwise" else None) if lanes is None else lanes
+        self.chooses = any(isinstance(kind, Choice) or kind == "some" for kind in _each(self.lanes))
         self.domain, self.samples, self.complex = domain, tuple(samples), complex
         self.reach: Callable[[int], list[int]] | None = None  # the arguments that a derivative of a result flows to
         self.joint: Callable[..., list[Any]] | None = None  # all cotangents in one: joint(g, y, args, params)
@@ -126,6 +137,26 @@ class Op:
     def differentiable(self, position: int) -> bool:
         """Whether a derivative can flow into argument ``position``."""
         return bool(self.rules) and self.rules[0 if self.variadic else position] is not None
+
+    def lanes_of(self, position: int) -> Any:
+        """What ``lanes`` says of one argument."""
+        return self.lanes[position] if isinstance(self.lanes, tuple) else self.lanes
+
+
+class Choice:
+    """An argument of which each element is in the result, in the same place, or not at all.
+
+    ``test(y, *args, **params)`` gives ``(mask, taken, explicit)``: where the mask is ``taken``, the argument was; or None
+    where nothing can be said. ``explicit``: it is the user's own mask, beyond which the argument may be anything, NaN too, and
+    the rule does nothing but to select by it. Otherwise only what is computed from finite numbers is looked after.
+    """
+
+    def __init__(self, test: Callable[..., tuple[Any, bool, bool] | None]) -> None:
+        self.test = test
+
+
+def _each(lanes: Any) -> tuple[Any, ...]:
+    return lanes if isinstance(lanes, tuple) else (lanes,)
 
 
 class _Signature:
@@ -304,7 +335,7 @@ def _cast(x: Any, dtype: np.dtype[Any]) -> Any:
     return x.astype(dtype) if hasattr(x, "astype") else dtype.type(x)
 
 
-ASTYPE = Op(_cast, "linear", (lambda g, y, x, dtype: g,), name="astype")
+ASTYPE = Op(_cast, "linear", (lambda g, y, x, dtype: g,), name="astype", lanes="same")
 
 
 def fit(g: Any, aval: Aval) -> Any:

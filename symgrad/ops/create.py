@@ -16,6 +16,7 @@ FULL = Op(
     "linear",
     (lambda g, y, fill_value, shape, dtype: np.sum(g),),
     name="full",
+    lanes="moved",
     fun=lambda fill_value, shape, dtype: np.full(shape, fill_value, dtype),
 )
 

@@ -11,30 +11,42 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import NotDifferentiable
-from symgrad.ops.core import A, Sample, constant, elementwise, op, refused
+from symgrad.ops.core import A, Choice, Sample, constant, elementwise, op, refused
 
 # fmt: off
 
 LN2, LN10, DEGREE = float(np.log(2)), float(np.log(10)), np.pi / 180
 
+
+def product(x1: Any, x2: Any) -> str:
+    """How large the partials of a product get."""
+    return "finite" if x1 is None and x2 is None else "zero" if 0 in (x1, x2) else "constant"
+
+
+def quotient(x1: Any, x2: Any) -> str:
+    """How large the partials of a quotient or a remainder get."""
+    return "zero" if x1 == 0 else "constant" if x2 else "poles"
+
+
 # -- arithmetic ----------------------------------------------------------------------------------------------------
 
-elementwise(np.positive,   lambda g, y, x: g, fun=operator.pos)
-elementwise(np.negative,   lambda g, y, x: -g, fun=operator.neg)
+elementwise(np.positive,   lambda g, y, x: g, fun=operator.pos, partial="constant")
+elementwise(np.negative,   lambda g, y, x: -g, fun=operator.neg, partial="constant")
 elementwise(np.add,        lambda g, y, x1, x2: g,
-                           lambda g, y, x1, x2: g, fun=operator.add)
+                           lambda g, y, x1, x2: g, fun=operator.add, partial="constant")
 elementwise(np.subtract,   lambda g, y, x1, x2: g,
-                           lambda g, y, x1, x2: -g, fun=operator.sub)
+                           lambda g, y, x1, x2: -g, fun=operator.sub, partial="constant")
 elementwise(np.multiply,   lambda g, y, x1, x2: g * x2,
-                           lambda g, y, x1, x2: g * x1, fun=operator.mul)
+                           lambda g, y, x1, x2: g * x1, fun=operator.mul, partial=product)
 elementwise(np.divide,     lambda g, y, x1, x2: g / x2,
-                           lambda g, y, x1, x2: -(g / x2) * y, fun=operator.truediv, domain=[(-2, 2), (0.5, 2)])
+                           lambda g, y, x1, x2: -(g / x2) * y, fun=operator.truediv,
+                           partial=quotient, domain=[(-2, 2), (0.5, 2)])
 elementwise(np.remainder,  lambda g, y, x1, x2: g,
                            lambda g, y, x1, x2: -g * np.rint((x1 - y) / x2), fun=operator.mod,
-                           domain=[(-4.8, -4.2), (1.7, 2)], complex=False)
+                           partial=quotient, domain=[(-4.8, -4.2), (1.7, 2)], complex=False)
 elementwise(np.fmod,       lambda g, y, x1, x2: g,
                            lambda g, y, x1, x2: -g * np.rint((x1 - y) / x2),
-                           domain=[(-4.8, -4.2), (1.7, 2)], complex=False)
+                           partial=quotient, domain=[(-4.8, -4.2), (1.7, 2)], complex=False)
 op(np.divmod,              lambda g, y, x1, x2: g[1],
                            lambda g, y, x1, x2: None if g[1] is None else -g[1] * np.rint((x1 - y[1]) / x2),
                            domain=[(-4.8, -4.2), (1.7, 2)], complex=False, samples=[
@@ -45,7 +57,7 @@ op(np.modf,                lambda g, y, x: g[0], complex=False, samples=[
 op(np.frexp,               lambda g, y, x: None if g[0] is None else np.ldexp(g[0], -y[1]), complex=False, samples=[
     Sample(A(3, 4, lo=1.1, hi=1.9)), Sample(A(2, lo=-7.9, hi=-4.1)), Sample(A(lo=0.6, hi=0.9))])
 elementwise(np.reciprocal, lambda g, y, x: -g * y * y, domain=(0.5, 2))
-elementwise(np.square,     lambda g, y, x: 2 * g * x)
+elementwise(np.square,     lambda g, y, x: 2 * g * x, partial="finite")
 elementwise(np.sqrt,       lambda g, y, x: g / (2 * y), domain=(0.5, 3))
 elementwise(np.cbrt,       lambda g, y, x: g / (3 * y * y), domain=(0.5, 3), complex=False)
 
@@ -59,8 +71,13 @@ def power_x2(g: Any, y: Any, x1: Any, x2: Any) -> Any:
     return g * (y * np.log(x1 + 0j if np.iscomplexobj(y) and np.isrealobj(x1) else x1))
 
 
-elementwise(np.power,       power_x1, power_x2, fun=operator.pow, domain=[(0.5, 2), (-2, 2)])
-elementwise(np.float_power, power_x1, power_x2, domain=[(0.5, 2), (-2, 2)])
+def powers(x1: Any, x2: Any) -> str:
+    """How large the partials of a power get."""
+    return "poles" if x2 is None or isinstance(x2, complex) else "zero" if x2 == 0 else "finite" if x2 >= 1 else "poles"
+
+
+elementwise(np.power,       power_x1, power_x2, fun=operator.pow, partial=powers, domain=[(0.5, 2), (-2, 2)])
+elementwise(np.float_power, power_x1, power_x2, partial=powers, domain=[(0.5, 2), (-2, 2)])
 
 # -- exponentials and logarithms -----------------------------------------------------------------------------------
 
@@ -80,28 +97,28 @@ def weight(exp: Any, x: Any, y: Any) -> Any:
 
 
 elementwise(np.logaddexp,  lambda g, y, x1, x2: g * weight(np.exp, x1, y),
-                           lambda g, y, x1, x2: g * weight(np.exp, x2, y), complex=False)
+                           lambda g, y, x1, x2: g * weight(np.exp, x2, y), partial="finite", complex=False)
 elementwise(np.logaddexp2, lambda g, y, x1, x2: g * weight(np.exp2, x1, y),
-                           lambda g, y, x1, x2: g * weight(np.exp2, x2, y), complex=False)
+                           lambda g, y, x1, x2: g * weight(np.exp2, x2, y), partial="finite", complex=False)
 
 # -- trigonometric and hyperbolic ----------------------------------------------------------------------------------
 
-elementwise(np.sin,     lambda g, y, x: g * np.cos(x))
-elementwise(np.cos,     lambda g, y, x: -g * np.sin(x))
-elementwise(np.tan,     lambda g, y, x: g * (y * y + 1), domain=(-1, 1))
+elementwise(np.sin,     lambda g, y, x: g * np.cos(x), partial="finite")
+elementwise(np.cos,     lambda g, y, x: -g * np.sin(x), partial="finite")
+elementwise(np.tan,     lambda g, y, x: g * (y * y + 1), partial="finite", domain=(-1, 1))
 elementwise(np.arcsin,  lambda g, y, x: g / np.sqrt((1 - x) * (1 + x)), domain=(-0.8, 0.8))
 elementwise(np.arccos,  lambda g, y, x: -g / np.sqrt((1 - x) * (1 + x)), domain=(-0.8, 0.8))
-elementwise(np.arctan,  lambda g, y, x: g / (x * x + 1), domain=(-0.8, 0.8))
+elementwise(np.arctan,  lambda g, y, x: g / (x * x + 1), partial="finite", domain=(-0.8, 0.8))
 elementwise(np.sinh,    lambda g, y, x: g * np.cosh(x))
 elementwise(np.cosh,    lambda g, y, x: g * np.sinh(x))
-elementwise(np.tanh,    lambda g, y, x: g * (1 - y * y), domain=(-1, 1))
-elementwise(np.arcsinh, lambda g, y, x: g / np.sqrt(x * x + 1), domain=(-0.8, 0.8))
+elementwise(np.tanh,    lambda g, y, x: g * (1 - y * y), partial="finite", domain=(-1, 1))
+elementwise(np.arcsinh, lambda g, y, x: g / np.sqrt(x * x + 1), partial="finite", domain=(-0.8, 0.8))
 elementwise(np.arccosh, lambda g, y, x: g / (np.sqrt(x - 1) * np.sqrt(x + 1)), domain=(1.5, 3))
 elementwise(np.arctanh, lambda g, y, x: g / ((1 - x) * (1 + x)), domain=(-0.8, 0.8))
-elementwise(np.deg2rad, lambda g, y, x: np.deg2rad(g), complex=False)
-elementwise(np.radians, lambda g, y, x: np.radians(g), complex=False)
-elementwise(np.rad2deg, lambda g, y, x: np.rad2deg(g), complex=False)
-elementwise(np.degrees, lambda g, y, x: np.degrees(g), complex=False)
+elementwise(np.deg2rad, lambda g, y, x: np.deg2rad(g), partial="constant", complex=False)
+elementwise(np.radians, lambda g, y, x: np.radians(g), partial="constant", complex=False)
+elementwise(np.rad2deg, lambda g, y, x: np.rad2deg(g), partial="constant", complex=False)
+elementwise(np.degrees, lambda g, y, x: np.degrees(g), partial="constant", complex=False)
 
 
 def squares(x1: Any, x2: Any) -> Any:
@@ -111,12 +128,12 @@ def squares(x1: Any, x2: Any) -> Any:
 
 
 elementwise(np.hypot,   lambda g, y, x1, x2: g * (x1 / (y + (y == 0))),
-                        lambda g, y, x1, x2: g * (x2 / (y + (y == 0))), domain=(0.3, 2), complex=False)
+                        lambda g, y, x1, x2: g * (x2 / (y + (y == 0))), partial="finite", domain=(0.3, 2), complex=False)
 elementwise(np.arctan2, lambda g, y, x1, x2: g * (x2 / squares(x1, x2)),
-                        lambda g, y, x1, x2: -g * (x1 / squares(x1, x2)), domain=(0.3, 2), complex=False)
+                        lambda g, y, x1, x2: -g * (x1 / squares(x1, x2)), partial="finite", domain=(0.3, 2), complex=False)
 
 
-@elementwise(np.sinc, samples=[Sample(A(3, 4)), Sample(A()), Sample(A(5, lo=-0.02, hi=0.02)), Sample(A(2, 1, 3))])
+@elementwise(np.sinc, partial="finite", samples=[Sample(A(3, 4)), Sample(A()), Sample(A(5, lo=-0.02, hi=0.02)), Sample(A(2, 1, 3))])
 def sinc(g: Any, y: Any, x: Any) -> Any:
     near = np.abs(x) < 0.03
     t = np.pi * x
@@ -137,7 +154,7 @@ def i0(g: Any, y: Any, x: Any) -> Any:
 # -- signs, extrema, choices ---------------------------------------------------------------------------------------
 
 
-@elementwise(np.absolute, fun=operator.abs)
+@elementwise(np.absolute, fun=operator.abs, partial="finite")
 def absolute(g: Any, y: Any, x: Any) -> Any:
     return g * (np.conj(x) / (y + (y == 0))) if np.iscomplexobj(x) else g * np.sign(x)
 
@@ -157,22 +174,30 @@ def turning(x: Any) -> Any:
     return 0.5 / np.where(size == 0, np.inf, size)
 
 
-elementwise(np.sign, sign, jvp=sign_jvp)
-elementwise(np.fabs,      lambda g, y, x: g * np.sign(x), complex=False)
-elementwise(np.copysign,  lambda g, y, x1, x2: g * (np.sign(x1) * np.sign(y)), None, complex=False)
-elementwise(np.heaviside, None, lambda g, y, x1, x2: g * (x1 == 0), complex=False)
-elementwise(np.ldexp,     lambda g, y, x1, x2: np.ldexp(g, x2), None, complex=False, samples=[
+elementwise(np.sign, sign, jvp=sign_jvp, partial="finite")
+elementwise(np.fabs,      lambda g, y, x: g * np.sign(x), partial="finite", complex=False)
+elementwise(np.copysign,  lambda g, y, x1, x2: g * (np.sign(x1) * np.sign(y)), None, partial="finite", complex=False)
+elementwise(np.heaviside, None, lambda g, y, x1, x2: g * (x1 == 0), partial="constant", complex=False)
+elementwise(np.ldexp,     lambda g, y, x1, x2: np.ldexp(g, x2), None, partial="finite", complex=False, samples=[
     Sample(A(3, 4), A(3, 4, lo=-3, hi=3, kind="int")), Sample(A(3, 1), A(4, lo=-3, hi=3, kind="int")),
     Sample(A(3, 4), 2), Sample(A(), -1)])
 
+UPPER = (Choice(lambda y, x1, x2: (x1 >= x2, True, False)), Choice(lambda y, x1, x2: (x2 >= x1, True, False)))
+LOWER = (Choice(lambda y, x1, x2: (x1 <= x2, True, False)), Choice(lambda y, x1, x2: (x2 <= x1, True, False)))
+EQUAL = (Choice(lambda y, x1, x2: (x1 == y, True, False)), Choice(lambda y, x1, x2: (x2 == y, True, False)))
+
 elementwise(np.maximum, lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x1 > x2)),
-                        lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x2 > x1)), complex=False)
+                        lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x2 > x1)),
+                        partial="constant", lanes=UPPER, complex=False)
 elementwise(np.minimum, lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x1 < x2)),
-                        lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x2 < x1)), complex=False)
+                        lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x2 < x1)),
+                        partial="constant", lanes=LOWER, complex=False)
 elementwise(np.fmax,    lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x1 == y)),
-                        lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x2 == y)), complex=False)
+                        lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x2 == y)),
+                        partial="constant", lanes=EQUAL, complex=False)
 elementwise(np.fmin,    lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x1 == y)),
-                        lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x2 == y)), complex=False)
+                        lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x2 == y)),
+                        partial="constant", lanes=EQUAL, complex=False)
 
 
 def bind_clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None,
@@ -190,12 +215,16 @@ def bind_clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, 
 elementwise(np.clip,  lambda g, y, a, a_min, a_max: g * (y == a),
                       lambda g, y, a, a_min, a_max: g * ((a < a_min) & (a_min <= a_max)),
                       lambda g, y, a, a_min, a_max: g * (np.maximum(a, a_min) > a_max),
+                      partial="constant", lanes=(Choice(lambda y, a, a_min, a_max: (y == a, True, False)), "same", "same"),
                       bind=bind_clip, complex=False, samples=[
     Sample(A(3, 4), -0.7, 0.9), Sample(A(3, 4), None, 0.3), Sample(A(4), a_min=-0.2, a_max=None), Sample(A(), -1, 1),
     Sample(A(3, 4), A(4, lo=-0.8, hi=-0.2), A(3, 1, lo=0.2, hi=0.8)), Sample(A(4), A(3, 4, lo=-1, hi=0), 0.5)])
 elementwise(np.where, None,
                       lambda g, _, condition, x, y: np.where(condition, g, 0),
-                      lambda g, _, condition, x, y: np.where(condition, 0, g), samples=[
+                      lambda g, _, condition, x, y: np.where(condition, 0, g),
+                      partial="constant", lanes=(None, Choice(lambda y, condition, *_: (condition, True, True)),
+                                                       Choice(lambda y, condition, *_: (condition, False, True))),
+                      samples=[
     Sample(A(3, 4, kind="bool"), A(3, 4), A(3, 4)), Sample(A(4, kind="bool"), A(3, 1), A(3, 4)),
     Sample(A(3, 4, kind="bool"), A(4), 0.0), Sample(A(3, 1, kind="bool"), 1.0, A()),
     Sample(A(kind="bool"), A(3), A(2, 1))])
@@ -205,20 +234,25 @@ elementwise(np.where, None,
 
 ANY = [Sample(A(3, 4)), Sample(A(4)), Sample(A()), Sample(A(2, 1, 3))]
 
-elementwise(np.conjugate, lambda g, y, x: np.conj(g) if np.iscomplexobj(x) else g)
-elementwise(np.real,      lambda g, y, val: g, alias=True, samples=ANY)
-elementwise(np.imag,      lambda g, y, val: -1j * g if np.iscomplexobj(val) else 0.0, alias=True, samples=ANY)
+elementwise(np.conjugate, lambda g, y, x: np.conj(g) if np.iscomplexobj(x) else g, partial="constant")
+elementwise(np.real,      lambda g, y, val: g, partial="constant", alias=True, samples=ANY)
+elementwise(np.imag,      lambda g, y, val: -1j * g if np.iscomplexobj(val) else None,
+            partial="constant", alias=True, samples=ANY)
 
 
-@elementwise(np.angle, samples=[*ANY, Sample(A(3), deg=True), Sample(A(3, 1), True)])
+@elementwise(np.angle, partial="finite", samples=[*ANY, Sample(A(3), deg=True), Sample(A(3, 1), True)])
 def angle(g: Any, y: Any, z: Any, deg: bool = False) -> Any:
     if not np.iscomplexobj(z):
-        return 0.0
+        return None
     g = -1j * g / np.where(z == 0, np.inf, z)
     return g / DEGREE if deg else g
 
 
-@elementwise(np.nan_to_num, samples=[*ANY, Sample(A(3), nan=1.0), Sample(A(3, 2), posinf=9.0, neginf=-9.0)])
+def _finite(y: Any, x: Any, **_: Any) -> Any:
+    return None if np.iscomplexobj(x) else (np.isfinite(x), True, True)
+
+
+@elementwise(np.nan_to_num, partial="constant", lanes=(Choice(_finite),), samples=[*ANY, Sample(A(3), nan=1.0), Sample(A(3, 2), posinf=9.0, neginf=-9.0)])
 def nan_to_num(g: Any, y: Any, x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     if not np.iscomplexobj(x):
         return np.where(np.isfinite(x), g, 0)

@@ -10,7 +10,7 @@ from symgrad.ops.core import ASTYPE, Op
 
 
 def _engine(name: str, family: str, fun: Any, *rules: Any) -> Op:
-    return Op(fun, family, rules, name=name)
+    return Op(fun, family, rules, name=name, lanes="same")
 
 
 # what a derivative is taken with respect to: each one is a node of its own, told apart by its token

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad import runtime
-from symgrad.ops.core import A, Op, Sample, Traced, composite, constant
+from symgrad.ops.core import A, Choice, Op, Sample, Traced, composite, constant
 
 
 class Slice(NamedTuple):
@@ -58,21 +58,32 @@ def _set_value(g: Any, y: Any, base: Any, value: Any, *arrays: Any, spec: Spec) 
     return taken
 
 
+def _overwritten(y: Any, base: Any, value: Any, *arrays: Any, spec: Spec) -> Any:
+    """Where a write hides what was there before."""
+    masks = any(dtype_of(array) == bool for array in arrays)
+    if masks and len(spec) == 1 and np.ndim(arrays[0]) == np.ndim(base):
+        return arrays[0], False, True
+    return SETITEM(np.zeros_like(base, dtype=bool), True, *arrays, spec=spec), False, masks
+
+
 GETITEM = Indexing(
     lambda x, *arrays, spec: (x if hasattr(x, "shape") else np.asarray(x))[fill(spec, arrays)],
     "getitem",
     (lambda g, y, x, *arrays, spec: SCATTER(g, *arrays, spec=spec, shape=np.shape(x)) if np.ndim(x) else np.sum(g),),
+    lanes="some",
     alias=True,
 )
 SCATTER: Indexing = Indexing(
     lambda g, *arrays, spec, shape: runtime.scatter(g, fill(spec, arrays), shape),
     "scatter",
     (lambda g, y, value, *arrays, spec, shape: GETITEM(g, *arrays, spec=spec),),
+    lanes="moved",
 )
 SETITEM: Indexing = Indexing(
     lambda base, value, *arrays, spec: runtime.setitem(base, value, fill(spec, arrays)),
     "setitem",
     (lambda g, y, base, value, *arrays, spec: SETITEM(g, 0.0, *arrays, spec=spec), _set_value),
+    lanes=(Choice(_overwritten), "moved"),
 )
 INDEX_ADD = Indexing(
     lambda base, value, *arrays, spec: runtime.index_add(base, value, fill(spec, arrays)),
@@ -81,6 +92,7 @@ INDEX_ADD = Indexing(
         lambda g, y, base, value, *arrays, spec: g,
         lambda g, y, base, value, *arrays, spec: GETITEM(g, *arrays, spec=spec),
     ),
+    lanes=("same", "moved"),
 )
 LAST_WRITE = Op(lambda base, *arrays, spec: runtime.last_write(base, fill(spec, arrays)), "constant", (), name="last_write")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ops.core import A, Sample, composite, constant, count, expand, linear, op
+from symgrad.ops.core import A, Choice, Sample, composite, constant, count, expand, linear, op
 
 NONE = np._NoValue
 
@@ -84,6 +84,7 @@ _add: Any = np.add.reduce  # what np.sum calls in the end
 
 @linear(
     np.sum,
+    lanes="moved",
     prepare=masked(np.add, 0),
     fun=lambda a, axis=None, dtype=None, keepdims=False: _add(a, axis, dtype, None, keepdims),
     samples=[
@@ -115,6 +116,7 @@ def _counted(where: Any, a: Any, dtype: Any, axis: Any, keepdims: Any) -> Any:
 
 @linear(
     np.mean,
+    lanes="moved",
     prepare=_mean_where,
     samples=[
         *over((), (1,)),
@@ -221,9 +223,14 @@ _extremes = [
     Sample(A(3, 4, kind="distinct"), axis=0, where=A(3, 1, kind="bool"), initial=0.1),
     Sample(A(0, 3), axis=0, initial=0.1),
 ]
+
+def _hit(y: Any, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    return a == expand(y, a, axis, keepdims), True, False
+
+
 for _combine, _keys in ((np.maximum, (np.max, np.amax)), (np.minimum, (np.min, np.amin))):
     for _key in _keys:
-        op(_key, _extreme, prepare=masked(_combine, None), samples=_extremes, complex=False)
+        op(_key, _extreme, prepare=masked(_combine, None), lanes=Choice(_hit), samples=_extremes, complex=False)
 
 
 @composite(np.ptp, samples=over((), kind="distinct"), complex=False)

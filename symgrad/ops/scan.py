@@ -21,7 +21,7 @@ _scans = [
 ]
 
 
-@linear(np.cumsum, samples=[*_scans, Sample(A(3), dtype=complex)])
+@linear(np.cumsum, lanes="moved", samples=[*_scans, Sample(A(3), dtype=complex)])
 def _cumsum(g: Any, y: Any, a: Any, axis: int | None = None, dtype: Any = None) -> Any:
     if axis is None or np.ndim(a) < 2:
         back = np.flip(np.cumsum(np.flip(g)))

@@ -41,6 +41,7 @@ def _reshape_args(a: Any, shape: Any = None, order: str = "C", newshape: Any = N
 
 @linear(
     np.reshape,
+    lanes="moved",
     prepare=_reshape_args,
     fun=lambda a, shape, order="C": np.reshape(a, shape, order),
     alias=True,
@@ -60,6 +61,7 @@ def _reshape(g: Any, y: Any, a: Any, shape: Any = None, order: Any = "C") -> Any
 
 @linear(
     np.ravel,
+    lanes="moved",
     prepare=lambda a, order="C": {"a": a, "order": _layout(order, a)},
     alias=True,
     samples=[
@@ -78,6 +80,7 @@ def _ravel(g: Any, y: Any, a: Any, order: Any = "C") -> Any:
 linear(
     np.squeeze,
     lambda g, y, a, axis=None: np.reshape(g, np.shape(a)) if axis is None else EXPAND_DIMS(g, axis=axis),
+    lanes="moved",
     alias=True,
     samples=[
         Sample(A(1, 3, 1)),
@@ -101,6 +104,7 @@ linear(
     np.expand_dims,
     lambda g, y, a, axis=None: np.squeeze(g, axis),
     fun=_with_ones,
+    lanes="moved",
     alias=True,
     samples=[
         Sample(A(3), 0),
@@ -115,6 +119,7 @@ EXPAND_DIMS: Any = REGISTRY[np.expand_dims]
 linear(
     np.broadcast_to,
     lambda g, y, array, shape=None: g,
+    lanes="moved",
     alias=True,
     samples=[
         Sample(A(3), (4, 3)),
@@ -157,6 +162,7 @@ _at_least(np.atleast_3d, _atleast_3d)
 
 @linear(
     np.transpose,
+    lanes="moved",
     alias=True,
     samples=[
         Sample(A(3, 4)),
@@ -178,6 +184,7 @@ def _transpose(g: Any, y: Any, a: Any, axes: Any = None) -> Any:
 linear(
     np.matrix_transpose,
     lambda g, y, x: np.matrix_transpose(g),
+    lanes="moved",
     alias=True,
     samples=[Sample(A(*shape)) for shape in ((3, 4), (2, 3, 4), (1, 3), (0, 2), (1, 1), (3, 3, 2, 1))],
 )
@@ -185,6 +192,7 @@ composite(np.linalg.matrix_transpose, samples=[Sample(A(3, 4)), Sample(A(2, 3, 4
 linear(
     np.swapaxes,
     lambda g, y, a, axis1=None, axis2=None: np.swapaxes(g, axis1, axis2),
+    lanes="moved",
     alias=True,
     samples=[
         Sample(A(3, 4), 0, 1),
@@ -198,6 +206,7 @@ linear(
 linear(
     np.moveaxis,
     lambda g, y, a, source=None, destination=None: np.moveaxis(g, destination, source),
+    lanes="moved",
     alias=True,
     samples=[
         Sample(A(3, 4), 0, 1),
@@ -220,6 +229,7 @@ def _rollaxis(a: Any, axis: int, start: int = 0) -> Any:
 linear(
     np.flip,
     lambda g, y, m, axis=None: np.flip(g, axis),
+    lanes="moved",
     alias=True,
     samples=[
         Sample(A(5)),
@@ -235,6 +245,7 @@ composite(np.fliplr, samples=[Sample(A(3, 4)), Sample(A(2, 3, 4))])(lambda m: np
 linear(
     np.rot90,
     lambda g, y, m, k=1, axes=(0, 1): np.rot90(g, -k, axes),
+    lanes="moved",
     alias=True,
     samples=[
         Sample(A(3, 4)),
@@ -249,6 +260,7 @@ linear(
 
 @linear(
     np.roll,
+    lanes="moved",
     samples=[
         Sample(A(5), 2),
         Sample(A(3, 4), 1),
@@ -266,6 +278,7 @@ def _roll(g: Any, y: Any, a: Any, shift: Any = None, axis: Any = None) -> Any:
 linear(
     np.copy,
     lambda g, y, a: g,
+    lanes="same",
     prepare=lambda a, order="K", subok=False: {"a": a},
     samples=[Sample(A(3, 4)), Sample(A(3), order="C"), Sample(A()), Sample(A(0, 2)), Sample(A(1)), Sample(A(2, 1, 2))],
 )
@@ -290,6 +303,7 @@ def _joined(arrays: Any, axis: Any = 0, *, dtype: Any = None, casting: str = "sa
 
 @linear(
     np.concatenate,
+    lanes="moved",
     variadic=True,
     bind=_joined,
     samples=[
@@ -313,6 +327,7 @@ def _concatenate(position: int, g: Any, y: Any, *arrays: Any, axis: int = 0) -> 
 
 @linear(
     np.stack,
+    lanes="moved",
     variadic=True,
     bind=_joined,
     samples=[
@@ -507,6 +522,7 @@ ALL = Slice(None, None, None)
 
 @linear(
     np.tile,
+    lanes="moved",
     samples=[
         Sample(A(3), 2),
         Sample(A(3), (2, 2)),
@@ -540,6 +556,7 @@ def _repeats(a: Any, repeats: Any, axis: int | None = None) -> dict[str, Any]:
 
 @linear(
     np.repeat,
+    lanes="moved",
     prepare=_repeats,
     samples=[
         Sample(A(3), 2),
@@ -619,6 +636,7 @@ def _pad_args(array: Any, pad_width: Any, mode: Any = "constant", constant_value
 
 @linear(
     np.pad,
+    lanes="moved",
     prepare=_pad_args,
     samples=[
         Sample(A(3), 1),
@@ -658,6 +676,7 @@ def on_diagonal(g: Any, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1)
 linear(
     np.diagonal,
     lambda g, y, a, offset=0, axis1=0, axis2=1: on_diagonal(g, a, offset, axis1, axis2),
+    lanes="some",
     alias=True,
     samples=[
         Sample(A(3, 3)),
@@ -674,6 +693,7 @@ linear(
 linear(
     np.diag,
     lambda g, y, v, k=0: np.diag(g, k) if np.ndim(v) == 1 else on_diagonal(g, v, k),
+    lanes="some",
     alias=True,
     samples=[
         Sample(A(3)),
@@ -691,6 +711,7 @@ composite(np.diagflat, samples=[Sample(A(3), -1), Sample(A(2, 2)), Sample(A())])
 
 @linear(
     np.trace,
+    lanes="some",
     samples=[
         Sample(A(3, 3)),
         Sample(A(3, 4), 1),
@@ -720,5 +741,5 @@ _triangles = [
     Sample(A(3)),
     Sample(A(0, 2)),
 ]
-linear(np.tril, lambda g, y, m, k=0: np.tril(g, k), samples=_triangles)
-linear(np.triu, lambda g, y, m, k=0: np.triu(g, k), samples=_triangles)
+linear(np.tril, lambda g, y, m, k=0: np.tril(g, k), lanes="some", samples=_triangles)
+linear(np.triu, lambda g, y, m, k=0: np.triu(g, k), lanes="some", samples=_triangles)

@@ -33,6 +33,7 @@ linear(
     np.take_along_axis,
     _take_along_axis,
     None,
+    lanes=("some", None),
     prepare=lambda arr, indices, axis=-1: (
         {"arr": np.ravel(arr), "indices": indices, "axis": 0}
         if axis is None
@@ -74,6 +75,7 @@ _sorts = [
 
 @op(
     np.sort,
+    lanes="moved",
     prepare=_flat,
     complex=False,
     samples=[*_sorts, Sample(A(5, kind="distinct"), kind="stable"), Sample(A(5, kind="distinct"), stable=True)],
@@ -91,6 +93,7 @@ def _sort_complex(a: Any) -> Any:
 
 @op(
     np.partition,
+    lanes="moved",
     prepare=_flat,
     complex=False,
     samples=[Sample(*s.args, kth, **s.kwargs) for s, kth in zip(_sorts, (2, -1, (0, 2), 1, 3, 0), strict=False)],

@@ -9,19 +9,22 @@ from symgrad.ir import Aval, Node
 from symgrad.ops.core import fit
 from symgrad.ops.engine import ITEM
 from symgrad.trace import Trace, Tracer
-from symgrad.transform.reverse import as_numpy, path, reverse, tuple_of
+from symgrad.transform.lanes import select, wild
+from symgrad.transform.reverse import as_numpy, floor_of, path, reverse, tuple_of
 
 
 def forward(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Any]) -> list[Any | None]:
     """The tangents of ``outputs``, given those of ``wrt``; ``None`` where nothing flows. Writes nodes into the trace."""
     known: dict[Node, Any] = {node: t for node, t in zip(wrt, tangents, strict=True) if t is not None}
+    order = path(outputs, wrt)
+    unsure = wild(outputs, order, floor_of(wrt))
     outer = trace.line, trace.phase
     trace.phase = "tangents"
     try:
-        for node in path(outputs, wrt):
+        for node in order:
             if node not in known and any(arg in known for arg in node.args):
                 trace.line = node.line
-                t = tangent(trace, node, known)
+                t = tangent(trace, node, known, unsure)
                 if t is not None:
                     known[node] = t
                     _name(node, t)
@@ -30,8 +33,8 @@ def forward(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node], tangents
     return [known.get(node) for node in outputs]
 
 
-def tangent(trace: Trace, node: Node, known: dict[Node, Any]) -> Any:
-    """The tangent of one node, from those of its arguments.
+def tangent(trace: Trace, node: Node, known: dict[Node, Any], unsure: set[Node]) -> Any:
+    """The tangent of one node, from those of its arguments; those of ``unsure`` nodes may be infinite or NaN.
 
     Of several results a tuple: None for what has none, a function for what is to be made only where it is needed.
     """
@@ -45,6 +48,8 @@ def tangent(trace: Trace, node: Node, known: dict[Node, Any]) -> Any:
     args = [trace.lookup(arg) for arg in node.args]
     ts = [known.get(arg) if i in active else None for i, arg in enumerate(node.args)]
     y = tuple_of(node, trace.lookup) if not isinstance(node.aval, Aval) else trace.lookup(node)
+    if op.chooses and op.family == "elementwise":
+        ts = [select(node, i, t, y, args) if t is not None and node.args[i] in unsure else t for i, t in enumerate(ts)]
     if op.jvp is not None:
         return op.jvp(ts, y, *args, **params)
     if op.family == "linear":
@@ -59,6 +64,9 @@ def tangent(trace: Trace, node: Node, known: dict[Node, Any]) -> Any:
         parts = [_elementwise(op, i, ts[i], y, args, params) for i in active]
     else:
         return _transposed(trace, node, active, ts)
+    parts = [part for part in parts if part is not None]
+    if not parts:
+        return None
     total = parts[0]
     for part in parts[1:]:
         total = total + part

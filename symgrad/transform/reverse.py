@@ -15,22 +15,31 @@ from symgrad.ops.engine import ADD_LISTS, ITEM
 from symgrad.ops.index import GETITEM, INDEX_ADD, fill
 from symgrad.runtime import add_at
 from symgrad.trace import Trace, Tracer
+from symgrad.transform.lanes import NOTHING, Masks, State, fit_to, masks, partial_of
 
 Lookup = Callable[[Node], Any]
 
 
 def path(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[Node]:
     """The nodes between ``wrt`` and ``outputs`` that a derivative flows through, in order, ``wrt`` included."""
-    floor = min((node.index for node in wrt), default=0)
     reached = set(wrt)
     order = []
-    for node in ancestors(outputs, floor):
+    for node in ancestors(outputs, floor_of(wrt)):
         if node in reached:
             order.append(node)
-        elif is_inexact(node.aval) and any(arg in reached and node.op.differentiable(i) for i, arg in enumerate(node.args)):
+        elif (
+            is_inexact(node.aval)
+            and any(arg in reached and node.op.differentiable(i) for i, arg in enumerate(node.args))
+            and partial_of(node) != "zero"
+        ):
             reached.add(node)
             order.append(node)
     return order
+
+
+def floor_of(wrt: Sequence[Node]) -> int:
+    """The index of the first of the nodes that a derivative is taken by: what comes before cannot depend on them."""
+    return min((node.index for node in wrt), default=0)
 
 
 def reverse(trace: Trace, outputs: Sequence[tuple[Node, Any]], wrt: Sequence[Node], symbolic: bool = True) -> list[Any | None]:
@@ -46,6 +55,7 @@ def reverse(trace: Trace, outputs: Sequence[tuple[Node, Any]], wrt: Sequence[Nod
         if node in flows:
             pending[node] = g if node not in pending else pending[node] + g
     lookup: Lookup = trace.lookup if symbolic else trace.values.__getitem__
+    lanes = masks(list(pending), order, ends, floor_of(wrt), lookup)
     found: dict[Node, Any] = {}
     owned: set[Node] = set()  # plain cotangents that this pass allocated itself, and may add to in place
     outer = trace.line, trace.phase
@@ -59,23 +69,29 @@ def reverse(trace: Trace, outputs: Sequence[tuple[Node, Any]], wrt: Sequence[Nod
                 trace.line = node.line
                 _name(node, g)
             if node in ends:
-                found[node] = g
-                continue
-            if node.op is ITEM:
+                found[node] = g if lanes is None else lanes.settle(node, g)
+            elif node.op is ITEM:
                 _add_part(pending, node, g)
             elif node.op is GETITEM and node.args[0] in flows and node.args[0].aval.shape:
-                _add_at(pending, owned, node, g, lookup)
+                _add_at(pending, owned, node, g, lookup, lanes)
             else:
                 places = [i for i, arg in enumerate(node.args) if arg in flows and node.op.differentiable(i)]
-                for i, part in zip(places, _cotangents(node, places, g, lookup), strict=True):
+                for i, (part, state) in zip(places, _cotangents(node, places, g, lookup, lanes), strict=True):
                     if part is not None:
-                        arg = node.args[i]
-                        part = fit(part, arg.aval) if isinstance(arg.aval, Aval) else part
-                        pending[arg] = part if arg not in pending else _add(pending[arg], part, arg)
-                        owned.discard(arg)
+                        _give(pending, node.args[i], part, lanes, state)
+                        owned.discard(node.args[i])
     finally:
         trace.line, trace.phase = outer
     return [found.get(node) for node in wrt]
+
+
+def _give(pending: dict[Node, Any], node: Node, part: Any, lanes: Masks | None, state: State) -> None:
+    """Add a part to a node's cotangent."""
+    before = pending.get(node)
+    if lanes is not None and not isinstance(node.aval, Sequence_):
+        pending[node] = lanes.add(node, before, part, state)
+    else:
+        pending[node] = part if before is None else _add(before, part, node)
 
 
 def _add(a: Any, b: Any, node: Node) -> Any:
@@ -83,12 +99,17 @@ def _add(a: Any, b: Any, node: Node) -> Any:
     return ADD_LISTS(a, b) if isinstance(node.aval, Sequence_) else a + b
 
 
-def _cotangents(node: Node, places: list[int], g: Any, lookup: Lookup) -> list[Any]:
-    """The cotangents of the arguments at ``places``."""
-    if node.op.joint is None:
-        return [cotangent(node, i, g, lookup) for i in places]
-    found = node.op.joint(g, tuple_of(node, lookup), [lookup(arg) for arg in node.args], dict(node.params))
-    return [found[i] for i in places]
+def _cotangents(node: Node, places: list[int], g: Any, lookup: Lookup, lanes: Masks | None) -> list[tuple[Any, State]]:
+    """The cotangents of the arguments at ``places``, and what is known of their zeros."""
+    rule = lambda i, g: cotangent(node, i, g, lookup)
+    if lanes is not None and node.op.joint is None:
+        return [lanes.send(node, i, g, rule) for i in places]
+    if node.op.joint is not None:
+        found = node.op.joint(g, tuple_of(node, lookup), [lookup(arg) for arg in node.args], dict(node.params))
+        parts = [found[i] for i in places]
+    else:
+        parts = [rule(i, g) for i in places]
+    return [(fit_to(part, node.args[i]), NOTHING) for i, part in zip(places, parts, strict=True)]
 
 
 def cotangent(node: Node, position: int, g: Any, lookup: Lookup) -> Any:
@@ -129,10 +150,14 @@ def _add_part(pending: dict[Node, Any], node: Node, g: Any) -> None:
     pending[whole] = tuple(parts)
 
 
-def _add_at(pending: dict[Node, Any], owned: set[Node], node: Node, g: Any, lookup: Lookup) -> None:
+def _add_at(
+    pending: dict[Node, Any], owned: set[Node], node: Node, g: Any, lookup: Lookup, lanes: Masks | None
+) -> None:
     """The cotangent of ``x[index]``, added where ``x``'s other cotangents already are."""
     x, *arrays = node.args
     before = pending.get(x)
+    if lanes is not None:
+        g, before = lanes.picked(node, g, before)
     if before is None:
         pending[x] = cotangent(node, 0, fit(g, node.aval), lookup)
         owned.add(x)

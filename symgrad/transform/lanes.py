@@ -1,0 +1,395 @@
+"""Lanes: what a reverse pass knows of zeros, so that ``0 * inf`` does not become NaN.
+
+``np.where(x > 0, np.log(x), 0.0)`` does not depend on ``log(x)`` where ``x <= 0``: what comes back to it there is a zero that
+stays zero, whatever the partial derivative. The pass therefore remembers, beside a cotangent, the masks of the choices that
+it came through (its *lanes*), carries both through elementwise operations and to where elements were moved from, and applies
+the masks once, at the end of the chain: ``np.where(x > 0, g / x, 0)``.
+
+This happens only where it matters: where an operation below a choice has a partial derivative that may be infinite or NaN.
+The operations say which (``partial``) and what becomes of their arguments' elements (``lanes``); see ``symgrad.ops.core``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir import CONST, Aval, Node, ancestors, is_inexact
+from symgrad.ops import create
+from symgrad.ops.core import Choice, fit
+from symgrad.ops.index import GETITEM, dtype_of
+from symgrad.trace import Tracer
+
+FINITE, POLES = 1, 2  # a partial derivative is finite wherever the arguments are; has no bound
+
+
+class Lanes:
+    """Where a cotangent may be other than zero: in ``outer``, where ``test`` is ``taken``.
+
+    ``explicit``: the user's own mask is among the tests. ``cover`` is the mask where it is known beforehand.
+    """
+
+    __slots__ = ("_make", "_test", "cover", "depth", "explicit", "key", "outer", "taken")
+
+    def __init__(
+        self, outer: Lanes | None, key: Any, test: Any, taken: bool = True, explicit: bool = False, cover: Any = None
+    ) -> None:
+        self.outer, self.key, self.taken, self.cover = outer, key, taken, cover
+        self.explicit: bool = explicit or (outer is not None and outer.explicit)
+        self.depth: int = 1 if outer is None else outer.depth + 1
+        self._make, self._test = (test, None) if callable(test) else (None, test)
+
+    @property
+    def test(self) -> Any:
+        """The mask; made when it is asked for."""
+        if self._make is not None:
+            self._test, self._make = self._make(), None
+        return self._test
+
+    @property
+    def least(self) -> int:
+        """How bad a partial derivative must be for these lanes to be looked after."""
+        return FINITE if self.explicit else POLES
+
+
+State = tuple["Lanes | None", "Lanes | None"]  # a cotangent's lanes, and those of them that are still to be applied
+NOTHING: State = (None, None)
+
+
+class Masks:
+    """The lanes of all cotangents of one pass, and what is to be done where they meet an operation."""
+
+    def __init__(self, nodes: Sequence[Node], order: Sequence[Node], ends: set[Node], lookup: Callable[[Node], Any]) -> None:
+        self.lookup = lookup
+        self.hot = _hot(nodes)
+        self.flows = set(order)
+        self.levels: dict[Node, int] = {}
+        self.needed = False  # whether there is any choice above what may be infinite
+        for node in order:
+            self.levels[node] = 0 if node in ends else self._level(node)
+        self.states: dict[Node, State] = {}
+        self._made: dict[Any, Lanes] = {}
+
+    # ---- where it matters ----
+
+    def _level(self, node: Node) -> int:
+        """How bad the partial derivatives get from ``node`` on down, as far as lanes are followed."""
+        worst = 0
+        for i, arg in self._flowing(node):
+            lane = node.op.lanes_of(i)
+            if lane is not None:
+                below = self.levels[arg]
+                self.needed = self.needed or (below > 0 and (isinstance(lane, Choice) or lane == "some"))
+                worst = max(worst, _badness(node, self.hot), below)
+        return worst
+
+    def _flowing(self, node: Node) -> list[tuple[int, Node]]:
+        return [(i, arg) for i, arg in enumerate(node.args) if arg in self.flows and node.op.differentiable(i)]
+
+    # ---- one operation ----
+
+    def send(self, node: Node, position: int, g: Any, rule: Callable[[int, Any], Any]) -> tuple[Any, State]:
+        """The cotangent of an argument, and its lanes, given ``node``'s own and its rule, ``rule(position, g)``."""
+        arg, lane = node.args[position], node.op.lanes_of(position)
+        lanes, dirty = self.states.get(node, NOTHING)
+        level = self.levels[arg]
+        if lane in ("moved", "some"):
+            g = apply(g, dirty)
+            part, state = fit_to(rule(position, g), arg), (self.moved(node, position, lanes), None)
+        elif lane is None:
+            part, state = fit_to(rule(position, apply(g, dirty)), arg), NOTHING
+        else:
+            if node.op.family == "op":  # a reduction: its lanes are not its argument's
+                g, lanes, dirty = apply(g, dirty), None, None
+            choice = self.chosen(node, position, lanes, level) if isinstance(lane, Choice) else None
+            if choice is not None and choice[1]:
+                part, lanes = g, choice[0]
+                dirty = lanes
+            else:
+                part = rule(position, g)
+                lanes = lanes if choice is None else choice[0]
+                if lanes is not None and _badness(node, self.hot) >= lanes.least:
+                    dirty = lanes
+            if part is not None and arg.aval.shape != np.shape(part):
+                part, dirty = apply(part, dirty), None
+                lanes = self.reduced(lanes, node, arg) if np.shape(part) == node.aval.shape else None
+            part, state = fit_to(part, arg), (lanes, dirty)
+        if state[1] is None and state[0] is not None and level < state[0].least:
+            state = NOTHING
+        return part, state
+
+    def chosen(self, node: Node, position: int, outer: Lanes | None, level: int) -> tuple[Lanes, bool] | None:
+        """The lanes of an argument that was chosen from; and whether the choice is all that its rule does."""
+        if level < max([self.levels[arg] for i, arg in self._flowing(node)]):
+            level = FINITE  # it is looked after for the other argument's sake
+        if level == 0:
+            return None
+        args = [self.lookup(arg) for arg in node.args]
+        found = node.op.lanes_of(position).test(self.lookup(node), *args, **dict(node.params))
+        if found is None:
+            return None
+        test, taken, explicit = found
+        if not explicit and level < POLES:
+            return None
+        key = next((node.args[i] for i, arg in enumerate(args) if _same(arg, test)), (node, position))
+        return self.within(outer, key, test, taken, explicit), explicit
+
+    def within(self, outer: Lanes | None, key: Any, test: Any, taken: bool, explicit: bool) -> Lanes:
+        """Lanes within others, the same object for the same mask."""
+        one: Lanes | None = outer
+        while one is not None:  # what was chosen by this mask already
+            if one.key == key and one.taken == taken:
+                return outer  # type: ignore[return-value]
+            one = one.outer
+        made = self._made.get((outer, key, taken))
+        if made is None:
+            made = self._made[outer, key, taken] = Lanes(outer, key, test, taken, explicit)
+        return made
+
+    def moved(self, node: Node, position: int, lanes: Lanes | None) -> Lanes | None:
+        """The lanes of an argument whose elements are elsewhere in the result, or not there: its rule, run on a mask."""
+        arg = node.args[position]
+        level = self.levels[arg]
+        some = node.op.lanes_of(position) == "some"
+        explicit = lanes is not None and lanes.explicit
+        if some and lanes is None:
+            explicit = any([array.aval.dtype == bool for array in node.args[1:]])
+        if (lanes is None and not some) or level < (FINITE if explicit else POLES):
+            return None
+        params = dict(node.params)
+        cover = None
+        if lanes is None:
+            args = [self.lookup(a) for a in node.args]
+            if node.op is GETITEM and explicit and len(params["spec"]) == 1 and np.ndim(args[1]) == len(arg.aval.shape):
+                return self.within(None, node.args[1], args[1], True, True)
+            if len(node.args) == 1:
+                plain = np.empty(arg.aval.shape, bool)
+                cover = _as_mask(node.op.vjp(position, np.ones(node.aval.shape, bool), plain, [plain], params))
+                if cover.all():
+                    return None
+
+        def mask() -> Any:
+            args = [self.lookup(a) for a in node.args]
+            ones = true_like(args[position], node.aval) if lanes is None else mask_of(lanes, None, node.aval)
+            return _gathered(_as_mask(node.op.vjp(position, ones, self.lookup(node), args, params)), arg.aval.shape)
+
+        return Lanes(None, (node, position), mask, True, explicit, cover)
+
+    def reduced(self, lanes: Lanes | None, node: Node, arg: Node) -> Lanes | None:
+        """The lanes of an argument that was broadcast: those that are live in any place it went to.
+
+        Only what the user's own masks hide can be expected to be hidden in all of them.
+        """
+        if lanes is None or not lanes.explicit:
+            return None
+        test = lambda: _gathered(mask_of(lanes, None, node.aval), arg.aval.shape)
+        return Lanes(None, ("any", lanes, arg.aval.shape), test, True, True)
+
+    # ---- sums ----
+
+    def settle(self, node: Node, g: Any) -> Any:
+        """A cotangent with its masks applied, and forgotten."""
+        return apply(g, self.states.pop(node, NOTHING)[1])
+
+    def picked(self, node: Node, g: Any, before: Any) -> tuple[Any, Any]:
+        """The cotangents of ``x[index]`` and of ``x`` so far, with masks applied, to be added; notes the lanes of the sum."""
+        x = node.args[0]
+        lanes, dirty = self.states.get(node, NOTHING)
+        state = self.moved(node, 0, lanes), None
+        if before is not None:
+            before = self.add(x, before, None, state)
+        elif state[0] is not None:
+            self.states[x] = state
+        return apply(g, dirty), before
+
+    def add(self, node: Node, before: Any, part: Any, state: State) -> Any:
+        """The sum of two cotangents of ``node`` (each may be None), of which the second has lanes of its own; notes the sum's."""
+        if before is None:
+            if state[0] is not None:
+                self.states[node] = state
+            return part
+        (one, todo), (other, left) = self.states.pop(node, NOTHING), state
+        common = _common(one, other)
+        first, second = _tail(one, common), _tail(other, common)
+        before, todo = _apply_to(before, todo, first or common)
+        part, left = _apply_to(part, left, second or common)
+        sides = first is not None and second is not None and first.key == second.key and first.taken != second.taken
+        if first is None or second is None or (sides and one is first and other is second):
+            lanes = common
+        else:
+            lanes = _union(one, other, common)
+        if sides and todo is first and left is second:
+            total = np.where(first.test, *((before, part) if first.taken else (part, before)))  # type: ignore[union-attr]
+            self.states[node] = lanes, common
+            return total
+        before, todo = _apply_to(before, todo, common)
+        part, left = _apply_to(part, left, common)
+        deepest = todo if _depth(todo) >= _depth(left) else left
+        if deepest is not None and todo is not left:  # one has masks to be applied that the other has not: it is zero there
+            shallow = min(_depth(todo), _depth(left))
+            while _depth(deepest) > shallow:
+                deepest = deepest.outer  # type: ignore[union-attr]
+            before, todo = _apply_to(before, todo, deepest)
+            part, left = _apply_to(part, left, deepest)
+        if lanes is not None:
+            self.states[node] = lanes, todo
+        return before if part is None else before + part
+
+
+def masks(
+    outputs: Sequence[Node], order: Sequence[Node], ends: set[Node], floor: int, lookup: Callable[[Node], Any]
+) -> Masks | None:
+    """What a pass over ``order`` must know of zeros; None where nothing is chosen above what may be infinite."""
+    if not any([node.op.chooses for node in order if node not in ends]):
+        return None
+    made = Masks(ancestors(outputs, floor), order, ends, lookup)
+    return made if made.needed else None
+
+
+def partial_of(node: Node) -> str:
+    """How large the partial derivatives of a node get, as its operation says: ``Op.partial``."""
+    if node.op.family != "elementwise":
+        return "constant"
+    kind = node.op.partial
+    if callable(kind):
+        kind = kind(*[dict(arg.params)["value"] if arg.op is CONST else None for arg in node.args])
+    return str(kind)
+
+
+def _badness(node: Node, hot: set[Node]) -> int:
+    """How bad the partial derivatives of a node get, given the nodes that may not be finite."""
+    kind = partial_of(node)
+    if kind == "finite":
+        operands = [arg for arg in node.args if arg.op is not CONST and is_inexact(arg.aval)]
+        return POLES if any([arg in hot for arg in operands]) else FINITE if operands else 0
+    return POLES if kind == "poles" else 0
+
+
+def wild(outputs: Sequence[Node], order: Sequence[Node], floor: int) -> set[Node]:
+    """The nodes whose tangent may be infinite or NaN at finite inputs; none where nothing is chosen from them."""
+    if not any([node.op.chooses for node in order]):
+        return set()
+    hot = _hot(ancestors(outputs, floor))
+    found: set[Node] = set()
+    for node in order:
+        if node.op.family == "elementwise" and _badness(node, hot) == POLES or any([arg in found for arg in node.args]):
+            found.add(node)
+    return found
+
+
+def select(node: Node, position: int, t: Any, y: Any, args: Sequence[Any]) -> Any:
+    """The tangent of an argument, zero where the argument was not chosen."""
+    lane = node.op.lanes_of(position)
+    found = lane.test(y, *args, **dict(node.params)) if isinstance(lane, Choice) else None
+    if found is None or found[2]:  # an explicit choice is one of tangents, too
+        return t
+    return np.where(found[0], t, 0) if found[1] else np.where(found[0], 0, t)
+
+
+def _hot(nodes: Sequence[Node]) -> set[Node]:
+    """The nodes whose value may be infinite or NaN although the inputs are finite."""
+    found: set[Node] = set()
+    for node in nodes:
+        if is_inexact(node.aval) and node.args:
+            poles = node.op.family == "elementwise" and partial_of(node) == "poles"
+            if poles or any([arg in found for arg in node.args]):
+                found.add(node)
+    return found
+
+
+# -- masks ---------------------------------------------------------------------------------------------------------
+
+
+def apply(g: Any, lanes: Lanes | None, until: Lanes | None = None) -> Any:
+    """``g``, and zero where ``lanes`` (up to ``until``) say so."""
+    while lanes is not until and lanes is not None and g is not None:
+        g = np.where(lanes.test, g, 0) if lanes.taken else np.where(lanes.test, 0, g)
+        lanes = lanes.outer
+    return g
+
+
+def _apply_to(g: Any, todo: Lanes | None, until: Lanes | None) -> State:
+    """``apply`` as far as ``until``; and what is then still to be applied."""
+    return (apply(g, todo, until), until) if _depth(todo) > _depth(until) else (g, todo)
+
+
+def mask_of(lanes: Lanes, until: Lanes | None, aval: Aval | None) -> Any:
+    """The mask that ``lanes`` are within ``until``, in the shape of ``aval`` if there is one."""
+    mask = None
+    one: Lanes | None = lanes
+    while one is not until and one is not None:
+        test = one.test if one.taken else np.logical_not(one.test)
+        mask = test if mask is None else np.logical_and(test, mask)
+        one = one.outer
+    mask = _as_mask(mask)
+    return mask if aval is None or np.shape(mask) == aval.shape else np.broadcast_to(mask, aval.shape)
+
+
+def _as_mask(x: Any) -> Any:
+    return x if dtype_of(x) == bool else x != 0
+
+
+def _gathered(mask: Any, shape: tuple[int, ...]) -> Any:
+    """The mask of what was broadcast from ``shape``: true where it is true in any place that it went to."""
+    extra = np.ndim(mask) - len(shape)
+    axes = tuple(i for i, n in enumerate(np.shape(mask)) if i < extra or shape[i - extra] != n)
+    return np.reshape(np.any(mask, axis=axes, keepdims=True), shape) if axes else mask
+
+
+def true_like(x: Any, aval: Aval) -> Any:
+    """A mask that is true throughout, in the trace of ``x`` if it has one."""
+    if isinstance(x, Tracer):
+        return create.full(x.tape, aval.shape, True, bool)
+    return np.ones(aval.shape, bool)
+
+
+def _union(one: Lanes | None, other: Lanes | None, common: Lanes | None) -> Lanes | None:
+    """The lanes of a sum."""
+    assert one is not None
+    assert other is not None
+    cover = None
+    if one.cover is not None and other.cover is not None and common is None:
+        cover = one.cover | other.cover
+        if cover.all():
+            return None
+    first, second = _tail(one, common), _tail(other, common)
+    opposite = first.key == second.key and first.taken != second.taken  # type: ignore[union-attr]
+    ends = second if opposite and one is first else common, first if opposite and other is second else common
+    test = lambda: np.logical_or(mask_of(one, ends[1], None), mask_of(other, ends[0], None))
+    return Lanes(common, ("or", one, other), test, True, one.explicit and other.explicit, cover)
+
+
+def _depth(lanes: Lanes | None) -> int:
+    return 0 if lanes is None else lanes.depth
+
+
+def _common(one: Lanes | None, other: Lanes | None) -> Lanes | None:
+    """The innermost lanes that two are within."""
+    while one is not other:
+        if _depth(one) >= _depth(other):
+            one = one.outer  # type: ignore[union-attr]
+        else:
+            other = other.outer  # type: ignore[union-attr]
+    return one
+
+
+def _tail(lanes: Lanes | None, common: Lanes | None) -> Lanes | None:
+    """The outermost of ``lanes`` within ``common``; None where they are the same."""
+    found = None
+    while lanes is not common:
+        assert lanes is not None
+        found, lanes = lanes, lanes.outer
+    return found
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, Tracer) and isinstance(b, Tracer):
+        return a.node is b.node
+    return a is b
+
+
+def fit_to(part: Any, arg: Node) -> Any:
+    """A cotangent made to fit a node; None stays None."""
+    return part if part is None or not isinstance(arg.aval, Aval) else fit(part, arg.aval)
