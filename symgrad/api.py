@@ -70,7 +70,11 @@ class Derivative:
         return self._nested(args, kwargs)
 
     def _body(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any], symbolic: bool) -> Any:
-        return BODIES[self._kind](trace, self._fun, args, kwargs, symbolic, self._options)
+        outer, trace.double_where = trace.double_where, self._options.get("double_where", True)
+        try:
+            return BODIES[self._kind](trace, self._fun, args, kwargs, symbolic, self._options)
+        finally:
+            trace.double_where = outer
 
     def _nested(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Within a running trace: the same graph goes on."""
@@ -310,32 +314,30 @@ def settle(trace: Trace, outer: int, given: Any, result: Any) -> Any:
 
 
 def _grad(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
-    _, grads, aux = calculus.value_and_grad(trace, fun, args, kwargs, symbolic=symbolic, **_without_mode(options))
+    _, grads, aux = calculus.value_and_grad(trace, fun, args, kwargs, symbolic=symbolic, **_passed_on(options))
     return (grads, aux) if options.get("has_aux") else grads
 
 
 def _value_and_grad(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
-    value, grads, aux = calculus.value_and_grad(trace, fun, args, kwargs, symbolic=symbolic, **_without_mode(options))
+    value, grads, aux = calculus.value_and_grad(trace, fun, args, kwargs, symbolic=symbolic, **_passed_on(options))
     return ((value, aux), grads) if options.get("has_aux") else (value, grads)
 
 
 def _elementwise_grad(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
-    _, grads, _ = calculus.value_and_grad(
-        trace, fun, args, kwargs, symbolic=symbolic, elementwise=True, **_without_mode(options)
-    )
+    _, grads, _ = calculus.value_and_grad(trace, fun, args, kwargs, symbolic=symbolic, elementwise=True, **_passed_on(options))
     return grads
 
 
 def _jacobian(mode: str) -> Any:
     def body(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
-        result, aux = calculus.jacobian(trace, fun, args, kwargs, mode=mode, **_without_mode(options))
+        result, aux = calculus.jacobian(trace, fun, args, kwargs, mode=mode, **_passed_on(options))
         return (result, aux) if options.get("has_aux") else result
 
     return body
 
 
 def _hessian(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
-    options = _without_mode(options)
+    options = _passed_on(options)
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
         return calculus.value_and_grad(trace, fun, args, kwargs, **options)[1]
@@ -348,7 +350,7 @@ def _hvp(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options
     if len(args) < 2:
         raise TypeError("hvp(fun) is called as (x, v, *more): the point, the vector, and fun's further arguments")
     x, v, *rest = args
-    return calculus.hessian_product(trace, fun, (x, *rest), kwargs, v, **_without_mode(options))
+    return calculus.hessian_product(trace, fun, (x, *rest), kwargs, v, **_passed_on(options))
 
 
 def _products(mode: str) -> Any:
@@ -363,8 +365,9 @@ def _function(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, op
     return calculus.run(trace, fun, args, kwargs)
 
 
-def _without_mode(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if name != "mode"}
+def _passed_on(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that say what is computed, not how."""
+    return {name: value for name, value in options.items() if name not in ("mode", "double_where")}
 
 
 BODIES: dict[str, Any] = {
@@ -402,6 +405,7 @@ def grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     mode: str = "auto",
+    double_where: bool = True,
 ) -> Any:
     """The gradient of a function with one real number as output.
 
@@ -414,6 +418,8 @@ def grad(
         mode: ``"auto"`` compiles what can be compiled without a change in behaviour; ``"compiled"`` also what has side
             effects, which compiled calls leave out (with one warning); ``"dynamic"`` traces at every call; ``"debug_nans"``,
             too, and raises ``MadeNaN`` at the first line, forward or backward, that makes a NaN.
+        double_where: what ``np.where`` and its kin did not select takes no part in the derivative, be it infinite or NaN
+            there. ``False`` leaves it to IEEE arithmetic, in which 0 times infinity is NaN.
 
     Returns:
         A ``Derivative`` with fun's arguments. The gradient has the tree, shapes and dtypes of the argument (a tuple of
@@ -430,7 +436,7 @@ def grad(
     >>> grad(lambda x, y: x * y ** 2, argnums=("x", "y"))(3.0, 2.0)
     (4.0, 12.0)
     """
-    return _make("grad", fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, mode=mode)
+    return _make("grad", fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, mode=mode, double_where=double_where)
 
 
 def value_and_grad(
@@ -440,6 +446,7 @@ def value_and_grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     mode: str = "auto",
+    double_where: bool = True,
 ) -> Any:
     """Value and gradient in one: ``(value, gradient)``, or ``((value, aux), gradient)`` with ``has_aux``.
 
@@ -448,10 +455,12 @@ def value_and_grad(
     >>> value_and_grad(lambda x: x ** 2)(3.0)
     (9.0, 6.0)
     """
-    return _make("value_and_grad", fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, mode=mode)
+    return _make(
+        "value_and_grad", fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, mode=mode, double_where=double_where
+    )
 
 
-def elementwise_grad(fun: Fun | None = None, argnums: Argnums = 0, *, mode: str = "auto") -> Any:
+def elementwise_grad(fun: Fun | None = None, argnums: Argnums = 0, *, mode: str = "auto", double_where: bool = True) -> Any:
     """The gradient of the sum of all outputs: for an elementwise function, its derivative at each element.
 
     Arguments and errors as for ``grad``.
@@ -459,7 +468,7 @@ def elementwise_grad(fun: Fun | None = None, argnums: Argnums = 0, *, mode: str 
     >>> elementwise_grad(np.sin)(np.array([0.0, np.pi]))
     array([ 1., -1.])
     """
-    return _make("elementwise_grad", fun, argnums=argnums, mode=mode)
+    return _make("elementwise_grad", fun, argnums=argnums, mode=mode, double_where=double_where)
 
 
 def jacobian(
@@ -469,6 +478,7 @@ def jacobian(
     has_aux: bool = False,
     holomorphic: bool = False,
     mode: str = "auto",
+    double_where: bool = True,
 ) -> Any:
     """All derivatives of all outputs: for each output, arrays of shape ``output.shape + argument.shape``.
 
@@ -479,7 +489,9 @@ def jacobian(
     array([[ 5.,  3.],
            [10.,  6.]])
     """
-    return _make("jacobian", fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, mode=mode)
+    return _make(
+        "jacobian", fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, mode=mode, double_where=double_where
+    )
 
 
 def jacrev(
@@ -489,6 +501,7 @@ def jacrev(
     has_aux: bool = False,
     holomorphic: bool = False,
     mode: str = "auto",
+    double_where: bool = True,
 ) -> Any:
     """``jacobian`` by reverse mode: for few outputs of many variables. Arguments and errors as there.
 
@@ -496,7 +509,7 @@ def jacrev(
     array([[6., 0.],
            [5., 3.]])
     """
-    return _make("jacrev", fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, mode=mode)
+    return _make("jacrev", fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, mode=mode, double_where=double_where)
 
 
 def jacfwd(
@@ -506,16 +519,17 @@ def jacfwd(
     has_aux: bool = False,
     holomorphic: bool = False,
     mode: str = "auto",
+    double_where: bool = True,
 ) -> Any:
     """``jacobian`` by forward mode: for many outputs of few variables. Arguments and errors as there.
 
     >>> jacfwd(lambda t: t * np.array([1.0, 2.0, 3.0]))(5.0)
     array([1., 2., 3.])
     """
-    return _make("jacfwd", fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, mode=mode)
+    return _make("jacfwd", fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, mode=mode, double_where=double_where)
 
 
-def hessian(fun: Fun | None = None, argnums: Argnums = 0, *, mode: str = "auto") -> Any:
+def hessian(fun: Fun | None = None, argnums: Argnums = 0, *, mode: str = "auto", double_where: bool = True) -> Any:
     """Second derivatives of a scalar function, of shape ``argument.shape + argument.shape`` (forward over reverse).
 
     Arguments and errors as for ``grad``.
@@ -524,10 +538,10 @@ def hessian(fun: Fun | None = None, argnums: Argnums = 0, *, mode: str = "auto")
     array([[10.,  6.],
            [ 6.,  0.]])
     """
-    return _make("hessian", fun, argnums=argnums, mode=mode)
+    return _make("hessian", fun, argnums=argnums, mode=mode, double_where=double_where)
 
 
-def hvp(fun: Fun | None = None, *, mode: str = "auto") -> Any:
+def hvp(fun: Fun | None = None, *, mode: str = "auto", double_where: bool = True) -> Any:
     """Hessian-vector products: ``hvp(fun)(x, v, *more)`` is the Hessian at ``x`` times ``v``, without the Hessian.
 
     ``v`` has the tree and shapes of ``x``, fun's first argument.
@@ -535,7 +549,7 @@ def hvp(fun: Fun | None = None, *, mode: str = "auto") -> Any:
     >>> hvp(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 5.0]), np.array([1.0, 0.0]))
     array([10.,  6.])
     """
-    return _make("hvp", fun, mode=mode)
+    return _make("hvp", fun, mode=mode, double_where=double_where)
 
 
 def stop_gradient(x: Any) -> Any:

@@ -65,6 +65,7 @@ class Trace:
         self.trying = 0  # how many ``try`` statements with handlers it is in
         self.required: list[Node] = []
         self.phase: str | None = None
+        self.double_where = True  # whether what was not selected stays out of derivatives (see transform.lanes)
         self.user = False  # whether the user's function runs now, rather than a pass of symgrad's own
         self._tokens = 0
         self._loops = 0

@@ -9,7 +9,7 @@ import itertools
 import numpy as np
 import pytest
 
-from symgrad import elementwise_grad, grad, jvp, vjp
+from symgrad import elementwise_grad, grad, hessian, jacfwd, jacrev, jvp, vjp
 from symgrad.errors import IntegerArgument
 
 INF, ROWS = np.inf, []
@@ -140,6 +140,139 @@ def unit(x, place):
     t = np.zeros(x.shape)
     t[place] = 1.0
     return t
+
+
+# -- what was not selected: zero, whatever its partial derivative --------------------------------------------------
+
+X = np.array([-1.0, 0.0, 0.5, 2.0, 1000.0])
+HIDDEN = {
+    "log": lambda x: np.where(x > 0, np.log(x), 0.0),
+    "sqrt": lambda x: np.where(x > 0, np.sqrt(x), 0.0),
+    "sine over x": lambda x: np.where(x == 0, 1, np.sin(x) / x),
+    "either side": lambda x: np.where(x <= 0, np.exp(x), 3.0 * np.sqrt(x)),
+    "chain": lambda x: np.where(x > 0, np.exp(np.sqrt(np.log(x) ** 2 + x)) ** 0.1, 3.0 * x),
+    "softplus": lambda x: np.where(x > 30, x, np.log1p(np.exp(x))),
+    "power": lambda x: np.where(x > 0, x**0.3 + x ** (x / 500), -x),
+    "arccos": lambda x: np.where(np.abs(x) < 0.9, np.arccos(x) * np.arcsin(x), x),
+    "nested": lambda x: np.where(x > 0, np.where(x > 1, np.log(x), 2 * np.log(x)), x * x),
+    "shared": lambda x: (lambda y: np.where(x > 1, y, np.where(x > 0, 3 * y, 0.0)))(np.log(x)),
+    "fan-out": lambda x: (lambda y: np.where(x > 0, y * x + y / x, x) + np.where(x > 1, y * y, 0.0))(np.log(x)),
+    "select": lambda x: np.select([x > 1, x > 0], [np.log(x), np.sqrt(x)], x**3),
+    "choose": lambda x: np.choose((x > 0) * 1, [x, np.log(x)]),
+    "piecewise": lambda x: np.piecewise(x, [x > 0, x <= 0], [np.log, np.square]),
+    "mask": lambda x: np.log(x)[x > 0] * 2.0,
+    "compress": lambda x: np.compress(x > 0, np.log(x)),
+    "extract": lambda x: np.extract(x > 0, np.sqrt(x) ** 3),
+    "take": lambda x: np.take(np.log(x), [2, 3, 3]),
+    "slice": lambda x: np.sqrt(np.abs(x))[2:] * x[:3],
+    "places": lambda x: np.sqrt(np.abs(x))[np.array([0, 2, 4])],
+    "written by mask": lambda x: _written(np.log(x), x <= 0, x[0]),
+    "written by slice": lambda x: _written(np.log(np.abs(x)), slice(1, 2), 2.0 * x[2]),
+    "copyto": lambda x: _copied(np.log(x), x <= 0, 2 * x),
+    "ufunc where": lambda x: np.log(x, where=x > 0, out=np.zeros_like(x)) * x,
+    "sum where": lambda x: np.sum(np.log(x), where=x > 0),
+    "mean where": lambda x: np.mean(np.log(x), where=x > 0),
+    "nansum": lambda x: np.nansum(np.where(x <= 0, np.nan, np.log(np.abs(x)))),
+    "nan_to_num": lambda x: np.nan_to_num(np.log(np.maximum(x, 0)), neginf=0.0),
+    "maximum": lambda x: np.maximum(np.sqrt(np.abs(x)), 0.5) + np.minimum(np.exp(x), 100.0),
+    "clip": lambda x: np.clip(np.exp(x), 0.2, 5.0) + np.clip(np.sqrt(np.abs(x)), 0.1, None),
+    "max": lambda x: np.max(np.sqrt(np.abs(x))),
+    "broadcast": lambda x: np.where(x[:, None] > 0, np.log(x)[:, None] * np.arange(3.0), x[0]),
+    "broadcast number": lambda x: np.where(x < -9, np.log(x[1]) * x, x),
+    "reshaped": lambda x: np.where(np.stack([x, x]) > 0, np.log(np.stack([x, 2 * x])), 0.0).T.reshape(-1)[::-1] ** 2,
+    "sums below": lambda x: np.where(np.array([True, False]), np.sqrt(np.stack([x * x + 1, 0 * x])).sum(1), 0.0),
+    "triangle": lambda x: np.triu(np.sqrt(np.abs(x[:, None] - x)), 1),
+    "distances": lambda x: 1 / np.sqrt((x[:, None] - x) ** 2)[np.triu_indices(5, 1)],
+    "literal zero": lambda x: 0 * np.sqrt(x - x) + 0.0 / np.sqrt(x - x + 1) + np.sqrt(x - x) ** 0,
+    "loop": lambda x: _repeated(lambda y, i: np.where(x > 0, y + np.log(x) * i, y), 0.0 * x),
+    "loop of numbers": lambda x: sum(np.where(v > 0, np.sqrt(v), v) for v in x),
+}
+
+
+def _written(y, index, value):
+    y[index] = value
+    return y
+
+
+def _copied(y, mask, value):
+    np.copyto(y, value, where=mask)
+    return y
+
+
+def _repeated(fun, y):
+    for i in range(3):
+        y = fun(y, i)
+    return y
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+@np.errstate(all="ignore")
+def test_what_was_not_selected_stays_out(name):
+    """The derivative is that of the branch that was taken: in all modes, and twice."""
+    fun = HIDDEN[name]
+    total = lambda x: np.sum(fun(x))
+    smooth = np.array([_slope(total, i) for i in range(5)])
+    assert np.isfinite(smooth).all()
+    found = {mode: grad(total, mode=mode) for mode in ("auto", "dynamic")}
+    for mode, derivative in found.items():
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(X), smooth, 1e-5, 1e-5, err_msg=mode)
+    np.testing.assert_allclose(jacfwd(total)(X), smooth, 1e-5, 1e-5)
+    for i, unit_vector in enumerate(np.eye(5)):
+        np.testing.assert_allclose(jvp(total, (X,), (unit_vector,))[1], smooth[i], 1e-5, 1e-5)
+    second = hessian(total)
+    curved = second(X)
+    assert np.isfinite(curved).all()
+    np.testing.assert_allclose(curved, curved.T, 1e-9, 1e-9)
+    np.testing.assert_allclose(second(X), curved)
+    np.testing.assert_allclose(second(X), curved)
+    np.testing.assert_allclose(jacrev(grad(total))(X), curved, 1e-9, 1e-9)
+    np.testing.assert_allclose(grad(lambda x: grad(total, mode="dynamic")(x) @ X, mode="dynamic")(X), curved @ X, 1e-9, 1e-6)
+
+
+def _slope(fun, i):
+    """The derivative by one element, by differences; at 0 by those to the left, where the same branches are taken."""
+    h = 1e-6 * max(abs(X[i]), 1.0)
+    step = np.zeros(5)
+    step[i] = h
+    return (fun(X + step * (X[i] != 0)) - fun(X - step)) / (h if X[i] == 0 else 2 * h)
+
+
+@np.errstate(all="ignore")
+def test_missing_data_stays_out():
+    """What the mask hides may be NaN from the start."""
+    y, known = np.array([1.0, np.nan, 3.0]), np.array([True, False, True])
+    funs = [
+        lambda p: np.sum(np.where(known, (p - y) ** 2, 0.0)),
+        lambda p: np.sum(((p - y) ** 2)[known]),
+        lambda p: np.nansum((p - y) ** 2),
+        lambda p: np.sum(_written((p * y - 1) ** 2, ~known, 0.0) / np.array([1, 1, 9.0])) - p[0] ** 2 + p[0] * 2,
+    ]
+    p = np.array([2.0, 5.0, 1.0])
+    for fun, mode in itertools.product(funs[:3], ("auto", "dynamic")):
+        derivative = grad(fun, mode=mode)
+        for _ in range(3):
+            np.testing.assert_array_equal(derivative(p), [2.0, 0.0, -4.0])
+        np.testing.assert_array_equal(hessian(fun, mode=mode)(p), np.diag([2.0, 0.0, 2.0]))
+
+
+@np.errstate(all="ignore")
+def test_double_where_can_be_left_out():
+    for mode in ("auto", "dynamic"):
+        derivative = elementwise_grad(HIDDEN["log"], mode=mode, double_where=False)
+        for _ in range(3):
+            np.testing.assert_array_equal(derivative(X), [0.0, np.nan, 2.0, 0.5, 0.001])
+
+
+@np.errstate(all="ignore")
+def test_double_where_is_written_once():
+    assert "return np.where(x > 0, 1.0 / x, 0)" in elementwise_grad(HIDDEN["log"]).source(X[2:])
+    assert elementwise_grad(HIDDEN["softplus"]).source(X).endswith("return np.where(x > 30, 1.0, e / (e + 1))")
+    linear = [
+        elementwise_grad(lambda x: np.where(x > 0, 2.0 * x, x), double_where=double).source(X) for double in (True, False)
+    ]
+    assert "np.where(greater, 1.0, 0)" in linear[0]
+    assert linear[0].split("# backward")[1] == linear[1].split("# backward")[1]
 
 
 # -- matrices that are symmetric, eigenvalues that coincide --------------------------------------------------------

@@ -133,7 +133,8 @@ elementwise(np.arctan2, lambda g, y, x1, x2: g * (x2 / squares(x1, x2)),
                         lambda g, y, x1, x2: -g * (x1 / squares(x1, x2)), partial="finite", domain=(0.3, 2), complex=False)
 
 
-@elementwise(np.sinc, partial="finite", samples=[Sample(A(3, 4)), Sample(A()), Sample(A(5, lo=-0.02, hi=0.02)), Sample(A(2, 1, 3))])
+@elementwise(np.sinc, partial="finite", samples=[
+    Sample(A(3, 4)), Sample(A()), Sample(A(5, lo=-0.02, hi=0.02)), Sample(A(2, 1, 3))])
 def sinc(g: Any, y: Any, x: Any) -> Any:
     near = np.abs(x) < 0.03
     t = np.pi * x
@@ -252,7 +253,8 @@ def _finite(y: Any, x: Any, **_: Any) -> Any:
     return None if np.iscomplexobj(x) else (np.isfinite(x), True, True)
 
 
-@elementwise(np.nan_to_num, partial="constant", lanes=(Choice(_finite),), samples=[*ANY, Sample(A(3), nan=1.0), Sample(A(3, 2), posinf=9.0, neginf=-9.0)])
+@elementwise(np.nan_to_num, partial="constant", lanes=(Choice(_finite),), samples=[
+    *ANY, Sample(A(3), nan=1.0), Sample(A(3, 2), posinf=9.0, neginf=-9.0)])
 def nan_to_num(g: Any, y: Any, x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     if not np.iscomplexobj(x):
         return np.where(np.isfinite(x), g, 0)

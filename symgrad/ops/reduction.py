@@ -224,6 +224,7 @@ _extremes = [
     Sample(A(0, 3), axis=0, initial=0.1),
 ]
 
+
 def _hit(y: Any, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return a == expand(y, a, axis, keepdims), True, False
 

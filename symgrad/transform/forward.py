@@ -17,7 +17,7 @@ def forward(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node], tangents
     """The tangents of ``outputs``, given those of ``wrt``; ``None`` where nothing flows. Writes nodes into the trace."""
     known: dict[Node, Any] = {node: t for node, t in zip(wrt, tangents, strict=True) if t is not None}
     order = path(outputs, wrt)
-    unsure = wild(outputs, order, floor_of(wrt))
+    unsure = wild(outputs, order, floor_of(wrt)) if trace.double_where else set()
     outer = trace.line, trace.phase
     trace.phase = "tangents"
     try:

@@ -39,7 +39,8 @@ class Lanes:
         self.outer, self.key, self.taken, self.cover = outer, key, taken, cover
         self.explicit: bool = explicit or (outer is not None and outer.explicit)
         self.depth: int = 1 if outer is None else outer.depth + 1
-        self._make, self._test = (test, None) if callable(test) else (None, test)
+        self._make: Callable[[], Any] | None = test if callable(test) else None
+        self._test: Any = None if callable(test) else test
 
     @property
     def test(self) -> Any:
@@ -95,6 +96,7 @@ class Masks:
         arg, lane = node.args[position], node.op.lanes_of(position)
         lanes, dirty = self.states.get(node, NOTHING)
         level = self.levels[arg]
+        state: State
         if lane in ("moved", "some"):
             g = apply(g, dirty)
             part, state = fit_to(rule(position, g), arg), (self.moved(node, position, lanes), None)
@@ -205,7 +207,7 @@ class Masks:
         return apply(g, dirty), before
 
     def add(self, node: Node, before: Any, part: Any, state: State) -> Any:
-        """The sum of two cotangents of ``node`` (each may be None), of which the second has lanes of its own; notes the sum's."""
+        """The sum of two cotangents of ``node``, None for none; the second's lanes are ``state``. Notes those of the sum."""
         if before is None:
             if state[0] is not None:
                 self.states[node] = state
@@ -242,7 +244,7 @@ def masks(
     outputs: Sequence[Node], order: Sequence[Node], ends: set[Node], floor: int, lookup: Callable[[Node], Any]
 ) -> Masks | None:
     """What a pass over ``order`` must know of zeros; None where nothing is chosen above what may be infinite."""
-    if not any([node.op.chooses for node in order if node not in ends]):
+    if not any([node.op.chooses for node in order if node.args and node not in ends]):
         return None
     made = Masks(ancestors(outputs, floor), order, ends, lookup)
     return made if made.needed else None
@@ -269,12 +271,15 @@ def _badness(node: Node, hot: set[Node]) -> int:
 
 def wild(outputs: Sequence[Node], order: Sequence[Node], floor: int) -> set[Node]:
     """The nodes whose tangent may be infinite or NaN at finite inputs; none where nothing is chosen from them."""
-    if not any([node.op.chooses for node in order]):
+    if not any([node.args and node.op.chooses for node in order]):
         return set()
     hot = _hot(ancestors(outputs, floor))
     found: set[Node] = set()
     for node in order:
-        if node.op.family == "elementwise" and _badness(node, hot) == POLES or any([arg in found for arg in node.args]):
+        if not node.args:
+            continue
+        steep = node.op.family == "elementwise" and _badness(node, hot) == POLES
+        if steep or any([arg in found for arg in node.args]):
             found.add(node)
     return found
 

@@ -55,7 +55,7 @@ def reverse(trace: Trace, outputs: Sequence[tuple[Node, Any]], wrt: Sequence[Nod
         if node in flows:
             pending[node] = g if node not in pending else pending[node] + g
     lookup: Lookup = trace.lookup if symbolic else trace.values.__getitem__
-    lanes = masks(list(pending), order, ends, floor_of(wrt), lookup)
+    lanes = masks(list(pending), order, ends, floor_of(wrt), lookup) if trace.double_where else None
     found: dict[Node, Any] = {}
     owned: set[Node] = set()  # plain cotangents that this pass allocated itself, and may add to in place
     outer = trace.line, trace.phase
@@ -101,14 +101,13 @@ def _add(a: Any, b: Any, node: Node) -> Any:
 
 def _cotangents(node: Node, places: list[int], g: Any, lookup: Lookup, lanes: Masks | None) -> list[tuple[Any, State]]:
     """The cotangents of the arguments at ``places``, and what is known of their zeros."""
-    rule = lambda i, g: cotangent(node, i, g, lookup)
     if lanes is not None and node.op.joint is None:
-        return [lanes.send(node, i, g, rule) for i in places]
+        return [lanes.send(node, i, g, lambda i, g: cotangent(node, i, g, lookup)) for i in places]
     if node.op.joint is not None:
         found = node.op.joint(g, tuple_of(node, lookup), [lookup(arg) for arg in node.args], dict(node.params))
         parts = [found[i] for i in places]
     else:
-        parts = [rule(i, g) for i in places]
+        parts = [cotangent(node, i, g, lookup) for i in places]
     return [(fit_to(part, node.args[i]), NOTHING) for i, part in zip(places, parts, strict=True)]
 
 
@@ -150,9 +149,7 @@ def _add_part(pending: dict[Node, Any], node: Node, g: Any) -> None:
     pending[whole] = tuple(parts)
 
 
-def _add_at(
-    pending: dict[Node, Any], owned: set[Node], node: Node, g: Any, lookup: Lookup, lanes: Masks | None
-) -> None:
+def _add_at(pending: dict[Node, Any], owned: set[Node], node: Node, g: Any, lookup: Lookup, lanes: Masks | None) -> None:
     """The cotangent of ``x[index]``, added where ``x``'s other cotangents already are."""
     x, *arrays = node.args
     before = pending.get(x)
