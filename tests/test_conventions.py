@@ -185,6 +185,9 @@ HIDDEN = {
     "distances": lambda x: 1 / np.sqrt((x[:, None] - x) ** 2)[np.triu_indices(5, 1)],
     "literal zero": lambda x: 0 * np.sqrt(x - x) + 0.0 / np.sqrt(x - x + 1) + np.sqrt(x - x) ** 0,
     "loop": lambda x: _repeated(lambda y, i: np.where(x > 0, y + np.log(x) * i, y), 0.0 * x),
+    "before the loop": lambda x: (lambda y: _repeated(lambda z, i: np.where(x > 0, z * i + y, 0.0), y))(np.log(x)),
+    "after the loop": lambda x: np.where(x > 0, _repeated(lambda y, i: np.sin(y) * 1.1, np.log(x)), 0.0),
+    "in some iterations": lambda x: (lambda y: _repeated(lambda z, i: np.where(x > i / 9, z / 2 + y, z), x))(np.log(x)),
     "loop of numbers": lambda x: sum(np.where(v > 0, np.sqrt(v), v) for v in x),
 }
 
@@ -200,7 +203,7 @@ def _copied(y, mask, value):
 
 
 def _repeated(fun, y):
-    for i in range(3):
+    for i in range(6):
         y = fun(y, i)
     return y
 

@@ -98,6 +98,7 @@ class Op:
         self.domain, self.samples, self.complex = domain, tuple(samples), complex
         self.reach: Callable[[int], list[int]] | None = None  # the arguments that a derivative of a result flows to
         self.joint: Callable[..., list[Any]] | None = None  # all cotangents in one: joint(g, y, args, params)
+        self.inside = 0  # of a loop: how bad the partial derivatives of its body get
         self.behind: int | None = None  # where its results stand among its arguments, if that is all that they are
         self._bind, self._prepare = bind, prepare
         self._signature: _Signature | None = None

@@ -12,13 +12,16 @@ The operations say which (``partial``) and what becomes of their arguments' elem
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from symgrad.ir import CONST, Aval, Node, ancestors, is_inexact
+from symgrad.ir import Sequence as Several
 from symgrad.ops import create
 from symgrad.ops.core import Choice, fit
+from symgrad.ops.engine import ADD_LISTS
 from symgrad.ops.index import GETITEM, dtype_of
 from symgrad.trace import Tracer
 
@@ -59,18 +62,31 @@ State = tuple["Lanes | None", "Lanes | None"]  # a cotangent's lanes, and those 
 NOTHING: State = (None, None)
 
 
+@dataclass
+class Around:
+    """What lies around a pass over the body of a loop: how bad partial derivatives get beyond the ends of the pass, the masks
+    that the cotangents given to it come with (None where there is none), and, afterwards, those of the ends."""
+
+    levels: dict[Node, int]
+    live: list[Any]
+    found: dict[Node, Any] = field(default_factory=dict)
+
+
 class Masks:
     """The lanes of all cotangents of one pass, and what is to be done where they meet an operation."""
 
-    def __init__(self, nodes: Sequence[Node], order: Sequence[Node], ends: set[Node], lookup: Callable[[Node], Any]) -> None:
+    def __init__(
+        self, nodes: Sequence[Node], order: Sequence[Node], ends: dict[Node, int], lookup: Callable[[Node], Any]
+    ) -> None:
         self.lookup = lookup
         self.hot = _hot(nodes)
         self.flows = set(order)
         self.levels: dict[Node, int] = {}
         self.needed = False  # whether there is any choice above what may be infinite
         for node in order:
-            self.levels[node] = 0 if node in ends else self._level(node)
+            self.levels[node] = ends[node] if node in ends else self._level(node)
         self.states: dict[Node, State] = {}
+        self.items: dict[tuple[Node, int], Lanes] = {}  # of the results of loops
         self._made: dict[Any, Lanes] = {}
 
     # ---- where it matters ----
@@ -82,8 +98,9 @@ class Masks:
             lane = node.op.lanes_of(i)
             if lane is not None:
                 below = self.levels[arg]
-                self.needed = self.needed or (below > 0 and (isinstance(lane, Choice) or lane == "some"))
-                worst = max(worst, _badness(node, self.hot), below)
+                chooses = isinstance(lane, Choice) or lane == "some" or (lane == "loop" and node.op.chooses)
+                self.needed = self.needed or (below > 0 and chooses)
+                worst = max(worst, node.op.inside if lane == "loop" else _badness(node, self.hot), below)
         return worst
 
     def _flowing(self, node: Node) -> list[tuple[int, Node]]:
@@ -189,7 +206,36 @@ class Masks:
         test = lambda: _gathered(mask_of(lanes, None, node.aval), arg.aval.shape)
         return Lanes(None, ("any", lanes, arg.aval.shape), test, True, True)
 
+    # ---- loops ----
+
+    def item(self, node: Node, g: Any) -> Any:
+        """The cotangent of one result of several, with masks applied."""
+        lanes, dirty = self.states.pop(node, NOTHING)
+        if lanes is not None:
+            self.items[node.args[0], dict(node.params)["item"]] = lanes
+        return apply(g, dirty)  # of a list, nothing is left to be applied
+
+    def loop(self, node: Node, g: Any, y: Any, args: Sequence[Any]) -> list[tuple[Any, State]]:
+        """The cotangents of the arguments of a loop, with their lanes."""
+        found = [self.items.get((node, i)) for i in range(len(node.aval))]
+        live = [None if one is None else mask_of(one, None, aval) for one, aval in zip(found, node.aval, strict=True)]
+        wanted = [self.levels.get(arg, 0) for arg in node.args]
+        parts, tests = node.op.joint_in_lanes(g, y, args, live, wanted)
+        states: list[State] = [
+            NOTHING if test is None else (Lanes(None, (node, i), test, True, True), None) for i, test in enumerate(tests)
+        ]
+        return list(zip(parts, states, strict=True))
+
     # ---- sums ----
+
+    def start(self, node: Node, mask: Any) -> State:
+        """The state of a cotangent that comes with a mask."""
+        return NOTHING if mask is None else (self.within(None, ("live", node, id(mask)), mask, True, True), None)
+
+    def live(self, node: Node) -> Any:
+        """The mask of a cotangent; None where nothing is known."""
+        lanes = self.states.get(node, NOTHING)[0]
+        return None if lanes is None else mask_of(lanes, None, node.aval)
 
     def settle(self, node: Node, g: Any) -> Any:
         """A cotangent with its masks applied, and forgotten."""
@@ -212,6 +258,11 @@ class Masks:
             if state[0] is not None:
                 self.states[node] = state
             return part
+        if isinstance(node.aval, Several):
+            one, other = self.states.pop(node, NOTHING)[0], state[0]
+            if one is not None and other is not None:  # of bools, the sum is "or"
+                self.states[node] = Lanes(None, ("or", one, other), ADD_LISTS(one.test, other.test), True, True), None
+            return ADD_LISTS(before, part)
         (one, todo), (other, left) = self.states.pop(node, NOTHING), state
         common = _common(one, other)
         first, second = _tail(one, common), _tail(other, common)
@@ -241,13 +292,26 @@ class Masks:
 
 
 def masks(
-    outputs: Sequence[Node], order: Sequence[Node], ends: set[Node], floor: int, lookup: Callable[[Node], Any]
+    outputs: Sequence[Node],
+    order: Sequence[Node],
+    ends: Sequence[Node],
+    floor: int,
+    lookup: Callable[[Node], Any],
+    around: Around | None,
 ) -> Masks | None:
     """What a pass over ``order`` must know of zeros; None where nothing is chosen above what may be infinite."""
-    if not any([node.op.chooses for node in order if node.args and node not in ends]):
+    levels = dict.fromkeys(ends, 0) if around is None else around.levels
+    if around is None and not any([node.op.chooses for node in order if node not in levels]):
         return None
-    made = Masks(ancestors(outputs, floor), order, ends, lookup)
-    return made if made.needed else None
+    made = Masks(ancestors(outputs, floor), order, levels, lookup)
+    return made if made.needed or around is not None else None
+
+
+def worst_of(nodes: Sequence[Node]) -> tuple[int, bool]:
+    """How bad the partial derivatives of a loop's body get, and whether anything is chosen in it."""
+    hot = _hot(nodes)
+    inner = [node for node in nodes if node.args]
+    return max([max(_badness(node, hot), node.op.inside) for node in inner], default=0), any([n.op.chooses for n in inner])
 
 
 def partial_of(node: Node) -> str:
@@ -320,7 +384,7 @@ def _apply_to(g: Any, todo: Lanes | None, until: Lanes | None) -> State:
     return (apply(g, todo, until), until) if _depth(todo) > _depth(until) else (g, todo)
 
 
-def mask_of(lanes: Lanes, until: Lanes | None, aval: Aval | None) -> Any:
+def mask_of(lanes: Lanes, until: Lanes | None, aval: Any) -> Any:
     """The mask that ``lanes`` are within ``until``, in the shape of ``aval`` if there is one."""
     mask = None
     one: Lanes | None = lanes
@@ -328,6 +392,8 @@ def mask_of(lanes: Lanes, until: Lanes | None, aval: Aval | None) -> Any:
         test = one.test if one.taken else np.logical_not(one.test)
         mask = test if mask is None else np.logical_and(test, mask)
         one = one.outer
+    if isinstance(aval, Several):
+        return mask
     mask = _as_mask(mask)
     return mask if aval is None or np.shape(mask) == aval.shape else np.broadcast_to(mask, aval.shape)
 

@@ -21,6 +21,7 @@ from symgrad.ir import CAPTURED, CONST, INPUT, Graph, Node, ancestors, is_inexac
 from symgrad.ops.core import Op, fit
 from symgrad.trace import Trace, Tracer
 from symgrad.transform.forward import forward
+from symgrad.transform.lanes import Around, worst_of
 from symgrad.transform.reverse import reverse
 
 
@@ -62,8 +63,9 @@ class Loop(Op):
     """The operation of a loop. See the module's docstring."""
 
     def __init__(self, body: Body, course: Course) -> None:
-        super().__init__(self, "loop", (), name="loop", fun=self.run)
+        super().__init__(self, "loop", (), name="loop", fun=self.run, lanes="loop")
         self.body, self.course = body, course
+        self.inside, self.chooses = worst_of(body.nodes())
         self.joint = self._joint
         self.jvp = self._jvp
         self.reach = self._reach
@@ -171,6 +173,15 @@ class Loop(Op):
         return self._made["saving"]  # type: ignore[no-any-return]
 
     def _joint(self, g: Sequence[Any], y: Any, args: Sequence[Any], params: Any) -> list[Any]:
+        return self.joint_in_lanes(g, y, args, [None] * len(g), [0] * len(args))[0]
+
+    def joint_in_lanes(
+        self, g: Sequence[Any], y: Any, args: Sequence[Any], live: Sequence[Any], levels: Sequence[int]
+    ) -> tuple[list[Any], list[Any]]:
+        """The cotangents of all arguments, and masks of where they may be other than zero (None where that is not known).
+
+        ``live``: the masks of the results' cotangents; ``levels``: how bad partial derivatives get below each argument.
+        """
         n, m, _ = self.counts
         carry, sequences, invariants = self.split(args)
         tape = next((arg.tape for arg in args if type(arg) is Tracer), None)
@@ -182,33 +193,52 @@ class Loop(Op):
             tape.phase = phase
         starts = results[n + len(self.body.saved) :]
         given = tuple(part is not None for part in g)
-        back, flows, uses, elements = self._backward(given, carry, sequences, invariants)
+        double = tape is None or tape.double_where
+        followed = double and any(levels) and (self.chooses or any(mask is not None for mask in live))
+        sure = [mask is not None and followed for mask in live[n:]]
+        key = given, tuple(levels) if followed else None, tuple(sure), double
+        back, flows, uses, elements = self._backward(key, carry, sequences, invariants)
         first = [zero_of(carry[i]) if g[i] is None else fit(g[i], self.body.carry[i].aval) for i in flows]
         totals = [zero_of(invariants[i]) for i in uses]
+        masks = []
+        if followed:
+            masks = [mask_like(carry[i], g[i] is not None) if live[i] is None else live[i] for i in flows]
+            masks += [mask_like(invariants[i], False) for i in uses]
         cotangents = [part for part in g[n:] if part is not None]
-        found = back(*first, *totals, *starts, *sequences, *cotangents, *invariants)
+        more = [mask for mask, is_sure in zip(live[n:], sure, strict=True) if is_sure]
+        found = back(*first, *totals, *masks, *starts, *sequences, *cotangents, *more, *invariants)
         parts: list[Any] = [None] * len(args)
-        for place, i in enumerate(flows):
+        tests: list[Any] = [None] * len(args)
+        for place, i in enumerate([*flows, *(n + m + i for i in uses)]):
             parts[i] = found[place]
-        for place, i in enumerate(uses):
-            parts[n + m + i] = found[len(flows) + place]
+            tests[i] = found[place + len(first) + len(totals)] if followed else None
+        kept = len(first) + len(totals) + len(masks)
         for place, i in enumerate(elements):
-            parts[n + i] = found[len(flows) + len(uses) + place]
-        return parts
+            parts[n + i] = found[kept + place]
+            tests[n + i] = found[kept + len(elements) + place] if followed else None
+        return parts, tests
 
     def _backward(
-        self, given: tuple[bool, ...], carry: list[Any], sequences: list[Any], invariants: list[Any]
+        self,
+        key: tuple[tuple[bool, ...], tuple[int, ...] | None, tuple[bool, ...], bool],
+        carry: list[Any],
+        sequences: list[Any],
+        invariants: list[Any],
     ) -> tuple[Loop, list[int], list[int], list[int]]:
-        """The loop backwards: cotangents of the carry and totals for invariants go round; elements' cotangents are saved."""
-        key = ("backward", given)
-        if key in self._made:
-            return self._made[key]  # type: ignore[no-any-return]
-        n = len(carry)
+        """The loop backwards: cotangents of the carry and totals for invariants go round; elements' cotangents are saved.
+
+        ``key``: which results have cotangents; the ``levels`` of ``joint_in_lanes``, if masks go round, too; which saved
+        results have masks; and whether what is not selected stays out.
+        """
+        if ("backward", key) in self._made:
+            return self._made["backward", key]  # type: ignore[no-any-return]
+        given, levels, sure, double = key
+        n, m, _ = self.counts
         flows = [i for i, node in enumerate(self.body.carry) if is_inexact(node.aval)]
         uses = [i for i, node in enumerate(self.body.invariants) if is_inexact(node.aval)]
         elements = [i for i, node in enumerate(self.body.elements) if is_inexact(node.aval)]
         sub, starts, index, items, fixed, after, saved = self._retrace(carry, sequences, invariants)
-        sub.phase = "backward"
+        sub.phase, sub.double_where = "backward", double
         gs = [sub.input(("cotangent", i), one_like(plain(carry[i]))) for i in flows]
         totals = [sub.input(("total", i), zero_like(plain(invariants[i]))) for i in uses]
         for t, node in zip(
@@ -216,27 +246,48 @@ class Loop(Op):
         ):
             t.node.name = f"g_{node.name or 'state'}"
         extra = [sub.input(("saved", j), one_like(sub.values[saved[j].node])) for j in range(len(saved)) if given[n + j]]
-        wrt = [*(starts[i].node for i in flows), *(fixed[i].node for i in uses), *(items[i].node for i in elements)]
+        ends = [*(starts[i].node for i in flows), *(fixed[i].node for i in uses)]
+        wrt = [*ends, *(items[i].node for i in elements)]
+        lives: list[Any] = []
+        if levels is not None:
+            values = [carry[i] for i in flows] + [invariants[i] for i in uses]
+            lives = [sub.input(("live", k), mask_like(plain(value), True)) for k, value in enumerate(values)]
         seeds = [(after[i].node, gs[place]) for place, i in enumerate(flows)]
         seeds += [(s.node, e) for s, e in zip([s for j, s in enumerate(saved) if given[n + j]], extra, strict=True)]
-        found = reverse(sub, [seed for seed in seeds if is_inexact(seed[0].aval)], wrt)
+        around = None
+        more = {j: sub.input(("saved live", j), mask_like(plain(saved[j]), True)) for j in range(len(saved)) if sure[j]}
+        if levels is not None:
+            beyond = [max(levels[i], self.inside) for i in flows]
+            beyond += [levels[n + m + i] for i in uses] + [levels[n + i] for i in elements]
+            masks = [more.get(j) for j in range(len(saved)) if given[n + j]]
+            around = Around(dict(zip(wrt, beyond, strict=True)), [*lives[: len(flows)], *masks])
+        kept = [is_inexact(node.aval) for node, _ in seeds]
+        if around is not None:
+            around.live = [mask for mask, keep in zip(around.live, kept, strict=True) if keep]
+        found = reverse(sub, [seed for seed, keep in zip(seeds, kept, strict=True) if keep], wrt, around=around)
         shaped = [sub.constant_like(0.0, node.aval) if part is None else part for part, node in zip(found, wrt, strict=True)]
         back = shaped[: len(flows)]
-        sums = [total + part for total, part in zip(totals, shaped[len(flows) : len(flows) + len(uses)], strict=True)]
+        sums = [total + part for total, part in zip(totals, shaped[len(flows) : len(ends)], strict=True)]
         sums = [t if f is None else s for t, f, s in zip(totals, found[len(flows) :], sums, strict=False)]
-        own = shaped[len(flows) + len(uses) :]
+        own = shaped[len(ends) :]
+        masks = []
+        if around is not None:
+            masks = [_live(sub, node, g, around) for node, g in zip(wrt, found, strict=True)]
+            own += masks[len(ends) :]
+            totalled = [np.logical_or(live, mask) for live, mask in zip(lives, masks, strict=False)]
+            masks = [*masks[: len(flows)], *totalled[len(flows) :]]
         body = Body(
             sub.graph,
-            [t.node for t in (*gs, *totals)],
+            [t.node for t in (*gs, *totals, *lives)],
             index.node,
-            [t.node for t in (*starts, *items, *extra)],
+            [t.node for t in (*starts, *items, *extra, *more.values())],
             [t.node for t in fixed],
-            [t.node for t in (*back, *sums)],
+            [t.node for t in (*back, *sums, *masks)],
             [t.node for t in own],
         )
         course = Course(self.course.count, self.course.start, self.course.step, None, not self.course.backwards)
         made = (loop_of(body, course), flows, uses, elements)
-        self._made[key] = made
+        self._made["backward", key] = made
         return made
 
     def _retrace(self, carry: list[Any], sequences: list[Any], invariants: list[Any]) -> tuple[Any, ...]:
@@ -373,6 +424,26 @@ def loop_of(body: Body, course: Course) -> Loop:
 def plain(x: Any) -> Any:
     """The plain value of a Tracer, and of anything else."""
     return x.value if type(x) is Tracer else x
+
+
+def mask_like(x: Any, value: bool) -> Any:
+    """A mask for ``x``, in its trace if it has one: the same throughout."""
+    if type(x) is Tracer:
+        return x.tape.constant_like(value, x.node.aval._replace(dtype=np.dtype(bool), kind=_kind(x.node.aval)))
+    return np.full(np.shape(x), value) if np.ndim(x) else np.bool_(value)
+
+
+def _kind(aval: Any) -> str:
+    return "array" if aval.shape else "scalar"
+
+
+def _live(sub: Trace, node: Node, g: Any, around: Around) -> Any:
+    """The mask of a cotangent at the end of a pass, as an array (a NumPy bool for a number)."""
+    aval = node.aval._replace(dtype=np.dtype(bool), kind=_kind(node.aval))
+    mask = around.found.get(node)
+    if g is None or mask is None:
+        return sub.constant_like(g is not None, aval)
+    return np.logical_and(np.broadcast_to(mask, aval.shape) if aval.shape else mask, sub.constant_like(True, aval))
 
 
 def zero_of(x: Any) -> Any:

@@ -15,7 +15,7 @@ from symgrad.ops.engine import ADD_LISTS, ITEM
 from symgrad.ops.index import GETITEM, INDEX_ADD, fill
 from symgrad.runtime import add_at
 from symgrad.trace import Trace, Tracer
-from symgrad.transform.lanes import NOTHING, Masks, State, fit_to, masks, partial_of
+from symgrad.transform.lanes import NOTHING, Around, Masks, State, fit_to, masks, partial_of
 
 Lookup = Callable[[Node], Any]
 
@@ -42,20 +42,29 @@ def floor_of(wrt: Sequence[Node]) -> int:
     return min((node.index for node in wrt), default=0)
 
 
-def reverse(trace: Trace, outputs: Sequence[tuple[Node, Any]], wrt: Sequence[Node], symbolic: bool = True) -> list[Any | None]:
+def reverse(
+    trace: Trace,
+    outputs: Sequence[tuple[Node, Any]],
+    wrt: Sequence[Node],
+    symbolic: bool = True,
+    around: Around | None = None,
+) -> list[Any | None]:
     """The cotangents of ``wrt``, given ``(node, cotangent)`` of the outputs; ``None`` where nothing flows.
 
     ``symbolic``: the rules run on Tracers and write new nodes into the trace; otherwise they run on plain values.
+    ``around``: for the body of a loop, what is known of zeros around it.
     """
     order = path([node for node, _ in outputs], wrt)
     flows = set(order)
     ends = set(wrt)
     pending: dict[Node, Any] = {}
-    for node, g in outputs:
-        if node in flows:
-            pending[node] = g if node not in pending else pending[node] + g
     lookup: Lookup = trace.lookup if symbolic else trace.values.__getitem__
-    lanes = masks(list(pending), order, ends, floor_of(wrt), lookup) if trace.double_where else None
+    ran = [node for node, _ in outputs if node in flows]
+    lanes = masks(ran, order, wrt, floor_of(wrt), lookup, around) if trace.double_where else None
+    for i, (node, g) in enumerate(outputs):
+        if node in flows:
+            known = around is not None and lanes is not None
+            _give(pending, node, g, lanes, lanes.start(node, around.live[i]) if known else NOTHING)  # type: ignore[union-attr]
     found: dict[Node, Any] = {}
     owned: set[Node] = set()  # plain cotangents that this pass allocated itself, and may add to in place
     outer = trace.line, trace.phase
@@ -69,9 +78,11 @@ def reverse(trace: Trace, outputs: Sequence[tuple[Node, Any]], wrt: Sequence[Nod
                 trace.line = node.line
                 _name(node, g)
             if node in ends:
+                if lanes is not None and around is not None:
+                    around.found[node] = lanes.live(node)
                 found[node] = g if lanes is None else lanes.settle(node, g)
             elif node.op is ITEM:
-                _add_part(pending, node, g)
+                _add_part(pending, node, g if lanes is None else lanes.item(node, g))
             elif node.op is GETITEM and node.args[0] in flows and node.args[0].aval.shape:
                 _add_at(pending, owned, node, g, lookup, lanes)
             else:
@@ -88,7 +99,7 @@ def reverse(trace: Trace, outputs: Sequence[tuple[Node, Any]], wrt: Sequence[Nod
 def _give(pending: dict[Node, Any], node: Node, part: Any, lanes: Masks | None, state: State) -> None:
     """Add a part to a node's cotangent."""
     before = pending.get(node)
-    if lanes is not None and not isinstance(node.aval, Sequence_):
+    if lanes is not None:
         pending[node] = lanes.add(node, before, part, state)
     else:
         pending[node] = part if before is None else _add(before, part, node)
@@ -104,7 +115,11 @@ def _cotangents(node: Node, places: list[int], g: Any, lookup: Lookup, lanes: Ma
     if lanes is not None and node.op.joint is None:
         return [lanes.send(node, i, g, lambda i, g: cotangent(node, i, g, lookup)) for i in places]
     if node.op.joint is not None:
-        found = node.op.joint(g, tuple_of(node, lookup), [lookup(arg) for arg in node.args], dict(node.params))
+        y, args = tuple_of(node, lookup), [lookup(arg) for arg in node.args]
+        if lanes is not None and node.op.lanes == "loop":
+            each = lanes.loop(node, g, y, args)
+            return [(fit_to(each[i][0], node.args[i]), each[i][1]) for i in places]
+        found = node.op.joint(g, y, args, dict(node.params))
         parts = [found[i] for i in places]
     else:
         parts = [cotangent(node, i, g, lookup) for i in places]
