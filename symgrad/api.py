@@ -356,7 +356,7 @@ def _hvp(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options
 def _products(mode: str) -> Any:
     def body(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
         seeds, *rest = args
-        return calculus.products(trace, fun, rest, kwargs, seeds, mode=mode, **_without_mode(options))
+        return calculus.products(trace, fun, rest, kwargs, seeds, mode=mode, **_passed_on(options))
 
     return body
 

@@ -364,6 +364,39 @@ def test_single_precision_stays(fun):
     assert out.dtype == tangent.dtype == np.float32
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.longdouble], ids=["half", "long"])
+@pytest.mark.parametrize("fun", [*SINGLE, lambda x: np.sort(x) * np.exp(-x) if x[0] > 0 else x])
+def test_half_and_long_precision_stay(fun, dtype):
+    x = np.array([0.3, 0.75, 1.2], dtype)
+    precision = max(30 * float(np.finfo(dtype).eps), 1e-16)  # the logarithms of 2 and 10 are double ones
+    assert fun(x).dtype == dtype
+    exact = elementwise_grad(fun)(x.astype(np.longdouble))
+    for mode in ("auto", "dynamic"):
+        derivative = elementwise_grad(fun, mode=mode)
+        for _ in range(3):
+            g = derivative(x)
+            assert g.dtype == dtype
+            np.testing.assert_allclose(g.astype(np.longdouble), exact, precision, precision)
+    out, tangent = jvp(fun, (x,), (x,))
+    assert out.dtype == tangent.dtype == dtype
+
+
+def test_no_digit_is_lost():
+    third = np.longdouble(1) / 3
+    for fun, x, expected in [
+        (lambda x: x * (np.longdouble(1) / 3), np.longdouble(2), third),
+        (lambda x: np.real(x * (np.longdouble(1) / 3 - 1j)), np.clongdouble(2), third + 1j),
+        (lambda x: np.sum(x * (np.longdouble(1) / 3)), np.ones(2, np.longdouble), np.full(2, third)),
+    ]:
+        derivative = grad(fun)
+        for _ in range(3):
+            np.testing.assert_array_equal(derivative(x), expected)
+        assert "np.longdouble('0.3333333333333333333" in derivative.source(x)
+        namespace = {"np": np}
+        exec(derivative.source(x), namespace)
+        np.testing.assert_array_equal(namespace["grad_fun"](x), expected)
+
+
 def test_python_int_is_taken_as_float():
     for mode in ("auto", "dynamic"):
         derivative = grad(lambda n: n**3, mode=mode)

@@ -91,17 +91,25 @@ def method(owner: Expr, attribute: str, *args: Expr, **keywords: Expr) -> Expr:
 def literal(value: Any) -> Expr:
     """A static parameter as an expression: numbers, strings, tuples, dtypes, slices."""
     if isinstance(value, np.dtype):
+        if value.char in "gG":  # their own names hang on the machine
+            return name("np.longdouble" if value.char == "g" else "np.clongdouble")
         return name(f"np.{value.name}") if value.name in np.sctypeDict else call("np.dtype", ast.Constant(value.str))
     if isinstance(value, type) and issubclass(value, np.generic):
-        return name(f"np.{np.dtype(value).name}")
+        return literal(np.dtype(value))
     if isinstance(value, type):
         return name(value.__name__)
     if isinstance(value, (tuple, list)):
         return ast.Tuple([literal(item) for item in value], ast.Load())
     if isinstance(value, (np.bool_, np.integer, np.floating, np.complexfloating)):
-        kind = np.dtype(type(value)).name
-        return call(f"np.{kind}", number(value.item() if not isinstance(value, np.longdouble) else float(value)))
+        return call(literal(value.dtype), _digits(value))
     return number(value)
+
+
+def _digits(value: Any) -> Expr:
+    """What a NumPy number is made of: a Python number; text where that has too few digits."""
+    if isinstance(value, np.clongdouble):
+        return ast.BinOp(literal(value.real), ast.Add(), ast.BinOp(ast.Constant(1j), ast.Mult(), literal(value.imag)))
+    return ast.Constant(str(value)) if isinstance(value, np.longdouble) else number(value.item())
 
 
 def number(value: Any) -> Expr:
@@ -137,7 +145,7 @@ def spelling(*keys: Any) -> Callable[[Spelling], Spelling]:
 def _binary(operation: ast.operator) -> Spelling:
     def spell(b: Builder, node: Node, args: list[Expr]) -> Expr:
         left, right = node.args
-        if left.aval.kind == "python" and left.aval.dtype.kind == "c" and right.aval.kind == "scalar":
+        if left.aval.kind == "python" and left.aval.dtype.kind == "c" and right.aval == ((), float, "scalar"):
             return ast.BinOp(call("np.complex128", args[0]), operation, args[1])  # or Python takes float64 for a float
         return ast.BinOp(args[0], operation, args[1])
 

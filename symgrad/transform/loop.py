@@ -274,7 +274,7 @@ class Loop(Op):
         if around is not None:
             masks = [_live(sub, node, g, around) for node, g in zip(wrt, found, strict=True)]
             own += masks[len(ends) :]
-            totalled = [np.logical_or(live, mask) for live, mask in zip(lives, masks, strict=False)]
+            totalled: list[Any] = [np.logical_or(a, b) for a, b in zip(lives, list[Any](masks), strict=False)]
             masks = [*masks[: len(flows)], *totalled[len(flows) :]]
         body = Body(
             sub.graph,
