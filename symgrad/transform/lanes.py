@@ -405,8 +405,10 @@ def _as_mask(x: Any) -> Any:
 def _gathered(mask: Any, shape: tuple[int, ...]) -> Any:
     """The mask of what was broadcast from ``shape``: true where it is true in any place that it went to."""
     extra = np.ndim(mask) - len(shape)
-    axes = tuple(i for i, n in enumerate(np.shape(mask)) if i < extra or shape[i - extra] != n)
-    return np.reshape(np.any(mask, axis=axes, keepdims=True), shape) if axes else mask
+    axes = tuple(i for i, n in enumerate(np.shape(mask)) if i < extra or (n != 1 and shape[i - extra] == 1))
+    if not axes:
+        return mask
+    return np.reshape(np.any(mask, axis=axes), [1 if i in axes else n for i, n in enumerate(np.shape(mask))][max(extra, 0) :])
 
 
 def true_like(x: Any, aval: Aval) -> Any:
