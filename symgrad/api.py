@@ -148,15 +148,20 @@ class Derivative:
         variant = self._compiler.traced(args, kwargs)
         return GraphView(variant.program.graph, variant.program.roots())
 
-    def compiled(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
+    def compiled(self, *args: Any, fast: bool = True, **kwargs: Any) -> Callable[..., Any]:
         """The generated function itself, for arguments like these; it checks nothing.
 
-        Its parameters are the arguments, then what was read from outside. Calls the derivative until it is compiled. Raises
+        Its parameters are the arguments, then what was read from outside. Calls the derivative until it is compiled.
+        ``fast=False`` gives the code that ``source`` shows: it calls NumPy's functions by their protocols, so that Dask's,
+        CuPy's and other libraries' arrays of these shapes pass through where those know the functions. Raises
         ``RuntimeError`` where it runs in dynamic mode.
         """
-        function = self._compiler.ready(args, kwargs).function
-        assert function is not None
-        return function
+        variant = self._compiler.ready(args, kwargs)
+        if not fast:
+            code = variant.readable(confirmed=True)
+            return variant.load(code.source, code)
+        assert variant.function is not None
+        return variant.function
 
     def explain(self) -> str:
         """What was compiled, for which arguments; how often it was traced; what runs in dynamic mode and why."""
@@ -217,9 +222,9 @@ class Method:
         """As ``Derivative.graph``."""
         return self._derivative.graph(self.__self__, *args, **kwargs)
 
-    def compiled(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
+    def compiled(self, *args: Any, fast: bool = True, **kwargs: Any) -> Callable[..., Any]:
         """As ``Derivative.compiled``."""
-        return self._derivative.compiled(self.__self__, *args, **kwargs)
+        return self._derivative.compiled(self.__self__, *args, fast=fast, **kwargs)
 
     def explain(self) -> str:
         """As ``Derivative.explain``."""

@@ -31,10 +31,16 @@ LAYERS = """
     testing
     custom numpy scipy
     eager
-    flat sparse export
+    flat sparse export dask
 """
 ALLOWED = {"numpy"}  # besides the standard library
-GUESTS = {"emit.printer": {"astor"}, "testing": {"hypothesis"}, "scipy": {"scipy"}, "sparse": {"scipy", "networkx"}}
+GUESTS = {
+    "emit.printer": {"astor"},
+    "testing": {"hypothesis"},
+    "scipy": {"scipy"},
+    "sparse": {"scipy", "networkx"},
+    "dask": {"dask", "cloudpickle"},
+}
 
 
 def name_of(path: Path) -> str:
