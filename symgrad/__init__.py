@@ -15,6 +15,7 @@ from symgrad.api import (
     stop_gradient,
     value_and_grad,
     vjp,
+    vmap,
 )
 from symgrad.custom import custom_jvp, custom_vjp, primitive
 from symgrad.export import export
@@ -43,6 +44,7 @@ __all__ = [
     "stop_gradient",
     "value_and_grad",
     "vjp",
+    "vmap",
     "without",
 ]
 

@@ -20,6 +20,8 @@ from symgrad.state import describe
 from symgrad.trace import Trace, Tracer, active_trace, tracing
 from symgrad.transform import calculus
 from symgrad.transform.calculus import Argnums
+from symgrad.transform.vmap import AfterSelf, Axes
+from symgrad.transform.vmap import vmap as run_batched
 
 Fun = Callable[..., Any]
 
@@ -85,8 +87,11 @@ class Derivative:
                 check_foreign(pytree.flatten((args, kwargs))[0])
             except Foreign as foreign:
                 return foreign.bridge(self, args, kwargs)
-        outer = len(trace.graph)
-        result = self._body(trace, args, kwargs, True)
+        outer, user, trace.user = len(trace.graph), trace.user, False
+        try:
+            result = self._body(trace, args, kwargs, True)
+        finally:
+            trace.user = user
         return settle(trace, outer, (args, kwargs), result)
 
     def _form(self) -> Form:
@@ -110,7 +115,7 @@ class Derivative:
         if instance is None:
             return self
         if self._methods is None:
-            self._methods = Derivative(self._kind, self._fun, {**self._options, "argnums": _after_self(self._options)})
+            self._methods = Derivative(self._kind, self._fun, {**self._options, **_after_self(self._options)})
         return Method(self._methods, instance)
 
     # ---- looking inside ----
@@ -239,18 +244,22 @@ class Method:
         self._derivative.cache_clear()
 
 
-def _after_self(options: dict[str, Any]) -> Any:
+def _after_self(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a method's derivative: what they say of the first argument, they say of the one after ``self``."""
+    if "in_axes" in options:
+        return {"in_axes": AfterSelf(options["in_axes"])}
     argnums = options.get("argnums", 0)
     if isinstance(argnums, (int, str)):
-        return argnums + 1 if isinstance(argnums, int) and argnums >= 0 else argnums
-    return tuple(n + 1 if isinstance(n, int) and n >= 0 else n for n in argnums)
+        return {"argnums": argnums + 1 if isinstance(argnums, int) and argnums >= 0 else argnums}
+    return {"argnums": tuple(n + 1 if isinstance(n, int) and n >= 0 else n for n in argnums)}
 
 
 def _explain(family: Family) -> list[str]:
     """One signature for ``explain``."""
     kinds = ", ".join(f"{name}" for name in _kinds(family))
+    remarks = [f"    {remark}" for remark in family.remarks]
     if family.dynamic:
-        return [f"({kinds})", f"  dynamic mode, traced at every call: {family.dynamic}"]
+        return [f"({kinds})", f"  dynamic mode, traced at every call: {family.dynamic}", *remarks]
     lines = [f"({kinds})"]
     for variant in family.variants:
         ends = list(variant.program.leaves())
@@ -261,6 +270,7 @@ def _explain(family: Family) -> list[str]:
             lines.append("    read anew at each call: " + ", ".join(map(repr, variant.lifts)))
         guards = [describe(path, check) for (path, _), check in variant.checks.items()]
         lines += [f"    guarded: {guard}" for guard in guards if guard]
+    lines += remarks
     lines += [f"  traced again: {change}" for change in list(dict.fromkeys(family.history))[-8:]]
     return lines
 
@@ -370,6 +380,10 @@ def _function(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, op
     return calculus.run(trace, fun, args, kwargs)
 
 
+def _vmap(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
+    return run_batched(trace, fun, args, kwargs, **_passed_on(options))
+
+
 def _passed_on(options: dict[str, Any]) -> dict[str, Any]:
     """The options that say what is computed, not how."""
     return {name: value for name, value in options.items() if name not in ("mode", "double_where")}
@@ -386,6 +400,7 @@ BODIES: dict[str, Any] = {
     "hvp": _hvp,
     "pushforwards": _products("forward"),
     "pullbacks": _products("reverse"),
+    "vmap": _vmap,
     "function": _function,
 }
 
@@ -555,6 +570,37 @@ def hvp(fun: Fun | None = None, *, mode: str = "auto", double_where: bool = True
     array([10.,  6.])
     """
     return _make("hvp", fun, mode=mode, double_where=double_where)
+
+
+def vmap(fun: Fun | None = None, in_axes: Axes = 0, out_axes: Axes = 0, *, mode: str = "auto") -> Any:
+    """A function of one element as a function of a batch of them: batched NumPy code, not a Python loop.
+
+    Args:
+        fun: a function of arrays, numbers and trees of them. Without it, a decorator is returned.
+        in_axes: which axis of the arguments runs over the batch: an int for all positional ones, or a tuple with an entry
+            for each: an int, None (the argument is the same for all elements), or a tree of them that begins as the
+            argument's does. Keyword arguments are mapped over axis 0. Strings and functions are never mapped.
+        out_axes: where the batch axis is in the results: an int, or a tree that begins as the result's does; None for a
+            result that is the same for all elements.
+        mode: as for ``grad``; ``"dynamic"`` runs ``fun`` once for each element.
+
+    Returns:
+        A ``Derivative``, called as ``fun`` is. It composes with ``grad`` and its kin in every order:
+        ``vmap(grad(loss), (None, 0, 0))`` gives per-example gradients.
+
+    Raises:
+        ValueError: the mapped axes differ in length, there is none, or an argument has no such axis.
+        TypeError: what is to be mapped, or to be stacked, is no number or array.
+
+    Where ``fun`` looks at a value (``if x > 0``), the elements that go each way are run as a batch of their own; where there
+    are too many ways, each element runs alone, and ``explain()`` says so.
+
+    >>> vmap(np.dot)(np.arange(6.0).reshape(3, 2), np.ones((3, 2)))
+    array([1., 5., 9.])
+    >>> vmap(grad(lambda w, x: np.sum(np.sin(w * x))), in_axes=(None, 0))(0.0, np.eye(2)).shape
+    (2,)
+    """
+    return _make("vmap", fun, in_axes=in_axes, out_axes=out_axes, mode=mode)
 
 
 def stop_gradient(x: Any) -> Any:

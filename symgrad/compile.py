@@ -209,10 +209,12 @@ class Family:
         self.lifted: set[Path] = set()  # ints that were seen to change
         self.dynamic: str | None = None
         self.history: list[str] = []
+        self.remarks: dict[str, None] = {}
 
     def trace(self, body: Body, fun: Any, leaves: list[Any], symbolic: bool, kind: type[Trace] = Trace) -> Traced:
         """One traced run of the user's function, which runs once."""
         trace = kind(symbolic)
+        trace.one_by_one = not symbolic
         state = State(trace, self.lifted, self.accept_effects, leaves) if symbolic and kind is Trace else None
         trace.hooks = state
         slots: list[Any] = []
@@ -240,6 +242,8 @@ class Family:
             if state is not None:
                 state.__class__ = Finished
         trace.check_captured()
+        if self.dynamic is None:
+            self.remarks |= trace.remarks
         result = tree.unflatten([_fresh(leaf) for leaf in outputs])
         if state is None:
             return Traced(result, None, None)

@@ -11,9 +11,11 @@ import numpy as np
 from symgrad import pytree
 from symgrad.api import vjp
 from symgrad.errors import NotDifferentiable
+from symgrad.ir import Node
 from symgrad.ops.core import Op, Rule, Traced
 from symgrad.testing import check_grads
 from symgrad.trace import active_trace
+from symgrad.transform.batch import Batch, Each, interned, rule
 
 Fun = Callable[..., Any]
 
@@ -141,10 +143,28 @@ class _Outputs(Op):
     def __init__(self, name: str, count: int, results: int, joint: Any, jvp: Any) -> None:
         super().__init__(self, "op", (), name=name, fun=lambda *leaves: tuple(leaves[count : count + results]), jvp=jvp)
         self.count = self.behind = count
+        self.results = results
         self.joint = joint
 
     def differentiable(self, position: int) -> bool:
         return position < self.count
+
+
+class _Batched(_Outputs):
+    """The same behind the batched results of a custom function: each element's derivative is by the user's rule."""
+
+    def __init__(self, inner: _Outputs, flags: tuple[bool, ...]) -> None:
+        each = Each(inner, flags)
+        super().__init__(inner.name, inner.count, inner.results, each.joint, each.jvp)
+
+
+@rule(_Outputs)
+def outputs(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
+    """The results as they are, with the rule behind them."""
+    op = node.op
+    ends = range(op.count, op.count + op.results)
+    whole = [b.full(a, flag) if i in ends else a for i, (a, flag) in enumerate(zip(args, flags, strict=True))]
+    return b.trace.record(interned(_Batched, op, tuple([f or i in ends for i, f in enumerate(flags)])), whole, {})
 
 
 class _Custom:

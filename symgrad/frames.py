@@ -53,6 +53,11 @@ def where() -> str:
     return "?" if line is None else f"{line[0]}:{line[1]}"
 
 
+def shown(line: Line) -> str:
+    """A line for people: ``file:line`` without folders."""
+    return f"{os.path.basename(line[0])}:{line[1]}"
+
+
 def raised_at(traceback: TracebackType | None) -> str:
     """``file:line`` of the user's code that an exception came through last."""
     place = "?"

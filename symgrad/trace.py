@@ -36,7 +36,10 @@ __all__ = ["Guard", "Trace", "Tracer", "active_trace", "tracing", "user_frame", 
 
 
 class Guard(NamedTuple):
-    """Python looked at ``node``, saw ``value``, and went on accordingly; ``line`` is where. ``loop``: as the test of a loop."""
+    """Python looked at ``node``, saw ``value``, and went on accordingly; ``line`` is where. ``loop``: as the test of a loop.
+
+    In a ``vmap`` the shapes of a result may have been looked at: then ``value`` is None.
+    """
 
     node: Node
     value: Any
@@ -77,6 +80,9 @@ class Trace:
         self.writes: list[Any] = []  # objects of the function's own that it changed
         self.lent = False  # whether NumPy has asked a Tracer for a plain array
         self.refusal: SymgradError | None = None  # of what the plain function may do
+        self.lanes = 0  # how many vmaps it is in: in them a value stands for many, and what Python sees of it is noted
+        self.one_by_one = False  # whether a vmap runs its function for each element
+        self.remarks: dict[str, None] = {}  # what is slower than one might think, in order
 
     def input(self, position: Any, value: Any) -> Tracer:
         """A traced argument."""
@@ -95,6 +101,17 @@ class Trace:
         result.node.active = result.node.differentiated = True
         result.frozen = True
         return result
+
+    def lane(self, x: Tracer) -> Tracer:
+        """``x``, one element of a batch, behind an identity node of its own: what stands for all elements of the batch."""
+        self._tokens += 1
+        result: Tracer = self.record(IDENTITY, (x,), {"token": self._tokens})
+        result.node.active = result.frozen = True
+        return result
+
+    def remark(self, text: str) -> None:
+        """For ``explain``: what is slower than one might think."""
+        self.remarks[text] = None
 
     aval = staticmethod(aval_of)
 
@@ -220,7 +237,7 @@ class Trace:
             if top in known:
                 stack.pop()
             elif top.op is IDENTITY or not top.differentiated or not is_inexact(top.aval):
-                known[top] = top.op is IDENTITY
+                known[top] = top.op is IDENTITY and top.differentiated
             else:
                 if top.op is ITEM and top.args[0].op.reach is not None:
                     whole, item = top.args[0], dict(top.params)["item"]
@@ -244,7 +261,7 @@ class Trace:
         arrays = type(value) is np.ndarray and args and type(args[0]) is Tracer
         if arrays and node.index < count and (op.alias or op is _EINSUM):
             value = self.seen_from(value, args[0], op, args[1:], params)
-        if not self.symbolic and isinstance(value, (bool, np.bool_)) and op is not IDENTITY:
+        if not self.symbolic and not self.lanes and isinstance(value, (bool, np.bool_)) and op is not IDENTITY:
             return value  # no guard is needed, and ``is True`` gets its answer
         result = Tracer(self, node, value)
         if arrays:
@@ -294,6 +311,8 @@ class Trace:
             raise
         node = self.graph.add(op, key, packed, aval_of(value))
         self.values[node] = value
+        if op.sized and self.lanes:
+            self.guards.append(Guard(node, None, user_line()))
         if self.trying and self.user and op.name.startswith("np.linalg"):
             self.required.append(node)
         if self.symbolic and node.line is None and not self.quiet:

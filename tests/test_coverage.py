@@ -11,9 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ops_samples import DIFFERENTIABLE, Case, close, samples_of
 
-import symgrad
 from symgrad import grad
 from symgrad.errors import LeavesNumPy, MutatedInput, NotDifferentiable
 from symgrad.ops import create, index
@@ -138,8 +136,7 @@ def row(name: str, value: Any) -> str:
     if kind == "differentiable" and isinstance(handler, (Op, Composite)):
         op = handler if isinstance(handler, Op) else None
         forward = "traced" if op is None else {"op": "given" if op.jvp else "transposed"}.get(op.family, "the rule's")
-        fast = op in batch.RULES or (op is not None and op.family == "elementwise")
-        batched = "traced" if op is None else "yes" if fast else "one by one"
+        batched = "traced" if op is None else "one by one" if batch.rule_of(op) is batch.no_rule else "yes"
         cells += [
             "traced" if op is None else "yes",
             forward,
@@ -244,18 +241,3 @@ def test_bodies_are_traced():
         **({(lambda x: np.trapz(x)): [0.5, 1, 0.5]} if "trapz" in vars(np) else {}),
     }.items():
         np.testing.assert_allclose(grad(fun)(x), expected, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.skipif(not hasattr(symgrad, "vmap"), reason="vmap is not there yet")
-@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
-def test_batched(op):
-    """``vmap`` of each function is the stack of its results."""
-    for sample in samples_of(op)[:2]:
-        case = Case(op, sample)
-        draws = [Case(op, sample, seed=seed).primals for seed in range(1, 4)]
-        try:
-            rows = [case(*primals) for primals in draws]
-            expected = [np.stack(column) for column in zip(*rows, strict=True)]
-        except ValueError:  # of several shapes: np.unique and its like
-            continue
-        close(symgrad.vmap(case)(*map(np.stack, zip(*draws, strict=True))), expected, 1e-9, repr(sample))

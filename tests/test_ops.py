@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 from ops_samples import CONSTANT, DIFFERENTIABLE, OPERATIONS, Case, along, cases, close, dot, gradient, samples_of
 
-from symgrad import grad, jvp, pytree, vjp
+from symgrad import grad, jvp, pytree, vjp, vmap
 from symgrad.errors import NotDifferentiable
 from symgrad.ops import create
 from symgrad.ops.core import REGISTRY, Composite, Op, Refused
+from symgrad.transform.batch import no_rule, rule_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fix:DeprecationWarning")  # NumPy 2.5 deprecates np.fix
 
@@ -223,6 +224,86 @@ def test_numbers_give_back_their_kind(op):
                         result = derivative(*args)
                         assert [type(g) for g in result] == [type(x) for x in args]
                         close(result, expected, 1e-11, "gradient")
+
+
+# -- batched -------------------------------------------------------------------------------------------------------
+
+
+def batches(op: Op | Composite, size: int) -> Iterator[tuple[Case, list[Any], list[int | None], list[list[Any]]]]:
+    """Each sample as a case, batched arguments, their axes, and what each element of the batch has.
+
+    Each argument is batched alone, then all of them are; along their first axis, and at last along their last one.
+    """
+    for sample in samples_of(op):
+        drawn = [Case(op, sample, seed=seed) for seed in range(size)]
+        case, n = drawn[0], len(drawn[0].primals)
+        alone = [(0, [i]) for i in range(n)] if n > 1 else []
+        for axis, chosen in [*alone, (0, range(n)), (-1, range(n))]:
+            args, axes = list(case.primals), [axis if i in chosen else None for i in range(n)]
+            for i in chosen:
+                args[i] = np.stack([other.primals[i] for other in drawn], axis=axis)
+            rows = [[other.primals[i] if i in chosen else case.primals[i] for i in range(n)] for other in drawn]
+            yield case, args, axes, rows
+
+
+def alike(results: Any) -> bool:
+    """Whether the results of all elements have the same shapes: those of ``np.unique`` and its like may not."""
+    return len({str([np.shape(x) for x in row]) for row in results}) == 1
+
+
+@pytest.mark.parametrize("op", OPERATIONS, ids=name)
+def test_batched(op):
+    """``vmap`` gives the stack of the single results, whichever arguments are batched and along which axis."""
+    for case, args, axes, rows in batches(op, 3):
+        singles = [[np.asarray(leaf) for leaf in pytree.flatten(case.call(*primals))[0]] for primals in rows]
+        if not alike(singles):
+            continue
+        with noted(case, axes=axes):
+            function = vmap(case.call, tuple(axes))
+            found = [np.asarray(leaf) for leaf in pytree.flatten(function(*args))[0]]
+            expected = [np.stack(column) for column in zip(*singles, strict=True)]
+            close(found, expected, 1e-11, "vmap")
+            assert [x.dtype for x in found] == [x.dtype for x in expected]
+            if isinstance(op, Op) and op not in ONE_BY_ONE:
+                assert "runs once" not in function.explain()
+
+
+# operations whose rule does not serve every choice of batched arguments, or that have none
+ONE_BY_ONE = {op for op in OPERATIONS if isinstance(op, Op) and rule_of(op) is no_rule} | {
+    REGISTRY[key] for key in (np.searchsorted, np.isin, np.digitize, np.quantile, np.nanquantile)
+}
+
+
+@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=name)
+def test_batched_under_reverse(op):
+    """The gradient through ``vmap``, of shared arguments too, and ``vmap`` of the gradient."""
+    for case, args, axes, rows in batches(op, 2):
+        if not alike([case(*primals) for primals in rows]):
+            continue
+        with noted(case, axes=axes):
+            weights = case.like(case.outputs)
+            fun = lambda *xs, case=case, weights=weights: dot(weights, case(*xs))
+            singles = [vjp(case, *primals)[1](weights) for primals in rows]
+            stacked = [np.stack(column) for column in zip(*singles, strict=True)]
+            close(vmap(grad(fun, all_of(case)), tuple(axes))(*args), stacked, 1e-9, "vmap of grad")
+            expected = [
+                np.sum(g, axis=0) if axis is None else np.moveaxis(g, 0, axis) for g, axis in zip(stacked, axes, strict=True)
+            ]
+            close(vjp(vmap(fun, tuple(axes)), *args)[1](np.ones(len(rows))), expected, 1e-9, "vjp of vmap")
+
+
+@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=name)
+def test_batched_is_compiled(op):
+    """``vmap`` of the gradient, traced twice, then compiled."""
+    *_, (case, args, axes, rows) = batches(op, 2)
+    if alike([case(*primals) for primals in rows]):
+        with noted(case, axes=axes):
+            weights = case.like(case.outputs)
+            function = vmap(grad(lambda *xs: dot(weights, case(*xs)), all_of(case)), tuple(axes))
+            first = function(*args)
+            function(*args)
+            close(function(*args), first, 1e-11, "compiled")
+            function.compiled(*args)  # raises if it was not
 
 
 # -- what is registered --------------------------------------------------------------------------------------------

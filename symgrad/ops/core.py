@@ -57,8 +57,8 @@ class Op:
     """One operation: how to run it, how it is called, and its derivative rules. See the module's docstring.
 
     ``fun(*arrays, **params)`` runs it. ``spelling`` is how generated code names it. ``samples`` feed the generic tests.
-    ``alias`` marks an operation whose result may be a view of its first argument; ``sized`` one whose result's shape depends
-    on values.
+    ``alias`` marks an operation whose result may be a view of its first argument; ``sized`` one whose results' shapes
+    (or dtypes) depend on values.
 
     Two options tell reverse mode what stays zero where the cotangent is known to be (see ``symgrad.transform.lanes``).
     ``partial`` says what an elementwise rule multiplies by: something ``"constant"``, something ``"finite"`` wherever the

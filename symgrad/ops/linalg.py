@@ -338,7 +338,7 @@ def real_eig(a: Any) -> Any:
 
 
 _ALWAYS_COMPLEX = np.iscomplexobj(np.linalg.eig(np.eye(1))[0])
-EIG = Op(real_eig if _ALWAYS_COMPLEX else np.linalg.eig, "op", (eig_a,), jvp=eig_jvp, complex=False)
+EIG = Op(real_eig if _ALWAYS_COMPLEX else np.linalg.eig, "op", (eig_a,), jvp=eig_jvp, complex=False, sized=True)
 _EIG = [x for x in SYMMETRIC if not x.kwargs]
 
 

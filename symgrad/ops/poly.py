@@ -223,7 +223,7 @@ def _roots_p(g: Any, y: Any, p: Any) -> Any:
     return -(g / np.polyval(np.polyder(p), y)) @ np.vander(y, np.size(p))
 
 
-ROOTS = Op(np.roots, "op", (_roots_p,), samples=[Sample(A(4, lo=0.5)), Sample(A(3, kind="distinct"))])
+ROOTS = Op(np.roots, "op", (_roots_p,), sized=True, samples=[Sample(A(4, lo=0.5)), Sample(A(3, kind="distinct"))])
 
 
 @composite(

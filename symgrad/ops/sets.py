@@ -10,8 +10,8 @@ from symgrad.ops.core import A, Op, Sample, composite, constant, refused
 from symgrad.ops.engine import SIZE
 from symgrad.ops.index import array_of
 
-_UNIQUE = Op(np.unique, "constant", ())
-_COMMON = Op(np.intersect1d, "constant", ())
+_UNIQUE = Op(np.unique, "constant", (), sized=True)
+_COMMON = Op(np.intersect1d, "constant", (), sized=True)
 _MEMBERS = [Sample(A(4), A(3)), Sample(A(2, 3), A(3)), Sample(A(3), A(2, 2), invert=True)]
 
 constant(np.isin, samples=_MEMBERS)

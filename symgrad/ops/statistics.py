@@ -135,7 +135,7 @@ def _edges_a(g: Any, y: Any, a: Any, bins: Any = 10, range: Any = None) -> Any:
     return np.sum(g * (1 - share)) * (low / np.sum(low)) + np.sum(g * share) * (high / np.sum(high))
 
 
-EDGES = Op(np.histogram_bin_edges, "op", (_edges_a,), samples=[Sample(_DATA, bins=3)], complex=False)
+EDGES = Op(np.histogram_bin_edges, "op", (_edges_a,), samples=[Sample(_DATA, bins=3)], complex=False, sized=True)
 
 
 @composite(

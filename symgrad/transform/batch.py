@@ -1,275 +1,288 @@
 """Batching: the nodes that depend on some inputs, rewritten for inputs with one more axis in front.
 
-Elementwise operations and everything with an ``axis`` batch by NumPy's own broadcasting; a table holds the others. What is
-in no table runs once for each element of the batch, which is slower and never wrong.
+``Batch`` goes through a graph and asks for each operation's rule. Elementwise operations batch by NumPy's own broadcasting;
+``batch_rules`` holds the others. What has no rule runs once for each element of the batch, in one node (``Each``), which is
+slower and never wrong; the trace remarks on it.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from symgrad.ir import Aval, Node
-from symgrad.ops import create, engine, index
-from symgrad.ops.core import REGISTRY, Op
+from symgrad.frames import shown
+from symgrad.ir import Aval, Node, ancestors, aval_of
+from symgrad.ops.core import REGISTRY, Op, fit
+from symgrad.ops.engine import ASTYPE
 from symgrad.trace import Trace, Tracer
 
 Rule = Callable[["Batch", Node, "list[Any]", "list[bool]"], Any]
 RULES: dict[Any, Rule] = {}
 
 
+class CannotBatch(Exception):
+    """A graph that only holds for the element it was recorded with."""
+
+
+class Alike:
+    """A rule's result that is the same for every element of the batch, and has no batch axis."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
 class Batch:
-    """One batching: the trace, and how long the new axis is."""
+    """One batching: the trace, how long the new axis is, and what is known so far.
 
-    def __init__(self, trace: Trace, size: int) -> None:
-        self.trace, self.size = trace, size
+    ``known`` holds values with the batch axis in front; ``alike`` those that have taken another's place without one. ``masks``
+    says of a list that a loop has saved which elements of the batch took part in which iteration; ``took_part`` of the loop.
+    """
 
-    def run(self, order: Sequence[Node], batched: dict[Node, Any]) -> dict[Node, Any]:
-        """Batched values for the nodes in ``order`` that depend on ``batched``; these are taken into ``batched``."""
-        for node in order:
-            if node in batched or not any(arg in batched for arg in node.args):
-                continue
-            flags = [arg in batched for arg in node.args]
-            args = [batched[arg] if arg in batched else self.trace.lookup(arg) for arg in node.args]
-            rule = RULES.get(node.op)
-            if rule is None and node.op.family in ("elementwise", "constant") and isinstance(node.aval, Aval):
-                rule = elementwise
-            result = None if rule is None else rule(self, node, args, flags)
-            batched[node] = loop(self, node, args, flags) if result is None else result
-        return batched
+    def __init__(self, trace: Trace, size: int, known: dict[Node, Any]) -> None:
+        self.trace, self.size, self.known = trace, size, known
+        self.alike: dict[Node, Any] = {}
+        self.parts: dict[Node, list[Any]] = {}
+        self.masks: dict[Node, Any] = {}
+        self.took_part: dict[Node, Any] = {}
+
+    def run(self, order: Sequence[Node]) -> None:
+        """Batch the nodes in ``order``, those that depend on what is known."""
+        trace = self.trace
+        outer = trace.line, trace.phase
+        try:
+            for node in order:
+                if node in self.known or node in self.alike:
+                    continue
+                flags = [arg in self.known or arg in self.parts for arg in node.args]
+                if not any(flags) and not any([arg in self.alike for arg in node.args]):
+                    continue
+                trace.line, trace.phase = node.line, node.phase
+                self.put(node, self.apply(node, flags))
+        finally:
+            trace.line, trace.phase = outer
+
+    def apply(self, node: Node, flags: list[bool]) -> Any:
+        """What the node's rule makes of it."""
+        args = [self.parts[arg] if arg in self.parts else self.value(arg) for arg in node.args]
+        if not any(flags):
+            return Alike(self.trace.record(node.op, args, dict(node.params)))
+        result = rule_of(node.op)(self, node, args, flags)
+        return self.each(node, args, flags) if result is None else result
+
+    def put(self, node: Node, result: Any) -> None:
+        """Take a result in; one of several parts for ``ITEM`` to choose from."""
+        if isinstance(result, Alike) and type(node.aval) is not tuple:
+            self.alike[node] = result.value
+        elif type(node.aval) is tuple:
+            same = isinstance(result, Alike)
+            self.parts[node] = [Alike(part) if same else part for part in (result.value if same else result)]
+        else:
+            self.known[node] = result = _checked(result, node, self.size)
+            if isinstance(result, Tracer) and result.node.name is None and result.node.args:
+                result.node.name = node.name
+
+    def value(self, node: Node) -> Any:
+        """The value of a node now, with the batch axis where it has one."""
+        if node in self.known:
+            return self.known[node]
+        return self.alike[node] if node in self.alike else self.trace.lookup(node)
 
     def full(self, value: Any, flag: bool) -> Any:
         """``value`` with the batch axis, made by broadcasting where it has none."""
         return value if flag else np.broadcast_to(value, (self.size, *np.shape(value)))
 
+    def each(self, node: Node, args: list[Any], flags: list[bool]) -> Any:
+        """One element of the batch after the other, in one node."""
+        place = f" ({shown(node.line)})" if node.line else ""
+        self.trace.remark(f"{node.op.name} runs once for each element of the batch{place}")
+        return self.trace.record(interned(Each, node.op, tuple(flags)), args, dict(node.params))
 
-def _rule(*keys: Any) -> Callable[[Rule], Rule]:
-    def register(rule: Rule) -> Rule:
-        for key in keys:
-            RULES[key if isinstance(key, Op) else REGISTRY[key]] = rule
+
+def rule_of(op: Op) -> Rule:
+    """How an operation is batched."""
+    rule = RULES.get(op) or next((RULES[kind] for kind in type(op).__mro__ if kind in RULES), None)
+    if rule is not None:
         return rule
+    ufunc = isinstance(op.key, np.ufunc) and op.key.signature is None
+    return elementwise if op.family == "elementwise" or ufunc else no_rule
+
+
+def no_rule(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
+    """Of operations that run on one element at a time."""
+    return None
+
+
+def _checked(result: Any, node: Node, size: int) -> Any:
+    """A batched value in the dtype that each element has alone."""
+    if not isinstance(node.aval, Aval):
+        return result
+    assert np.shape(result) == (size, *node.aval.shape), f"{node!r} was batched to {np.shape(result)}"
+    return result if result.dtype == node.aval.dtype else ASTYPE(result, dtype=node.aval.dtype)
+
+
+def rule(*keys: Any) -> Callable[[Rule], Rule]:
+    """Put a batching rule into the table, for operations given by NumPy function, by op, or by the class of op.
+
+    A rule gets the batch, the node, its arguments (those with ``flags`` have the batch axis in front), and returns the
+    batched result; ``None`` to have each element run alone.
+    """
+
+    def register(made: Rule) -> Rule:
+        for key in keys:
+            RULES[key if isinstance(key, Op) or (isinstance(key, type) and issubclass(key, Op)) else REGISTRY[key]] = made
+        return made
 
     return register
 
 
-def loop(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
-    """One element of the batch after the other."""
-    params = dict(node.params)
-    rows = []
-    for i in range(b.size):
-        rows.append(b.trace.record(node.op, [a[i] if flag else a for a, flag in zip(args, flags, strict=True)], params))
-    if not rows:
-        none = [np.zeros((0, *aval.shape), aval.dtype) for aval in _avals(node)]
-        return none[0] if isinstance(node.aval, Aval) else tuple(none)
-    if isinstance(node.aval, Aval):
-        return np.stack(rows)
-    return tuple(np.stack([row[j] for row in rows]) for j in range(len(node.aval)))
-
-
-def _avals(node: Node) -> Sequence[Aval]:
-    return [node.aval] if isinstance(node.aval, Aval) else node.aval
-
-
 def elementwise(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
     """The operation itself, the batch axis in front of what the others broadcast to."""
-    ndim = len(node.aval.shape)
-    lined = [_line_up(a, len(n.aval.shape), ndim) if f else a for a, n, f in zip(args, node.args, flags, strict=True)]
-    return b.trace.record(node.op, lined, dict(node.params))
+    aval = node.aval if isinstance(node.aval, Aval) else node.aval[0]
+    ndim = len(aval.shape)
+    lined = [line_up(a, len(n.aval.shape), ndim) if f else a for a, n, f in zip(args, node.args, flags, strict=True)]
+    return b.trace.record(node.op, _strong(lined, node, flags), dict(node.params))
 
 
-def _line_up(a: Any, have: int, want: int) -> Any:
+def _strong(args: list[Any], node: Node, flags: list[bool]) -> list[Any]:
+    """Python numbers give way to the dtype of arrays; in a batch they are arrays themselves, and are made to."""
+    strong = [n.aval.dtype for n in node.args if n.aval.kind != "python"]
+    if not strong:
+        return args
+    dtype = np.result_type(*strong)
+    return [
+        ASTYPE(a, dtype=np.result_type(_NUMBERS[n.aval.dtype.kind], dtype)) if flag and n.aval.kind == "python" else a
+        for a, n, flag in zip(args, node.args, flags, strict=True)
+    ]
+
+
+_NUMBERS = {"b": True, "i": 1, "f": 1.0, "c": 1j}
+
+
+def line_up(a: Any, have: int, want: int) -> Any:
     """A batched array whose elements have ``have`` axes, with ones put in (or left out) so that they have ``want``."""
     if have > want:
         return np.reshape(a, (len(a), *np.shape(a)[1 + have - want :]))
-    return a if have == want else np.expand_dims(a, tuple(range(1, 1 + want - have)))
+    return a if have == want else np.expand_dims(a, tuple(range(1, 1 + want - have)) if want - have > 1 else 1)
 
 
-def _shift(axis: Any, ndim: int) -> Any:
-    """An axis of an element, as an axis of the batch."""
-    if isinstance(axis, (tuple, list, range)):
-        return tuple(_shift(i, ndim) for i in axis)
-    return axis % ndim + 1 if ndim else 1
+# -- one after the other -------------------------------------------------------------------------------------------
 
 
-@_rule(engine.IDENTITY, engine.STOP, engine.TO_PYTHON, engine.TO_NUMPY, engine.TO_ARRAY)
-def same(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
-    return args[0]
+class Each(Op):
+    """An operation, run on one element of the batch after the other; its derivative is that of the operation, batched."""
+
+    def __init__(self, inner: Any, flags: tuple[bool, ...]) -> None:
+        super().__init__(self, "op", inner.rules, name=f"each_{inner.name.split('.')[-1]}", fun=self.run)
+        self.inner, self.flags = inner, flags
+        self.joint = self._joint
+        self.jvp = self._jvp if inner.jvp is not None else None
+
+    def differentiable(self, position: int) -> bool:
+        return bool(self.inner.differentiable(position))
+
+    def run(self, *args: Any, **params: Any) -> Any:
+        """All results, stacked."""
+        rows = [self.inner.fun(*row, **params) for row in rows_of(args, self.flags)]
+        if not isinstance(rows[0], tuple):
+            return np.stack(rows)
+        columns = [np.stack(column) for column in zip(*rows, strict=True)]
+        return type(rows[0])(*columns) if hasattr(rows[0], "_fields") else tuple(columns)
+
+    def _joint(self, g: Any, y: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+        inner, n = self.inner, len(args)
+        several = isinstance(y, tuple)
+        gs, ys = (list(g), list(y)) if several else ([g], [y])
+
+        def rule(row: list[Any]) -> list[Any]:
+            one, rest = row[:n], row[n:]
+            own_g, own_y = rest[: len(gs)], rest[len(gs) :]
+            given = (tuple(own_g), tuple(own_y)) if several else (own_g[0], own_y[0])
+            if inner.joint is not None:
+                found = inner.joint(*given, one, params)
+                found += [None] * (n - len(found))
+            else:
+                found = [inner.vjp(i, *given, one, params) if inner.differentiable(i) else None for i in range(n)]
+            return [None if part is None else fit(part, _aval(x)) for part, x in zip(found, one, strict=True)]
+
+        flags = [*self.flags, *(part is not None for part in gs), *[True] * len(ys)]
+        found = each_row(rule, [*args, *gs, *ys], flags)
+        return [
+            None if part is None else part if flag else np.sum(part, axis=0)
+            for part, flag in zip(found, self.flags, strict=True)
+        ]
+
+    def _jvp(self, ts: Sequence[Any], y: Any, *args: Any, **params: Any) -> Any:
+        inner, n = self.inner, len(args)
+        several = isinstance(y, tuple)
+        ys = list(y) if several else [y]
+        moving = [t is not None and flag for t, flag in zip(ts, self.flags, strict=True)]
+        flags = [*self.flags, *moving, *[True] * len(ys)]
+
+        def rule(row: list[Any]) -> list[Any]:
+            own_y = row[2 * n :]
+            found = inner.jvp(row[n : 2 * n], tuple(own_y) if several else own_y[0], *row[:n], **params)
+            return [part() if callable(part) else part for part in found] if several else [found]
+
+        found = each_row(rule, [*args, *ts, *ys], flags)
+        return tuple(found) if several else found[0]
 
 
-@_rule(engine.ASTYPE)
-def astype(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
-    return args[0].astype(node.aval.dtype)
+def rows_of(columns: Sequence[Any], flags: Sequence[bool]) -> list[list[Any]]:
+    """What each element has of the columns; those without the batch axis are for all."""
+    size = next(len(column) for column, flag in zip(columns, flags, strict=True) if flag)
+    return [[c[i] if flag else c for c, flag in zip(columns, flags, strict=True)] for i in range(size)]
 
 
-@_rule(engine.ITEM)
-def item(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
-    return args[0][dict(node.params)["item"]]
+def _aval(x: Any) -> Any:
+    return x.node.aval if isinstance(x, Tracer) else aval_of(x)
 
 
-@_rule(np.sum, np.mean, np.prod, np.max, np.min, np.var, np.std)
-def reduction(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
-    params = dict(node.params)
-    ndim = len(node.args[0].aval.shape)
-    axis = params.pop("axis", None)
-    axis = tuple(range(1, ndim + 1)) if axis is None or not ndim else _shift(axis, ndim)
-    return b.trace.record(node.op, args, {**params, "axis": axis})
+_made: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
 
 
-@_rule(np.cumsum, np.flip, np.squeeze, np.roll)
-def along_axis(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
-    params = dict(node.params)
-    ndim = len(node.args[0].aval.shape)
-    axis = params.get("axis")
-    if not ndim or (axis is None and node.op is REGISTRY[np.squeeze]):
-        return np.reshape(args[0], (b.size, *node.aval.shape))
-    if axis is None and ndim == 1:
-        axis = 0
-    if axis is None:
-        return None
-    return b.trace.record(node.op, args, {**params, "axis": _shift(axis, ndim)})
+def interned(kind: Any, inner: Any, flags: tuple[bool, ...]) -> Any:
+    """``kind(inner, flags)``: one and the same operation for the same arguments."""
+    found = _made.get((kind, inner, flags))
+    if found is None:
+        found = _made.setdefault((kind, inner, flags), kind(inner, flags))
+    return found
 
 
-@_rule(np.expand_dims, np.reshape, np.ravel)
-def reshape(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
-    if "order" in dict(node.params):
-        return None
-    return np.reshape(args[0], (b.size, *node.aval.shape))
+def each_row(fun: Callable[[list[Any]], list[Any]], columns: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
+    """``fun``, of a list, for each row: batched where values are traced, one row after the other where they are plain."""
+    tracer = next((column for column in columns if isinstance(column, Tracer)), None)
+    if tracer is None:
+        rows = [fun(row) for row in rows_of(columns, flags)]
+        return [None if column[0] is None else np.stack(column) for column in zip(*rows, strict=True)]
+    size = next(len(column) for column, flag in zip(columns, flags, strict=True) if flag)
+    trace = tracer.tape
+    known: dict[Node, Any] = {}
+    row: list[Any] = []
+    for column, flag in zip(columns, flags, strict=True):
+        if flag:
+            lane = trace.lane(column[0] if isinstance(column, Tracer) else trace.adopt(column)[0])
+            known[lane.node] = column
+            row.append(lane)
+        else:
+            row.append(column)
+    found = fun(row)
+    nodes = [part.node for part in found if isinstance(part, Tracer)]
+    b = Batch(trace, size, known)
+    b.run(ancestors(nodes, min(node.index for node in known)))
+    return [None if part is None else _column(b, part) for part in found]
 
 
-@_rule(np.broadcast_to)
-def broadcast_to(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
-    lined = _line_up(args[0], len(node.args[0].aval.shape), len(node.aval.shape))
-    return np.broadcast_to(lined, (b.size, *node.aval.shape))
-
-
-@_rule(create.FULL)
-def full(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
-    column = np.reshape(args[0], (b.size,) + (1,) * len(node.aval.shape))
-    return np.broadcast_to(column, (b.size, *node.aval.shape)).astype(node.aval.dtype)
-
-
-@_rule(np.transpose)
-def transpose(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
-    ndim = len(node.aval.shape)
-    axes = dict(node.params).get("axes") or tuple(reversed(range(ndim)))
-    return np.transpose(args[0], (0, *_shift(axes, ndim)))
-
-
-@_rule(np.swapaxes)
-def swapaxes(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
-    params, ndim = dict(node.params), len(node.aval.shape)
-    return np.swapaxes(args[0], _shift(params["axis1"], ndim), _shift(params["axis2"], ndim))
-
-
-@_rule(np.moveaxis)
-def moveaxis(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
-    params, ndim = dict(node.params), len(node.aval.shape)
-    return np.moveaxis(args[0], _shift(params["source"], ndim), _shift(params["destination"], ndim))
-
-
-@_rule(np.concatenate, np.stack)
-def join(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
-    params, ndim = dict(node.params), len(node.aval.shape)
-    axis = params.get("axis", 0)
-    if axis is None:
-        return None
-    whole = [b.full(a, flag) for a, flag in zip(args, flags, strict=True)]
-    return b.trace.record(node.op, whole, {**params, "axis": _shift(axis, ndim)})
-
-
-@_rule(index.GETITEM, index.SCATTER, index.SETITEM, index.INDEX_ADD)
-def indexing(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
-    params = dict(node.params)
-    arrays = {index.GETITEM: 1, index.SCATTER: 1, index.SETITEM: 2, index.INDEX_ADD: 2}[node.op]
-    spec = params["spec"]
-    if any(flags[arrays:]) or _splits(spec):
-        return None
-    params["spec"] = (index.Slice(None, None, None), *spec)
-    if node.op is index.SCATTER:
-        params["shape"] = (b.size, *params["shape"])
-    elif node.op is not index.GETITEM:
-        picked = np.ndim(np.empty(node.args[0].aval.shape)[index.fill(spec, [b.trace.values[n] for n in node.args[2:]])])
-        args = [b.full(args[0], flags[0]), args[1], *args[2:]]
-        if flags[1]:
-            args[1] = _line_up(args[1], len(node.args[1].aval.shape), picked)
-    return b.trace.record(node.op, args, params)
-
-
-def _splits(spec: index.Spec) -> bool:
-    """Whether NumPy would put the axes of index arrays in front: they are apart, or an integer is among them."""
-    advanced = [i for i, part in enumerate(spec) if type(part) is index.Hole or type(part) is int]
-    holes = any(type(part) is index.Hole for part in spec)
-    return holes and advanced != list(range(advanced[0], advanced[-1] + 1))
-
-
-@_rule(np.matmul)
-def matmul(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
-    (x, y), (fx, fy) = args, flags
-    dx, dy = (len(n.aval.shape) for n in node.args)
-    if dx == 1 and dy == 1:
-        return np.sum(x * y, axis=1) if fx and fy else x @ y if fx else y @ x
-    if fx and fy:
-        if dx == 1:
-            return (x[:, None, :] @ _line_up(y, dy, max(dy, 2)))[..., 0, :] if dy == 2 else None
-        if dy == 1:
-            return (x @ y[:, :, None])[..., 0] if dx == 2 else None
-        ndim = max(dx, dy)
-        return _line_up(x, dx, ndim) @ _line_up(y, dy, ndim)
-    if fx:
-        if dx == 1:
-            return x @ y if dy == 2 else None
-        return x @ y if dy <= 2 else _line_up(x, dx, max(dx, dy)) @ y
-    if dy == 1:
-        return y @ np.transpose(x) if dx == 2 else None
-    return x @ y if dx <= 2 else x @ _line_up(y, dy, max(dx, dy))
-
-
-@_rule(np.dot)
-def dot(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
-    if all(len(n.aval.shape) in (1, 2) for n in node.args):
-        return matmul(b, node, args, flags)
-    return None
-
-
-@_rule(np.outer)
-def outer(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
-    if any(len(n.aval.shape) != 1 for n in node.args):
-        return None
-    return np.expand_dims(args[0], -1) * np.expand_dims(args[1], -2)
-
-
-@_rule(np.einsum)
-def einsum(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
-    subscripts = dict(node.params)["subscripts"]
-    if "..." in subscripts or "->" not in subscripts:
-        return None
-    letter = next(c for c in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in subscripts)
-    inputs, output = subscripts.replace(" ", "").split("->")
-    parts = [letter + part if flag else part for part, flag in zip(inputs.split(","), flags, strict=True)]
-    return np.einsum(f"{','.join(parts)}->{letter}{output}", *args)
-
-
-@_rule(np.linalg.inv, np.linalg.det, np.linalg.cholesky, np.tril, np.triu)
-def stacked(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
-    if len(node.args[0].aval.shape) < 2:  # np.tril makes a matrix of a vector
-        return None
-    return b.trace.record(node.op, args, dict(node.params))
-
-
-@_rule(np.linalg.solve)
-def solve(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
-    (x, y), (fx, fy) = args, flags
-    if len(node.args[0].aval.shape) != 2 or len(node.args[1].aval.shape) > 2:
-        return None
-    if len(node.args[1].aval.shape) == 1:
-        if not fx:
-            return np.linalg.solve(x, np.transpose(y)).T
-        return np.linalg.solve(x, np.expand_dims(b.full(y, fy), -1))[..., 0]
-    return np.linalg.solve(x, y)
+def _column(b: Batch, part: Any) -> Any:
+    return b.full(b.value(part.node), part.node in b.known) if isinstance(part, Tracer) else b.full(part, False)
 
 
 def batch(trace: Trace, order: Sequence[Node], inputs: dict[Node, Tracer], size: int) -> dict[Node, Any]:
     """Batched values of the nodes in ``order``, given batched ``inputs``; nodes that do not depend on them are left out."""
-    return Batch(trace, size).run(order, dict(inputs))
+    b = Batch(trace, size, dict(inputs))
+    b.run(order)
+    return b.known

@@ -115,7 +115,8 @@ def _cotangents(node: Node, places: list[int], g: Any, lookup: Lookup, lanes: Ma
     if lanes is not None and node.op.joint is None:
         return [lanes.send(node, i, g, lambda i, g: cotangent(node, i, g, lookup)) for i in places]
     if node.op.joint is not None:
-        y, args = tuple_of(node, lookup), [lookup(arg) for arg in node.args]
+        y = lookup(node) if isinstance(node.aval, Aval) else tuple_of(node, lookup)
+        args = [lookup(arg) for arg in node.args]
         if lanes is not None and node.op.lanes == "loop":
             each = lanes.loop(node, g, y, args)
             return [(fit_to(each[i][0], node.args[i]), each[i][1]) for i in places]

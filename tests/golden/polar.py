@@ -7,7 +7,8 @@ def jacfwd_polar(p):
     cos = np.cos(phi)
     sin = np.sin(phi)
     eye = np.eye(2)
-    part = eye[:, 0]
-    part_2 = eye[:, 1]
-    stack = np.stack([part * cos - part_2 * sin * r, part * sin + part_2 * cos * r], axis=1)
-    return stack.T.copy()
+    # tangents
+    t_r = eye[:, 0]
+    t_phi = eye[:, 1]
+    t_result = np.stack([t_r * cos - t_phi * sin * r, t_r * sin + t_phi * cos * r], axis=1)
+    return t_result.T.copy()

@@ -4,5 +4,6 @@ def jacobian_swish(x):
     e = np.exp(-x)
     total = 1.0 + e
     result = x / total
+    # backward
     ratio = np.eye(3) / total
     return ratio + ratio * result * e

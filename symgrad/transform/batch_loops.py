@@ -1,0 +1,166 @@
+"""Loops of a batch: one loop whose body is batched.
+
+Where the elements run it a different number of times, it runs as often as the longest does. Those that are done keep what
+they carry, and a body that has nothing to do with them is not run on it: they get what one that still runs has. Which ones
+took part is saved beside what the iterations save, for a loop that goes through that later.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir import CAPTURED, CONST, Node
+from symgrad.ir import Sequence as Sequence_
+from symgrad.ops.engine import ADD_LISTS, ITEM, STOP
+from symgrad.trace import Trace, Tracer
+from symgrad.transform.batch import Alike, Batch, CannotBatch, line_up, rule
+from symgrad.transform.loop import Body, Course, Loop, loop_of, plain
+
+
+@rule(Loop)
+def loop(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
+    """The results, those that are the same for all elements without the batch axis."""
+    op: Loop = node.op
+    body, course = op.body, op.course
+    n, m, _ = op.counts
+    masks = [b.masks[arg] for arg in node.args[n : n + m] if arg in b.masks]
+    if any(_node(b.trace, mask) is not _node(b.trace, masks[0]) for mask in masks):
+        raise CannotBatch("a loop goes through what two loops have saved")
+    depends = _dependent(body, course, flags, bool(masks))
+    differs = bool(masks) or (course.test is not None and body.carry[course.test] in depends)
+    sub = Trace(symbolic=True)
+    sub.lanes = 1
+    inner = Batch(sub, b.size, {})
+
+    def given(place: Any, item: Node, value: Any, flag: bool) -> Tracer:
+        """An input of the body: with the batch axis if it depends on what has one."""
+        if item in depends and not flag:
+            value = np.broadcast_to(plain(value), (b.size, *np.shape(plain(value)))).copy()
+        tracer = sub.input(place, plain(value))
+        tracer.node.name, tracer.node.differentiated = item.name, True
+        return tracer
+
+    carry = [given(("carry", i), item, args[i], flags[i]) for i, item in enumerate(body.carry)]
+    index = sub.input("index", course.start)
+    elements = [
+        given(("element", j), item, _first(plain(args[n + j]), item, b.size if flags[n + j] else None), flags[n + j])
+        for j, item in enumerate(body.elements)
+    ]
+    fixed = [given(("invariant", i), item, args[n + m + i], flags[n + m + i]) for i, item in enumerate(body.invariants)]
+    taking_part = None
+    again: list[Tracer] = []
+    active: list[Tracer] = []
+    if masks:
+        active = [sub.input(("element", m), np.ones(b.size, bool))]
+        active[0].node.name = "active"
+        taking_part = active[0]
+    elif differs:
+        taking_part = carry[course.test]  # type: ignore[index]
+        again = [sub.input(("carry", n), np.True_)]
+        again[0].node.name, taking_part.node.name = "again", "active"
+    for item, tracer in zip(body.inputs, [*carry, index, *elements, *fixed], strict=True):
+        if item in depends:
+            inner.known[item] = tracer if taking_part is None else filled(taking_part, tracer)
+        else:
+            inner.alike[item] = tracer
+    for item in body.nodes():
+        if item.op is CONST:
+            inner.alike[item] = sub.lookup(sub.constant(dict(item.params)["value"])[0])
+        elif item.op is CAPTURED:
+            inner.alike[item] = sub.lookup(sub.constant(body.graph.arrays[item])[0])
+        elif not item.args:
+            inner.alike[item] = sub.record(item.op, (), dict(item.params))
+    inner.run(body.nodes())
+    after = []
+    for item, new, old in zip(body.carry, body.after, carry, strict=True):
+        value = inner.value(new)
+        if item in depends:
+            value = inner.full(value, new in inner.known)
+            value = value if taking_part is None else _kept(taking_part, value, old)
+        after.append(value)
+    if again:
+        after.append(np.any(after[course.test]))  # type: ignore[index]
+    saved = [inner.value(item) for item in body.saved]
+    if any(item in inner.masks for item in body.saved):
+        raise CannotBatch("a loop in a loop runs for a different number of times")
+    if again and body.saved:
+        saved.append(taking_part)
+    made = Body(
+        sub.graph,
+        [t.node for t in (*carry, *again)],
+        index.node,
+        [t.node for t in (*elements, *active)],
+        [t.node for t in fixed],
+        [_node(sub, t) for t in after],
+        [_node(sub, t) for t in saved],
+    )
+    if again:
+        course = Course(course.count, course.start, course.step, n, course.backwards)
+    starts = [b.full(args[i], flags[i]) if item in depends else args[i] for i, item in enumerate(body.carry)]
+    first = [np.any(starts[op.course.test])] if again else []  # type: ignore[index]
+    more = [masks[0]] if masks else []
+    found = b.trace.record(loop_of(made, course), [*starts, *first, *args[n : n + m], *more, *args[n + m :]], {})
+    ended, lists = found[:n], found[n + len(again) :]
+    if again and body.saved:
+        *lists, took_part = lists
+        b.took_part[node] = took_part
+    results: list[Any] = [x if item in depends else Alike(x) for x, item in zip(ended, body.carry, strict=True)]
+    return results + [x if item in inner.known else Alike(x) for x, item in zip(lists, body.saved, strict=True)]
+
+
+def _dependent(body: Body, course: Course, flags: list[bool], masked: bool) -> set[Node]:
+    """The nodes of a body that have the batch axis: what is carried has it once anything in its course has."""
+    n, m = len(body.carry), len(body.elements)
+    places = [*body.carry, *body.elements, *body.invariants]
+    depends = {item for item, flag in zip(places, flags, strict=True) if flag}
+    assert len(places) == n + m + len(body.invariants)
+    while True:
+        for item in body.nodes():
+            if any(arg in depends for arg in item.args):
+                depends.add(item)
+        more = {old for old, new in zip(body.carry, body.after, strict=True) if new in depends} - depends
+        if masked or (course.test is not None and body.carry[course.test] in depends):
+            more |= {old for old, new in zip(body.carry, body.after, strict=True) if new is not old} - depends
+        if not more:
+            return depends
+        depends |= more
+
+
+def _first(sequence: list[Any], item: Node, size: int | None) -> Any:
+    """What the first iteration gets of a list; zeros where there is none."""
+    if sequence:
+        return sequence[0]
+    shape = item.aval.shape if size is None else (size, *item.aval.shape)
+    return np.zeros(shape, item.aval.dtype)
+
+
+def filled(mask: Any, x: Any) -> Any:
+    """``x`` with one of the elements in ``mask`` in place of those that are not; no derivative flows into that."""
+    return np.where(line_up(mask, 0, np.ndim(x) - 1), x, STOP(x[np.argmax(mask)]))
+
+
+def _kept(taking_part: Tracer, new: Any, old: Any) -> Any:
+    """What is carried on: the old value where an element takes no part."""
+    return np.where(line_up(taking_part, 0, np.ndim(old) - 1), new, old)
+
+
+def _node(sub: Trace, value: Any) -> Node:
+    return value.node if type(value) is Tracer else sub.constant(value)[0]
+
+
+@rule(ITEM)
+def item(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
+    whole = node.args[0]
+    if isinstance(node.aval, Sequence_) and whole in b.took_part:
+        b.masks[node] = b.took_part[whole]
+    return args[0][dict(node.params)["item"]]
+
+
+@rule(ADD_LISTS)
+def add_lists(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
+    for arg in node.args:
+        if arg in b.masks:
+            b.masks[node] = b.masks[arg]
+    return b.trace.record(node.op, args, {})
