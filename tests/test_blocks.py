@@ -18,7 +18,7 @@ from symgrad.optimize import cost
 from symgrad.pytree import flatten
 from symgrad.testing import programs
 
-TINY = cost.Sizes(big=1, cache=1000, slab=24, pooled=1)  # blocks of three numbers
+TINY = cost.Sizes(big=1, slab=24, far=1, pooled=1)  # blocks of three numbers
 FLOAT, SINGLE = np.dtype(float), np.dtype("f4")
 
 

@@ -117,8 +117,12 @@ class _Loop:
             self._member(node)
         head = For(
             ast.Name(self.lo, ast.Store()),
-            call_of("range", number(0), number(group.length), number(group.rows)),
-            [Line(assign(name(self.hi), ast.BinOp(name(self.lo), ast.Add(), number(group.rows)))), *self._last(), *self.body],
+            call_of("range", number(0), number(group.length), number(self.layout.rows)),
+            [
+                Line(assign(name(self.hi), ast.BinOp(name(self.lo), ast.Add(), number(self.layout.rows)))),
+                *self._last(),
+                *self.body,
+            ],
         )
         self.block += [head, *self.after]
         for node in (*group.results, *group.ends):
@@ -146,7 +150,8 @@ class _Loop:
         for place, kind in enumerate(self.layout.scratch):
             kinds.setdefault(kind, []).append(place)
         names = [self.b.names.unique("t") for _ in self.layout.scratch]
-        for (shape, _, dtype), places in kinds.items():
+        for (rest, lane, dtype), places in kinds.items():
+            shape = _with_lane(rest, lane, self.layout.rows)
             if len(places) == 1:
                 self.block.append(Line(assign(name(names[places[0]]), self.b._allocate(shape, dtype))))
                 continue
@@ -157,12 +162,12 @@ class _Loop:
     def _last(self) -> list[Any]:
         """The last block may be shorter."""
         group = self.group
-        rest = group.length % group.rows
+        rest = group.length % self.layout.rows
         if not rest:
             return []
         body = [Line(assign(name(self.hi), number(group.length)))]
-        for variable, (shape, lane, _) in zip(self.scratch, self.layout.scratch, strict=True):
-            cut = subscript(name(variable), [*_whole(len(shape) + lane), ast.Slice(None, number(rest), None)])
+        for variable, (others, lane, _) in zip(self.scratch, self.layout.scratch, strict=True):
+            cut = subscript(name(variable), [*_whole(len(others) + 1 + lane), ast.Slice(None, number(rest), None)])
             body.append(Line(assign(name(variable), cut)))
         return [If(ast.Compare(name(self.hi), [ast.Gt()], [number(group.length)]), body)]
 
@@ -303,6 +308,12 @@ def assign(target: ast.Name | Expr, value: Expr) -> ast.stmt:
 def subscript(array: Expr, parts: list[Expr], context: ast.expr_context | None = None) -> ast.Subscript:
     """``array[parts]``."""
     return ast.Subscript(array, parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load()), context or ast.Load())
+
+
+def _with_lane(rest: tuple[int, ...], lane: int, rows: int) -> tuple[int, ...]:
+    """The shape of a block, from the other axes."""
+    place = len(rest) + 1 + lane
+    return (*rest[:place], rows, *rest[place:])
 
 
 def _whole(count: int) -> list[Expr]:

@@ -10,14 +10,15 @@ class Sizes:
     """Sizes that decide how code for big arrays is made.
 
     ``big``: elements of an array, from which on a loop over blocks pays.
-    ``cache``: bytes that all blocks of a loop take together, so that they stay in a core's own cache.
-    ``slab``: bytes of one block at most.
+    ``slab``: bytes of the largest block of a loop. Its calls cost some 0.3 us each, however small the block, and its blocks
+    should stay in the caches; from 64 KB to 512 KB all do nearly as well.
+    ``far``: bytes of a matrix, from which on its way from memory costs more than products with thin matrices.
     ``pooled``: bytes of an array, from which on its memory comes from the pool.
     """
 
     big: int = 32_768
-    cache: int = 786_432
-    slab: int = 131_072
+    slab: int = 262_144
+    far: int = 33_554_432
     pooled: int = 131_072
 
 

@@ -1,7 +1,7 @@
 """Which operations on big arrays run together, block by block, so that what lies between them never leaves the cache.
 
 A *group* is a set of operations that one loop runs. Along one axis, the *lane*, all of its values have the same length;
-the loop cuts that axis into blocks of ``rows`` and runs every operation on one block before it goes to the next. Lanes are
+the loop cuts that axis into blocks of rows and runs every operation on one block before it goes to the next. Lanes are
 axes counted from the end, as broadcasting lines them up. An operation fits in when a block of its result needs no more than
 the same block of its arguments: elementwise ones, reductions over other axes, views that leave the lane whole. It may end
 there when blocks of results can be put together: sums over the lane, products with thin matrices, and cotangents added into
@@ -37,26 +37,20 @@ Reads = tuple[int | None, ...]  # of each argument: the lane along which a membe
 class Group:
     """The operations of one loop over blocks.
 
-    ``length`` is that of the lane, ``rows`` what a block has of it. ``lanes`` has the lane of each member, and ``reads`` how
-    each member reads its arguments. Members that are read after the loop are ``results``, which have a lane, or
-    ``ends``, which are put together from blocks: sums over the lane, cotangents of slices. ``views`` are members that are
-    views of results, read after the loop.
+    ``length`` is that of the lane. ``lanes`` has the lane of each member, ``reads`` how each member reads its arguments, and
+    ``windows`` what is read in blocks from outside, and along which lane. Members that are read after the loop are
+    ``results``, which have a lane, or ``ends``, which are put together from blocks: sums over the lane, cotangents of slices.
+    ``views`` are members that are views of results, read after the loop.
     """
 
     length: int
-    rows: int
     nodes: list[Node] = field(default_factory=list)
     lanes: dict[Node, int] = field(default_factory=dict)
     reads: dict[Node, Reads] = field(default_factory=dict)
+    windows: list[tuple[Node, int]] = field(default_factory=list)
     results: list[Node] = field(default_factory=list)
     ends: list[Node] = field(default_factory=list)
     views: list[Node] = field(default_factory=list)
-
-    def block_shape(self, node: Node) -> tuple[int, ...]:
-        """The shape of a whole block of a value."""
-        shape = list(node.aval.shape)
-        shape[self.lanes[node]] = self.rows
-        return tuple(shape)
 
 
 def fuse(nodes: Sequence[Node], uses: dict[Node, int]) -> list[Node | Group]:
@@ -171,6 +165,8 @@ class _Fuser:
             return None
         if a.aval.dtype != b.aval.dtype or a.aval.dtype.char not in "fdFD":
             return None
+        if max(_size(a), _size(b)) * a.aval.dtype.itemsize < cost.SIZES.far:
+            return None
         rows = 1 if len(shapes[0]) == 1 else shapes[0][0]
         columns = 1 if len(shapes[1]) == 1 else shapes[1][1]
         lanes = self._known(a), self._known(b)
@@ -264,7 +260,7 @@ class _Fuser:
         width = max(math.prod(node.aval.shape) // length for node in (*lanes, *(arg for arg, _ in windows)))
         if length * width < cost.SIZES.big:
             return None
-        group = Group(length, min(max(cost.SIZES.slab // _WIDTH // max(width, 1), 1), length), members, lanes, reads)
+        group = Group(length, members, lanes, reads, sorted(windows, key=lambda window: window[0].index))
         outside = {node: self.uses[node] for node in members}
         for node in members:
             for arg in node.args:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ import numpy as np
 
 from symgrad.ir import Node
 from symgrad.ops import index
+from symgrad.optimize import cost
 from symgrad.optimize.fuse import Group, is_elementwise, is_view, offset
 
 
@@ -28,12 +30,13 @@ class Window(NamedTuple):
 
 @dataclass(eq=False)
 class Layout:
-    """Where each value of a group is written: ``places``, for all members but views and ``ends``.
+    """Where each value of a group is written: ``places``, for all members but views and ``ends``; ``rows`` of a block.
 
-    ``scratch`` has shape, lane and dtype of each scratch block. ``parts`` of the cotangents of slices: the values and where
-    they start, those that start last first, for in that order each element is written before it is added to.
+    ``scratch`` has shape (without the lane), lane and dtype of each scratch block. ``parts`` of the cotangents of slices: the
+    values and where they start, those that start last first, for in that order each element is written before it is added to.
     """
 
+    rows: int = 1
     places: dict[Node, Scratch | Window] = field(default_factory=dict)
     scratch: list[tuple[tuple[int, ...], int, np.dtype[Any]]] = field(default_factory=list)
     parts: dict[Node, list[tuple[Node, int]]] = field(default_factory=dict)
@@ -52,7 +55,15 @@ def lay_out(group: Group, uses: dict[Node, int]) -> Layout:
     for node in group.results:
         layout.places[node] = Window(node, 0)
     _give_scratch(group, layout)
+    layout.rows = _rows(group, layout)
     return layout
+
+
+def _rows(group: Group, layout: Layout) -> int:
+    """How many rows of the widest block make a slab."""
+    arrays = [(node.aval, lane) for node, lane in (*group.windows, *group.lanes.items())]
+    widest = max([math.prod(aval.shape) // aval.shape[lane] * aval.dtype.itemsize for aval, lane in arrays])
+    return min(max(cost.SIZES.slab // max(widest, 1), 1), group.length)
 
 
 def _parts(end: Node) -> list[tuple[Node, int]]:
@@ -106,7 +117,10 @@ def _give_scratch(group: Group, layout: Layout) -> None:
 
 
 def _key(group: Group, node: Node) -> tuple[tuple[int, ...], int, np.dtype[Any]]:
-    return group.block_shape(node), group.lanes[node], node.aval.dtype
+    lane = group.lanes[node]
+    shape = list(node.aval.shape)
+    del shape[lane]
+    return tuple(shape), lane, node.aval.dtype
 
 
 def _release(group: Group, layout: Layout, nodes: Sequence[Node], free: dict[Any, list[Scratch]]) -> None:
