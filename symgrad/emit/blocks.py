@@ -38,9 +38,13 @@ class BlockBuilder(Builder):
 
     def _allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Expr:
         """A call that gives an array of any content."""
-        pooled = "pool" not in self.off and math.prod(shape) * dtype.itemsize >= cost.SIZES.pooled
+        pooled = self._is_pooled(shape, dtype)
         function = self.bind("empty", empty if pooled else np.empty)
         return call_of(function, literal(shape if len(shape) != 1 or pooled else shape[0]), name(self.bind(dtype.name, dtype)))
+
+    def _is_pooled(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
+        """Whether an array is so big that its memory comes from the pool."""
+        return "pool" not in self.off and math.prod(shape) * dtype.itemsize >= cost.SIZES.pooled
 
     def _group(self, group: Group, block: list[Any]) -> None:
         """The loop of a group, and what is to be done before and after it."""
@@ -229,8 +233,10 @@ class _Loop:
         if node.op is engine.ASTYPE:
             self._do(call_of("np.copyto", target, args[0], ast.Constant("unsafe")))
         elif node.op is REGISTRY[np.where]:
-            self._do(call_of("np.copyto", target, args[2]))
-            self._do(call_of("np.copyto", target, args[1], where=args[0]))
+            self._do(call_of("np.copyto", target, call_of("np.where", *args)))  # copying where a mask says so is slower
+        elif node.op is REGISTRY[np.negative] and self.group.lanes[node] > -len(node.aval.shape):
+            # NumPy 2.4 misreads strided numbers (of stride 4 or 8) that it negates into strided memory
+            self._do(call_of(name(b.bind("multiply", np.multiply)), args[0], number(-1), target))
         elif is_elementwise(node):
             function = name(b.bind(node.op.key.__name__, node.op.key))
             operands = [b._number_of(node, arg) or expr for arg, expr in zip(node.args, args, strict=True)]

@@ -40,6 +40,7 @@ from symgrad.ir import Sequence as ListAval
 from symgrad.ops import engine
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize.fuse import Group, fuse
+from symgrad.optimize.memory import SLOW_IN_PLACE
 from symgrad.program import Leaf, Program
 from symgrad.transform.loop import Loop
 
@@ -149,7 +150,11 @@ class FastBuilder(BlockBuilder):
             self._ufunc(node, block)
             return
         expr = self._spell(node, block)
+        out = self._out(node) if _takes_out(expr) else None
         self._retire(node)
+        if out is not None:
+            assert isinstance(expr, ast.Call)
+            expr.args.append(out)
         self._store(node, expr, block)
         if node.op in _NEW and node.aval.shape:
             self.owner[node] = expr_name(self.exprs[node])
@@ -182,14 +187,23 @@ class FastBuilder(BlockBuilder):
     def _ufunc(self, node: Node, block: list[Any]) -> None:
         """``f(a, b, out)``, with a dead buffer as ``out`` where there is one."""
         args = [self._number_of(node, arg) or self.exprs[arg] for arg in node.args]
-        target = self._dead_argument(node) if self.straight else None
-        self._retire(node)
+        in_place = self.straight and node.op.key not in SLOW_IN_PLACE
+        target = self._dead_argument(node) if in_place else None
+        if in_place:
+            self._retire(node)
         if target is None and self.straight:
             waiting = self.free.get((node.aval.shape, node.aval.dtype))
             target = waiting.pop() if waiting else None
+        if not in_place:
+            self._retire(node)
         function = name(self.bind(node.op.key.__name__, node.op.key))
         if target is None:
-            self._store(node, call_of(function, *args), block)
+            new = (
+                {"out": self._allocate(node.aval.shape, node.aval.dtype)}
+                if self._is_pooled(node.aval.shape, node.aval.dtype)
+                else {}
+            )
+            self._store(node, call_of(function, *args, **new), block)
             self.owner[node] = expr_name(self.exprs[node])
             return
         if node.op.key in (np.maximum, np.minimum):  # NumPy deprecates their positional out
@@ -199,6 +213,13 @@ class FastBuilder(BlockBuilder):
         block.append(Line(statement, self._comment(node, block)))
         self.exprs[node], self.weight[node] = name(target), 0
         self.owner[node] = target
+
+    def _out(self, node: Node) -> Expr | None:
+        """An array for a big result: a dead one, else one from the pool."""
+        if not self._is_pooled(node.aval.shape, node.aval.dtype):
+            return None
+        waiting = self.free.get((node.aval.shape, node.aval.dtype)) if self.straight else None
+        return name(waiting.pop()) if waiting else self._allocate(node.aval.shape, node.aval.dtype)
 
     def _dead_argument(self, node: Node) -> str | None:
         """An argument's buffer that nothing reads after this node, of the right shape and dtype."""
@@ -257,6 +278,11 @@ class FastBuilder(BlockBuilder):
         if node.op is CONST or (node.op is INPUT and node.aval.kind == "python"):
             return True
         return node in self.python
+
+
+def _takes_out(expr: Expr) -> bool:
+    """Whether it is ``a.dot(b)``."""
+    return isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr == "dot"
 
 
 def _is_scalar(program: Program) -> bool:

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 class Sizes:
     """Sizes that decide how code for big arrays is made.
 
-    ``big``: elements of an array, from which on a loop over blocks pays.
+    ``big``: elements of an array, from which on a loop over blocks pays: four slabs or so.
     ``slab``: bytes of the largest block of a loop. Its calls cost some 0.3 us each, however small the block, and its blocks
     should stay in the caches; from 64 KB to 512 KB all do nearly as well.
     ``far``: bytes of a matrix, from which on its way from memory costs more than products with thin matrices.
     ``pooled``: bytes of an array, from which on its memory comes from the pool.
     """
 
-    big: int = 32_768
+    big: int = 131_072
     slab: int = 262_144
     far: int = 33_554_432
     pooled: int = 131_072

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from symgrad.ir import Node
 from symgrad.optimize.simplify import Rewrite, Simplifier, const, is_op, rewrite
 from symgrad.program import Program
 
+MANY = 1024  # numbers in an array, from which on a call costs less than what it computes
 LOWER: dict[Any, list[Rewrite]] = {}
 
 
@@ -32,6 +34,17 @@ def small_power(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
     if exponent == 4:
         return s.call(np.square, square)
     return s.call(np.reciprocal, x if exponent == -1 else square)
+
+
+@rewrite(np.multiply, rules=LOWER)
+def half_step(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``g * heaviside(x, 0.5)`` of many numbers by their signs: NumPy's step branches at each number, its sign does not."""
+    for g, step in (args, args[::-1]):
+        if is_op(step, np.heaviside) and const(step.args[1]) == 0.5 and math.prod(step.aval.shape) >= MANY:
+            x = step.args[0]
+            if x.aval.dtype == step.aval.dtype:
+                return s.call(np.multiply, g, s.call(np.add, s.call(np.multiply, s.call(np.sign, x), 0.5), 0.5))
+    return None
 
 
 @rewrite(np.subtract, rules=LOWER)

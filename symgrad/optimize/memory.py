@@ -14,6 +14,8 @@ from symgrad.ops import index
 from symgrad.optimize import cost
 from symgrad.optimize.fuse import Group, is_elementwise, is_view, offset
 
+SLOW_IN_PLACE = (np.sign,)  # its loop branches at each number where the result lies on the argument
+
 
 class Scratch(NamedTuple):
     """A block of its own, which other values have before and after."""
@@ -62,7 +64,7 @@ def lay_out(group: Group, uses: dict[Node, int]) -> Layout:
 def _rows(group: Group, layout: Layout) -> int:
     """How many rows of the widest block make a slab."""
     arrays = [(node.aval, lane) for node, lane in (*group.windows, *group.lanes.items())]
-    widest = max([math.prod(aval.shape) // aval.shape[lane] * aval.dtype.itemsize for aval, lane in arrays])
+    widest: int = max([math.prod(aval.shape) // aval.shape[lane] * aval.dtype.itemsize for aval, lane in arrays])
     return min(max(cost.SIZES.slab // max(widest, 1), 1), group.length)
 
 
@@ -105,7 +107,7 @@ def _give_scratch(group: Group, layout: Layout) -> None:
                 left[roots[arg]] -= 1
                 if not left[roots[arg]] and isinstance(layout.places.get(roots[arg]), Scratch):
                     dying.append(roots[arg])
-        in_place = is_elementwise(node) and isinstance(node.op.key, np.ufunc)
+        in_place = is_elementwise(node) and node.op.key not in SLOW_IN_PLACE
         if in_place:  # it may overwrite an argument, element by element
             _release(group, layout, dying, free)
         if node in group.lanes and node not in layout.places and not is_view(node):
