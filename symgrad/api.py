@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from symgrad import pytree
-from symgrad.compile import FOREIGN, CacheInfo, Compiler, Family, Foreign, Form, Variant, check_foreign
+from symgrad.compile import FOREIGN, CacheInfo, Compiler, Family, Foreign, Form, Variant, check_foreign, foreign
 from symgrad.draw import dot, svg
 from symgrad.ir import INPUT, Graph, Node, ancestors
 from symgrad.look import Annotation, Profile, Source, profile
+from symgrad.ops.core import Traced
 from symgrad.ops.engine import STOP
 from symgrad.state import describe
 from symgrad.trace import Trace, Tracer, active_trace, tracing
@@ -53,6 +54,7 @@ class Derivative:
         self._compiler = Compiler(self._body, fun, name, self._form(), self._mode, self._use, self._general)
         self._use(None)
         self._methods: Derivative | None = None
+        self._stand_ins: dict[Any, Derivative] = {}
 
     # ---- calling ----
 
@@ -67,8 +69,8 @@ class Derivative:
         if active_trace() is None:
             try:
                 return self._compiler.miss(args, kwargs)
-            except Foreign as foreign:
-                return foreign.bridge(self, args, kwargs)
+            except Foreign as kind:
+                return kind.bridge.call(self, args, kwargs)
         return self._nested(args, kwargs)
 
     def _body(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any], symbolic: bool) -> Any:
@@ -85,14 +87,27 @@ class Derivative:
         if FOREIGN:
             try:
                 check_foreign(pytree.flatten((args, kwargs))[0])
-            except Foreign as foreign:
-                return foreign.bridge(self, args, kwargs)
+            except Foreign as kind:
+                return kind.bridge.call(self, args, kwargs)
         outer, user, trace.user = len(trace.graph), trace.user, False
         try:
             result = self._body(trace, args, kwargs, True)
         finally:
             trace.user = user
         return settle(trace, outer, (args, kwargs), result)
+
+    def stand_in(self, key: Any, wrap: Callable[[Fun], Fun]) -> Derivative:
+        """The same derivative of ``wrap(fun)``, which is to see arguments of another kind; made once for each ``key``."""
+        found = self._stand_ins.get(key)
+        if found is None:
+            found = self._stand_ins[key] = Derivative(self._kind, wrap(self._fun), self._options)
+            found._compiler.off = self._compiler.off
+        return found
+
+    def _of_arrays(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Derivative, tuple[Any, ...], dict[str, Any]]:
+        """The derivative of arrays, and its arguments, that a call comes down to: itself, unless they are of another kind."""
+        bridge = foreign(pytree.flatten((args, kwargs))[0])
+        return (self, args, kwargs) if bridge is None else bridge.plain(self, args, kwargs)
 
     def _form(self) -> Form:
         """How the derivative is called."""
@@ -128,7 +143,8 @@ class Derivative:
         >>> "np.cos(x)" in grad(lambda x: np.sin(x)).source(1.0)
         True
         """
-        variant = self._compiler.traced(args, kwargs)
+        inner, args, kwargs = self._of_arrays(args, kwargs)
+        variant = inner._compiler.traced(args, kwargs)
         reason = variant.family.dynamic
         code = variant.running() if fast else variant.readable()
         return Source((f"# runs in dynamic mode: {reason}\n" if reason else "") + code.source.rstrip("\n"))
@@ -138,7 +154,8 @@ class Derivative:
 
         Lines of the backward pass are marked ``<``, those of tangents ``>``. ``fast=True`` shows the code that runs.
         """
-        variant = self._compiler.traced(args, kwargs)
+        inner, args, kwargs = self._of_arrays(args, kwargs)
+        variant = inner._compiler.traced(args, kwargs)
         return Annotation(self._fun, variant.running() if fast else variant.readable())
 
     def profile(self, *args: Any, seconds: float = 0.5, **kwargs: Any) -> Profile:
@@ -146,11 +163,13 @@ class Derivative:
 
         Runs the compiled code for about so many ``seconds``. Raises ``RuntimeError`` where it runs in dynamic mode.
         """
-        return profile(self._fun, self._compiler.ready(args, kwargs), args, kwargs, seconds)
+        inner, args, kwargs = self._of_arrays(args, kwargs)
+        return profile(self._fun, inner._compiler.ready(args, kwargs), args, kwargs, seconds)
 
     def graph(self, *args: Any, **kwargs: Any) -> GraphView:
         """The graph of the derivative for arguments like these, one line a node when printed."""
-        variant = self._compiler.traced(args, kwargs)
+        inner, args, kwargs = self._of_arrays(args, kwargs)
+        variant = inner._compiler.traced(args, kwargs)
         return GraphView(variant.program.graph, variant.program.roots())
 
     def compiled(self, *args: Any, fast: bool = True, **kwargs: Any) -> Callable[..., Any]:
@@ -161,7 +180,8 @@ class Derivative:
         CuPy's and other libraries' arrays of these shapes pass through where those know the functions. Raises
         ``RuntimeError`` where it runs in dynamic mode.
         """
-        variant = self._compiler.ready(args, kwargs)
+        inner, args, kwargs = self._of_arrays(args, kwargs)
+        variant = inner._compiler.ready(args, kwargs)
         if not fast:
             code = variant.readable(confirmed=True)
             return variant.load(code.source, code)
@@ -171,18 +191,25 @@ class Derivative:
     def explain(self) -> str:
         """What was compiled, for which arguments; how often it was traced; what runs in dynamic mode and why."""
         compiler = self._compiler
+        inner = [stand_in.explain() for stand_in in self._stand_ins.values()]
+        if inner and not compiler.known:
+            return "\n".join(inner)
         lines = [f"{compiler.name}: {len(compiler.known)} signature(s), {compiler.misses} traced call(s)"]
         for family in compiler.known.values():
             lines += _explain(family)
-        return "\n".join(lines)
+        return "\n".join(lines + inner)
 
     def cache_info(self) -> CacheInfo:
         """Calls answered by compiled code, calls traced, the bound on signatures, and signatures held."""
-        return self._compiler.info()
+        own = self._compiler.info()
+        others = [inner.cache_info() for inner in self._stand_ins.values()]
+        counts = [sum(column) for column in zip(own, *others, strict=True)]
+        return CacheInfo(counts[0], counts[1], own.maxsize, counts[3])
 
     def cache_clear(self) -> None:
         """Forget all traces and code."""
         self._compiler.clear()
+        self._stand_ins.clear()
 
     def __repr__(self) -> str:
         return f"<{self._kind} of {getattr(self._fun, '__qualname__', repr(self._fun))}>"
@@ -609,7 +636,7 @@ def stop_gradient(x: Any) -> Any:
     >>> grad(lambda x: x * stop_gradient(x))(3.0)
     3.0
     """
-    return pytree.map_tree(lambda leaf: STOP(leaf) if isinstance(leaf, Tracer) else leaf, x)
+    return pytree.map_tree(lambda leaf: STOP(leaf) if isinstance(leaf, Traced) else leaf, x)
 
 
 def graph(fun: Fun, *args: Any, **kwargs: Any) -> GraphView:
@@ -684,6 +711,9 @@ def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> Any:
     >>> out, pullback(1.0)
     (15.0, (5.0, 3.0))
     """
+    bridge = foreign(pytree.flatten(primals)[0])
+    if bridge is not None:
+        return bridge.vjp(fun, primals, has_aux)
     work = _Pass()
     with work:
         run = calculus.evaluate(work.trace, fun, tuple(range(len(primals))), primals, {}, has_aux)
@@ -722,6 +752,9 @@ def jvp(fun: Fun, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: b
     """
     if len(primals) != len(tangents):
         raise TypeError(f"jvp got {len(primals)} primals and {len(tangents)} tangents")
+    bridge = foreign(pytree.flatten((tuple(primals), tuple(tangents)))[0])
+    if bridge is not None:
+        return bridge.jvp(fun, tuple(primals), tuple(tangents), has_aux)
     work = _Pass()
     with work:
         run = calculus.evaluate(work.trace, fun, tuple(range(len(primals))), primals, {}, has_aux)
@@ -738,6 +771,9 @@ def linearize(fun: Fun, *primals: Any) -> Any:
     >>> out, pushforward(1.0), pushforward(2.0)
     (9.0, 6.0, 12.0)
     """
+    bridge = foreign(pytree.flatten(primals)[0])
+    if bridge is not None:
+        return vjp(fun, *primals)[0], lambda *tangents: jvp(fun, primals, tangents)[1]
     work = _Pass()
     with work:
         run = calculus.evaluate(work.trace, fun, tuple(range(len(primals))), primals, {})

@@ -96,18 +96,36 @@ def kind_of(leaf: Any) -> Any:
 
 def check_foreign(leaves: Sequence[Any]) -> None:
     """Raise ``Foreign`` where one of the leaves is of a kind that brings its own bridge."""
-    for kind, bridge in FOREIGN.items():
-        if any(isinstance(leaf, kind) for leaf in leaves):
-            raise Foreign(bridge)
+    bridge = foreign(leaves)
+    if bridge is not None:
+        raise Foreign(bridge)
 
 
-FOREIGN: dict[type, Callable[..., Any]] = {}  # kinds of arguments with a way of their own: bridge(derivative, args, kwargs)
+def foreign(leaves: Sequence[Any]) -> Bridge | None:
+    """The bridge of the leaves that have one."""
+    return next((bridge for kind, bridge in FOREIGN.items() if any(isinstance(leaf, kind) for leaf in leaves)), None)
+
+
+class Bridge(NamedTuple):
+    """How a kind of values that is no array goes through derivatives.
+
+    ``call(derivative, args, kwargs)`` calls one; ``plain`` of the same gives the derivative, args and kwargs, of arrays, that
+    this comes down to. ``vjp(fun, primals, has_aux)`` and ``jvp(fun, primals, tangents, has_aux)`` are the functions' own.
+    """
+
+    call: Callable[..., Any]
+    plain: Callable[..., Any]
+    vjp: Callable[..., Any]
+    jvp: Callable[..., Any]
+
+
+FOREIGN: dict[type, Bridge] = {}
 
 
 class Foreign(Exception):
     """A call has an argument of such a kind."""
 
-    def __init__(self, bridge: Callable[..., Any]) -> None:
+    def __init__(self, bridge: Bridge) -> None:
         super().__init__(bridge)
         self.bridge = bridge
 

@@ -350,6 +350,9 @@ class State:
         kind = type(value)
         if kind is Tracer:
             return value
+        if isinstance(value, Traced):  # an eager tensor: what lies in it is read
+            self.check(path, "type", kind)
+            return value.adopt(self.read(path.then("attr", "value"), value.value))
         if kind in (float, complex) or (isinstance(value, np.inexact) and kind.__module__ == "numpy"):
             return self._lift(path, value)
         if kind is np.ndarray and value.dtype.kind in "fciub":

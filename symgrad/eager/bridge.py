@@ -1,23 +1,26 @@
-"""Tensors in the functions that ``symgrad.grad`` and its kin make, and back.
+"""Tensors through ``symgrad.grad`` and its kin: a function of tensors as one of arrays, and back.
 
-A derivative that is called with tensors hands tensors to the user's function, traced ones, and returns tensors. It is a
-recorded operation like any other: ``backward`` goes through it.
+A derivative that is called with tensors hands tensors to the function, is compiled as ever, and gives tensors back. Where an
+argument requires grad, the call is recorded as one operation, whose backward is a compiled pullback of the derivative.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from symgrad import pytree
-from symgrad.api import Derivative, vjp
-from symgrad.compile import FOREIGN
+from symgrad import api, pytree
+from symgrad.api import Derivative
+from symgrad.compile import FOREIGN, Bridge
 from symgrad.eager.autograd.function import Function
-from symgrad.eager.core import Tensor, tracing, wrap
+from symgrad.eager.core import Tensor, wrap
+from symgrad.eager.dtypes import default
 from symgrad.eager.modes import mode
-from symgrad.trace import Tracer
+from symgrad.trace import Tracer, active_trace
+from symgrad.transform import calculus
 
 
 def _to_tensor(leaf: Any) -> Any:
@@ -33,94 +36,161 @@ def on_tensors(fun: Any) -> Any:
 
     @functools.wraps(fun)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        recording, mode.grad = mode.grad, False
-        tracing.depth += 1
+        trace = active_trace()
+        assert trace is not None
+        before = mode.grad, mode.tracing
+        mode.grad, mode.tracing = False, True
         try:
-            out = fun(*pytree.map_tree(_to_tensor, args), **pytree.map_tree(_to_tensor, kwargs))
+            out = calculus.run(trace, fun, pytree.map_tree(_to_tensor, args), pytree.map_tree(_to_tensor, kwargs))
         finally:
-            tracing.depth -= 1
-            mode.grad = recording
+            mode.grad, mode.tracing = before
         return pytree.map_tree(_to_value, out)
 
     return wrapped
 
 
-class _Derived(Function):
-    """A function of arrays as an operation on tensors; its gradient is one too."""
+# -- one operation on tensors --------------------------------------------------------------------------------------
+
+
+class Step:
+    """A function of arrays, to be run on tensors; ``pullback(places)`` is the step that its backward takes.
+
+    ``run(*leaves)`` takes leaves of any kind and returns a tree. ``compiled``: whether the pullbacks are.
+    """
+
+    def __init__(self, run: Callable[..., Any], compiled: bool = True) -> None:
+        self.run, self.compiled = run, compiled
+        self._pullbacks: dict[tuple[int, ...], Step] = {}
+
+    def pullback(self, places: tuple[int, ...]) -> Step:
+        """From all leaves and the cotangents of the results to the cotangents of the leaves at ``places``."""
+        step = self._pullbacks.get(places)
+        if step is None:
+
+            def pulled(count: int, *flat: Any) -> Any:
+                leaves = list(flat[:count])
+
+                def moving(*given: Any) -> Any:
+                    for place, value in zip(places, given, strict=True):
+                        leaves[place] = value
+                    return tuple([part for part in pytree.flatten(self.run(*leaves))[0] if _inexact(part)])
+
+                return api.vjp(moving, *[leaves[place] for place in places])[1](tuple(flat[count:]))
+
+            step = Step(Derivative("function", pulled, {}) if self.compiled else pulled, self.compiled)
+            self._pullbacks[places] = step
+        return step
+
+    def __call__(self, *leaves: Any) -> Any:
+        """Run it on tensors (among other leaves); what comes back holds tensors, recorded where that is wanted."""
+        form: list[Any] = []
+        outs = Derived.apply(self, form, *leaves)
+        tree, found, moving = form
+        for place, out in zip(moving, outs, strict=True):
+            found[place] = out
+        return tree.unflatten([_to_tensor(out) for out in found])
+
+
+def _inexact(x: Any) -> bool:
+    return (isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "fc") or isinstance(x, (float, complex))
+
+
+class Derived(Function):
+    """A step as an operation that ``backward`` goes through."""
 
     @staticmethod
-    def forward(ctx: Any, run: Any, *tensors: Any) -> Any:
-        ctx.run = run
-        ctx.save_for_backward(*tensors)
-        return tuple(_to_tensor(np.asarray(out)) for out in run(*[x.value for x in tensors]))
+    def forward(ctx: Any, step: Step, form: list[Any], *leaves: Any) -> Any:
+        ctx.step, ctx.leaves = step, [None if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        ctx.save_for_backward(*[leaf for leaf in leaves if isinstance(leaf, Tensor)])
+        found, tree = pytree.flatten(step.run(*map(_to_value, leaves)))
+        moving = [i for i, out in enumerate(found) if _inexact(out)]
+        form[:] = tree, found, moving
+        return tuple([wrap(np.asarray(found[i])) for i in moving])
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        xs, run = ctx.saved_tensors, ctx.run
+        tensors = iter(ctx.saved_tensors)
+        leaves = [next(tensors) if leaf is None else leaf for leaf in ctx.leaves]
+        places = tuple([i for i, x in enumerate(leaves) if isinstance(x, Tensor) and x.value.dtype.kind in "fc"])
+        parts = ctx.step.pullback(places)(len(leaves), *leaves, *grads)
+        found: list[Any] = [None] * len(leaves)
+        for place, part in zip(places, parts, strict=True):
+            found[place] = part
+        return (None, None, *found)
 
-        def pulled(*args: Any) -> Any:
-            return vjp(run, *args[: len(xs)])[1](args[len(xs) :])
 
-        return (None, *_Derived.apply(pulled, *xs, *grads))
+# -- the ways through ----------------------------------------------------------------------------------------------
 
 
 def through(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A NumPy function that is made of others: run on arrays, and differentiated by tracing it."""
     leaves, tree = pytree.flatten((args, kwargs))
-    values = [_to_value(leaf) for leaf in leaves]
-    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and leaf.value.dtype.kind in "fc"]
-    form: list[Any] = []
 
     def run(*given: Any) -> Any:
-        for i, value in zip(places, given, strict=True):
-            values[i] = value
-        positional, named = tree.unflatten(values)
-        found, shape = pytree.flatten(func(*positional, **named))
-        moving = [i for i, out in enumerate(found) if hasattr(out, "dtype") and out.dtype.kind in "fc"]
-        form[:] = [shape, found, moving]
-        return tuple(found[i] for i in moving)
+        positional, named = tree.unflatten(given)
+        return func(*positional, **named)
 
-    if any(type(leaves[i].value) is Tracer for i in places):
-        outs = run(*[leaves[i].value for i in places])
-    else:
-        with np.errstate(all="ignore"):
-            outs = _Derived.apply(run, *[leaves[i] for i in places])
-    shape, found, moving = form
-    for out in outs:
+    if any(isinstance(leaf, Tensor) and type(leaf.value) is Tracer for leaf in leaves):
+        return pytree.map_tree(_to_tensor, run(*map(_to_value, leaves)))
+    with np.errstate(all="ignore"):
+        result = Step(run, compiled=False)(*leaves)
+    for out in pytree.flatten(result)[0]:
         if isinstance(out, Tensor) and out.grad_fn is not None:
             out.grad_fn.label = f"{func.__name__.title().replace('_', '')}Backward0"
-    for i, out in zip(moving, outs, strict=True):
-        found[i] = out
-    return shape.unflatten([_to_tensor(out) for out in found])
+    return result
 
 
-def bridge(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _inner(derivative: Derivative) -> Derivative:
+    """The derivative of arrays behind one of tensors. Another default dtype may make another function of it."""
+    return derivative.stand_in((Tensor, default.real), on_tensors)
+
+
+def call(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a derivative with tensors among its arguments."""
-    inner = derivative.__dict__.get("_on_tensors")
-    if inner is None:  # traced anew at every call, as eager code is run anew
-        options = {**derivative._options, "mode": "dynamic"}
-        inner = derivative.__dict__["_on_tensors"] = Derivative(derivative._kind, on_tensors(derivative._fun), options)
+    inner = _inner(derivative)
     leaves, tree = pytree.flatten((args, kwargs))
-    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
-    values = [_to_value(leaf) for leaf in leaves]
-    form: list[Any] = []
+    if any(isinstance(leaf, Tensor) and isinstance(leaf.value, Tracer) for leaf in leaves):  # within another derivative
+        positional, named = tree.unflatten([_to_value(leaf) for leaf in leaves])
+        return pytree.map_tree(_to_tensor, inner(*positional, **named))
+    steps: dict[Any, Step] = inner.__dict__.setdefault("_steps", {})
+    step = steps.get(tree)
+    if step is None:
 
-    def run(*given: Any) -> Any:
-        for i, value in zip(places, given, strict=True):
-            values[i] = value
-        positional, named = tree.unflatten(values)
-        found, shape = pytree.flatten(inner(*positional, **named))
-        form[:] = [shape]
-        return tuple(found)
+        def run(*given: Any) -> Any:
+            positional, named = tree.unflatten(given)
+            return inner(*positional, **named)
 
-    if any(isinstance(leaves[i].value, Tracer) for i in places):  # within another derivative
-        return form_of(form, [_to_tensor(out) for out in run(*[leaves[i].value for i in places])])
-    return form_of(form, list(_Derived.apply(run, *[leaves[i] for i in places])))
+        step = steps[tree] = Step(run)
+    return step(*leaves)
 
 
-def form_of(form: list[Any], leaves: list[Any]) -> Any:
-    """The leaves as the tree that the function returned."""
-    return form[0].unflatten(leaves)
+def plain(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The derivative, and its arguments, that a call with tensors comes down to."""
+    return _inner(derivative), pytree.map_tree(_to_value, args), pytree.map_tree(_to_value, kwargs)
 
 
-FOREIGN[Tensor] = bridge
+def vjp(fun: Any, primals: tuple[Any, ...], has_aux: bool) -> Any:
+    """``symgrad.vjp`` of a function of tensors."""
+    leaves, tree = pytree.flatten(primals)
+    values = Derivative("function", on_tensors(fun), {})
+    step = Step(lambda *given: values(*tree.unflatten(given)))
+    result = step(*leaves)
+    out, aux = result if has_aux else (result, None)
+    places = tuple([i for i, leaf in enumerate(leaves) if _inexact(_to_value(leaf))])
+
+    def pullback(cotangent: Any) -> Any:
+        given = [*pytree.flatten(cotangent)[0], *[x * 0 for x in pytree.flatten(aux)[0] if _inexact(_to_value(x))]]
+        parts = dict(zip(places, step.pullback(places)(len(leaves), *leaves, *given), strict=True))
+        return tree.unflatten([parts.get(i) for i in range(len(leaves))])
+
+    return (out, pullback, aux) if has_aux else (out, pullback)
+
+
+def jvp(fun: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...], has_aux: bool) -> Any:
+    """``symgrad.jvp`` of a function of tensors."""
+    leaves, tree = pytree.flatten((primals, tangents))
+    values = Derivative("function", lambda xs, ts: api.jvp(on_tensors(fun), xs, ts, has_aux=has_aux), {})
+    return Step(lambda *given: values(*tree.unflatten(given)))(*leaves)
+
+
+FOREIGN[Tensor] = Bridge(call, plain, vjp, jvp)

@@ -503,6 +503,8 @@ class Tensor(Traced):
         return apply(op, args, params)
 
     def adopt(self, value: Any) -> Any:
+        if isinstance(value, Traced):
+            return wrap(value)
         if isinstance(value, np.ndarray) and value.dtype == object:
             return np.stack(list(value.ravel())).reshape(value.shape)
         return wrap(np.asarray(value))
@@ -593,12 +595,6 @@ def variant(op: Op, **changes: Any) -> Op:
     return made
 
 
-class tracing:
-    """``depth`` counts the functions of eager tensors that run on traced values now (``symgrad.grad`` of such a one)."""
-
-    depth = 0
-
-
 # -- recording -----------------------------------------------------------------------------------------------------
 
 
@@ -620,15 +616,16 @@ def execute(
     op: Op, args: Sequence[Any], values: list[Any], wanting: tuple[int, ...], params: dict[str, Any], label: str | None
 ) -> Any:
     """``apply``, on values that have been looked up (and perhaps cast) already; ``wanting``: which require grad."""
-    if tracing.depth:
+    if not mode.grad and mode.tracing:
         known: Any = REGISTRY.get(op.key, op)
         y = known(*values, **params)
-    elif wanting and op.__class__ is Fused and op.keeps is not None and mode.grad:
+        return tuple([wrap(part) for part in y]) if isinstance(y, tuple) else wrap(y)
+    if wanting and op.__class__ is Fused and op.keeps is not None and mode.grad:
         y, kept = mode.quiet(op.keeps, *values, **params)
         params = {**params, "kept": kept}
     else:
         y = mode.quiet(op.fun, *values, **params)
-    if type(y) is Tracer and not tracing.depth:
+    if type(y) is Tracer:
         return y  # a function of tensors met a traced value of ``symgrad.grad``, which goes on as it is
     if wanting and mode.grad:
         plan = _plans.get((op, len(values), wanting)) or plan_of(op, len(values), wanting)

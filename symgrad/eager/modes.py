@@ -15,10 +15,11 @@ import numpy as np
 
 
 class _Mode(threading.local):
-    """The switches of a thread. ``quiet(fun, *args)`` runs NumPy without its floating-point warnings, which torch has not."""
+    """The switches of a thread. ``tracing`` is set while a derivative of symgrad's follows a function of tensors; then the
+    others have no say. ``quiet(fun, *args)`` runs NumPy without its floating-point warnings, which torch has not."""
 
     def __init__(self) -> None:
-        self.grad, self.inference, self.anomaly, self.check_nan = True, False, False, True
+        self.grad, self.inference, self.anomaly, self.check_nan, self.tracing = True, False, False, True, False
         context = copy_context()
         context.run(np.seterr, all="ignore")
         self.quiet: Callable[..., Any] = context.run
@@ -47,8 +48,9 @@ class _Switch:
         self.set()
 
     def set(self) -> None:
-        for name, value in self.values.items():
-            setattr(mode, name, value)
+        if not mode.tracing:
+            for name, value in self.values.items():
+                setattr(mode, name, value)
 
     def __exit__(self, *exc: object) -> None:
         for name, value in self.before.items():

@@ -40,9 +40,13 @@ Binder = Callable[..., "tuple[Sequence[Any], dict[str, Any]]"]
 
 
 class Traced:
-    """What a traced value is to the operations: something that records them. ``symgrad.trace`` has the one subclass."""
+    """What a traced value is to the operations: something that records them, with a ``value``.
+
+    ``symgrad.trace`` has one subclass, ``symgrad.eager`` the other.
+    """
 
     __slots__ = ()
+    value: Any
 
     def record(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run ``op`` and write it down."""

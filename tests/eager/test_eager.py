@@ -507,3 +507,97 @@ def test_closures():
         assert optimizer.step(closure).item() == 1.0
     assert p.item() == 0.5
     assert math.isclose(optimizer.step(closure).item(), 0.25)
+
+
+# -- tensors through symgrad's derivatives -------------------------------------------------------------------------
+
+
+def cubes(t):
+    return (torch.sigmoid(t) * t**2).sum()
+
+
+def test_derivatives_of_tensors_are_compiled():
+    g = symgrad.grad(cubes)
+    x = torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    (expected,) = torch.autograd.grad(cubes(x), x)
+    for _ in range(4):
+        found = g(x)
+        assert torch.allclose(found, expected)
+        assert found.requires_grad
+    assert g.cache_info().hits == 2
+    assert "np.exp(-t)" in g.source(x)
+    assert "compiled; 1 of 1" in g.explain()
+    assert np.allclose(g.compiled(x)(x.detach().numpy()), expected.detach().numpy())
+    g.cache_clear()
+    assert g.cache_info().currsize == 0
+    with torch.no_grad():
+        assert not g(x).requires_grad
+
+
+def test_backward_flows_through_derivatives_to_any_order():
+    g = symgrad.grad(cubes)
+    x = torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(g, (x,))
+    assert torch.autograd.gradgradcheck(g, (x,))
+    value, (a, b) = symgrad.value_and_grad(lambda x, y: (x * y).sum() ** 2, argnums=(0, 1))(x, 2.0)
+    assert value.item() == 9.0
+    (a.sum() + b).backward()  # 2 (x . y) y, then 2 (x . y) x, summed
+    assert x.grad.tolist() == [24.0 + 2 * 2 * (1.5 + 1.5)] * 3
+
+
+@pytest.mark.parametrize("derive", [symgrad.jacobian, symgrad.jacfwd, symgrad.hessian, symgrad.elementwise_grad])
+def test_every_derivative_takes_tensors(derive):
+    fun = (lambda x: (x**3).sum()) if derive is symgrad.hessian else lambda x: x**3 + x.sum()
+    x = torch.tensor([0.5, -1.0], dtype=torch.float64, requires_grad=True)
+    found = derive(fun)(x)
+    assert np.allclose(found.detach().numpy(), derive(fun)(x.detach().numpy()))
+    assert torch.autograd.gradcheck(derive(fun), (x,))
+
+
+def test_products_take_tensors():
+    x = torch.tensor([0.5, -1.0], dtype=torch.float64, requires_grad=True)
+    one = torch.ones(2, dtype=torch.float64)
+    fun = lambda x: (torch.sin(x) * x, x.sum())
+    out, pullback = symgrad.vjp(fun, x)
+    assert torch.equal(out[0], fun(x)[0])
+    slope = torch.cos(x) * x + torch.sin(x)
+    assert torch.allclose(pullback((one, one.sum()))[0], slope + 2)
+    out, tangent = symgrad.jvp(fun, (x,), (one,))
+    assert torch.allclose(tangent[0], slope)
+    assert torch.allclose(symgrad.linearize(fun, x)[1](one)[0], slope)
+    assert torch.autograd.gradcheck(lambda x: symgrad.jvp(fun, (x,), (one,))[1][0], (x,))
+    assert torch.autograd.gradcheck(lambda x: symgrad.vjp(fun, x)[1]((one, one[0]))[0], (x,))
+    out, pullback, aux = symgrad.vjp(lambda x: (x * x, x + 1), x, has_aux=True)
+    assert torch.equal(aux, x + 1)
+    assert torch.equal(pullback(one)[0], 2 * x)
+    assert torch.equal(symgrad.hvp(lambda x: (x**3).sum())(x, one), 6 * x)
+    assert torch.equal(symgrad.grad(lambda x: (x * symgrad.stop_gradient(x)).sum())(x), x)
+    assert not symgrad.stop_gradient(x).requires_grad
+
+
+class Scaled:
+    def __init__(self):
+        self.scale = torch.tensor(2.0, dtype=torch.float64)
+
+    @symgrad.grad
+    def loss(self, x):
+        return (self.scale * x).sum()
+
+
+def test_tensors_from_outside_are_read_anew():
+    model, x = Scaled(), torch.ones(2, dtype=torch.float64)
+    weights = torch.ones(2, dtype=torch.float64)
+    g = symgrad.grad(lambda x: (weights * x).sum())
+    for i in range(5):
+        model.scale.add_(1)
+        assert model.loss(x).tolist() == [i + 3.0] * 2
+        assert g(x).tolist() == [i + 1.0] * 2
+        weights = weights + 1
+    assert g.cache_info().hits == 3
+    assert "read anew at each call: weights.value" in g.explain()
+
+
+def test_what_draws_random_numbers_is_not_compiled():
+    torch.manual_seed(0)
+    g = symgrad.grad(lambda t: F.dropout(t).sum())
+    assert len({tuple(g(torch.ones(20)).tolist()) for _ in range(6)}) == 6
