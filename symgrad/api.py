@@ -6,7 +6,7 @@ import functools
 import sys
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any
+from typing import Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 
@@ -25,9 +25,12 @@ from symgrad.transform.vmap import AfterSelf, Axes
 from symgrad.transform.vmap import vmap as run_batched
 
 Fun = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R")
+X = TypeVar("X")
 
 
-class Derivative:
+class Derivative(Generic[P, R]):
     """A derivative of a function: called as the function is, compiled and cached by the signature of its arguments.
 
     Made by ``grad``, ``value_and_grad``, ``jacobian`` and the others. The first two calls of a signature trace the function
@@ -40,7 +43,7 @@ class Derivative:
 
     # what a call runs is an entry of the instance's own: as a rule one that was generated for its last call's signature
     __slots__ = ("__call__", "__dict__", "__weakref__")
-    __call__: Callable[..., Any]
+    __call__: Callable[P, R]
 
     def __init__(self, kind: str, fun: Fun, options: dict[str, Any]) -> None:
         if not callable(fun):
@@ -53,8 +56,8 @@ class Derivative:
         name = f"{kind}_{title if title.isidentifier() else 'fun'}"
         self._compiler = Compiler(self._body, fun, name, self._form(), self._mode, self._use, self._general)
         self._use(None)
-        self._methods: Derivative | None = None
-        self._stand_ins: dict[Any, Derivative] = {}
+        self._methods: Derivative[..., Any] | None = None
+        self._stand_ins: dict[Any, Derivative[..., Any]] = {}
 
     # ---- calling ----
 
@@ -96,7 +99,7 @@ class Derivative:
             trace.user = user
         return settle(trace, outer, (args, kwargs), result)
 
-    def stand_in(self, key: Any, wrap: Callable[[Fun], Fun]) -> Derivative:
+    def stand_in(self, key: Any, wrap: Callable[[Fun], Fun]) -> Derivative[..., Any]:
         """The same derivative of ``wrap(fun)``, which is to see arguments of another kind; made once for each ``key``."""
         found = self._stand_ins.get(key)
         if found is None:
@@ -104,7 +107,9 @@ class Derivative:
             found._compiler.off = self._compiler.off
         return found
 
-    def _of_arrays(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Derivative, tuple[Any, ...], dict[str, Any]]:
+    def _of_arrays(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Derivative[..., Any], tuple[Any, ...], dict[str, Any]]:
         """The derivative of arrays, and its arguments, that a call comes down to: itself, unless they are of another kind."""
         bridge = foreign(pytree.flatten((args, kwargs))[0])
         return (self, args, kwargs) if bridge is None else bridge.plain(self, args, kwargs)
@@ -226,7 +231,7 @@ class Derivative:
 class Method:
     """A ``Derivative`` bound to an instance; positions in ``argnums`` do not count ``self``."""
 
-    def __init__(self, derivative: Derivative, instance: Any) -> None:
+    def __init__(self, derivative: Derivative[..., Any], instance: Any) -> None:
         self._derivative, self.__self__ = derivative, instance
         self.__name__ = getattr(derivative, "__name__", "")
         self.__doc__ = derivative.__doc__
@@ -445,6 +450,26 @@ def _make(kind: str, fun: Fun | None, **options: Any) -> Any:
 # -- the public functions ------------------------------------------------------------------------------------------
 
 
+class Options(TypedDict, total=False):
+    """Options that all have; for type checkers."""
+
+    mode: str
+    double_where: bool
+
+
+class MoreOptions(Options, total=False):
+    """Options of first derivatives."""
+
+    has_aux: bool
+    holomorphic: bool
+
+
+@overload
+def grad(fun: Callable[P, Any], argnums: Argnums = 0, **options: Unpack[MoreOptions]) -> Derivative[P, Any]: ...
+@overload
+def grad(
+    fun: None = None, argnums: Argnums = 0, **options: Unpack[MoreOptions]
+) -> Callable[[Callable[P, Any]], Derivative[P, Any]]: ...
 def grad(
     fun: Fun | None = None,
     argnums: Argnums = 0,
@@ -486,6 +511,14 @@ def grad(
     return _make("grad", fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, mode=mode, double_where=double_where)
 
 
+@overload
+def value_and_grad(
+    fun: Callable[P, R], argnums: Argnums = 0, **options: Unpack[MoreOptions]
+) -> Derivative[P, tuple[R, Any]]: ...
+@overload
+def value_and_grad(
+    fun: None = None, argnums: Argnums = 0, **options: Unpack[MoreOptions]
+) -> Callable[[Callable[P, R]], Derivative[P, tuple[R, Any]]]: ...
 def value_and_grad(
     fun: Fun | None = None,
     argnums: Argnums = 0,
@@ -507,6 +540,12 @@ def value_and_grad(
     )
 
 
+@overload
+def elementwise_grad(fun: Callable[P, Any], argnums: Argnums = 0, **options: Unpack[Options]) -> Derivative[P, Any]: ...
+@overload
+def elementwise_grad(
+    fun: None = None, argnums: Argnums = 0, **options: Unpack[Options]
+) -> Callable[[Callable[P, Any]], Derivative[P, Any]]: ...
 def elementwise_grad(fun: Fun | None = None, argnums: Argnums = 0, *, mode: str = "auto", double_where: bool = True) -> Any:
     """The gradient of the sum of all outputs: for an elementwise function, its derivative at each element.
 
@@ -518,6 +557,12 @@ def elementwise_grad(fun: Fun | None = None, argnums: Argnums = 0, *, mode: str 
     return _make("elementwise_grad", fun, argnums=argnums, mode=mode, double_where=double_where)
 
 
+@overload
+def jacobian(fun: Callable[P, Any], argnums: Argnums = 0, **options: Unpack[MoreOptions]) -> Derivative[P, Any]: ...
+@overload
+def jacobian(
+    fun: None = None, argnums: Argnums = 0, **options: Unpack[MoreOptions]
+) -> Callable[[Callable[P, Any]], Derivative[P, Any]]: ...
 def jacobian(
     fun: Fun | None = None,
     argnums: Argnums = 0,
@@ -541,6 +586,12 @@ def jacobian(
     )
 
 
+@overload
+def jacrev(fun: Callable[P, Any], argnums: Argnums = 0, **options: Unpack[MoreOptions]) -> Derivative[P, Any]: ...
+@overload
+def jacrev(
+    fun: None = None, argnums: Argnums = 0, **options: Unpack[MoreOptions]
+) -> Callable[[Callable[P, Any]], Derivative[P, Any]]: ...
 def jacrev(
     fun: Fun | None = None,
     argnums: Argnums = 0,
@@ -559,6 +610,12 @@ def jacrev(
     return _make("jacrev", fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, mode=mode, double_where=double_where)
 
 
+@overload
+def jacfwd(fun: Callable[P, Any], argnums: Argnums = 0, **options: Unpack[MoreOptions]) -> Derivative[P, Any]: ...
+@overload
+def jacfwd(
+    fun: None = None, argnums: Argnums = 0, **options: Unpack[MoreOptions]
+) -> Callable[[Callable[P, Any]], Derivative[P, Any]]: ...
 def jacfwd(
     fun: Fun | None = None,
     argnums: Argnums = 0,
@@ -576,6 +633,12 @@ def jacfwd(
     return _make("jacfwd", fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, mode=mode, double_where=double_where)
 
 
+@overload
+def hessian(fun: Callable[P, Any], argnums: Argnums = 0, **options: Unpack[Options]) -> Derivative[P, Any]: ...
+@overload
+def hessian(
+    fun: None = None, argnums: Argnums = 0, **options: Unpack[Options]
+) -> Callable[[Callable[P, Any]], Derivative[P, Any]]: ...
 def hessian(fun: Fun | None = None, argnums: Argnums = 0, *, mode: str = "auto", double_where: bool = True) -> Any:
     """Second derivatives of a scalar function, of shape ``argument.shape + argument.shape`` (forward over reverse).
 
@@ -588,6 +651,12 @@ def hessian(fun: Fun | None = None, argnums: Argnums = 0, *, mode: str = "auto",
     return _make("hessian", fun, argnums=argnums, mode=mode, double_where=double_where)
 
 
+@overload
+def hvp(fun: Callable[Concatenate[X, P], Any], **options: Unpack[Options]) -> Derivative[Concatenate[X, X, P], X]: ...
+@overload
+def hvp(
+    fun: None = None, **options: Unpack[Options]
+) -> Callable[[Callable[Concatenate[X, P], Any]], Derivative[Concatenate[X, X, P], X]]: ...
 def hvp(fun: Fun | None = None, *, mode: str = "auto", double_where: bool = True) -> Any:
     """Hessian-vector products: ``hvp(fun)(x, v, *more)`` is the Hessian at ``x`` times ``v``, without the Hessian.
 
@@ -630,13 +699,14 @@ def vmap(fun: Fun | None = None, in_axes: Axes = 0, out_axes: Axes = 0, *, mode:
     return _make("vmap", fun, in_axes=in_axes, out_axes=out_axes, mode=mode)
 
 
-def stop_gradient(x: Any) -> Any:
+def stop_gradient(x: X) -> X:
     """``x``, taken as a constant by every derivative. Trees are taken leaf by leaf.
 
     >>> grad(lambda x: x * stop_gradient(x))(3.0)
     3.0
     """
-    return pytree.map_tree(lambda leaf: STOP(leaf) if isinstance(leaf, Traced) else leaf, x)
+    stopped: X = pytree.map_tree(lambda leaf: STOP(leaf) if isinstance(leaf, Traced) else leaf, x)
+    return stopped
 
 
 def graph(fun: Fun, *args: Any, **kwargs: Any) -> GraphView:
@@ -652,7 +722,7 @@ def graph(fun: Fun, *args: Any, **kwargs: Any) -> GraphView:
     return (fun if isinstance(fun, Method) else as_derivative(fun)).graph(*args, **kwargs)
 
 
-def as_derivative(fun: Any) -> Derivative:
+def as_derivative(fun: Any) -> Derivative[..., Any]:
     """A derivative as it is; a plain function as one that is traced and compiled, but not differentiated."""
     return fun if isinstance(fun, Derivative) else Derivative("function", fun, {})
 

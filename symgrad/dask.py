@@ -95,7 +95,7 @@ def _add(*parts: Any) -> Any:
     return functools.reduce(lambda a, b: pytree.map_tree(lambda x, y: x + y, a, b), parts)
 
 
-def _packed(derivative: Derivative, fun: Callable[..., Any]) -> bytes:
+def _packed(derivative: Derivative[..., Any], fun: Callable[..., Any]) -> bytes:
     """A derivative with its function, and the source of the function, which workers may not have."""
     sources: dict[str, list[str]] = {}
     if isinstance(fun, FunctionType):

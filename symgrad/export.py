@@ -104,7 +104,7 @@ class _Example(NamedTuple):
 class _Module:
     """What goes into a module: the examples, and the code for them."""
 
-    def __init__(self, derivative: Derivative) -> None:
+    def __init__(self, derivative: Derivative[..., Any]) -> None:
         self.compiler: Compiler = derivative._compiler
         fun = derivative.__wrapped__
         self.title = f"{TITLES.get(derivative._kind, derivative._kind)} of {getattr(fun, '__qualname__', type(fun).__name__)}"

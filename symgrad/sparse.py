@@ -88,7 +88,9 @@ class _Sparse:
     def __init__(self, fun: Callable[..., Any], argnums: int | str) -> None:
         self.__wrapped__ = fun
         self.argnums = argnums
-        self._products = {kind: Derivative(kind, fun, {"argnums": argnums}) for kind in ("pushforwards", "pullbacks")}
+        self._products: dict[str, Derivative[..., Any]] = {
+            kind: Derivative(kind, fun, {"argnums": argnums}) for kind in ("pushforwards", "pullbacks")
+        }
         self._plans: dict[Any, _Plan] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -251,7 +251,7 @@ class _Check:
         expected = _vector(run(*self.point))
         size = float(max(self.scale, np.max(np.abs(expected[np.isfinite(expected)]), initial=0.0)))
         for how in ("dynamic", "auto"):
-            derivative = Derivative("function", run, {"mode": how})
+            derivative: Derivative[..., Any] = Derivative("function", run, {"mode": how})
             for count in range(1 if how == "dynamic" else 3):
                 leaves = derivative(*self.point)
                 self.check_kinds(leaves, run(*self.point), [f"result {i}" for i in range(len(leaves))], mode)

@@ -140,12 +140,12 @@ def through(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return result
 
 
-def _inner(derivative: Derivative) -> Derivative:
+def _inner(derivative: Derivative[..., Any]) -> Derivative[..., Any]:
     """The derivative of arrays behind one of tensors. Another default dtype may make another function of it."""
     return derivative.stand_in((Tensor, default.real), on_tensors)
 
 
-def call(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call(derivative: Derivative[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a derivative with tensors among its arguments."""
     inner = _inner(derivative)
     leaves, tree = pytree.flatten((args, kwargs))
@@ -164,7 +164,7 @@ def call(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     return step(*leaves)
 
 
-def plain(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def plain(derivative: Derivative[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The derivative, and its arguments, that a call with tensors comes down to."""
     return _inner(derivative), pytree.map_tree(_to_value, args), pytree.map_tree(_to_value, kwargs)
 
@@ -172,7 +172,7 @@ def plain(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any])
 def vjp(fun: Any, primals: tuple[Any, ...], has_aux: bool) -> Any:
     """``symgrad.vjp`` of a function of tensors."""
     leaves, tree = pytree.flatten(primals)
-    values = Derivative("function", on_tensors(fun), {})
+    values: Derivative[..., Any] = Derivative("function", on_tensors(fun), {})
     step = Step(lambda *given: values(*tree.unflatten(given)))
     result = step(*leaves)
     out, aux = result if has_aux else (result, None)
@@ -189,7 +189,7 @@ def vjp(fun: Any, primals: tuple[Any, ...], has_aux: bool) -> Any:
 def jvp(fun: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...], has_aux: bool) -> Any:
     """``symgrad.jvp`` of a function of tensors."""
     leaves, tree = pytree.flatten((primals, tangents))
-    values = Derivative("function", lambda xs, ts: api.jvp(on_tensors(fun), xs, ts, has_aux=has_aux), {})
+    values: Derivative[..., Any] = Derivative("function", lambda xs, ts: api.jvp(on_tensors(fun), xs, ts, has_aux=has_aux), {})
     return Step(lambda *given: values(*tree.unflatten(given)))(*leaves)
 
 
