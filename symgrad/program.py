@@ -60,6 +60,7 @@ class Program:
     def __init__(self) -> None:
         self.graph = Graph()
         self.root: Tree | None = None
+        self.apart = False  # whether its arrays are taken apart, and its numbers Python's own
 
     def add(self, run: Run) -> Leaf | None:
         """Merge a trace; its end of the tree, or None where a loop that is rolled up answers for it already.
@@ -143,7 +144,7 @@ class Program:
     def map(self, graph: Graph, mapping: dict[Node, Node]) -> Program:
         """The same program over another graph."""
         result = Program()
-        result.graph = graph
+        result.graph, result.apart = graph, self.apart
         result.root = None if self.root is None else _map(self.root, mapping)
         return result
 

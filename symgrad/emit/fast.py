@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -32,8 +32,10 @@ from symgrad.emit.build import (
     name,
     number,
     reads,
+    zeros,
 )
 from symgrad.emit.build import call as call_of
+from symgrad.emit.numbers import ABS, CONDITIONAL, MATH, OPERATORS, REPEATING, ROUNDED, elements, packer
 from symgrad.emit.printer import Line
 from symgrad.ir import CONST, INPUT, Aval, Node, ancestors
 from symgrad.ir import Sequence as ListAval
@@ -41,6 +43,8 @@ from symgrad.ops import engine
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize.fuse import Group, fuse
 from symgrad.optimize.memory import SLOW_IN_PLACE
+from symgrad.optimize.scalarize import PACK, UNPACK
+from symgrad.optimize.simplify import is_number
 from symgrad.program import Leaf, Program
 from symgrad.transform.loop import Loop
 
@@ -92,6 +96,7 @@ class FastBuilder(BlockBuilder):
         self.free: dict[tuple[Any, ...], list[str]] = {}
         self.scalar = "math" not in off and _is_scalar(program)
         self.python: set[Node] = set()  # what is surely a Python number
+        self.items = _items(ancestors(program.roots()))
         self.straight = False  # no branch follows: what is not used below is used nowhere
 
     def _snapshot(self) -> Any:
@@ -128,6 +133,12 @@ class FastBuilder(BlockBuilder):
                 self.owner[node] = expr_name(self.exprs[node])
 
     def _value(self, node: Node, block: list[Any]) -> None:
+        if node.op is UNPACK:
+            self._unpack(node, block)
+            return
+        if node.op is PACK:
+            self._pack(node, block)
+            return
         view = may_be_view(node)
         if view and node.args:
             root = self.root.get(node.args[0], node.args[0])
@@ -138,6 +149,10 @@ class FastBuilder(BlockBuilder):
         reads: set[Node] = set()  # the buffers that the expression of this node reads, wherever it ends up
         for arg in node.args:
             reads |= self.reads.get(arg, {self.root.get(arg, arg)})
+        if node.op in REPEATING:
+            for arg in node.args:
+                if self.weight[arg]:
+                    self._store(arg, self.exprs[arg], block)
         scalars = all(getattr(arg.aval, "kind", "array") != "array" for arg in node.args)
         if self.uses[node] == 1 and (view or scalars) and sum(self.weight[arg] for arg in node.args) < 6:
             self.exprs[node] = self._spell(node, block)
@@ -158,6 +173,36 @@ class FastBuilder(BlockBuilder):
         self._store(node, expr, block)
         if node.op in _NEW and node.aval.shape:
             self.owner[node] = expr_name(self.exprs[node])
+
+    def _unpack(self, node: Node, block: list[Any]) -> None:
+        """``x_0, x_1, _ = x.tolist()``: the elements that are read get names."""
+        (array,) = node.args
+        self.remaining[array] -= 1
+        read = self.items.get(node, {})
+        names = [self.names.of(read[item]) if item in read else "_" for item in range(len(node.aval))]
+        statement: ast.stmt = ast.Assign(
+            [ast.Tuple([ast.Name(variable, ast.Store()) for variable in names], ast.Store())],
+            elements(self, self.exprs[array], array.aval),
+            lineno=0,
+        )
+        block.append(Line(statement, self._comment(node, block)))
+        self.results[node] = [name(variable) for variable in names]
+
+    def _pack(self, node: Node, block: list[Any]) -> None:
+        """Numbers written into a new array."""
+        shape = node.aval.shape
+        for arg in node.args:
+            self.remaining[arg] -= 1
+        args = [self.exprs[arg] for arg in node.args]
+        if all(is_number(arg, 0.0) for arg in node.args):
+            self._store(node, zeros(self, node, []), block)
+        elif node.aval.dtype == np.float64:
+            size = literal(shape if len(shape) > 1 else shape[0])
+            self._store(node, call_of(self.bind("empty", np.empty), size), block)
+            count = ast.Constant(0)
+            block.append(Line(ast.Expr(call_of(self.bind(f"pack_{len(args)}", packer(len(args))), self.exprs[node], count, *args))))
+        else:
+            self._store(node, method(call_of("np.array", ast.List(args, ast.Load())), "reshape", literal(shape)), block)
 
     def _body(self, nodes: list[Node], block: list[Any]) -> None:
         """One iteration: only what it made itself is overwritten in it, and not what it hands on."""
@@ -241,17 +286,22 @@ class FastBuilder(BlockBuilder):
                 self.free.setdefault((root.aval.shape, root.aval.dtype), []).append(variable)
 
     def _number(self, value: Any) -> Expr:
-        return number(float(value)) if self.scalar and isinstance(value, np.float64) else super()._number(value)
+        if self.scalar and isinstance(value, np.float64):
+            value = float(value)
+        if type(value) is float and value in (math.inf, -math.inf):
+            infinite = name(self.bind("inf", math.inf))
+            return infinite if value > 0 else ast.UnaryOp(ast.USub(), infinite)
+        return super()._number(value)
 
     def _output(self, out: Any, kind: str, used: set[Node]) -> Expr:
         expr = super()._output(out, kind, used)
-        if self.scalar and kind == "scalar" and out.aval.dtype == np.float64:
-            return call_of("np.float64", expr)
+        if kind == "scalar" and isinstance(out, Node) and (self.scalar or self._is_own(out)):
+            return call_of(f"np.{out.aval.dtype.name}", expr)
         return expr
 
     def _spell(self, node: Node, block: list[Any]) -> Expr:
         args = [self.exprs[arg] for arg in node.args]
-        if self.scalar:
+        if self.scalar or self._is_own(node):
             expr = self._python_spelling(node, args)
             if expr is not None:
                 return expr
@@ -261,9 +311,13 @@ class FastBuilder(BlockBuilder):
     def _python_spelling(self, node: Node, args: list[Expr]) -> Expr | None:
         """An operation on numbers as Python has it."""
         known = all(self._is_python(arg) for arg in node.args)
-        if node.op in MATH and not node.exact:
+        if node.op in MATH and (not node.exact or node.op in ROUNDED):
             self.python.add(node)
             return call_of(self.bind(MATH[node.op].__name__, MATH[node.op]), *args)
+        if node.op in MATH and self._is_own(node):
+            return call_of("float", default_spelling(self, node, args))
+        if node.op in CONDITIONAL:
+            return CONDITIONAL[node.op](self, node, args)
         if node.op is engine.TO_PYTHON and known:
             self.python.add(node)
             return args[0]
@@ -275,9 +329,23 @@ class FastBuilder(BlockBuilder):
         return None
 
     def _is_python(self, node: Node) -> bool:
-        if node.op is CONST or (node.op is INPUT and node.aval.kind == "python"):
-            return True
-        return node in self.python
+        plain = node.op is CONST or (node.op is INPUT and node.aval.kind == "python")
+        return plain or node in self.python or self._is_own(node)
+
+    def _is_own(self, node: Node) -> bool:
+        """Whether it is a number of an array that was taken apart."""
+        return self.program.apart and getattr(node.aval, "kind", "") == "python"
+
+
+def _items(nodes: Sequence[Node]) -> dict[Node, dict[int, Node]]:
+    """The elements that are read of each array that is taken apart."""
+    found: dict[Node, dict[int, Node]] = {}
+    for node in nodes:
+        if isinstance(node.op, Loop):
+            found |= _items(node.op.body.nodes())
+        elif node.op is engine.ITEM and node.args[0].op is UNPACK:
+            found.setdefault(node.args[0], {})[dict(node.params)["item"]] = node
+    return found
 
 
 def _takes_out(expr: Expr) -> bool:
@@ -300,19 +368,6 @@ def _plain_number(node: Node) -> bool:
         return False
     return aval.dtype in (np.dtype(float), np.dtype(int), np.dtype(bool))
 
-
-MATH: dict[Any, Callable[..., float]] = {
-    REGISTRY[key]: cast(Callable[..., float], function)
-    for key, function in {
-        np.sin: math.sin, np.cos: math.cos, np.tan: math.tan, np.arcsin: math.asin, np.arccos: math.acos,
-        np.arctan: math.atan, np.sinh: math.sinh, np.cosh: math.cosh, np.tanh: math.tanh, np.arcsinh: math.asinh,
-        np.arccosh: math.acosh, np.arctanh: math.atanh, np.exp: math.exp, np.expm1: math.expm1, np.log: math.log,
-        np.log1p: math.log1p, np.log2: math.log2, np.log10: math.log10, np.sqrt: math.sqrt, np.hypot: math.hypot,
-        np.arctan2: math.atan2,
-    }.items()
-}  # fmt: skip
-ABS = {REGISTRY[np.abs]}
-OPERATORS = {REGISTRY[key] for key in (np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.positive)}
 
 
 def expr_name(expr: Expr) -> str:

@@ -7,13 +7,14 @@ from typing import Any
 
 from symgrad.optimize.loops import expand, trim_loops
 from symgrad.optimize.lower import lower
+from symgrad.optimize.scalarize import scalarize
 from symgrad.optimize.share import share
 from symgrad.optimize.simplify import simplify
 from symgrad.program import Program
 
 #: What makes code better for readers too, and what only the code that runs goes through.
 SHARED: dict[str, Callable[[Program], Program]] = {"loops": trim_loops, "share": share, "simplify": simplify}
-FAST: dict[str, Callable[[Program], Program]] = {"lower": lower}
+FAST: dict[str, Callable[[Program], Program]] = {"lower": lower, "scalarize": scalarize}
 
 
 def improve(program: Program, off: frozenset[str]) -> Program:

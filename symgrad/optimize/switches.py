@@ -12,6 +12,7 @@ OPTIMISATIONS = {
     "share": "what is dear in a loop is saved for the loop backwards, not computed again",
     "simplify": "the table of rewrites",
     "lower": "cheaper operations, in the code that runs",
+    "scalarize": "programs of small arrays taken apart into Python's floats, in the code that runs",
     "buffers": "results written into buffers that are dead, in the code that runs",
     "blocks": "chains of operations on big arrays block by block, in the code that runs",
     "pool": "big arrays in memory that is used again once nobody holds it, in the code that runs",

@@ -1,0 +1,711 @@
+"""Small arrays taken apart: a program of them becomes one of Python floats, element by element.
+
+A NumPy call costs more than a dozen operations on Python's floats, however small its arrays. Here every array becomes a
+*grid*: an object array of the nodes of its elements. What an operation does to a grid is said once in the table ``GRIDS``:
+elementwise operations are done element by element, NumPy's own functions move elements about and sum products of them
+(they take object arrays), and what is not in the table stays a NumPy call between a ``pack`` and an ``unpack``.
+
+A program is left as it is where it has anything but small arrays of double precision, or would not be faster.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors
+from symgrad.ir import Sequence as ListAval
+from symgrad.ops import create, engine, index
+from symgrad.ops.core import REGISTRY, Op
+from symgrad.optimize.loops import SCALAR, BodyProgram, trim_loops
+from symgrad.optimize.simplify import Simplifier, const
+from symgrad.program import Program
+from symgrad.transform.loop import Body, Course, Loop, loop_of
+
+LARGEST = 100  # elements of an array that is taken apart
+MOST = 2000  # operations on numbers, so that the first call stays quick
+
+Grid = np.ndarray[Any, Any]
+
+FLOAT, INT, BOOL = (Aval((), np.dtype(kind), "python") for kind in (float, int, bool))
+NUMBERS = {aval.dtype: aval for aval in (FLOAT, INT, BOOL)}
+
+# -- operations on numbers alone -----------------------------------------------------------------------------------
+
+
+def _larger(a: float, b: float) -> float:
+    return b if a <= b or b != b else a
+
+
+def _smaller(a: float, b: float) -> float:
+    return b if a >= b or b != b else a
+
+
+def _sign(x: float) -> float:
+    return 1.0 if x > 0.0 else -1.0 if x < 0.0 else 0.0 if x == 0.0 else x
+
+
+def _step(x: float, at: float) -> float:
+    return 1.0 if x > 0.0 else at if x == 0.0 else 0.0 if x < 0.0 else x
+
+
+UNPACK = Op(np.ravel, "constant", (), name="unpack", fun=lambda x: tuple(np.ravel(x).tolist()))
+PACK = Op(np.array, "constant", (), name="pack", fun=lambda *x, shape, dtype: np.array(x, dtype).reshape(shape))
+POWER = Op(math.pow, "constant", (), name="pow")
+CHOICE = Op(_larger, "constant", (), name="choice", fun=lambda c, x, y: x if c else y)
+EITHER = Op(_smaller, "constant", (), name="either", fun=lambda a, b: a or b)
+LARGER = Op(_larger, "constant", (), name="larger")
+SMALLER = Op(_smaller, "constant", (), name="smaller")
+SIGN = Op(_sign, "constant", (), name="sign")
+STEP = Op(_step, "constant", (), name="step")
+
+
+class Unsuited(Exception):
+    """A program cannot, or should not, be taken apart."""
+
+
+def scalarize(program: Program) -> Program:
+    """The same program on numbers, where it is one of small arrays and that is faster."""
+    nodes = ancestors(program.roots())
+    if not all(_small(node) for node in nodes) or not any(_takes_apart(node) for node in nodes):
+        return program
+    try:
+        taken = Scalarizer(program).run()
+    except Unsuited:
+        return program
+    taken = Simplifier(trim_loops(taken), SCALAR).run()
+    taken.apart = True
+    return taken if cost(taken) < cost(program) else program
+
+
+def _small(node: Node) -> bool:
+    if isinstance(node.op, Loop):
+        return all(_small(inner) for inner in (*node.op.body.inputs, *node.op.body.nodes()))
+    return _fits(node.aval)
+
+
+def _fits(aval: Any) -> bool:
+    """Whether a value is of numbers that Python has, and of few; or a list of such."""
+    if isinstance(aval, ListAval):
+        return _fits(aval.element)
+    return isinstance(aval, Aval) and aval.dtype in NUMBERS and math.prod(aval.shape) <= LARGEST
+
+
+def _takes_apart(node: Node) -> bool:
+    if isinstance(node.op, Loop):
+        return any(_takes_apart(inner) for inner in (*node.op.body.inputs, *node.op.body.nodes()))
+    return isinstance(node.aval, Aval) and node.aval.kind == "array"
+
+
+# -- what it costs -------------------------------------------------------------------------------------------------
+
+CALL, VIEW, NUMBER, OPERATION, FUNCTION, ELEMENT, TURNS = 0.4, 0.12, 0.08, 0.015, 0.04, 0.01, 10.0
+
+
+def cost(program: Program) -> float:
+    """About how many microseconds a program takes, beside what any way to compute it does."""
+    return sum(map(_cost, ancestors(program.roots())))
+
+
+def _cost(node: Node) -> float:
+    op, aval = node.op, node.aval
+    if op in (INPUT, CONST, CAPTURED, engine.ITEM):
+        return 0.0
+    if isinstance(op, Loop):
+        return (op.course.count or TURNS) * (sum(map(_cost, op.body.nodes())) + 0.02 * len(op.body.saved + op.body.elements))
+    if op is UNPACK:
+        return 0.04 + ELEMENT * len(aval)
+    if op is PACK:
+        return 0.12 + ELEMENT * len(node.args)
+    if aval.kind == "python" and op in _PLAIN and all(arg.aval.kind == "python" for arg in node.args):
+        return OPERATION
+    if aval.kind == "python" and op not in (index.GETITEM, engine.TO_PYTHON):
+        return FUNCTION
+    if op.alias or op in (engine.TO_PYTHON, engine.TO_FLOAT):
+        return VIEW
+    if aval.kind != "array" and all(arg.aval.kind != "array" for arg in node.args):
+        return NUMBER if op in _PLAIN else CALL
+    return CALL if isinstance(op.key, np.ufunc) and op.family != "multilinear" else 2 * CALL
+
+
+# -- the pass ------------------------------------------------------------------------------------------------------
+
+
+class Element:
+    """A number of a program with Python's operators, for NumPy's functions to work on in object arrays."""
+
+    __slots__ = ("node", "s")
+
+    def __init__(self, s: Scalarizer, node: Node) -> None:
+        self.s, self.node = s, node
+
+    def _with(self, key: Any, other: Any) -> Any:
+        if not isinstance(other, Element):  # where NumPy starts a sum or a product
+            assert other in (0, 1)
+            return self
+        return Element(self.s, self.s.number(key, self.node, other.node))
+
+    def __add__(self, other: Any) -> Any:
+        return self._with(np.add, other)
+
+    __radd__ = __add__
+
+    def __mul__(self, other: Any) -> Any:
+        return self._with(np.multiply, other)
+
+    __rmul__ = __mul__
+
+    def __sub__(self, other: Any) -> Any:
+        return self._with(np.subtract, other)
+
+    def __neg__(self) -> Any:
+        return Element(self.s, self.s.number(np.negative, self.node))
+
+    def conjugate(self) -> Any:
+        """Itself: it is real."""
+        return self
+
+
+class Scalarizer(Simplifier):
+    """Rebuilds a program element by element; simplifies numbers as it goes."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program, SCALAR)
+        self.grids: dict[Node, Any] = {}  # of every node: its grid; of a loop, those of its results
+        self.arrays: dict[Node, Node] = {}  # the arrays that NumPy calls need whole
+
+    def run(self, exact: Any = ()) -> Program:
+        """The program of numbers. Raises ``Unsuited``."""
+        decided = set(ancestors([*self.program.decisions(), *exact]))
+        for node in ancestors(self.program.roots()):
+            self.take(node, node in decided)
+        mapping = {}
+        for leaf in self.program.leaves():
+            for node in leaf.required:
+                mapping[node] = self._one(node)
+            for node in leaf.outputs:
+                if isinstance(node, Node):
+                    mapping[node] = self.array(node) if node.aval.shape else self._one(node)
+        for node in self.program.decisions():
+            mapping[node] = self._one(node)
+        return self.program.map(self.graph, mapping)
+
+    def take(self, node: Node, exact: bool) -> None:
+        """Take one node apart."""
+        start = len(self.graph)
+        self.phase, self.exact = node.phase, exact
+        self.grids[node] = grid = self._taken(node)
+        for made in self.graph.nodes[start:]:
+            made.line, made.phase = made.line or node.line, made.phase or node.phase
+            made.exact = exact
+        if node.name and type(grid) is np.ndarray:
+            for place, element in np.ndenumerate(grid):
+                element.name = element.name or "_".join([node.name, *map(str, place)])
+                element.exact = element.exact or exact
+        if len(self.graph) > 4 * MOST:
+            raise Unsuited
+
+    def _taken(self, node: Node) -> Any:
+        op, params = node.op, dict(node.params)
+        if op is INPUT:
+            new = self.graph.input(params["position"], node.aval)
+            return self._input(node, new)
+        if op is CONST:
+            value = params["value"]
+            return _grid(self.graph.const(value.item() if isinstance(value, np.generic) else value))
+        if op is CAPTURED:
+            array = self.program.graph.arrays[node]
+            if array.flags.writeable or array.base is not None:  # it may be changed from outside
+                return self._input(node, self.graph.captured(array))
+            return self._each(lambda value: self.graph.const(value), np.array(array.tolist(), object))
+        if isinstance(op, Loop):
+            return self._loop(node)
+        if op is engine.ITEM:
+            return self.grids[node.args[0]][params["item"]]
+        if op is engine.ADD_LISTS:
+            return self._each(lambda a, b: self.graph.add(op, (a, b), (), a.aval), *self._of(node))
+        if not isinstance(node.aval, Aval) or not all(isinstance(arg.aval, Aval) for arg in node.args):
+            raise Unsuited
+        rule = GRIDS.get(op)
+        found = None if rule is None else rule(self, node, self._of(node), params)
+        return self._whole(node) if found is None else found
+
+    def _of(self, node: Node) -> list[Grid]:
+        return [self.grids[arg] for arg in node.args]
+
+    def _one(self, node: Node) -> Node:
+        """The node of a number."""
+        grid = self.grids[node]
+        if type(grid) is not np.ndarray or grid.shape:
+            raise Unsuited
+        return grid[()]  # type: ignore[no-any-return]
+
+    def _each(self, fun: Callable[..., Node], *grids: Grid) -> Grid:
+        """A grid from grids, broadcast, element by element."""
+        made = np.frompyfunc(fun, len(grids), 1)(*grids)
+        return made if type(made) is np.ndarray else _grid(made)
+
+    def number(self, key: Any, *args: Any) -> Node:
+        """An operation on numbers, simplified."""
+        op = key if isinstance(key, Op) else REGISTRY[key]
+        nodes = tuple([arg if isinstance(arg, Node) else self.graph.const(arg) for arg in args])
+        return self.make(op, nodes, (), BOOL if op in _TESTS else FLOAT)
+
+    def _fold(self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...]) -> Node | None:
+        found = super()._fold(op, args, params)
+        value = None if found is None else const(found)
+        return self.graph.const(value.item()) if isinstance(value, np.generic) else found
+
+    # ---- arrays and their elements ----
+
+    def _input(self, node: Node, new: Node) -> Grid:
+        new.name = node.name
+        self.arrays[node] = new
+        return self._apart(new)
+
+    def _apart(self, new: Node) -> Grid:
+        """The elements of a value that NumPy has."""
+        aval = new.aval
+        if isinstance(aval, ListAval):
+            raise Unsuited
+        if aval.kind == "python":
+            return _grid(new)
+        if not aval.shape:
+            return _grid(self.graph.add(engine.TO_PYTHON, (new,), (), NUMBERS[aval.dtype]))
+        count = math.prod(aval.shape)
+        whole = self.graph.add(UNPACK, (new,), (), (NUMBERS[aval.dtype],) * count)
+        whole.name = new.name
+        grid = np.empty(aval.shape, object)
+        for item, place in enumerate(np.ndindex(aval.shape)):
+            grid[place] = self.graph.add(engine.ITEM, (whole,), (("item", item),), NUMBERS[aval.dtype])
+        return grid
+
+    def array(self, node: Node) -> Node:
+        """The node of a value as a whole."""
+        if node not in self.arrays:
+            if not node.aval.shape:
+                self.arrays[node] = one = self._one(node)
+                if node.aval.kind == "array":
+                    self.arrays[node] = self.graph.add(engine.TO_ARRAY, (one,), (), node.aval)
+            elif node.op in _VIEWS and len(node.args) == 1 and node.args[0] in self.arrays:
+                self.arrays[node] = self.graph.add(node.op, (self.arrays[node.args[0]],), node.params, node.aval)
+            else:
+                elements = tuple(self.grids[node].ravel().tolist())
+                params = (("dtype", node.aval.dtype), ("shape", node.aval.shape))
+                self.arrays[node] = self.graph.add(PACK, elements, params, node.aval)
+            new = self.arrays[node]
+            new.name, new.line, new.phase = new.name or node.name, new.line or node.line, new.phase or node.phase
+        return self.arrays[node]
+
+    def _whole(self, node: Node) -> Grid:
+        """A NumPy call between numbers."""
+        if node.op.sized:
+            raise Unsuited
+        new = self.graph.add(node.op, tuple([self.array(arg) for arg in node.args]), node.params, node.aval)
+        self.arrays[node] = new
+        return self._apart(new)
+
+    # ---- loops ----
+
+    def _loop(self, node: Node) -> Any:
+        """A loop whose carried arrays go round as numbers, and whose lists of arrays are several of numbers."""
+        op: Loop = node.op
+        body, course = op.body, op.course
+        inner = Scalarizer(BodyProgram(body))
+        roles = [inner.apart(items, role) for items, role in ((body.carry, "carry"), (body.elements, "element"))]
+        inner.apart([body.index], "index")
+        fixed = inner.apart(body.invariants, "invariant")
+        forward = {item for item in body.nodes() if item.phase is None}
+        for item in body.nodes():
+            inner.take(item, item in forward)
+        after, saved = ([inner.grids[item] for item in items] for items in (body.after, body.saved))
+        if any(type(grid) is not np.ndarray for grid in (*after, *saved)):
+            raise Unsuited
+        new = Body(inner.graph, roles[0], inner._one(body.index), roles[1], fixed, _flat(after), _flat(saved))
+        test = course.test
+        if test is not None:
+            test = sum(self.grids[arg].size for arg in node.args[:test])
+        args = _flat([self.grids[arg] for arg in node.args])
+        made = loop_of(new, Course(course.count, course.start, course.step, test, course.backwards))
+        avals = (*(item.aval for item in new.carry), *(ListAval(item.aval) for item in new.saved))
+        whole = self.graph.add(made, tuple(args), (), avals)
+        results, place = [], 0
+        for grid in (*after, *saved):
+            items = np.empty(grid.shape, object)
+            for where in np.ndindex(grid.shape):
+                items[where] = self.graph.add(engine.ITEM, (whole,), (("item", place),), avals[place])
+                place += 1
+            results.append(items)
+        return results
+
+    def apart(self, items: Sequence[Node], role: str) -> list[Node]:
+        """Inputs of a body, element by element."""
+        found = []
+        for i, item in enumerate(items):
+            if not isinstance(item.aval, Aval):
+                raise Unsuited
+            grid = np.empty(item.aval.shape, object)
+            for place in np.ndindex(item.aval.shape):
+                grid[place] = new = self.graph.input((role, i, place), NUMBERS[item.aval.dtype])
+                new.name = "_".join([item.name, *map(str, place)]) if item.name else None
+                found.append(new)
+            self.grids[item] = grid
+        return found
+
+
+def _grid(node: Node) -> Grid:
+    grid = np.empty((), object)
+    grid[()] = node
+    return grid
+
+
+def _flat(grids: Sequence[Grid]) -> list[Node]:
+    return [node for grid in grids for node in grid.ravel().tolist()]
+
+
+# -- what operations do to grids -----------------------------------------------------------------------------------
+
+Rule = Callable[[Scalarizer, Node, list[Grid], dict[str, Any]], "Grid | None"]
+GRIDS: dict[Any, Rule] = {}
+
+
+def grid_rule(*keys: Any) -> Callable[[Rule], Rule]:
+    """Put a rule into the table, for operations given by NumPy function or by op. It may return None: a NumPy call."""
+
+    def register(rule: Rule) -> Rule:
+        for key in keys:
+            GRIDS[key if isinstance(key, Op) else REGISTRY[key]] = rule
+        return rule
+
+    return register
+
+
+def _ops(*keys: Any) -> set[Any]:
+    return {key if isinstance(key, Op) else REGISTRY[key] for key in keys}
+
+
+_PLAIN = _ops(np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.abs)
+_TESTS = _ops(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal,
+              engine.NOT, engine.AND, EITHER)  # fmt: skip
+_VIEWS = _ops(index.GETITEM, np.reshape, np.transpose, np.expand_dims, np.swapaxes, np.moveaxis)
+
+
+@grid_rule(
+    engine.IDENTITY, engine.STOP, engine.TO_PYTHON, engine.TO_NUMPY, engine.TO_ARRAY, np.positive, np.real, np.conjugate,
+    np.copy,
+)  # fmt: skip
+def same(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
+    """What changes no number."""
+    (grid,) = grids
+    return grid.reshape(node.aval.shape) if node.args[0].aval.dtype == node.aval.dtype else None
+
+
+@grid_rule(engine.ASTYPE, engine.TO_FLOAT)
+def cast(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
+    if node.args[0].aval.dtype == node.aval.dtype:
+        return grids[0]
+    return s._each(lambda x: s.number(engine.TO_FLOAT, x), grids[0]) if node.aval.dtype == float else None
+
+
+@grid_rule(engine.BOOL, engine.NOT, engine.AND)
+def truth(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
+    if any(arg.aval.dtype != bool for arg in node.args):
+        return None
+    return grids[0].reshape(()) if node.op is engine.BOOL else s._each(lambda *x: s.number(node.op, *x), *grids)
+
+
+def _elementwise(*keys: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register what an operation does to each element: ``rule(s, *elements)``, None where only NumPy knows."""
+
+    def register(rule: Callable[..., Any]) -> Callable[..., Any]:
+        def apply(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
+            if params or node.aval.dtype not in (float, bool):
+                return None
+            made = s._each(lambda *elements: rule(s, *elements), *grids)
+            if any(element is None for element in made.flat):
+                return None
+            return made
+
+        grid_rule(*keys)(apply)
+        return rule
+
+    return register
+
+
+def _direct(key: Any) -> None:
+    """Elementwise operations that a number has too."""
+
+    @_elementwise(key)
+    def rule(s: Scalarizer, *elements: Node) -> Node:
+        return s.number(key, *elements)
+
+
+for _key in (
+    np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal,
+    np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan, np.sinh, np.cosh, np.tanh, np.arcsinh, np.arccosh, np.arctanh,
+    np.exp, np.expm1, np.log, np.log1p, np.log2, np.log10, np.sqrt, np.hypot, np.arctan2,
+):  # fmt: skip
+    _direct(_key)
+
+
+def _arithmetic(key: Any) -> None:
+    """Arithmetic, of at least one float: Python's integers and truth values have other sums than NumPy's."""
+
+    @_elementwise(key)
+    def rule(s: Scalarizer, *elements: Node) -> Node | None:
+        return s.number(key, *elements) if any(e.aval.dtype == float for e in elements) else None
+
+
+for _key in (np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.abs):
+    _arithmetic(_key)
+
+
+@_elementwise(np.fabs)
+def fabs(s: Scalarizer, x: Node) -> Node:
+    return s.number(np.abs, x)
+
+
+@_elementwise(np.square)
+def square(s: Scalarizer, x: Node) -> Node | None:
+    return s.number(np.multiply, x, x) if x.aval.dtype == float else None
+
+
+@_elementwise(np.reciprocal)
+def reciprocal(s: Scalarizer, x: Node) -> Node | None:
+    return s.number(np.true_divide, 1.0, x) if x.aval.dtype == float else None
+
+
+@_elementwise(np.power, np.float_power)
+def power(s: Scalarizer, x: Node, y: Node) -> Node | None:
+    if x.aval.dtype != float:
+        return None
+    exponent = const(y)
+    if exponent == 2:
+        return s.number(np.multiply, x, x)
+    if s.exact:
+        return None
+    if exponent == 1:
+        return x
+    if exponent in (3, 4):
+        square = s.number(np.multiply, x, x)
+        return s.number(np.multiply, square, x if exponent == 3 else square)
+    if exponent in (-1, -2):
+        return s.number(np.true_divide, 1.0, x if exponent == -1 else s.number(np.multiply, x, x))
+    return s.number(POWER, x, y)
+
+
+def _as_float(s: Scalarizer, x: Node) -> Node:
+    if x.aval.dtype == float:
+        return x
+    value = const(x)
+    return s.number(engine.TO_FLOAT, x) if value is None else s.graph.const(float(value))
+
+
+@_elementwise(np.maximum)
+def maximum(s: Scalarizer, x: Node, y: Node) -> Node:
+    return s.number(LARGER, _as_float(s, x), _as_float(s, y))
+
+
+@_elementwise(np.minimum)
+def minimum(s: Scalarizer, x: Node, y: Node) -> Node:
+    return s.number(SMALLER, _as_float(s, x), _as_float(s, y))
+
+
+@_elementwise(np.sign)
+def sign(s: Scalarizer, x: Node) -> Node | None:
+    return s.number(SIGN, x) if x.aval.dtype == float else None
+
+
+@_elementwise(np.heaviside)
+def heaviside(s: Scalarizer, x: Node, at: Node) -> Node:
+    return s.number(STEP, _as_float(s, x), _as_float(s, at))
+
+
+@_elementwise(np.clip)
+def clip(s: Scalarizer, x: Node, low: Node, high: Node) -> Node | None:
+    if const(low) is None or const(high) is None or not const(low) <= const(high) or x.aval.dtype != float:
+        return None
+    low, high = _as_float(s, low), _as_float(s, high)
+    x = s.number(CHOICE, s.number(np.less, x, low), low, x)
+    return s.number(CHOICE, s.number(np.greater, x, high), high, x)
+
+
+@grid_rule(np.where)
+def where(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
+    if node.args[0].aval.dtype != bool or node.aval.dtype != float:
+        return None
+    return s._each(lambda c, x, y: s.number(CHOICE, c, _as_float(s, x), _as_float(s, y)), *grids)
+
+
+@grid_rule(np.logical_and, np.bitwise_and)
+def both(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
+    return _of_truths(s, engine.AND, node, grids)
+
+
+@grid_rule(np.logical_or, np.bitwise_or)
+def either(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
+    return _of_truths(s, EITHER, node, grids)
+
+
+@grid_rule(np.logical_not, np.invert)
+def negated(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
+    return _of_truths(s, engine.NOT, node, grids)
+
+
+def _of_truths(s: Scalarizer, op: Op, node: Node, grids: list[Grid]) -> Grid | None:
+    if any(arg.aval.dtype != bool for arg in node.args):
+        return None
+    return s._each(lambda *x: s.number(op, *x), *grids)
+
+
+@_elementwise(np.isnan)
+def isnan(s: Scalarizer, x: Node) -> Node:
+    return s.number(np.not_equal, x, x)
+
+
+# ---- what NumPy itself does to object arrays ----
+
+
+def _run(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid:
+    """NumPy's own function, on elements."""
+    wrapped = [np.frompyfunc(lambda e: Element(s, e), 1, 1)(grid) for grid in grids]
+    wrapped = [w if type(w) is np.ndarray else _grid(w) for w in wrapped]
+    return _unwrapped(s, node, node.op.fun(*wrapped, **params))
+
+
+def _unwrapped(s: Scalarizer, node: Node, made: Any) -> Grid:
+    made = np.asarray(made, object)
+    if made.shape != node.aval.shape:
+        raise Unsuited
+    zero = s.graph.const(node.aval.dtype.type(0).item())
+    found = np.empty(made.shape, object)
+    for place, element in np.ndenumerate(made):
+        found[place] = element.node if isinstance(element, Element) else zero
+    return found
+
+
+_MOVES = (
+    np.reshape, np.ravel, np.squeeze, np.expand_dims, np.broadcast_to, np.transpose, np.matrix_transpose, np.swapaxes,
+    np.moveaxis, np.flip, np.rot90, np.roll, np.concatenate, np.stack, np.tile, np.diagonal, np.tril, np.triu,
+)  # fmt: skip
+
+
+@grid_rule(*_MOVES)
+def move(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
+    """What only moves elements about."""
+    if any(arg.aval.dtype != node.aval.dtype for arg in node.args):
+        return None
+    return _run(s, node, grids, params)
+
+
+_PRODUCTS = (
+    np.matmul, np.dot, np.inner, np.outer, np.vdot, np.vecdot, np.tensordot, np.einsum, np.cross, np.kron,
+    *((np.matvec, np.vecmat) if hasattr(np, "matvec") else ()),
+)  # fmt: skip
+
+
+@grid_rule(*_PRODUCTS, np.sum, np.trace, np.cumsum, np.prod, np.cumprod, np.diff)
+def combine(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
+    """Sums and products. A sum's last bit hangs on the order, which is NumPy's own where a decision hangs on the sum."""
+    if s.exact or any(arg.aval.dtype != float for arg in node.args) or 0 in [grid.size for grid in grids]:
+        return None
+    return _run(s, node, grids, {name: value for name, value in params.items() if name != "optimize"})
+
+
+@grid_rule(np.mean)
+def mean(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
+    if s.exact or node.args[0].aval.dtype != float or not grids[0].size or "dtype" in params:
+        return None
+    count = grids[0].size // max(math.prod(node.aval.shape), 1)
+    elements = np.frompyfunc(lambda e: Element(s, e), 1, 1)(grids[0])
+    total = _unwrapped(s, node, np.sum(elements, **params))
+    return s._each(lambda e: s.number(np.true_divide, e, count), total)
+
+
+@grid_rule(np.max, np.min)
+def extreme(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
+    (grid,) = grids
+    if node.args[0].aval.dtype != float or not grid.size or set(params) - {"axis", "keepdims"}:
+        return None
+    if not grid.ndim:
+        return grid
+    op = LARGER if node.op is REGISTRY[np.max] else SMALLER
+    axes = params.get("axis")
+    axes = range(grid.ndim) if axes is None else axes if isinstance(axes, tuple) else (axes,)
+    axes = [axis % grid.ndim for axis in axes]
+    rest = [axis for axis in range(grid.ndim) if axis not in axes]
+    rows = grid.transpose(*rest, *axes).reshape(*(grid.shape[axis] for axis in rest), -1)
+    found = np.frompyfunc(lambda x, y: s.number(op, x, y), 2, 1).reduce(rows, axis=-1)
+    return np.reshape(found, node.aval.shape) if type(found) is np.ndarray else _shaped(found, node.aval.shape)
+
+
+def _shaped(node: Node, shape: tuple[int, ...]) -> Grid:
+    return _grid(node).reshape(shape)
+
+
+# ---- indices and writes ----
+
+
+def _place(s: Scalarizer, node: Node, first: int) -> Any:
+    """A static index; None where it hangs on values."""
+    arrays = []
+    for arg in node.args[first:]:
+        grid = s.grids[arg]
+        if any(const(element) is None for element in grid.flat):
+            return None
+        arrays.append(np.array([const(e) for e in grid.flat], arg.aval.dtype).reshape(grid.shape)[()])
+    return (index.fill(dict(node.params)["spec"], arrays),)
+
+
+@grid_rule(index.GETITEM)
+def getitem(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
+    place = _place(s, node, 1)
+    if place is None:
+        return None
+    found = grids[0][place[0]]
+    return found if type(found) is np.ndarray else _grid(found)
+
+
+@grid_rule(index.SETITEM)
+def setitem(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
+    place = _place(s, node, 2)
+    if place is None or node.aval.dtype != float:
+        return None
+    found = grids[0].copy()
+    value = s._each(lambda e: _as_float(s, e), grids[1])
+    found[place[0]] = value if value.shape else value[()]
+    return found
+
+
+@grid_rule(index.INDEX_ADD, index.SCATTER)
+def scatter(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
+    empty = node.op is index.SCATTER
+    place = _place(s, node, 1 if empty else 2)
+    if place is None or node.aval.dtype != float:
+        return None
+    base = np.full(node.aval.shape, s.graph.const(0.0), object) if empty else grids[0].copy()
+    numbers = np.arange(base.size).reshape(base.shape)[place[0]]
+    values = np.broadcast_to(s._each(lambda e: _as_float(s, e), grids[0 if empty else 1]), np.shape(numbers))
+    flat = base.reshape(-1)
+    for number, value in zip(np.ravel(numbers).tolist(), values.ravel().tolist(), strict=True):
+        flat[number] = s.number(np.add, flat[number], value)
+    return flat.reshape(node.aval.shape)
+
+
+@grid_rule(create.ZEROS, create.EYE)
+def constant(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid:
+    values = np.array(node.op.fun(**params).tolist(), object)
+    return s._each(lambda value: s.graph.const(value), values.reshape(node.aval.shape))
+
+
+@grid_rule(create.FULL)
+def full(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
+    if node.aval.dtype != float or grids[0].shape:
+        return None
+    return np.full(node.aval.shape, _as_float(s, grids[0][()]), object)
+
+
+__all__ = ["CHOICE", "EITHER", "LARGER", "PACK", "POWER", "SIGN", "SMALLER", "STEP", "UNPACK", "Graph", "cost", "scalarize"]
