@@ -378,6 +378,7 @@ class Variant:
         self.function: Callable[..., Any] | None = None
         self.entry: Callable[..., Any] | None = None
         self.probe: Callable[..., Any] | None = None
+        self._plain: Callable[..., Any] | None = None
         self.filenames: list[str] = []
         weakref.finalize(self, _forget, self.filenames)
         self.counters: list[Callable[[], int]] = []
@@ -458,6 +459,7 @@ class Variant:
     def compile(self, miss: Callable[..., Any]) -> None:
         """Make the function of all confirmed branches, and the entry that checks a call and runs it, else ``miss``."""
         self.simplified = improve(self.program.confirmed(), self.family.off)
+        self._plain = None
         code = self._running(self.simplified)
         self.function = self.load(code.source, code)
         self._link(code, miss)
@@ -533,8 +535,22 @@ class Variant:
             "            try:",
             "                _hits += 1",
             *(f"                {line}" for line in body),
-            "            except (_Unexplored, ArithmeticError, ValueError):",
-            "                _hits -= 1  # to be traced: an unseen branch, or an error as Python has it",
+            "            except _Unexplored:",
+            "                pass  # to be traced",
+            "            except (ArithmeticError, ValueError):",
+        ]
+        if code.python:
+            space["_plain"] = self.plain
+            lines += [
+                "                try:",
+                f"                    return _plain({', '.join([*names, *state])})",
+                "                except (_Unexplored, ArithmeticError, ValueError):",
+                "                    pass  # to be traced: an error as Python has it",
+            ]
+        else:
+            lines.append("                pass  # to be traced: an error as Python has it")
+        lines += [
+            "            _hits -= 1",
             f"        return _miss({given})",
             f"    return {self.family.name}, lambda: _hits",
         ]
@@ -543,6 +559,14 @@ class Variant:
         self.probe, more = space["link"]((), _missed)
         self.entry.__qualname__ = self.probe.__qualname__ = family.form.title
         self.counters += [hits, more]
+
+    def plain(self, *values: Any) -> Any:
+        """The code run by NumPy alone, which has infinities and warnings where Python's numbers raise."""
+        if self._plain is None:
+            off = self.family.off | {"scalarize", "math"}
+            code = build_fast(speed_up(self.simplified, off), self.signature(), off)
+            self._plain = self.load(code.source, code)
+        return self._plain(*values)
 
     def _namespace(self, code: Code) -> dict[str, Any]:
         return {"np": np, "runtime": runtime, "Unexplored": Unexplored, **code.namespace}

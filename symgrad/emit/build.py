@@ -49,12 +49,16 @@ class Signature:
 
 @dataclass
 class Code:
-    """Generated source, the lines of its body alone, where each is from, and what its names stand for besides ``np``."""
+    """Generated source, the lines of its body alone, where each is from, and what its names stand for besides ``np``.
+
+    ``python``: it computes with Python's numbers, which raise where NumPy's become infinite.
+    """
 
     source: str
     body: list[str]
     origins: list[Origin | None]
     namespace: dict[str, Any]
+    python: bool = False
 
 
 def build(program: Program, signature: Signature, *, fresh: bool = True) -> Code:

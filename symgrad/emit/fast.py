@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,6 @@ from symgrad.emit.build import (
     may_be_view,
     method,
     name,
-    number,
     reads,
     zeros,
 )
@@ -98,6 +97,11 @@ class FastBuilder(BlockBuilder):
         self.python: set[Node] = set()  # what is surely a Python number
         self.items = _items(ancestors(program.roots()))
         self.straight = False  # no branch follows: what is not used below is used nowhere
+
+    def build(self) -> Code:
+        code = super().build()
+        code.python = self.scalar or self.program.apart
+        return code
 
     def _snapshot(self) -> Any:
         free = {key: list(value) for key, value in self.free.items()}
@@ -199,8 +203,8 @@ class FastBuilder(BlockBuilder):
         elif node.aval.dtype == np.float64:
             size = literal(shape if len(shape) > 1 else shape[0])
             self._store(node, call_of(self.bind("empty", np.empty), size), block)
-            count = ast.Constant(0)
-            block.append(Line(ast.Expr(call_of(self.bind(f"pack_{len(args)}", packer(len(args))), self.exprs[node], count, *args))))
+            write = self.bind(f"pack_{len(args)}", packer(len(args)))
+            block.append(Line(ast.Expr(call_of(write, self.exprs[node], ast.Constant(0), *args))))
         else:
             self._store(node, method(call_of("np.array", ast.List(args, ast.Load())), "reshape", literal(shape)), block)
 
@@ -367,7 +371,6 @@ def _plain_number(node: Node) -> bool:
     if not isinstance(aval, Aval) or aval.shape or aval.kind == "array":
         return False
     return aval.dtype in (np.dtype(float), np.dtype(int), np.dtype(bool))
-
 
 
 def expr_name(expr: Expr) -> str:

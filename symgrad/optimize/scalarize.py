@@ -28,7 +28,7 @@ from symgrad.transform.loop import Body, Course, Loop, loop_of
 LARGEST = 100  # elements of an array that is taken apart
 MOST = 2000  # operations on numbers, so that the first call stays quick
 
-Grid = np.ndarray[Any, Any]
+Grid = Any  # an object array of nodes
 
 FLOAT, INT, BOOL = (Aval((), np.dtype(kind), "python") for kind in (float, int, bool))
 NUMBERS = {aval.dtype: aval for aval in (FLOAT, INT, BOOL)}
@@ -239,9 +239,11 @@ class Scalarizer(Simplifier):
     def _one(self, node: Node) -> Node:
         """The node of a number."""
         grid = self.grids[node]
-        if type(grid) is not np.ndarray or grid.shape:
+        if isinstance(grid, list) or grid.shape:
             raise Unsuited
-        return grid[()]  # type: ignore[no-any-return]
+        node = grid[()]
+        assert isinstance(node, Node)
+        return node
 
     def _each(self, fun: Callable[..., Node], *grids: Grid) -> Grid:
         """A grid from grids, broadcast, element by element."""
@@ -459,8 +461,8 @@ def _arithmetic(key: Any) -> None:
         return s.number(key, *elements) if any(e.aval.dtype == float for e in elements) else None
 
 
-for _key in (np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.abs):
-    _arithmetic(_key)
+for _sum in (np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.abs):
+    _arithmetic(_sum)
 
 
 @_elementwise(np.fabs)
