@@ -107,6 +107,7 @@ class Program:
                 return node
         for node, known in self.graph.arrays.items():
             if known.shape == array.shape and known.dtype == array.dtype and known.tobytes() == array.tobytes():
+                self.graph.arrays[node] = frozen(known)
                 return node
         return self.graph.captured(array)
 
@@ -147,6 +148,13 @@ class Program:
         result.graph, result.apart = graph, self.apart
         result.root = None if self.root is None else _map(self.root, mapping)
         return result
+
+
+def frozen(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """An array that the function makes anew at every call, as a constant: nobody else holds this copy, nor can write to it."""
+    copy = array.copy("K")
+    copy.flags.writeable = False
+    return copy
 
 
 def _unique_guards(guards: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

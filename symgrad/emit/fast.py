@@ -382,14 +382,14 @@ def expr_name(expr: Expr) -> str:
 # -- cheaper calls -------------------------------------------------------------------------------------------------
 
 
-@_fast(np.matmul)
+@_fast(np.matmul, np.dot)
 def matmul(b: Builder, node: Node, args: list[Expr]) -> Expr:
-    """``a.dot(b)`` up to two dimensions, where it means the same."""
+    """``a.dot(b)`` up to two dimensions, where it means the same; without a wrapper."""
     a, c = node.args
     plain = all(n.aval.kind == "array" and 0 < len(n.aval.shape) <= 2 and 0 not in n.aval.shape for n in (a, c))
     if plain and node.aval.dtype.kind in "fc" and a.aval.dtype == c.aval.dtype:
         return method(args[0], "dot", args[1])
-    return SPELLINGS[node.op](b, node, args)
+    return SPELLINGS.get(node.op, default_spelling)(b, node, args)
 
 
 @_fast(np.outer)

@@ -9,7 +9,7 @@ import numpy as np
 from symgrad.ir import CONST, Node, ancestors
 from symgrad.ops.engine import ITEM
 from symgrad.optimize import simplify
-from symgrad.optimize.simplify import EXPANSIONS, RULES, Rewrite, Simplifier, is_number, is_op, rewrite
+from symgrad.optimize.simplify import EXPANSIONS, RULES, Rewrite, Simplifier, const, is_number, is_op, rewrite
 from symgrad.program import Leaf, Program
 from symgrad.pytree import TreeDef
 from symgrad.transform.loop import Body, Course, Loop, loop_of
@@ -242,6 +242,8 @@ def twice_negative(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | 
 
 @rewrite(np.add, rules=SCALAR)
 def total(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    if args[0] is args[1] and is_op(args[0], np.multiply) and type(half := const(args[0].args[0])) is float:
+        return s.call(np.multiply, 2.0 * half, args[0].args[1])
     for x, y in (args, args[::-1]):
         if is_number(x, 0.0):
             return y

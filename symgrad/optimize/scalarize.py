@@ -257,6 +257,8 @@ class Scalarizer(Simplifier):
         """An operation on numbers, simplified."""
         op = key if isinstance(key, Op) else REGISTRY[key]
         nodes = tuple([arg if isinstance(arg, Node) else self.graph.const(arg) for arg in args])
+        if op in _COMMUTING and nodes[0].index > nodes[1].index:
+            nodes = nodes[::-1]
         return self.make(op, nodes, (), BOOL if op in _TESTS else FLOAT)
 
     def _fold(self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...]) -> Node | None:
@@ -393,6 +395,7 @@ def _ops(*keys: Any) -> set[Any]:
 
 
 _PLAIN = _ops(np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.abs)
+_COMMUTING = _ops(np.add, np.multiply)
 _TESTS = _ops(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal,
               engine.NOT, engine.AND, EITHER)  # fmt: skip
 _VIEWS = _ops(index.GETITEM, np.reshape, np.transpose, np.expand_dims, np.swapaxes, np.moveaxis)
@@ -494,6 +497,8 @@ def power(s: Scalarizer, x: Node, y: Node) -> Node | None:
         return None
     if exponent == 1:
         return x
+    if exponent == 0.5:
+        return s.number(np.sqrt, x)
     if exponent in (3, 4):
         square = s.number(np.multiply, x, x)
         return s.number(np.multiply, square, x if exponent == 3 else square)

@@ -1,0 +1,238 @@
+"""Small arrays taken apart into Python's numbers: the same results as NumPy's calls give, exceptional ones too."""
+
+import itertools
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symgrad import grad, hessian, jacobian, value_and_grad, without
+from symgrad.pytree import flatten
+from symgrad.testing import Program, programs
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e308, -1e308, 5e-324, 710.0, 0.5]
+
+
+def both(make: Any, fun: Any, *args: Any, **options: Any) -> tuple[Any, Any]:
+    """The compiled derivative with its arrays taken apart, and the one in NumPy calls."""
+    with without("scalarize"):
+        whole = make(fun, **options)
+    apart = make(fun, **options)
+    for _ in range(3):
+        apart(*args)
+        whole(*args)
+    return apart, whole
+
+
+def is_apart(derivative: Any, *args: Any) -> bool:
+    """Whether the arrays of the code that runs are taken apart."""
+    source = derivative.source(*args, fast=True)
+    return ".tolist()" in source or ".tobytes()" in source
+
+
+def agree(a: Any, b: Any, rtol: float = 1e-13) -> None:
+    """Two results are alike in structure, kinds, values, and in what they own."""
+    (left, tree), (right, other) = flatten(a), flatten(b)
+    assert tree == other
+    for x, y in zip(left, right, strict=True):
+        assert type(x) is type(y)
+        assert np.result_type(x) == np.result_type(y)
+        np.testing.assert_allclose(x, y, rtol=rtol, atol=1e-15)
+        if isinstance(x, np.ndarray):
+            assert x.flags.c_contiguous
+            assert x.flags.writeable
+            assert not any(np.shares_memory(x, z) for z in left if z is not x)
+
+
+def unary(text: str) -> Any:
+    return eval(f"lambda x: np.sum({text})", {"np": np})
+
+
+UNARY = """
+    np.sin(x) np.cos(x) np.tan(x) np.arcsin(x) np.arccos(x) np.arctan(x) np.sinh(x) np.cosh(x) np.tanh(x) np.arcsinh(x)
+    np.arccosh(x) np.arctanh(x) np.exp(x) np.expm1(x) np.log(x) np.log1p(x) np.log2(x) np.log10(x) np.sqrt(x) np.abs(x)
+    np.sign(x)*x np.square(x) np.reciprocal(x) -x np.fabs(x) x**2 x**3 x**4 x**-1 x**-2 x**0.5 x**1.5 1/x np.clip(x,-0.5,0.5)
+    np.maximum(x,0.0)*x np.minimum(0.5,x)*x np.where(x>0,x,2*x) np.where(np.isnan(x),0.0,x) np.max(x) np.min(x) np.mean(x)
+    np.std(x) np.var(x,ddof=1) np.linalg.norm(x) np.prod(x) np.cumsum(x)*x np.heaviside(x,0.5)*x
+    np.where((x>0)&~(x>2)|(x==-1),x,0.0) np.logaddexp(x,0.3) x%0.7 x@x np.dot(x,x[::-1]) np.outer(x,x)*x np.cross(x,x[::-1])*x
+    np.stack([x,x*x],axis=1)*x[:,None] np.concatenate([x,x[1:]])**2 np.einsum('i,j->ij',x,x)*x
+    np.diff(x)**2 np.flip(x)*x np.roll(x,1)*x np.tile(x,2)**2 x[[0,2,2]]**2 x[1:]*x[:-1] np.trace(np.outer(x,x)) np.kron(x,x)
+    np.tensordot(x,x,0)**2 np.vdot(x,x) np.inner(x,x*x) np.diagonal(np.outer(x,x))*x
+""".split()
+
+
+@pytest.mark.parametrize("text", UNARY)
+def test_exceptional_values_are_numpys(text):
+    fun = unary(text)
+    point = np.array([0.4, 0.3, 0.7])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        apart, whole = both(value_and_grad, fun, point + 1.0 if "arccosh" in text else point)
+        traced = apart.cache_info().misses
+        for value in SPECIAL:
+            agree(apart(np.array([value, 0.3, 0.7])), whole(np.array([value, 0.3, 0.7])))
+        assert apart.cache_info().misses == traced
+
+
+@pytest.mark.parametrize(
+    "text", ["x + y", "x - y", "x * y", "x / y", "np.maximum(x, y)", "np.minimum(x, y)", "x**y", "np.hypot(x, y)",
+             "np.arctan2(x, y)", "np.where(x < y, x, y)", "np.fmax(x, y)", "np.copysign(x, y)"]
+)  # fmt: skip
+def test_exceptional_pairs_are_numpys(text):
+    fun = eval(f"lambda x, y: np.sum({text})", {"np": np})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        apart, whole = both(value_and_grad, fun, np.array([0.4, 0.3]), np.array([0.5, 0.7]), argnums=(0, 1))
+        for a, b in itertools.product(SPECIAL, SPECIAL):
+            args = np.array([a, 0.3]), np.array([b, 0.7])
+            agree(apart(*args), whole(*args))
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0])
+def test_warnings_are_numpys_where_python_raises(value):
+    apart, whole = both(grad, lambda x: np.sum(np.log(x) / x), np.array([0.4, 0.3]))
+    assert is_apart(apart, np.array([0.4, 0.3]))
+    seen = []
+    for derivative in (apart, whole):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            derivative(np.array([value, 0.3]))
+        seen.append({str(warning.message) for warning in caught})
+    assert seen[0] == seen[1]
+    assert seen[0]
+
+
+def rotate(v, x):
+    """Rodrigues' rotation, as one writes it."""
+    angle = np.sqrt(np.dot(v, v))
+    k = v / angle
+    return x * np.cos(angle) + np.cross(k, x) * np.sin(angle) + k * np.dot(k, x) * (1.0 - np.cos(angle))
+
+
+def layer(w, b, x, y):
+    z = x @ w + b
+    return np.mean(np.maximum(z, 0) - z * y + np.log1p(np.exp(-np.abs(z))))
+
+
+def orbit(p, x):
+    for _ in range(20):
+        d = np.array([p[0] * (x[1] - x[0]), x[0] * (p[1] - x[2]) - x[1], x[0] * x[1] - p[2] * x[2]])
+        x = x + 0.01 * d
+    return np.sum(x)
+
+
+def relax(m, x):
+    while np.max(np.abs(x)) > 0.1:
+        x = np.tanh(m @ x)
+    return x @ x
+
+
+V, X = np.array([0.1, -0.2, 0.3]), np.array([1.0, 2.0, -0.5])
+MATRIX = np.array([[0.4, 0.1, -0.2], [0.0, 0.5, 0.3], [0.2, -0.1, 0.3]])
+
+
+@pytest.mark.parametrize(
+    ("make", "fun", "args", "options"),
+    [
+        (jacobian, rotate, (V, X), {"argnums": (0, 1)}),
+        (grad, layer, (np.sin(np.arange(15.0)).reshape(5, 3), V, np.ones(5), np.zeros(3)), {"argnums": (0, 1)}),
+        (value_and_grad, orbit, (np.array([10.0, 28.0, 8 / 3]), X), {"argnums": (0, 1)}),
+        (value_and_grad, relax, (MATRIX, X), {"argnums": (0, 1)}),
+        (hessian, lambda x: np.sum(np.sin(x) * x[::-1]), (X,), {}),
+    ],
+)
+def test_whole_programs(make, fun, args, options):
+    apart, whole = both(make, fun, *args, **options)
+    assert is_apart(apart, *args)
+    for scale in (1.0, 1.1, 0.7):
+        scaled = tuple(scale * arg for arg in args)
+        agree(apart(*scaled), whole(*scaled), 1e-9)
+
+
+def test_carried_arrays_go_round_as_numbers():
+    derivative = grad(orbit, argnums=1)
+    for _ in range(3):
+        derivative(V, X)
+    assert "np." not in derivative.source(V, X, fast=True).split("for _")[1].split("# backward")[0]
+
+
+def test_arguments_of_any_layout():
+    fun = lambda a, b: np.sum(a * np.sin(b) @ a.T)
+    a, b = np.sin(np.arange(6.0)).reshape(2, 3), np.cos(np.arange(3.0))
+    apart, whole = both(grad, fun, a, b, argnums=(0, 1))
+    assert is_apart(apart, a, b)
+    wide = np.zeros((4, 6))
+    wide[::2, ::2] = a
+    for x, y in [(np.asfortranarray(a), b[::-1]), (wide[::2, ::2], wide[1, :3]), (a[::-1, ::-1], np.broadcast_to(b[0], 3))]:
+        agree(apart(x, y), whole(x, y))
+
+
+def test_what_is_not_small_or_not_double_stays_numpys():
+    fun = lambda x: np.sum(np.sin(x) * x)
+    for x in (np.ones(101), np.ones(3, np.float32), np.ones(3, complex)):
+        derivative = grad(lambda x: np.real(fun(x)))
+        for _ in range(3):
+            derivative(x)
+        assert not is_apart(derivative, x)
+
+
+def test_numbers_of_numpy_and_arrays_without_axes_keep_their_kind():
+    fun = lambda x, y: np.sin(x) * y + np.sum(y * y)
+    for x, y in itertools.product((0.3, np.float64(0.3), np.array(0.3)), (0.7, np.float64(0.7), np.array(0.7))):
+        apart, whole = both(value_and_grad, fun, x, y, argnums=(0, 1))
+        agree(apart(x, y), whole(x, y))
+
+
+def test_decisions_are_computed_as_written():
+    """A sum that decides is NumPy's own, whose order of additions Python's would not have."""
+
+    def fun(x, limit):
+        return np.sum(x) if np.dot(x, x) <= limit else np.sum(x * x)
+
+    derivative = grad(fun)
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        x = rng.normal(size=9) * 10.0 ** rng.integers(-8, 8, 9)
+        limit = float(np.dot(x, x))
+        assert np.array_equal(derivative(x, limit), np.ones(9))
+        assert np.array_equal(derivative(x, np.nextafter(limit, 0)), 2 * x)
+
+
+WEIGHTS = np.array([1.0, 2.0, 3.0])
+
+
+def test_arrays_from_outside_are_read_anew():
+    derivative = grad(lambda x: np.sum(np.array([0.0, 0.5, 1.0]) * x * WEIGHTS * np.sin(x)))
+    x = np.array([0.1, 0.2, 0.3])
+    for _ in range(3):
+        before = derivative(x)
+    WEIGHTS[:] *= 2.0
+    try:
+        np.testing.assert_allclose(derivative(x), 2.0 * before)
+    finally:
+        WEIGHTS[:] /= 2.0
+
+
+def test_results_are_of_their_own():
+    apart, _ = both(grad, lambda x, y: np.sum(x + y), X, V, argnums=(0, 1))
+    first = apart(X, V)
+    first[0][:] = 7.0
+    agree(apart(X, V), (np.ones(3), np.ones(3)))
+
+
+@given(programs(max_ops=10, forms=("smooth", "reduce", "shape", "linear", "write", "loop", "branch")), st.integers(0, 99))
+def test_random_programs_agree(program: Program, seed: int) -> None:
+    args = program.arguments()
+    apart, whole = both(value_and_grad, program, *args, argnums=tuple(range(len(args))))
+    rng = np.random.default_rng(seed)
+    for scale in (1.0, *rng.uniform(0.5, 1.5, 2)):
+        scaled = [
+            type(arg)(arg * scale) if not isinstance(arg, np.ndarray) else np.asarray(arg * scale, arg.dtype) for arg in args
+        ]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            single = any(np.result_type(arg).itemsize < 8 for arg in args)
+            agree(apart(*scaled), whole(*scaled), 1e-3 if single else 1e-8)
