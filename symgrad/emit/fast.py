@@ -3,8 +3,8 @@
 * ufuncs are called by name, with a dead buffer as their positional ``out``;
 * numbers beside arrays are 0-d arrays made once, which NumPy takes faster than Python's;
 * ``x.dot(w)`` for ``x @ w``, ``np.add.reduce`` for ``np.sum``, and the like;
-* a program of nothing but double-precision numbers is written for Python's floats and ``math``. Where ``math`` raises and
-  NumPy would not, the caller falls back to a traced call.
+* a program of nothing but double-precision numbers, or of small arrays taken apart into such, is written for Python's floats
+  and ``math``. Where those raise and NumPy would not, the same program in NumPy's calls runs.
 """
 
 from __future__ import annotations

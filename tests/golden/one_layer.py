@@ -11,19 +11,30 @@ def grad_one_layer(w, b, x, y):
 
 def grad_one_layer(w, b, x, y):
     """grad one_layer   for w: float64[5, 3], b: float64[3], x: float64[5], y: float64[3]"""
+    w_0_0, w_0_1, w_0_2, w_1_0, w_1_1, w_1_2, w_2_0, w_2_1, w_2_2, w_3_0, w_3_1, w_3_2, w_4_0, w_4_1, w_4_2 = unpack_15(w.tobytes())
+    b_0, b_1, b_2 = b.tolist()
+    x_0, x_1, x_2, x_3, x_4 = x.tolist()
+    y_0, y_1, y_2 = y.tolist()
     # golden_functions.py:15: z = x @ w + b
-    prod = x.dot(w)
-    add(prod, b, prod)
+    total = w_0_0 * x_0 + w_1_0 * x_1 + w_2_0 * x_2 + w_3_0 * x_3
+    total_2 = w_0_1 * x_0 + w_1_1 * x_1 + w_2_1 * x_2 + w_3_1 * x_3
+    total_3 = w_0_2 * x_0 + w_1_2 * x_1 + w_2_2 * x_2 + w_3_2 * x_3
+    z_0 = b_0 + (total + w_4_0 * x_4)
+    z_1 = b_1 + (total_2 + w_4_1 * x_4)
+    z_2 = b_2 + (total_3 + w_4_2 * x_4)
     # golden_functions.py:16: return np.mean(np.maximum(z, 0) - z * y + np.log1p(np.exp(-np.abs(z))))
-    abs_ = absolute(prod)
-    negative(abs_, abs_)
-    exp(abs_, abs_)
+    e = exp(-abs(z_0))
+    e_2 = exp(-abs(z_1))
+    e_3 = exp(-abs(z_2))
     # backward
-    greater_2 = greater(prod, c0)
-    maximum(abs_, greater_2, out=prod)
-    add(abs_, c1, abs_)
-    divide(prod, abs_, prod)
-    subtract(prod, y, prod)
-    divide(prod, c3, prod)
-    g_w = multiply(x[:, None], prod)
-    return g_w, prod
+    float_ = float(z_0 > 0.0)
+    float__2 = float(z_1 > 0.0)
+    float__3 = float(z_2 > 0.0)
+    g_z_0 = ((float_ if e <= float_ or float_ != float_ else e) / (e + 1.0) - y_0) / 3
+    g_z_1 = ((float__2 if e_2 <= float__2 or float__2 != float__2 else e_2) / (e_2 + 1.0) - y_1) / 3
+    g_z_2 = ((float__3 if e_3 <= float__3 or float__3 != float__3 else e_3) / (e_3 + 1.0) - y_2) / 3
+    g_w = empty((5, 3))
+    pack_15(g_w, 0, x_0 * g_z_0, x_0 * g_z_1, x_0 * g_z_2, x_1 * g_z_0, x_1 * g_z_1, x_1 * g_z_2, x_2 * g_z_0, x_2 * g_z_1, x_2 * g_z_2, x_3 * g_z_0, x_3 * g_z_1, x_3 * g_z_2, x_4 * g_z_0, x_4 * g_z_1, x_4 * g_z_2)
+    g_z = empty(3)
+    pack_3(g_z, 0, g_z_0, g_z_1, g_z_2)
+    return g_w, g_z
