@@ -54,22 +54,36 @@ class Generator:
         return (words[0::2] << np.uint64(32)) | words[1::2]  # type: ignore[no-any-return]
 
     def uniform(self, n: int, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
-        """``n`` numbers in [0, 1), with as many bits as the dtype has."""
+        """``n`` numbers in [0, 1), with as many bits as the dtype has; for small ones, as float32 has."""
+        if kind.kind == "c":
+            return self.uniform(2 * n, kind.type(0).real.dtype).view(kind)
         if kind == np.float64:
             return (self.longs(n) & np.uint64((1 << 53) - 1)).astype(np.float64) * 2.0**-53
-        bits = 11 if kind == np.float16 else 24
-        return ((self.words(n) & np.uint64((1 << bits) - 1)).astype(np.float64) * 2.0**-bits).astype(kind)
+        return ((self.words(n) & np.uint64((1 << 24) - 1)).astype(np.float64) * 2.0**-24).astype(kind)
 
     def normal(self, n: int, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
         """``n`` standard normal numbers: few one by one, many in blocks of 16, as torch draws them."""
+        if kind.kind == "c":
+            real = kind.type(0).real.dtype
+            return (self.normal(2 * n, real) * real.type(math.sqrt(0.5))).view(kind)  # type: ignore[no-any-return]
         if n < 16:
             return np.array([self._one() for _ in range(n)], dtype=kind)
-        data = self.uniform(n, kind)
         full = n - n % 16
+        data = np.resize(self.uniform(full, np.dtype(np.float32)), n) if kind == np.float16 else self.uniform(n, kind)
         data[:full] = _box_muller(data[:full].reshape(-1, 16)).ravel()
         if n % 16:
-            data[-16:] = _box_muller(self.uniform(16, kind).reshape(1, 16)).ravel()
-        return data
+            data[-16:] = _box_muller(self.uniform(16, data.dtype).reshape(1, 16)).ravel()
+        return data.astype(kind, copy=False)
+
+    def exponential(self, n: int, rate: float = 1.0) -> np.ndarray[Any, Any]:
+        """``n`` exponentially distributed numbers, in float64."""
+        draws: np.ndarray[Any, Any] = np.log1p(-self.uniform(n, np.dtype(np.float64)))
+        return draws / -rate
+
+    def integers(self, n: int, span: int) -> np.ndarray[Any, Any]:
+        """``n`` integers below ``span``."""
+        raw = self.longs(n) if span >= 1 << 32 else self.words(n)
+        return raw if span >= 1 << 64 else raw % np.uint64(span)
 
     def _one(self) -> float:
         if self._spare is not None:
@@ -150,9 +164,7 @@ def randint(
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     shape = sizes((size,))
-    source, n, span = generator or default_generator, math.prod(shape), high - low
-    raw = source.longs(n) if span >= 1 << 32 else source.words(n)
-    values = (raw % np.uint64(span)).astype(np.int64) + low
+    values = (generator or default_generator).integers(math.prod(shape), high - low).astype(np.int64) + low
     return _made(values.reshape(shape).astype(as_numpy(np.int64 if dtype is None else dtype)), requires_grad)
 
 
@@ -178,25 +190,55 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
     return randn(shape, generator=generator, dtype=dtype) * std + mean  # type: ignore[no-any-return]
 
 
+def _chosen(self: Tensor, p: Any, generator: Any) -> Any:
+    """Ones with probability ``p``, a number or the elements of an array; else zeros."""
+    source, value = generator or default_generator, self.value
+    kind = np.dtype(np.float64)
+    if isinstance(p, Tensor):
+        p = p.value
+        kind = p.dtype
+    levels = np.asarray(p)
+    if np.any((levels < 0) | (levels > 1)):
+        raise RuntimeError(
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please "
+            "report an enhancement request to PyTorch.)"
+            if levels.ndim
+            else f"bernoulli_ expects p to be in [0, 1], but got p={p}"
+        )
+    return (source.uniform(value.size, kind).reshape(value.shape) < p).astype(value.dtype)
+
+
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None) -> Tensor:
     """Ones with these probabilities, else zeros."""
-    level = input.value if p is None else p
-    draws = (generator or default_generator).uniform(input.value.size, input.value.dtype).reshape(input.value.shape)
-    return wrap((draws < level).astype(input.value.dtype))
+    return wrap(_chosen(input, input if p is None else p, generator))
+
+
+@method
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+    """Draw ones, with probability ``p``, and zeros into this tensor."""
+    return assign(self, wrap(_chosen(self, p, generator)), "bernoulli_")
 
 
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
     """Places drawn with probabilities in proportion to the numbers."""
-    source, rows = generator or default_generator, np.atleast_2d(input.value.astype(np.float64))
-    if replacement:
-        levels = np.cumsum(rows, 1) / np.sum(rows, 1, keepdims=True)
+    source, value = generator or default_generator, input.value
+    if value.ndim not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if not replacement and num_samples > value.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    rows = np.atleast_2d(value)
+    if np.any(~(rows >= 0) | np.isinf(rows)):
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if replacement and num_samples > 1:
+        levels = np.cumsum(rows, 1)
+        levels = levels / levels[:, -1:]
         draws = source.uniform(len(rows) * num_samples, np.dtype(np.float64)).reshape(len(rows), num_samples)
-        picked = (draws[:, :, None] > levels[:, None, :]).sum(-1)
+        picked = (draws[:, :, None] > levels[:, None, :-1]).sum(-1)
     else:
-        keys = np.log(np.maximum(source.uniform(rows.size, np.dtype(np.float64)), 1e-300)).reshape(rows.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
-            picked = np.argsort(-keys / rows, axis=1, kind="stable")[:, :num_samples]
-    return wrap(picked.astype(np.int64) if input.value.ndim > 1 else picked[0].astype(np.int64))
+            keys = rows / source.exponential(rows.size).astype(rows.dtype).reshape(rows.shape)
+        picked = np.argsort(-keys, axis=1, kind="stable")[:, :num_samples]
+    return wrap((picked if value.ndim > 1 else picked[0]).astype(np.int64))
 
 
 @method
@@ -216,7 +258,51 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
 
 
 @method
-def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: Any = None) -> Tensor:
-    """Draw integers into this tensor."""
-    low, high = (0, low) if high is None and low else (low, high if high is not None else 1 << 24)
-    return assign(self, randint(low, high, self.value.shape, dtype=self.dtype, generator=generator), "random_")
+def random_(self: Tensor, low: int | None = None, high: int | None = None, *, generator: Any = None) -> Tensor:
+    """Draw integers into this tensor: from ``low`` on, below ``high``; those that its dtype can hold, if none are given."""
+    kind, n, source = self.value.dtype, self.value.size, generator or default_generator
+    if low is not None:
+        low, high = (0, low) if high is None else (low, high)
+        return assign(self, randint(low, high, self.value.shape, dtype=self.dtype, generator=source), "random_")
+    largest = 1 << _MANTISSA[kind.itemsize] if kind.kind == "f" else 1 if kind.kind == "b" else int(np.iinfo(kind).max)
+    drawn = source.longs(n) if kind in (np.float64, np.int64) else source.words(n)
+    return assign(self, wrap((drawn % np.uint64(largest + 1)).astype(kind).reshape(self.value.shape)), "random_")
+
+
+_MANTISSA = {2: 11, 4: 24, 8: 53}
+
+
+def _drawn_into(name: str, doc: str, draw: Any) -> None:
+    def fill(self: Tensor, *args: Any, generator: Any = None, **options: Any) -> Tensor:
+        drawn = draw(generator or default_generator, self.value.size, *args, **options)
+        return assign(self, wrap(drawn.astype(self.value.dtype).reshape(self.value.shape)), name)
+
+    fill.__name__ = fill.__qualname__ = name
+    fill.__doc__ = doc
+    method(fill)
+
+
+def _uniform(source: Generator, n: int) -> Any:
+    return source.uniform(n, np.dtype(np.float64))
+
+
+_drawn_into(
+    "exponential_",
+    "Draw exponentially distributed numbers into this tensor.",
+    lambda source, n, lambd=1.0: source.exponential(n, lambd),
+)
+_drawn_into(
+    "cauchy_",
+    "Draw Cauchy-distributed numbers into this tensor.",
+    lambda source, n, median=0.0, sigma=1.0: median + sigma * np.tan(math.pi * (_uniform(source, n) - 0.5)),
+)
+_drawn_into(
+    "log_normal_",
+    "Draw numbers whose logarithms are normally distributed into this tensor.",
+    lambda source, n, mean=1.0, std=2.0: np.exp(np.array([source._one() for _ in range(n)]) * std + mean),
+)
+_drawn_into(
+    "geometric_",
+    "Draw into this tensor how many trials the first success takes, of probability ``p`` each.",
+    lambda source, n, p: np.ceil(np.log(_uniform(source, n)) / math.log1p(-p)),
+)

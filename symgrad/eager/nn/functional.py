@@ -361,11 +361,27 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     """Zeros in place of some elements, drawn with probability ``p``; the others are scaled up."""
     if not 0 <= p <= 1:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if not training or p == 0:
+    if not training or p == 0 or not input.value.size:
         return input
-    drawn = default_generator.uniform(input.value.size, np.dtype(np.float64)).reshape(input.value.shape)
-    kept = (drawn < 1 - p).astype(input.value.dtype) / input.value.dtype.type(1 - p if p < 1 else 1)
+    shape, kind = input.value.shape, input.value.dtype
+    if p == 1:
+        return _maybe_in_place(input, input * wrap(np.zeros((), kind)), inplace, "dropout")
+    drawn = default_generator.uniform(input.value.size, np.dtype(np.float64)).reshape(shape)
+    kept = (drawn < 1 - p).astype(kind) / kind.type(1 - p)
     return _maybe_in_place(input, input * wrap(kept), inplace, "dropout")
+
+
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Any:
+    """Draws from the Gumbel-softmax distribution; ``hard``: ones and zeros, with the gradient of the soft draw."""
+    noise = -np.log(default_generator.exponential(logits.value.size).astype(logits.value.dtype))
+    soft = softmax((logits + wrap(noise.reshape(logits.value.shape))) / tau, dim)
+    if not hard:
+        return soft
+    axis = dim % soft.value.ndim
+    chosen = np.argmax(soft.value, axis, keepdims=True) == np.arange(soft.value.shape[axis]).reshape(
+        [-1 if i == axis else 1 for i in range(soft.value.ndim)]
+    )
+    return wrap(chosen.astype(soft.value.dtype)) - soft.detach() + soft
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Any:
