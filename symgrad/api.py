@@ -18,7 +18,7 @@ from symgrad.look import Annotation, Profile, Source, profile
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import STOP
 from symgrad.state import describe
-from symgrad.trace import Trace, Tracer, active_trace, tracing
+from symgrad.trace import Tape, Trace, Tracer, active_trace, tracing
 from symgrad.transform import calculus
 from symgrad.transform.calculus import Argnums
 from symgrad.transform.vmap import AfterSelf, Axes
@@ -735,7 +735,7 @@ class _Pass:
 
     def __init__(self) -> None:
         self.outer = active_trace()
-        self.trace = self.outer or Trace(symbolic=False)
+        self.trace = self.outer or Tape()
         self.symbolic = self.outer is not None
         self.start = len(self.trace.graph)
 

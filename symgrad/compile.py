@@ -34,7 +34,7 @@ from symgrad.optimize.switches import switched_off
 from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import LEAF, TreeDef
 from symgrad.state import Argument, Check, Finished, Path, State
-from symgrad.trace import Trace, Tracer, running, tracing
+from symgrad.trace import Tape, Trace, Tracer, running, tracing
 from symgrad.transform.loop import Loop
 
 MAX_SIGNATURES = 64  # of one derivative; the least recently used goes first
@@ -229,23 +229,24 @@ class Family:
         self.history: list[str] = []
         self.remarks: dict[str, None] = {}
 
-    def trace(self, body: Body, fun: Any, leaves: list[Any], symbolic: bool, kind: type[Trace] = Trace) -> Traced:
+    def trace(self, body: Body, fun: Any, leaves: list[Any], kind: type[Trace] = Trace) -> Traced:
         """One traced run of the user's function, which runs once."""
-        trace = kind(symbolic)
-        trace.one_by_one = not symbolic
-        state = State(trace, self.lifted, self.accept_effects, leaves) if symbolic and kind is Trace else None
+        trace = kind()
+        trace.one_by_one = not trace.symbolic
+        state = State(trace, self.lifted, self.accept_effects, leaves) if kind is Trace else None
         trace.hooks = state
         slots: list[Any] = []
-        paths = self.layout.tree.paths()
         for position, (leaf, kind) in enumerate(zip(leaves, self.layout.kinds, strict=True)):
             if isinstance(kind, Static):
                 slots.append(leaf)
                 if state is not None and not isinstance(leaf, (str, bytes, bool, type)):
                     state.root(leaf, Path(Argument(position), ()))
             else:
-                tracer = trace.input(position, leaf)
-                tracer.node.name = self._input_name(paths[position])
-                slots.append(tracer)
+                slots.append(trace.input(position, leaf))
+        if state is not None:
+            for slot, path in zip(slots, self.layout.tree.paths(), strict=True):
+                if type(slot) is Tracer:
+                    slot.node.name = self._input_name(path)
         if state is not None:
             owner = fun.__self__ if isinstance(fun, MethodType) else fun
             if not isinstance(owner, (FunctionType, BuiltinFunctionType, type)):
@@ -253,18 +254,18 @@ class Family:
         args, values = self.layout.tree.unflatten(slots)
         try:
             with tracing(trace):
-                out = body(trace, args, dict(zip(self.layout.keywords, values, strict=True)), symbolic)
+                out = body(trace, args, dict(zip(self.layout.keywords, values, strict=True)), trace.symbolic)
                 outputs, tree = pytree.flatten(out)
                 outputs = [_settled(trace, leaf) for leaf in outputs]
         finally:
             if state is not None:
                 state.__class__ = Finished
-        trace.check_captured()
         if self.dynamic is None:
             self.remarks |= trace.remarks
         result = tree.unflatten([_fresh(leaf) for leaf in outputs])
         if state is None:
             return Traced(result, None, None)
+        trace.check_captured()
         nodes: list[Any] = []
         for leaf in outputs:
             if type(leaf) is Tracer:
@@ -776,9 +777,9 @@ class Compiler:
         """A call that must be traced."""
         self.misses += 1
         if self.mode == "debug_nans":
-            return family.trace(self.body, self.fun, leaves, True, WatchedTrace).result
-        symbolic = self.mode != "dynamic" and family.dynamic is None
-        traced = family.trace(self.body, self.fun, leaves, symbolic)
+            return family.trace(self.body, self.fun, leaves, WatchedTrace).result
+        dynamic = self.mode == "dynamic" or family.dynamic is not None
+        traced = family.trace(self.body, self.fun, leaves, Tape if dynamic else Trace)
         if traced.run is not None:
             self._learn(family, traced)
         return traced.result
@@ -802,7 +803,7 @@ class Compiler:
         """A variant for a call, with at least one trace."""
         family, leaves = self.family(args, kwargs)
         if not family.variants:
-            traced = family.trace(self.body, self.fun, leaves, True)
+            traced = family.trace(self.body, self.fun, leaves)
             assert traced.run is not None
             assert traced.state is not None
             if family.dynamic is None:

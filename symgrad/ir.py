@@ -42,12 +42,10 @@ class Sequence(NamedTuple):
 
 
 _PYTHON_NAMES = {"f": "float", "i": "int", "b": "bool", "c": "complex"}
-_PYTHON_AVALS = {
-    float: Aval((), np.dtype(float), "python"),
-    int: Aval((), np.dtype(int), "python"),
-    bool: Aval((), np.dtype(bool), "python"),
-    complex: Aval((), np.dtype(complex), "python"),
-}
+_PYTHON: tuple[type, ...] = (float, int, bool, complex)
+_SCALARS: tuple[type, ...] = (np.float64, np.float32, np.int64, np.complex128, np.bool_)
+_AVALS = {kind: Aval((), np.dtype(kind), "python") for kind in _PYTHON}
+_AVALS |= {kind: Aval((), np.dtype(kind), "scalar") for kind in _SCALARS}
 
 
 def aval_of(value: Any) -> Any:
@@ -55,8 +53,8 @@ def aval_of(value: Any) -> Any:
     kind = type(value)
     if kind is np.ndarray:
         return Aval(value.shape, value.dtype, "array")
-    if kind in _PYTHON_AVALS:
-        return _PYTHON_AVALS[kind]
+    if kind in _AVALS:
+        return _AVALS[kind]
     if isinstance(value, tuple):
         return tuple(aval_of(item) for item in value)
     if isinstance(value, list):
@@ -77,23 +75,33 @@ class Operation(Protocol):
     @property
     def name(self) -> str: ...
 
+    def flows(self, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...]) -> tuple[int, ...]: ...
+
 
 class Node:
     """One operation: ``op(*args, **dict(params))``, of abstract value ``aval``. Compared by identity.
 
-    ``active`` says whether it depends on an input, ``differentiated`` whether on what a derivative is taken by.
+    ``active`` says whether it depends on an input, ``differentiated`` whether it depends on what a derivative is taken by,
+    in a way that derivatives flow through; ``flows`` are the positions of the arguments that they come from.
     ``name``, ``line`` and ``phase`` are notes for the reader of generated code: the user's variable, ``(file, line)``,
     and which pass wrote it; the first trace that knows them sets them.
     """
 
-    __slots__ = ("active", "args", "aval", "differentiated", "exact", "index", "line", "name", "op", "params", "phase")
+    __slots__ = (
+        "active", "args", "aval", "differentiated", "exact", "flows", "index", "line", "name", "op", "params", "phase",
+    )  # fmt: skip
 
     def __init__(
         self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...], aval: Any, index: int, active: bool
     ) -> None:
         self.op, self.args, self.params, self.aval = op, args, params, aval
         self.index, self.active = index, active
-        self.differentiated: bool = any([arg.differentiated for arg in args])
+        self.flows: tuple[int, ...] = ()
+        for arg in args:
+            if arg.differentiated:
+                self.flows = op.flows(args, params) if is_inexact(aval) else ()
+                break
+        self.differentiated: bool = self.flows != ()
         self.name: str | None = None
         self.line: tuple[str, int] | None = None
         self.phase: str | None = None

@@ -16,6 +16,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 
 class TreeDef:
     """The shape of a tree: what kind of container, its keys, and its children. Hashable and comparable."""
@@ -24,10 +26,12 @@ class TreeDef:
 
     def __init__(self, kind: Any, keys: tuple[Any, ...] = (), children: tuple[TreeDef, ...] = ()) -> None:
         self.kind, self.keys, self.children = kind, keys, children
-        self.size: int = 1 if kind is LEAF else sum(child.size for child in children)
-        self._hash = hash((kind, keys, children))
+        self.size: int = 1 if kind is LEAF else sum([child.size for child in children])
+        self._hash: int | None = None
 
     def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash((self.kind, self.keys, self.children))
         return self._hash
 
     def __eq__(self, other: object) -> bool:
@@ -51,7 +55,7 @@ class TreeDef:
         """
         if len(leaves) != self.size:
             raise ValueError(f"the tree has {self.size} leaves, got {len(leaves)}")
-        return self._build(iter(leaves))
+        return leaves[0] if self.kind is LEAF else self._build(iter(leaves))
 
     def _build(self, leaves: Iterator[Any]) -> Any:
         kind = self.kind
@@ -59,7 +63,7 @@ class TreeDef:
             return next(leaves)
         if kind is None:
             return None
-        items = [child._build(leaves) for child in self.children]
+        items = [next(leaves) if child.kind is LEAF else child._build(leaves) for child in self.children]
         if kind is tuple:
             return tuple(items)
         if kind is list:
@@ -91,8 +95,18 @@ class _Leaf:
 
 
 LEAF = _Leaf()
+LEAVES: set[type] = {float, int, bool, complex, str, np.ndarray, np.float64, np.float32}  # which nothing need be asked of
 _LEAF_DEF = TreeDef(LEAF)
 _NONE_DEF = TreeDef(None)
+
+
+_known: dict[Any, TreeDef] = {}  # of tuples and lists: what is compared often is one object
+
+
+def _remember(tree: TreeDef) -> TreeDef:
+    if len(_known) < 1000:
+        _known[tree.kind, tree.children] = tree
+    return tree
 
 
 def flatten(tree: Any) -> tuple[list[Any], TreeDef]:
@@ -103,10 +117,14 @@ def flatten(tree: Any) -> tuple[list[Any], TreeDef]:
 
 def _flatten(tree: Any, leaves: list[Any]) -> TreeDef:
     kind = type(tree)
+    if kind in LEAVES:
+        leaves.append(tree)
+        return _LEAF_DEF
     if tree is None:
         return _NONE_DEF
     if kind is tuple or kind is list:
-        return TreeDef(kind, (), tuple([_flatten(item, leaves) for item in tree]))
+        children = tuple([_flatten(item, leaves) for item in tree])
+        return _known.get((kind, children)) or _remember(TreeDef(kind, (), children))
     if issubclass(kind, dict) and (kind.__init__ is dict.__init__ or kind is OrderedDict):
         return TreeDef(kind, tuple(tree), tuple([_flatten(item, leaves) for item in tree.values()]))
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):

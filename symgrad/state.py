@@ -794,7 +794,7 @@ class State:
         """A value that something outside the function will hold: no Tracer of numbers from outside is left in it."""
         kind = type(value)
         if kind is Tracer:
-            if self.trace.follows(value.node):
+            if value.node.differentiated:
                 return value
             if value.base is not None:
                 value.refresh()
@@ -1110,7 +1110,7 @@ class State:
             return type(value)([self._out(item) for item in value])
         if type(value) is dict:
             return {key: self._out(item) for key, item in value.items()}
-        if type(value) is not Tracer or self.trace.follows(value.node):
+        if type(value) is not Tracer or value.node.differentiated:
             return value
         path = dict(value.node.params).get("position")
         if value.node.op is not INPUT or not isinstance(path, Path) or np.ndim(value.value) == 0:

@@ -25,14 +25,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symgrad import pytree
 from symgrad.errors import EscapedTracer, LeavesNumPy, MutatedInput, NotDifferentiable, SymgradError
 from symgrad.frames import leaving, raised_at, target, unpacked, user_frame, user_line, where
-from symgrad.ir import Aval, Graph, Node, aval_of, is_inexact
+from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, aval_of, is_inexact
 from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static, Traced
 from symgrad.ops.engine import ASTYPE, BOOL, IDENTITY, INT, ITEM, ROUND, SIZE, STOP, TO_ARRAY, TO_NUMPY, TO_PYTHON
 
-__all__ = ["Guard", "Trace", "Tracer", "active_trace", "tracing", "user_frame", "user_line", "where"]
+__all__ = ["Guard", "Tape", "Trace", "Tracer", "active_trace", "tracing", "user_frame", "user_line", "where"]
 
 
 class Guard(NamedTuple):
@@ -48,17 +49,17 @@ class Guard(NamedTuple):
 
 
 class Trace:
-    """One run of a function being traced.
+    """One run of a function being traced, for code to be made of it: derivative passes record nodes, too.
 
-    ``symbolic``: derivative passes record nodes too, for code to be made of them; otherwise they may work on plain values.
     ``values`` holds the concrete value of each node of this run.
     """
 
-    def __init__(self, symbolic: bool) -> None:
+    symbolic = True
+
+    def __init__(self) -> None:
         self.graph = Graph()
         self.values: dict[Node, Any] = {}
         self.guards: list[Guard] = []
-        self.symbolic = symbolic
         self.open = True
         self.thread = get_ident()
         self.depth = 0
@@ -73,7 +74,6 @@ class Trace:
         self._tokens = 0
         self._loops = 0
         self._copies: dict[int, tuple[Any, Any, Node]] = {}
-        self._follows: dict[Node, bool] = {}
         self.quiet = False  # nobody will read the names of what is recorded: it goes round in a loop
         self.peeks: list[Node] = []  # what Python looked at that hangs on no argument: it may change in the course of a loop
         self.watched = False  # whether in-place writes matter: there is a loop that another call may run more often
@@ -115,9 +115,12 @@ class Trace:
 
     aval = staticmethod(aval_of)
 
+    def recorded(self, wrt: Sequence[Node]) -> list[Node]:
+        """The nodes between ``wrt`` and what came after, where that is known without a search."""
+        return []
+
     def forget(self, start: int) -> None:
         """Drop the nodes from position ``start`` of the graph on that nothing can reach any more."""
-        self._follows.clear()
         self.graph.sweep(start, self.values)
 
     def next_loop(self) -> int:
@@ -167,10 +170,14 @@ class Trace:
                 return node, copy
             self.note("a plain array is changed in place while the function runs")
         copy = array.copy() if array.flags.writeable else array
-        node = self.graph.captured(array) if known is None else self.graph.captured(copy)
+        node = self.hold(array if known is None else copy)
         self._copies[id(array)] = (array, copy, node)
         self.values[node] = copy
         return node, copy
+
+    def hold(self, array: np.ndarray[Any, Any]) -> Node:
+        """The node of a plain array."""
+        return self.graph.captured(array)
 
     def note(self, reason: str) -> None:
         """What cannot be seen again by generated code happened: every call must be traced anew."""
@@ -226,30 +233,6 @@ class Trace:
         traced = self.gather(value)
         return traced if isinstance(traced.value, np.ndarray) else self.record(TO_ARRAY, (traced,), {})
 
-    def follows(self, node: Node) -> bool:
-        """Whether a derivative may flow into a node: whether it hangs on a variable by floating-point operations."""
-        if not node.differentiated:
-            return False
-        known = self._follows
-        stack = [node]
-        while stack:
-            top = stack[-1]
-            if top in known:
-                stack.pop()
-            elif top.op is IDENTITY or not top.differentiated or not is_inexact(top.aval):
-                known[top] = top.op is IDENTITY and top.differentiated
-            else:
-                if top.op is ITEM and top.args[0].op.reach is not None:
-                    whole, item = top.args[0], dict(top.params)["item"]
-                    flows = [whole.args[i] for i in whole.op.reach(item)]
-                else:
-                    flows = [arg for i, arg in enumerate(top.args) if top.op.differentiable(i)]
-                unknown = [arg for arg in flows if arg not in known]
-                stack += unknown
-                if not unknown:
-                    known[top] = any([known[arg] for arg in flows])
-        return known[node]
-
     def record(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run ``op`` on traced and plain values; its result, traced. A tuple result gives a tuple of Tracers."""
         count = len(self.graph.nodes)
@@ -261,10 +244,12 @@ class Trace:
         arrays = type(value) is np.ndarray and args and type(args[0]) is Tracer
         if arrays and node.index < count and (op.alias or op is _EINSUM):
             value = self.seen_from(value, args[0], op, args[1:], params)
-        if not self.symbolic and not self.lanes and isinstance(value, (bool, np.bool_)) and op is not IDENTITY:
-            return value  # no guard is needed, and ``is True`` gets its answer
+        return self.wrap(op, args, params, node, value)
+
+    def wrap(self, op: Op, args: Sequence[Any], params: dict[str, Any], node: Node, value: Any) -> Tracer:
+        """The Tracer of a result, which knows what it is a view of."""
         result = Tracer(self, node, value)
-        if arrays:
+        if type(value) is np.ndarray and args and type(args[0]) is Tracer:
             if (op.alias or op is _EINSUM) and _is_view(value, args[0].value):
                 result.base, result.how, result.seen = args[0], (op, tuple(args[1:]), params), args[0].version
             elif op is STOP:  # the same array in the eyes of the user
@@ -301,21 +286,14 @@ class Trace:
             known = self.graph.find(op, key, packed)
         if known is not None and known in self.values:
             return known
-        try:
-            value = op.fun(*values, **params)
-        except SymgradError:
-            raise
-        except TypeError as error:
-            if any(isinstance(v, np.ndarray) and v.dtype == object for v in values):
-                raise NotDifferentiable(f"{where()}: {op.name} of an object array") from error
-            raise
+        value = _compute(op, values, params)
         node = self.graph.add(op, key, packed, aval_of(value))
         self.values[node] = value
         if op.sized and self.lanes:
             self.guards.append(Guard(node, None, user_line()))
         if self.trying and self.user and op.name.startswith("np.linalg"):
             self.required.append(node)
-        if self.symbolic and node.line is None and not self.quiet:
+        if node.line is None and not self.quiet:
             self._annotate(node)
         return node
 
@@ -335,6 +313,136 @@ class Trace:
             self.guards.append(Guard(node, value, user_line()))
         else:
             self.peeks.append(node)
+
+
+class Tape(Trace):
+    """One run that no code is made of: a plain list of the operations that derivatives flow through.
+
+    Nothing is shared, named or guarded, what no derivative flows into is a constant, and derivative passes may work on plain
+    values.
+    """
+
+    symbolic = False
+
+    def input(self, position: Any, value: Any) -> Tracer:
+        return Tracer(self, self._append(INPUT, (), (("position", position),), value, True), value, frozen=True)
+
+    def _append(self, op: Any, args: tuple[Node, ...], params: Any, value: Any, active: bool) -> Node:
+        nodes = self.graph.nodes
+        node = Node(op, args, params, aval_of(value), len(nodes), active)
+        nodes.append(node)
+        self.values[node] = value
+        return node
+
+    def fresh(self, x: Tracer) -> Tracer:
+        self._tokens += 1
+        node = self._append(IDENTITY, (x.node,), (("token", self._tokens),), x.value, True)
+        node.differentiated = True
+        return Tracer(self, node, x.value, frozen=True)
+
+    def constant(self, value: Any) -> tuple[Node, Any]:
+        if type(value) in _NUMBERS:
+            return self._append(CONST, (), (("value", value),), value, False), value
+        if type(value) is np.ndarray and value.nbytes <= _SMALL and value.dtype.kind in "fciub":
+            value = value.copy() if value.flags.writeable else value  # cheaper than to ask whether it has changed
+            return self.hold(value), value
+        return super().constant(value)
+
+    def hold(self, array: np.ndarray[Any, Any]) -> Node:
+        return self._append(CAPTURED, (), (), array, False)
+
+    def record(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        nodes, values, flows = self._operands(args)
+        value = _compute(op, values, params)
+        kind = type(value)
+        if (kind is np.bool_ or kind is bool) and not self.lanes:
+            return value  # no guard is needed, and ``is True`` gets its answer
+        node = self._write(op, args, nodes, flows, params, value)
+        if isinstance(value, tuple):
+            parts = [self.record(ITEM, (Tracer(self, node, value),), {"item": i}) for i in range(len(value))]
+            return kind(*parts) if hasattr(value, "_fields") else tuple(parts)
+        special = op.alias or op is STOP or op is _EINSUM
+        return self.wrap(op, args, params, node, value) if special else Tracer(self, node, value)
+
+    def run(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Node:
+        nodes, values, flows = self._operands(args)
+        return self._write(op, args, nodes, flows, params, _compute(op, values, params))
+
+    def recorded(self, wrt: Sequence[Node]) -> list[Node]:
+        one = len(wrt) == self._tokens  # no other derivative is taken in this run
+        return [node for node in self.graph.nodes if node.differentiated] if one else []
+
+    def _operands(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
+        """The nodes and values of arguments, and whether a derivative flows into one; plain ones get no node yet."""
+        nodes: list[Any] = []
+        values = []
+        flows = False
+        alive = self.open and self.thread == get_ident()
+        for arg in args:
+            kind = type(arg)
+            if kind is Tracer:
+                if not alive or arg.tape is not self:
+                    raise _escaped(arg)
+                if arg.base is not None:
+                    arg.refresh()
+                node = arg.node
+                flows = flows or node.differentiated
+                nodes.append(node)
+                values.append(arg.value)
+            elif kind in _NUMBERS or (kind is np.ndarray and arg.dtype.kind in "fciub"):
+                nodes.append(None)
+                values.append(arg)
+            else:
+                node, value = self.constant(arg)
+                flows = flows or node.differentiated
+                nodes.append(node)
+                values.append(value)
+        return nodes, values, flows
+
+    def _write(self, op: Op, args: Sequence[Any], nodes: list[Any], flows: bool, params: dict[str, Any], value: Any) -> Node:
+        """Write an operation down, with its arguments if a derivative flows through it."""
+        every = self.graph.nodes
+        aval = aval_of(value)
+        active = flows or any([node is not None and node.active for node in nodes])
+        if flows or is_inexact(aval) or self.lanes:
+            if None in nodes:
+                nodes = [self.constant(arg)[0] if node is None else node for arg, node in zip(args, nodes, strict=True)]
+            new = Node(op, tuple(nodes), tuple(params.items()) if params else (), aval, len(every), active)
+        else:
+            new = Node(CAPTURED, (), (), aval, len(every), active)
+        every.append(new)
+        self.values[new] = value
+        if op.sized and self.lanes:
+            self.guards.append(Guard(new, None, user_line()))
+        return new
+
+    def guard(self, node: Node, value: Any) -> None:
+        if self.lanes:  # else nobody asks later
+            super().guard(node, value)
+
+    def note(self, reason: str) -> None:
+        if self.lanes:  # else every call is traced anew as it is
+            super().note(reason)
+
+    def lane(self, x: Tracer) -> Tracer:
+        self._tokens += 1
+        node = self._append(IDENTITY, (x.node,), (("token", self._tokens),), x.value, True)
+        return Tracer(self, node, x.value, frozen=True)
+
+
+_SMALL = 4096  # bytes
+_NUMBERS: frozenset[Any] = frozenset({float, int, complex, bool, *(np.dtype(kind).type for kind in "?bhilqBHILQefdgFDG")})
+
+
+def _compute(op: Op, values: list[Any], params: dict[str, Any]) -> Any:
+    try:
+        return op.fun(*values, **params)
+    except SymgradError:
+        raise
+    except TypeError as error:
+        if any(isinstance(v, np.ndarray) and v.dtype == object for v in values):
+            raise NotDifferentiable(f"{where()}: {op.name} of an object array") from error
+        raise
 
 
 _active: ContextVar[Trace | None] = ContextVar("symgrad_trace", default=None)
@@ -393,7 +501,10 @@ def _hashable(value: Any) -> Any:
 
 
 def _is_view(value: np.ndarray[Any, Any], base: Any) -> bool:
-    return isinstance(base, np.ndarray) and np.may_share_memory(value, base)
+    owner = value.base
+    if owner is None or type(base) is not np.ndarray:
+        return value is base
+    return owner is base or owner is base.base or np.may_share_memory(value, base)
 
 
 def _identical(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
@@ -645,6 +756,8 @@ class Tracer(Traced):
         if self.base is not None:
             self.refresh()
         seen = kind(self.value)
+        if not trace.symbolic and not trace.lanes:
+            return seen
         node = self.node
         if kind is int and node.aval.dtype.kind not in "iu":
             node = trace.run(INT, (self,), {})
@@ -661,10 +774,12 @@ class Tracer(Traced):
         if self.base is not None:
             self.refresh()
         node, value = self.node, self.value
-        if trace.follows(node):
+        if node.differentiated:
             raise trace.refuse(LeavesNumPy(f"{where()}: {refusal() if refusal else _refusal('number')}"))
         if not node.active:
             trace.peeks.append(node)
+            return value
+        if not trace.symbolic and not trace.lanes:
             return value
         wide = isinstance(value, (np.ndarray, np.longdouble, np.clongdouble))
         if np.ndim(value) or wide or value != value or (value == 0 and isinstance(value, (complex, np.complexfloating))):
@@ -728,7 +843,7 @@ class Tracer(Traced):
             self.refresh()
         if not self.tape.open or self.tape.thread != get_ident():
             return f"Traced({show(self.value)})"
-        if not self.tape.follows(self.node):
+        if not self.node.differentiated:
             return show(self.leave())
         self.tape.note("a traced value becomes text")
         return _Text(f"Traced({show(self.value)})")
@@ -835,18 +950,27 @@ class Tracer(Traced):
     # ---- NumPy's protocols ----
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+        if method == "__call__" and not kwargs:
+            op = REGISTRY.get(ufunc)
+            if isinstance(op, Op):
+                return _apply(self.tape, ufunc, op, args)
         return call_ufunc(self.tape, ufunc, method, args, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if "like" in kwargs or func in create.LIKE:
+        if not kwargs:
+            op = REGISTRY.get(func)
+            if isinstance(op, Op) and len(args) == op.arity():
+                return self.tape.record(op, args, {})
+        if func in create.LIKE or "like" in kwargs:
             return create.like(func, self, args, {k: v for k, v in kwargs.items() if k != "like"})
         if func in index.WRITES:
             return index.WRITES[func](*args, **kwargs)
         if len(args) > (place := _place_of_out(func)):
             args, kwargs = (*args[:place], *args[place + 1 :]), {**kwargs, "out": args[place]}  # what follows has names
-        outs = _outs(kwargs.get("out"))
-        rest = {name: value for name, value in kwargs.items() if name != "out"} if "out" in kwargs else kwargs
-        result = call(self.tape, func, args, rest)
+        if "out" not in kwargs:
+            return call(self.tape, func, args, kwargs)
+        outs = _outs(kwargs["out"])
+        result = call(self.tape, func, args, {name: value for name, value in kwargs.items() if name != "out"})
         return _written(self.tape, outs, result) if outs else result
 
     # ---- attributes ----
@@ -1026,11 +1150,14 @@ def user_frame_is_strided() -> bool:
     return frame.f_code.co_name == "as_strided" and "stride_tricks" in frame.f_code.co_filename
 
 
+_OPERANDS = frozenset({*_NUMBERS, np.ndarray, Tracer})
+
+
 def _binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
     """An operator: on Python numbers it stays Python's, on arrays it is the ufunc."""
     tracer: Tracer = left if type(left) is Tracer else right
     other = right if tracer is left else left
-    if type(other) is not Tracer and not isinstance(other, (int, float, complex, np.ndarray, np.generic)):
+    if type(other) not in _OPERANDS and not isinstance(other, (int, float, complex, np.ndarray, np.generic)):
         if type(other) is Flat:
             other = other.copy()
             left, right = (tracer, other) if tracer is left else (other, tracer)
@@ -1039,6 +1166,17 @@ def _binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
         elif ufunc is np.multiply and isinstance(tracer.value, np.integer):
             return NotImplemented  # repeats the sequence, as np.int64(2) * [0] does
     return tracer.tape.record(REGISTRY[ufunc], (left, right), {})  # type: ignore[arg-type]
+
+
+def _operator(ufunc: np.ufunc) -> Callable[[Tracer, Any], Any]:
+    op: Any = REGISTRY[ufunc]
+
+    def method(self: Tracer, other: Any) -> Any:
+        if type(other) in _OPERANDS:
+            return self.tape.record(op, (self, other), {})
+        return _binary(ufunc, self, other)
+
+    return method
 
 
 def _inplace(name: str, ufunc: np.ufunc, tracer: Tracer, other: Any) -> Any:
@@ -1072,7 +1210,7 @@ def _install() -> None:
         "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
     }  # fmt: skip
     for name, ufunc in {**binary, **compare}.items():
-        setattr(Tracer, f"__{name}__", lambda self, other, ufunc=ufunc: _binary(ufunc, self, other))
+        setattr(Tracer, f"__{name}__", _operator(ufunc))
     for name, ufunc in binary.items():
         setattr(Tracer, f"__r{name}__", lambda self, other, ufunc=ufunc: _binary(ufunc, other, self))
     for name, ufunc in {**binary, "pow": np.power}.items():
@@ -1092,6 +1230,9 @@ def _install() -> None:
         setattr(Tracer, name, _Only(getattr(Tracer, name), name))
     # iter() would count up __getitem__ where it is missing: NumPy's scalars have that and no __iter__
     Tracer.__iter__ = _Only(Tracer.__iter__, "__getitem__")  # type: ignore[method-assign, assignment]
+
+
+pytree.LEAVES.add(Tracer)
 
 
 # -- NumPy's functions ---------------------------------------------------------------------------------------------
@@ -1122,7 +1263,9 @@ def call(trace: Trace, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -
         arrays, params = handler.bind(args, kwargs)
     except NotDifferentiable as error:
         return _plainly(trace, func, args, kwargs, str(error))
-    result = trace.record(handler, arrays, {name: _static(value, name) for name, value in params.items()})
+    if params:
+        params = {name: _static(value, name) for name, value in params.items()}
+    result = trace.record(handler, arrays, params)
     if handler.sized:
         for part in result if isinstance(result, tuple) else (result,):
             _look_at_size(trace, trace.record(SIZE, (part,), {}))
@@ -1163,7 +1306,7 @@ def _plainly(trace: Trace, func: Any, args: Any, kwargs: Any, why: str) -> Any:
     for tracer in tracers:
         if tracer.tape is not trace or not trace.open:
             raise _escaped(tracer)
-    if any([trace.follows(tracer.node) for tracer in tracers]):
+    if any([tracer.node.differentiated for tracer in tracers]):
         raise trace.refuse(NotDifferentiable(f"{where()}: {why}"))
     if any([tracer.node.active for tracer in tracers]):
         if all([isinstance(arg, (np.ndarray, np.generic, int, float, complex)) for arg in args]):
@@ -1310,7 +1453,7 @@ def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], 
         return np.clip(*args, **kwargs)
     rest = {name: value for name, value in kwargs.items() if name != "out"}
     out = kwargs.get("out", ())
-    followed = any([trace.follows(tracer.node) for tracer in _tracers((args, kwargs))])
+    followed = any([tracer.node.differentiated for tracer in _tracers((args, kwargs))])
     if not followed and any([item is not None and type(item) is not Tracer for item in out]):
         trace.note("values that were given as arguments are written into a plain array")
         return getattr(ufunc, method)(*_plain(args), **_plain(kwargs))
@@ -1319,6 +1462,13 @@ def call_ufunc(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], 
         rest["fallback"] = outs
     result = getattr(_UFuncMethods, method)(trace, ufunc, args, rest)
     return _written(trace, outs, result, kwargs.get("casting", "same_kind"))
+
+
+def _apply(trace: Trace, ufunc: np.ufunc, op: Op, args: Sequence[Any]) -> Any:
+    """A ufunc without options."""
+    if op.fun is not ufunc and not any([_is_numpy(arg) for arg in args]):
+        args = [trace.record(TO_NUMPY, (args[0],), {}), *args[1:]]  # a ufunc of Python numbers gives a NumPy number
+    return trace.record(op, args, {})
 
 
 class _UFuncMethods:
@@ -1341,8 +1491,8 @@ class _UFuncMethods:
         if dtype is not None or signature is not None:
             signature = signature or (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
             args = _cast_arguments(trace, ufunc, args, signature, casting)
-        elif handler.fun is not ufunc and not any(_is_numpy(arg) for arg in args):
-            args = [trace.record(TO_NUMPY, (args[0],), {}), *args[1:]]  # a ufunc of Python numbers gives a NumPy number
+        elif mask is True:
+            return _apply(trace, ufunc, handler, args)
         if mask is True:
             return trace.record(handler, args, {})
         if fallback is None:

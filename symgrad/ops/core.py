@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import NotDifferentiable
-from symgrad.ir import Aval
+from symgrad.ir import CONST, Aval, Node
 
 Rule = Callable[..., Any]
 Binder = Callable[..., "tuple[Sequence[Any], dict[str, Any]]"]
@@ -61,6 +61,7 @@ class Op:
     """One operation: how to run it, how it is called, and its derivative rules. See the module's docstring.
 
     ``fun(*arrays, **params)`` runs it. ``spelling`` is how generated code names it. ``samples`` feed the generic tests.
+    ``prepare`` rewrites the options of a call; where ``prepared`` names some, only of calls that have one of those.
     ``alias`` marks an operation whose result may be a view of its first argument; ``sized`` one whose results' shapes
     (or dtypes) depend on values.
 
@@ -81,6 +82,7 @@ class Op:
         fun: Callable[..., Any] | None = None,
         bind: Binder | None = None,
         prepare: Callable[..., dict[str, Any]] | None = None,
+        prepared: Sequence[str] = (),
         jvp: Rule | None = None,
         variadic: bool = False,
         alias: bool = False,
@@ -101,11 +103,13 @@ class Op:
         self.chooses = any(isinstance(kind, Choice) or kind == "some" for kind in _each(self.lanes))
         self.domain, self.samples, self.complex = domain, tuple(samples), complex
         self.reach: Callable[[int], list[int]] | None = None  # the arguments that a derivative of a result flows to
+        self.smooth = bool(rules) and None not in rules and not variadic and type(self) is Op
         self.joint: Callable[..., list[Any]] | None = None  # all cotangents in one: joint(g, y, args, params)
         self.inside = 0  # of a loop: how bad the partial derivatives of its body get
         self.behind: int | None = None  # where its results stand among its arguments, if that is all that they are
-        self._bind, self._prepare = bind, prepare
+        self._bind, self._prepare, self._prepared = bind, prepare, frozenset(prepared)
         self._signature: _Signature | None = None
+        self._arity: int | None = None
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
@@ -129,7 +133,16 @@ class Op:
             return self._bind(*args, **kwargs)
         if self._signature is None:
             self._signature = _Signature(self)
-        return self._signature.bind(args, kwargs, self._prepare)
+        return self._signature.bind(args, kwargs, self._prepare, self._prepared)
+
+    def arity(self) -> int:
+        """How many arrays it takes, if a call with that many arguments, by position, is one of arrays alone; else -1."""
+        if self._arity is None:
+            simple = self._bind is None and (self._prepare is None or self._prepared) and not self.sized
+            if simple and self._signature is None:
+                self._signature = _Signature(self)
+            self._arity = self._signature.arity if simple and self._signature else -1
+        return self._arity
 
     def vjp(self, position: int, g: Any, y: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """The cotangent of argument ``position``; ``None`` where it takes no derivative."""
@@ -142,6 +155,23 @@ class Op:
     def differentiable(self, position: int) -> bool:
         """Whether a derivative can flow into argument ``position``."""
         return bool(self.rules) and self.rules[0 if self.variadic else position] is not None
+
+    def flows(self, args: Sequence[Node], params: Sequence[tuple[str, Any]]) -> tuple[int, ...]:
+        """The positions of the arguments that derivatives flow through it from."""
+        if callable(self.partial) and self.partial_of(args) == "zero":
+            return ()
+        if self.smooth and len(args) == 1:
+            return (0,)
+        return tuple([i for i, arg in enumerate(args) if arg.differentiated and (self.smooth or self.differentiable(i))])
+
+    def partial_of(self, args: Sequence[Node]) -> str:
+        """How large its partial derivatives get, given what it is applied to: what ``partial`` says."""
+        if self.family != "elementwise":
+            return "constant"
+        kind = self.partial
+        if callable(kind):
+            kind = kind(*[dict(arg.params)["value"] if arg.op is CONST else None for arg in args])
+        return str(kind)
 
     def lanes_of(self, position: int) -> Any:
         """What ``lanes`` says of one argument."""
@@ -191,9 +221,15 @@ class _Signature:
             self.arrays = [self.order[0]]
         else:
             self.arrays = [p.name for p in positional if p.default is p.empty]
+        plain = not op.variadic and self.order[: len(self.arrays)] == self.arrays
+        self.arity = len(self.arrays) if plain else -1  # so many positional arguments are the arrays, as they are
 
     def bind(
-        self, args: Sequence[Any], kwargs: dict[str, Any], prepare: Callable[..., dict[str, Any]] | None
+        self,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        prepare: Callable[..., dict[str, Any]] | None,
+        prepared: frozenset[str],
     ) -> tuple[Sequence[Any], dict[str, Any]]:
         if len(args) > len(self.order):
             raise TypeError(f"{self.name}() takes {len(self.order)} arguments, got {len(args)}")
@@ -205,7 +241,7 @@ class _Signature:
         missing = [name for name in self.arrays if name not in given]
         if missing:
             raise TypeError(f"{self.name}() misses its argument {missing[0]!r}")
-        if prepare is not None:
+        if prepare is not None and (not prepared or prepared & given.keys()):
             given = prepare(**given)
         arrays = [given.pop(name) for name in self.arrays]
         params = {}
@@ -251,7 +287,9 @@ class _Registry(dict[Any, Any]):
     """What each function is. SciPy's ufuncs get their rules when the first of them is asked for."""
 
     def get(self, key: Any, default: Any = None) -> Any:
-        if key not in self and isinstance(key, np.ufunc):
+        if key in self:
+            return self[key]
+        if isinstance(key, np.ufunc):
             scipy = sys.modules.get("scipy.special")
             if scipy is not None and vars(scipy).get(key.__name__) is key:
                 importlib.import_module("symgrad.scipy.special")
@@ -348,14 +386,21 @@ def fit(g: Any, aval: Aval) -> Any:
 
     ``g`` may be an array, a number or a traced value.
     """
-    shape = np.shape(g)
+    plain = g.value if isinstance(g, Traced) else g
+    shape = () if type(plain) in _PYTHON else plain.shape
     if shape != aval.shape:
         g = unbroadcast(g, shape, aval.shape)
-    if _dtype(g).kind == "c" and aval.dtype.kind == "f":
+    elif aval.kind == "python" and type(plain) is float:
+        return g
+    dtype = _dtype(g)
+    if dtype.kind == "c" and aval.dtype.kind == "f":
         g = np.real(g)
     if _dtype(g) != aval.dtype and aval.kind != "python":
         g = ASTYPE(g, dtype=aval.dtype)
     return g
+
+
+_PYTHON = (float, int, complex, bool)
 
 
 def _dtype(x: Any) -> np.dtype[Any]:
@@ -378,7 +423,16 @@ def unbroadcast(g: Any, shape: tuple[int, ...], target: tuple[int, ...]) -> Any:
         g = np.reshape(g, padded) if padded != shape else g
         g = total(g, axis=axes if len(axes) > 1 else axes[0], keepdims=True)
         shape = tuple(1 if i in axes else n for i, n in enumerate(padded))
-    return g if shape == target else np.broadcast_to(g, target)
+    return g if shape == target else spread(g, target)
+
+
+def spread(g: Any, shape: tuple[int, ...]) -> Any:
+    """``g`` broadcast to a shape."""
+    if isinstance(g, Traced) or math.prod(shape) > 4096:
+        return np.broadcast_to(g, shape)
+    result = np.empty(shape, _dtype(g))  # several times as fast for a small one
+    result[...] = g
+    return result
 
 
 def expand(g: Any, a: Any, axis: Any, keepdims: bool = False) -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from symgrad.ir import Node
 from symgrad.ops.core import ASTYPE, Op
 
 
@@ -13,10 +15,21 @@ def _engine(name: str, family: str, fun: Any, *rules: Any) -> Op:
     return Op(fun, family, rules, name=name, lanes="same")
 
 
+class _Item(Op):
+    """One result of an operation that has several."""
+
+    def flows(self, args: Sequence[Node], params: Sequence[tuple[str, Any]]) -> tuple[int, ...]:
+        (whole,) = args
+        reach = whole.op.reach
+        if reach is None or any([whole.args[i].differentiated for i in reach(dict(params)["item"])]):
+            return (0,)
+        return ()
+
+
 # what a derivative is taken with respect to: each one is a node of its own, told apart by its token
 IDENTITY = _engine("identity", "linear", lambda x, token: x, lambda g, y, x, token: g)
-# one result of an operation that has several
-ITEM = _engine("item", "linear", lambda x, item: x[item], lambda g, y, x, item: g)  # the passes handle it themselves
+# the passes handle it themselves
+ITEM = _Item(lambda x, item: x[item], "linear", (lambda g, y, x, item: g,), name="item", lanes="same")
 TO_PYTHON = _engine("to_python", "linear", lambda x: x.item() if hasattr(x, "item") else x, lambda g, y, x: g)
 TO_NUMPY = _engine("to_numpy", "linear", lambda x: np.asarray(x)[()], lambda g, y, x: g)
 TO_ARRAY = _engine("to_array", "linear", np.asarray, lambda g, y, x: g)

@@ -87,6 +87,7 @@ _add: Any = np.add.reduce  # what np.sum calls in the end
     lanes="moved",
     prepare=masked(np.add, 0),
     fun=lambda a, axis=None, dtype=None, keepdims=False: _add(a, axis, dtype, None, keepdims),
+    prepared=("where", "initial"),
     samples=[
         *over((), (0,), (1,)),
         *MASKED,
@@ -118,6 +119,7 @@ def _counted(where: Any, a: Any, dtype: Any, axis: Any, keepdims: Any) -> Any:
     np.mean,
     lanes="moved",
     prepare=_mean_where,
+    prepared=("where",),
     samples=[
         *over((), (1,)),
         Sample(A(3, 4), where=np.array([[True], [False], [True]])),
@@ -231,7 +233,15 @@ def _hit(y: Any, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 for _combine, _keys in ((np.maximum, (np.max, np.amax)), (np.minimum, (np.min, np.amin))):
     for _key in _keys:
-        op(_key, _extreme, prepare=masked(_combine, None), lanes=Choice(_hit), samples=_extremes, complex=False)
+        op(
+            _key,
+            _extreme,
+            prepare=masked(_combine, None),
+            prepared=("where", "initial"),
+            lanes=Choice(_hit),
+            samples=_extremes,
+            complex=False,
+        )
 
 
 @composite(np.ptp, samples=over((), kind="distinct"), complex=False)

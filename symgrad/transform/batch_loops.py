@@ -30,7 +30,7 @@ def loop(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
         raise CannotBatch("a loop goes through what two loops have saved")
     depends = _dependent(body, course, flags, bool(masks))
     differs = bool(masks) or (course.test is not None and body.carry[course.test] in depends)
-    sub = Trace(symbolic=True)
+    sub = Trace()
     sub.lanes = 1
     inner = Batch(sub, b.size, {})
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,7 +44,7 @@ class Variables(NamedTuple):
 
 def traced(trace: Trace, value: Any) -> Tracer:
     """A plain value as a constant of the trace; a Tracer as it is."""
-    if isinstance(value, Tracer):
+    if type(value) is Tracer:
         if value.base is not None:
             value.refresh()
         return value
@@ -54,14 +55,17 @@ def variables(trace: Trace, tree: Any, what: str, holomorphic: bool = False) -> 
     """Fresh identities for the leaves of ``tree``, and the tree with them in place."""
     leaves, treedef = pytree.flatten(tree)
     tracers = []
-    for leaf, place in zip(leaves, treedef.paths(), strict=True):
-        name = what + "".join(f".{key}" if step == "attr" else f"[{key!r}]" for step, key in place)
-        tracers.append(trace.fresh(_inexact(traced_number(trace, leaf, name), name)))
-        tracers[-1].node.name = tracers[-1].node.name or _short(name)
-        if holomorphic and tracers[-1].node.aval.dtype.kind != "c":
-            raise NotDifferentiable(
-                f"{where()}: holomorphic=True needs complex variables, {name} is {tracers[-1].node.aval.dtype}"
-            )
+    paths = treedef.paths() if trace.symbolic else None
+    for i, leaf in enumerate(leaves):
+        if type(leaf) is Tracer and leaf.node.aval.dtype.kind == "f" and not trace.symbolic and not holomorphic:
+            tracers.append(trace.fresh(traced(trace, leaf)))  # nobody asks for its name
+            continue
+        name = what + "".join([f".{key}" if step == "attr" else f"[{key!r}]" for step, key in (paths or treedef.paths())[i]])
+        tracer = trace.fresh(_inexact(traced_number(trace, leaf, name), name))
+        tracer.node.name = tracer.node.name or _short(name)
+        if holomorphic and tracer.node.aval.dtype.kind != "c":
+            raise NotDifferentiable(f"{where()}: holomorphic=True needs complex variables, {name} is {tracer.node.aval.dtype}")
+        tracers.append(tracer)
     return Variables(tracers, treedef), treedef.unflatten(tracers)
 
 
@@ -73,7 +77,7 @@ def _short(name: str) -> str:
 
 def traced_number(trace: Trace, leaf: Any, name: str) -> Tracer:
     """The Tracer of a leaf that must be a number or an array."""
-    if isinstance(leaf, (Tracer, np.ndarray, np.generic, int, float, complex)):
+    if type(leaf) is Tracer or isinstance(leaf, (np.ndarray, np.generic, int, float, complex)):
         return traced(trace, leaf)
     raise NotDifferentiable(f"{where()}: {name} is {type(leaf).__name__} {leaf!r:.40}, which cannot be differentiated")
 
@@ -96,7 +100,7 @@ def outputs_of(trace: Trace, tree: Any) -> tuple[list[Any], pytree.TreeDef]:
     leaves, treedef = pytree.flatten(tree)
     result = []
     for leaf in leaves:
-        if isinstance(leaf, Tracer) and leaf.base is not None:
+        if type(leaf) is Tracer and leaf.base is not None:
             leaf.refresh()
         if type(leaf) is np.ndarray and leaf.dtype == object and create.contains_traced(leaf):
             leaf = trace.stack(leaf)
@@ -109,7 +113,10 @@ def finish(g: Any, trace: Trace, aval: Aval) -> Any:
     if g is None:
         g = trace.constant_like(0.0, aval)
     g = fit(g, aval)
-    kind = "python" if isinstance(_plain(g), (int, float, complex)) and not isinstance(_plain(g), np.generic) else "numpy"
+    plain = type(g.value if type(g) is Tracer else g)
+    if (plain is np.ndarray and aval.kind == "array") or (plain is float and aval == _FLOAT):
+        return g
+    kind = "python" if plain in (int, float, complex, bool) else "numpy"
     if aval.kind == "python":
         g = g if kind == "python" else TO_PYTHON(g)
         return g + 0j if aval.dtype.kind == "c" and not isinstance(_plain(g), complex) else g
@@ -120,6 +127,9 @@ def finish(g: Any, trace: Trace, aval: Aval) -> Any:
     elif aval.kind == "scalar" and isinstance(_plain(g), np.ndarray):
         g = TO_NUMPY(g)
     return g
+
+
+_FLOAT = Aval((), np.dtype(float), "python")
 
 
 def _plain(x: Any) -> Any:
@@ -182,10 +192,16 @@ def parameters(fun: Fun) -> list[inspect.Parameter]:
         return []
 
 
+def positional_names(fun: Fun) -> Sequence[str]:
+    """The names of the parameters that can be passed by position."""
+    if type(fun) is FunctionType and not fun.__dict__:  # as inspect finds, which is slow
+        return fun.__code__.co_varnames[: fun.__code__.co_argcount]
+    return [p.name for p in parameters(fun) if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
 def select(fun: Fun, argnums: Argnums, args: Sequence[Any], kwargs: dict[str, Any]) -> Call:
     """Find the arguments that ``argnums`` names, by position or by name, however they were passed."""
-    params = parameters(fun)
-    positional = [p.name for p in params if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    positional = positional_names(fun)
     args, kwargs = list(args), dict(kwargs)
     places: list[int | str] = []
     names: list[str] = []
@@ -201,7 +217,7 @@ def select(fun: Fun, argnums: Argnums, args: Sequence[Any], kwargs: dict[str, An
             if not 0 <= place < len(args) and 0 <= place < len(positional):
                 place = positional[place]
         if isinstance(place, str) and place not in kwargs:
-            default = next((p.default for p in params if p.name == place), inspect.Parameter.empty)
+            default = next((p.default for p in parameters(fun) if p.name == place), inspect.Parameter.empty)
             if default is inspect.Parameter.empty:
                 raise TypeError(f"argnums={argnum!r}: {title}() was not given an argument {place!r}")
             kwargs[place] = default
@@ -312,6 +328,8 @@ def _require_scalar(run: Linearized, fun: Fun, holomorphic: bool) -> None:
         kind = "None" if not run.outputs else f"{len(run.outputs)} values"
         raise NonScalarOutput(f"{_title(fun)} must return one number for grad, it returned {kind}; use jacobian or vjp")
     (out,) = run.outputs
+    if type(_plain(out)) in (float, np.float64):
+        return
     if not isinstance(out, (Tracer, np.ndarray, np.generic, int, float, complex)):
         raise NonScalarOutput(f"{_title(fun)} must return one number for grad, it returned {type(out).__name__}")
     if np.size(_plain(out)) != 1:

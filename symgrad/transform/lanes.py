@@ -82,7 +82,6 @@ class Masks:
         self.hot = _hot(nodes)
         self.flows = set(order)
         self.levels: dict[Node, int] = {}
-        self.needed = False  # whether there is any choice above what may be infinite
         for node in order:
             self.levels[node] = ends[node] if node in ends else self._level(node)
         self.states: dict[Node, State] = {}
@@ -94,17 +93,11 @@ class Masks:
     def _level(self, node: Node) -> int:
         """How bad the partial derivatives get from ``node`` on down, as far as lanes are followed."""
         worst = 0
-        for i, arg in self._flowing(node):
+        for i, arg in _flowing(node, self.flows):
             lane = node.op.lanes_of(i)
             if lane is not None:
-                below = self.levels[arg]
-                chooses = isinstance(lane, Choice) or lane == "some" or (lane == "loop" and node.op.chooses)
-                self.needed = self.needed or (below > 0 and chooses)
-                worst = max(worst, node.op.inside if lane == "loop" else _badness(node, self.hot), below)
+                worst = max(worst, node.op.inside if lane == "loop" else _badness(node, self.hot), self.levels[arg])
         return worst
-
-    def _flowing(self, node: Node) -> list[tuple[int, Node]]:
-        return [(i, arg) for i, arg in enumerate(node.args) if arg in self.flows and node.op.differentiable(i)]
 
     # ---- one operation ----
 
@@ -141,7 +134,7 @@ class Masks:
 
     def chosen(self, node: Node, position: int, outer: Lanes | None, level: int) -> tuple[Lanes, bool] | None:
         """The lanes of an argument that was chosen from; and whether the choice is all that its rule does."""
-        if level < max([self.levels[arg] for i, arg in self._flowing(node)]):
+        if level < max([self.levels[arg] for i, arg in _flowing(node, self.flows)]):
             level = FINITE  # it is looked after for the other argument's sake
         if level == 0:
             return None
@@ -291,20 +284,35 @@ class Masks:
         return before if part is None else before + part
 
 
-def masks(
-    outputs: Sequence[Node],
-    order: Sequence[Node],
-    ends: Sequence[Node],
-    floor: int,
-    lookup: Callable[[Node], Any],
-    around: Around | None,
-) -> Masks | None:
-    """What a pass over ``order`` must know of zeros; None where nothing is chosen above what may be infinite."""
-    levels = dict.fromkeys(ends, 0) if around is None else around.levels
-    if around is None and not any([node.op.chooses for node in order if node not in levels]):
-        return None
-    made = Masks(ancestors(outputs, floor), order, levels, lookup)
-    return made if made.needed or around is not None else None
+def matters(order: Sequence[Node], ends: Sequence[Node]) -> bool:
+    """Whether something is chosen in a pass over ``order`` from what may have an infinite derivative."""
+    stops = set(ends)
+    choosing = [node for node in order if node not in stops and node.op.chooses]
+    if not choosing:
+        return False
+    flows = set(order)
+    stack = [arg for node in choosing for i, arg in _flowing(node, flows) if _is_choice(node, node.op.lanes_of(i))]
+    seen: set[Node] = set()
+    while stack:
+        node = stack.pop()
+        if node in seen or node in stops:
+            continue
+        seen.add(node)
+        for i, arg in _flowing(node, flows):
+            lane = node.op.lanes_of(i)
+            if lane is not None:
+                if (node.op.inside if lane == "loop" else _badness(node, set())) > 0:
+                    return True
+                stack.append(arg)
+    return False
+
+
+def _flowing(node: Node, flows: set[Node]) -> list[tuple[int, Node]]:
+    return [(i, arg) for i, arg in enumerate(node.args) if arg in flows and node.op.differentiable(i)]
+
+
+def _is_choice(node: Node, lane: Any) -> bool:
+    return isinstance(lane, Choice) or lane == "some" or (lane == "loop" and node.op.chooses)
 
 
 def worst_of(nodes: Sequence[Node]) -> tuple[int, bool]:
@@ -314,19 +322,9 @@ def worst_of(nodes: Sequence[Node]) -> tuple[int, bool]:
     return max([max(_badness(node, hot), node.op.inside) for node in inner], default=0), any([n.op.chooses for n in inner])
 
 
-def partial_of(node: Node) -> str:
-    """How large the partial derivatives of a node get, as its operation says: ``Op.partial``."""
-    if node.op.family != "elementwise":
-        return "constant"
-    kind = node.op.partial
-    if callable(kind):
-        kind = kind(*[dict(arg.params)["value"] if arg.op is CONST else None for arg in node.args])
-    return str(kind)
-
-
 def _badness(node: Node, hot: set[Node]) -> int:
     """How bad the partial derivatives of a node get, given the nodes that may not be finite."""
-    kind = partial_of(node)
+    kind = node.op.partial_of(node.args)
     if kind == "finite":
         operands = [arg for arg in node.args if arg.op is not CONST and is_inexact(arg.aval)]
         return POLES if any([arg in hot for arg in operands]) else FINITE if operands else 0
@@ -362,7 +360,7 @@ def _hot(nodes: Sequence[Node]) -> set[Node]:
     found: set[Node] = set()
     for node in nodes:
         if is_inexact(node.aval) and node.args:
-            poles = node.op.family == "elementwise" and partial_of(node) == "poles"
+            poles = node.op.family == "elementwise" and node.op.partial_of(node.args) == "poles"
             if poles or any([arg in found for arg in node.args]):
                 found.add(node)
     return found

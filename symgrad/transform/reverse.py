@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import NotDifferentiable
-from symgrad.ir import Aval, Node, ancestors, is_inexact
+from symgrad.ir import Aval, Node, ancestors
 from symgrad.ir import Sequence as Sequence_
 from symgrad.ops.core import fit
 from symgrad.ops.engine import ADD_LISTS, ITEM
 from symgrad.ops.index import GETITEM, INDEX_ADD, fill
 from symgrad.runtime import add_at
 from symgrad.trace import Trace, Tracer
-from symgrad.transform.lanes import NOTHING, Around, Masks, State, fit_to, masks, partial_of
+from symgrad.transform.lanes import NOTHING, Around, Masks, State, fit_to, matters
 
 Lookup = Callable[[Node], Any]
+ndarray = np.ndarray
 
 
 def path(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[Node]:
@@ -27,11 +28,7 @@ def path(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[Node]:
     for node in ancestors(outputs, floor_of(wrt)):
         if node in reached:
             order.append(node)
-        elif (
-            is_inexact(node.aval)
-            and any(arg in reached and node.op.differentiable(i) for i, arg in enumerate(node.args))
-            and partial_of(node) != "zero"
-        ):
+        elif any([node.args[i] in reached for i in node.flows]):
             reached.add(node)
             order.append(node)
     return order
@@ -54,13 +51,38 @@ def reverse(
     ``symbolic``: the rules run on Tracers and write new nodes into the trace; otherwise they run on plain values.
     ``around``: for the body of a loop, what is known of zeros around it.
     """
+    order = trace.recorded(wrt)
+    whole = bool(order)  # all that derivatives flow into at all is on the way
+    order = order or path([node for node, _ in outputs], wrt)
+    if not trace.double_where or (around is None and not matters(order, wrt)):
+        return _sweep(trace, outputs, wrt, order, whole, symbolic, None, None)
+    if not symbolic and around is None:
+        with np.errstate(all="ignore"):
+            found = _sweep(trace, outputs, wrt, order, whole, symbolic, None, None)
+        if all([g is None or bool(np.all(np.isfinite(g))) for g in found]):
+            return found  # there was no infinity to be looked after
     order = path([node for node, _ in outputs], wrt)
+    flows, levels = set(order), dict.fromkeys(wrt, 0) if around is None else around.levels
+    starts = [node for node, _ in outputs if node in flows]
+    lanes = Masks(ancestors(starts, floor_of(wrt)), order, levels, trace.lookup if symbolic else trace.values.__getitem__)
+    return _sweep(trace, outputs, wrt, order, False, symbolic, lanes, around)
+
+
+def _sweep(
+    trace: Trace,
+    outputs: Sequence[tuple[Node, Any]],
+    wrt: Sequence[Node],
+    order: Sequence[Node],
+    whole: bool,
+    symbolic: bool,
+    lanes: Masks | None,
+    around: Around | None,
+) -> list[Any | None]:
+    """One pass over ``order``; ``whole``: the nodes in it are all that derivatives flow into."""
     flows = set(order)
     ends = set(wrt)
     pending: dict[Node, Any] = {}
     lookup: Lookup = trace.lookup if symbolic else trace.values.__getitem__
-    ran = [node for node, _ in outputs if node in flows]
-    lanes = masks(ran, order, wrt, floor_of(wrt), lookup, around) if trace.double_where else None
     for i, (node, g) in enumerate(outputs):
         if node in flows:
             known = around is not None and lanes is not None
@@ -86,11 +108,22 @@ def reverse(
             elif node.op is GETITEM and node.args[0] in flows and node.args[0].aval.shape:
                 _add_at(pending, owned, node, g, lookup, lanes)
             else:
-                places = [i for i, arg in enumerate(node.args) if arg in flows and node.op.differentiable(i)]
-                for i, (part, state) in zip(places, _cotangents(node, places, g, lookup, lanes), strict=True):
+                places = node.flows if whole else [i for i in node.flows if node.args[i] in flows]
+                if lanes is not None:
+                    for i, (part, state) in zip(places, _in_lanes(node, places, g, lookup, lanes), strict=True):
+                        if part is not None:
+                            _give(pending, node.args[i], part, lanes, state)
+                            owned.discard(node.args[i])
+                    continue
+                for i, part in zip(places, cotangents(node, places, g, lookup), strict=True):
                     if part is not None:
-                        _give(pending, node.args[i], part, lanes, state)
-                        owned.discard(node.args[i])
+                        arg = node.args[i]
+                        aval = arg.aval
+                        if part.__class__ is not ndarray or part.shape != aval.shape or part.dtype is not aval.dtype:
+                            part = fit_to(part, arg)
+                        before = pending.get(arg)
+                        pending[arg] = part if before is None else _add(before, part, arg)
+                        owned.discard(arg)
     finally:
         trace.line, trace.phase = outer
     return [found.get(node) for node in wrt]
@@ -110,32 +143,35 @@ def _add(a: Any, b: Any, node: Node) -> Any:
     return ADD_LISTS(a, b) if isinstance(node.aval, Sequence_) else a + b
 
 
-def _cotangents(node: Node, places: list[int], g: Any, lookup: Lookup, lanes: Masks | None) -> list[tuple[Any, State]]:
+def _in_lanes(node: Node, places: Sequence[int], g: Any, lookup: Lookup, lanes: Masks) -> list[tuple[Any, State]]:
     """The cotangents of the arguments at ``places``, and what is known of their zeros."""
-    if lanes is not None and node.op.joint is None:
-        return [lanes.send(node, i, g, lambda i, g: cotangent(node, i, g, lookup)) for i in places]
-    if node.op.joint is not None:
+    if node.op.joint is None:
+        return [lanes.send(node, i, g, lambda i, g: cotangents(node, (i,), g, lookup)[0]) for i in places]
+    if node.op.lanes == "loop":
         y = lookup(node) if isinstance(node.aval, Aval) else tuple_of(node, lookup)
-        args = [lookup(arg) for arg in node.args]
-        if lanes is not None and node.op.lanes == "loop":
-            each = lanes.loop(node, g, y, args)
-            return [(fit_to(each[i][0], node.args[i]), each[i][1]) for i in places]
-        found = node.op.joint(g, y, args, dict(node.params))
-        parts = [found[i] for i in places]
-    else:
-        parts = [cotangent(node, i, g, lookup) for i in places]
+        each = lanes.loop(node, g, y, [lookup(arg) for arg in node.args])
+        return [(fit_to(each[i][0], node.args[i]), each[i][1]) for i in places]
+    parts = cotangents(node, places, g, lookup)
     return [(fit_to(part, node.args[i]), NOTHING) for i, part in zip(places, parts, strict=True)]
 
 
-def cotangent(node: Node, position: int, g: Any, lookup: Lookup) -> Any:
-    """What ``node``'s rule makes of its cotangent ``g`` for one argument."""
+def cotangents(node: Node, places: Sequence[int], g: Any, lookup: Lookup) -> list[Any]:
+    """What ``node``'s rules make of its cotangent ``g`` for the arguments at ``places``."""
+    op = node.op
     args = [lookup(arg) for arg in node.args]
-    y = lookup(node) if isinstance(node.aval, Aval) else tuple_of(node, lookup)
-    params = dict(node.params)
+    y = lookup(node) if type(node.aval) is Aval else tuple_of(node, lookup)
+    params = dict(node.params) if node.params else {}
+    if op.joint is not None:
+        found = op.joint(g, y, args, params)
+        return [found[i] for i in places]
     try:
-        return node.op.vjp(position, g, y, args, params)
+        if op.variadic:
+            return [op.vjp(i, g, y, args, params) for i in places]
+        rules = op.rules
+        return [rules[i](g, y, *args, **params) for i in places]
     except (ZeroDivisionError, OverflowError):  # Python numbers raise where NumPy's give inf
-        return node.op.vjp(position, as_numpy(g), as_numpy(y), [as_numpy(arg) for arg in args], params)
+        g, y, args = as_numpy(g), as_numpy(y), [as_numpy(arg) for arg in args]
+        return [op.vjp(i, g, y, args, params) for i in places]
     except NotDifferentiable as error:
         place = f"{node.line[0]}:{node.line[1]}: " if node.line else ""
         raise NotDifferentiable(f"{place}{error}") from None
@@ -172,7 +208,7 @@ def _add_at(pending: dict[Node, Any], owned: set[Node], node: Node, g: Any, look
     if lanes is not None:
         g, before = lanes.picked(node, g, before)
     if before is None:
-        pending[x] = cotangent(node, 0, fit(g, node.aval), lookup)
+        (pending[x],) = cotangents(node, (0,), fit(g, node.aval), lookup)
         owned.add(x)
     elif isinstance(before, Tracer) or isinstance(g, Tracer):
         args = (before, g, *[lookup(array) for array in arrays])
