@@ -63,6 +63,17 @@ def last_write(base: Array, index: Any) -> Array:
     return last[index] == order
 
 
+def center(x: Array, axis: tuple[int, ...]) -> Array:
+    """A point amid ``x`` along some axes: their mean, 0 where that is not finite.
+
+    >>> center(np.array([[1.0, 2.0], [3.0, np.inf]]), (0,))
+    array([2., 0.])
+    """
+    mean = np.add.reduce(x, axis)
+    mean = mean / (x.size // mean.size)
+    return np.where(np.isfinite(mean), mean, 0)
+
+
 def compose(real: Array, imag: Array) -> Array:
     """``real + 1j * imag``, right for infinities, too.
 

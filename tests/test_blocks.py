@@ -132,7 +132,7 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]]] = 
     "columns": (columns, lambda n: (numbers(n, 3), numbers(3))),
     "stencil": (stencil, lambda n: (numbers(n + 2, 5),)),
     "where": (where, lambda n: (numbers(n), numbers(n)[::-1])),
-    "outer": (outer, lambda n: (numbers(n), numbers(4))),
+    "outer": (outer, lambda n: (numbers(n), numbers(3))),
     "turned": (turned, lambda n: (numbers(n, 4),)),
     "twice_summed": (twice_summed, lambda n: (numbers(n),)),
 }

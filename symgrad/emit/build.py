@@ -331,8 +331,6 @@ def expand_dims(b: Builder, node: Node, args: list[Expr]) -> Expr:
         return default_spelling(b, node, args)
     axes = {i % len(node.aval.shape) for i in (axis if isinstance(axis, tuple) else (axis,))}
     parts: list[Expr] = [ast.Constant(None) if i in axes else ast.Slice(None, None, None) for i in range(len(node.aval.shape))]
-    while len(parts) > 1 and isinstance(parts[-1], ast.Slice):
-        parts.pop()
     return _subscript(args[0], parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load()))
 
 
@@ -524,7 +522,7 @@ class Builder:
             return call("np.array", expr)
         if again or _may_alias(out):
             return method(expr, "copy")
-        if self.fresh and len(out.aval.shape) > 1 and not _is_contiguous(out):
+        if self.fresh and len(out.aval.shape) > 1 and not is_contiguous(out):
             return call("np.ascontiguousarray", expr)
         return expr
 
@@ -828,7 +826,7 @@ def _may_alias(node: Node) -> bool:
     return may_be_view(node) or node.op in (engine.TO_ARRAY, REGISTRY[np.broadcast_to])
 
 
-def _is_contiguous(node: Node) -> bool:
+def is_contiguous(node: Node) -> bool:
     """Whether a result is surely in C order."""
     if not isinstance(node.aval, Aval) or len(node.aval.shape) < 2:
         return True
@@ -839,7 +837,7 @@ def _is_contiguous(node: Node) -> bool:
     if node.op is CONST or node.op is INPUT or node.op is CAPTURED:
         return False
     if node.op.family == "elementwise":
-        return all(_is_contiguous(arg) for arg in node.args)
+        return all(is_contiguous(arg) for arg in node.args)
     return False
 
 

@@ -25,6 +25,7 @@ from symgrad.emit.build import (
     Signature,
     Spelling,
     default_spelling,
+    is_contiguous,
     is_trivial,
     literal,
     may_be_view,
@@ -44,7 +45,7 @@ from symgrad.optimize.fuse import Group, fuse
 from symgrad.optimize.memory import SLOW_IN_PLACE
 from symgrad.optimize.scalarize import PACK, UNPACK
 from symgrad.optimize.simplify import is_number
-from symgrad.program import Leaf, Program
+from symgrad.program import Leaf, Program, Tree, leaves_of
 from symgrad.transform.loop import Loop
 
 FAST: dict[Any, Spelling] = {}
@@ -93,6 +94,7 @@ class FastBuilder(BlockBuilder):
         self.reads: dict[Node, set[Node]] = {}
         self.owner: dict[Node, str] = {}  # variables whose arrays this code may overwrite once they are dead
         self.free: dict[tuple[Any, ...], list[str]] = {}
+        self.order: dict[Node, bool | None] = {}
         self.scalar = "math" not in off and _is_scalar(program)
         self.python: set[Node] = set()  # what is surely a Python number
         self.items = _items(ancestors(program.roots()))
@@ -111,6 +113,11 @@ class FastBuilder(BlockBuilder):
         base, self.remaining, self.owner, self.free, self.straight = kept
         super()._restore(base)
 
+    def _tree(self, tree: Tree, block: list[Any], done: set[Node]) -> None:
+        ends = leaves_of(tree)
+        self.straight = self.straight or (next(ends, None) is not None and next(ends, None) is None)
+        super()._tree(tree, block, done)
+
     def _leaf(self, leaf: Leaf, block: list[Any], done: set[Node]) -> None:
         self.straight = True
         super()._leaf(leaf, block, done)
@@ -127,6 +134,7 @@ class FastBuilder(BlockBuilder):
 
     def _group(self, group: Group, block: list[Any]) -> None:
         for node in group.nodes:
+            self._in_order(node)
             for arg in node.args:
                 self.remaining[arg] -= 1
         super()._group(group, block)
@@ -143,6 +151,7 @@ class FastBuilder(BlockBuilder):
         if node.op is PACK:
             self._pack(node, block)
             return
+        self._in_order(node)  # once for each, so that it need not look far back
         view = may_be_view(node)
         if view and node.args:
             root = self.root.get(node.args[0], node.args[0])
@@ -237,11 +246,11 @@ class FastBuilder(BlockBuilder):
         """``f(a, b, out)``, with a dead buffer as ``out`` where there is one."""
         args = [self._number_of(node, arg) or self.exprs[arg] for arg in node.args]
         in_place = self.straight and node.op.key not in SLOW_IN_PLACE
-        target = self._dead_argument(node) if in_place else None
+        target = self._dead_argument(node, block) if in_place else None
         if in_place:
             self._retire(node)
         if target is None and self.straight:
-            waiting = self.free.get((node.aval.shape, node.aval.dtype))
+            waiting = self.free.get(self._kind(node))
             target = waiting.pop() if waiting else None
         if not in_place:
             self._retire(node)
@@ -250,6 +259,7 @@ class FastBuilder(BlockBuilder):
             new = (
                 {"out": self._allocate(node.aval.shape, node.aval.dtype)}
                 if self._is_pooled(node.aval.shape, node.aval.dtype)
+                and self._in_order(node) is not False  # NumPy's own follows its arguments
                 else {}
             )
             self._store(node, call_of(function, *args, **new), block)
@@ -267,16 +277,46 @@ class FastBuilder(BlockBuilder):
         """An array for a big result: a dead one, else one from the pool."""
         if not self._is_pooled(node.aval.shape, node.aval.dtype):
             return None
-        waiting = self.free.get((node.aval.shape, node.aval.dtype)) if self.straight else None
+        waiting = self.free.get(self._kind(node)) if self.straight else None
         return name(waiting.pop()) if waiting else self._allocate(node.aval.shape, node.aval.dtype)
 
-    def _dead_argument(self, node: Node) -> str | None:
-        """An argument's buffer that nothing reads after this node, of the right shape and dtype."""
+    def _dead_argument(self, node: Node, block: list[Any]) -> str | None:
+        """An argument's buffer that nothing reads after this node, of the right shape and dtype; it may be seen turned."""
         for arg in node.args:
+            root = self.root.get(arg, arg)
             fits = arg.aval.shape == node.aval.shape and arg.aval.dtype == node.aval.dtype
-            if arg in self.owner and fits and self._dies(arg):
-                return self.owner.pop(arg)
+            if root in self.owner and fits and self._is_whole(arg, root) and self._dies(root):
+                variable = self.owner.pop(root)
+                if arg is root:
+                    return variable
+                if not isinstance(self.exprs[arg], ast.Name):
+                    self._store(arg, self.exprs[arg], block)
+                return expr_name(self.exprs[arg])
         return None
+
+    def _is_whole(self, view: Node, root: Node) -> bool:
+        """Whether a view shows every element of a buffer once."""
+        while view is not root:
+            if view.op not in (REGISTRY[np.reshape], REGISTRY[np.transpose], REGISTRY[np.expand_dims]):
+                return False
+            (view,) = view.args
+        return True
+
+    def _kind(self, node: Node) -> tuple[Any, ...]:
+        """What buffers must have in common to stand in for each other: the order of their memory, too."""
+        return node.aval.shape, node.aval.dtype, self._in_order(node)
+
+    def _in_order(self, node: Node) -> bool | None:
+        """Whether the buffer of a node is in C order: True if surely, False if it surely is not, None if who knows."""
+        if node not in self.order:
+            found: bool | None = is_contiguous(node) or None
+            if node.op in (REGISTRY[np.transpose], REGISTRY[np.swapaxes]) and len(node.aval.shape) > 1:
+                found = False
+            elif node.args and node.op.family == "elementwise":
+                orders = [self._in_order(arg) for arg in node.args if arg.aval.shape]
+                found = False if False in orders else None if None in orders else True
+            self.order[node] = found
+        return self.order[node]
 
     def _dies(self, node: Node) -> bool:
         return self.remaining[node] == 0 and not any(self.remaining.get(view, 0) for view in self.members.get(node, ()))
@@ -287,7 +327,7 @@ class FastBuilder(BlockBuilder):
             root = self.root.get(arg, arg)
             if root in self.owner and self._dies(root):
                 variable = self.owner.pop(root)
-                self.free.setdefault((root.aval.shape, root.aval.dtype), []).append(variable)
+                self.free.setdefault(self._kind(root), []).append(variable)
 
     def _number(self, value: Any) -> Expr:
         if self.scalar and isinstance(value, np.float64):

@@ -80,6 +80,7 @@ class _Fuser:
         self.lane: dict[Node, int] = {}  # of members that have one after their loop
         self.length: dict[Node, int] = {}  # of members
         self.reads: dict[Node, Reads] = {}  # of members
+        self.turned: set[Node] = set()  # what lies in memory in another order than its axes: NumPy follows it best by itself
         self.base: dict[Node, Node] = {}  # of cotangents of slices: those that this one is added to
 
     def run(self) -> list[Node | Group]:
@@ -124,11 +125,17 @@ class _Fuser:
         return None
 
     def _elementwise(self, node: Node) -> Reads | None:
+        if any(self._is_turned(arg) for arg in node.args):
+            self.turned.add(node)
+            return None
         lane = self._natural(node.aval.shape)
         if lane is None:
             return None
         self.lane[node], self.length[node] = lane, node.aval.shape[lane]
         return tuple([lane if _runs_along(arg, lane, self.length[node]) else None for arg in node.args])
+
+    def _is_turned(self, node: Node) -> bool:
+        return node in self.turned or (node.op is REGISTRY[np.transpose] and "axes" in dict(node.params))
 
     def _natural(self, shape: tuple[int, ...]) -> int | None:
         """The first axis that cuts an array of this shape into pieces that are small enough."""

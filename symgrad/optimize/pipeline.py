@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from symgrad.optimize.contract import contract
 from symgrad.optimize.loops import expand, trim_loops
 from symgrad.optimize.lower import lower
 from symgrad.optimize.scalarize import scalarize
@@ -14,7 +15,7 @@ from symgrad.program import Program
 
 #: What makes code better for readers too, and what only the code that runs goes through.
 SHARED: dict[str, Callable[[Program], Program]] = {"loops": trim_loops, "share": share, "simplify": simplify}
-FAST: dict[str, Callable[[Program], Program]] = {"lower": lower, "scalarize": scalarize}
+FAST: dict[str, Callable[[Program], Program]] = {"contract": contract, "lower": lower, "scalarize": scalarize}
 
 
 def improve(program: Program, off: frozenset[str]) -> Program:

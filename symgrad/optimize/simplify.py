@@ -438,6 +438,59 @@ def number_already(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | 
     return args[0] if args[0].aval.kind == "python" else None
 
 
+@rewrite(index.GETITEM, exact=True)
+def only_new_axes(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``x[:, None]`` adds an axis, in the one way that other rewrites know."""
+    spec = dict(node.params)["spec"]
+    if len(args) > 1 or None not in spec or args[0].aval.kind != "array":
+        return None
+    rest = [part for part in spec if part is not None]
+    if any(part is not Ellipsis and part != index.Slice(None, None, None) for part in rest):
+        return None
+    hidden = len(args[0].aval.shape) - sum(part is not Ellipsis for part in rest)
+    axes: list[int] = []
+    place = 0
+    for part in spec:
+        if part is None:
+            axes.append(place)
+        place += hidden if part is Ellipsis else 1
+    return s.make(REGISTRY[np.expand_dims], args, (("axis", tuple(axes) if len(axes) > 1 else axes[0]),), node.aval)
+
+
+@rewrite(index.SCATTER, exact=True)
+def written_throughout(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Zeros that are overwritten throughout, by way of ``x[:, None]`` or ``x[..., 0]``: what is written, in another shape."""
+    spec = dict(node.params)["spec"]
+    plain = all(part is None or part is Ellipsis or type(part) in (int, index.Slice) for part in spec)
+    if len(args) > 1 or not plain or any(type(part) is index.Slice and (part.step or 1) < 0 for part in spec):
+        return None
+    region = np.broadcast_to(False, node.aval.shape)[index.fill(spec, ())].shape
+    if math.prod(region) != _sized(node) or args[0].aval.dtype != node.aval.dtype or not node.aval.shape:
+        return None
+    value = args[0]
+    if value.aval.shape != region or value.aval.kind != "array":
+        value = s.call(np.broadcast_to, value, shape=region)
+    return s.make(REGISTRY[np.reshape], (value,), (("shape", node.aval.shape),), node.aval)
+
+
+@rewrite(np.reshape, exact=True)
+def reshape_of_equals(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What is the same everywhere has no order."""
+    if not is_op(args[0], np.broadcast_to) or args[0].args[0].aval.shape:
+        return None
+    return s.make(REGISTRY[np.broadcast_to], args[0].args, (("shape", node.aval.shape),), node.aval)
+
+
+@rewrite(np.expand_dims, exact=True)
+def expand_quotient(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``(c / x)[:, None]`` as ``c / x[:, None]``, so that it meets what it is multiplied by."""
+    (x,) = args
+    if not is_op(x, np.true_divide) or x.name or const(x.args[0]) is None or x.args[1].aval.shape != x.aval.shape:
+        return None
+    below = s.make(node.op, (x.args[1],), node.params)
+    return s.make(x.op, (x.args[0], below), (), node.aval) if below.aval.dtype == node.aval.dtype else None
+
+
 @rewrite(np.power)
 def power(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     x, y = args

@@ -1,0 +1,452 @@
+"""Contractions in the code that runs: products that sum over shared axes, lowered to as few and as large BLAS calls as go.
+
+``matmul``, ``einsum``, ``tensordot`` and sums of products are all read as an einsum of labelled operands. What is known of
+the operands is put to use while the program is generated:
+
+* axes that are only moved, added or broadcast are taken off: the labels say it all;
+* a label that only one operand has is summed before the product, and a sum over the result is part of the product;
+* a difference that is broadcast, ``x[:, None] - m``, is pushed through: two small products in place of a large array;
+* two operands become one matrix product, or a stack of them, more than two a path of pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from symgrad import runtime
+from symgrad.ir import Aval, Node
+from symgrad.ops.core import REGISTRY, Op
+from symgrad.optimize import simplify
+from symgrad.optimize.simplify import Rewrite, Simplifier, const, is_op, join, rewrite, split
+from symgrad.program import Program
+
+CONTRACT: dict[Any, list[Rewrite]] = {}
+LABELS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+LARGE = 4096  # elements from which an array is worth the calls that do without it
+SHORT = 64  # an axis so short that NumPy's inner loops start more often than they should
+CENTER = Op(runtime.center, "constant", ())  # made here only, after all derivatives are taken
+
+
+def contract(program: Program) -> Program:
+    """The same program with its contractions lowered."""
+    return Contractor(program, CONTRACT).run()
+
+
+class Product(NamedTuple):
+    """``factor * einsum(terms -> out)`` of the operands; ``sizes`` of all labels."""
+
+    operands: tuple[Node, ...]
+    terms: tuple[str, ...]
+    out: str
+    sizes: dict[str, int]
+    factor: float = 1.0
+
+    def shape(self, labels: Sequence[str]) -> tuple[int, ...]:
+        """The sizes of some labels."""
+        return tuple([self.sizes[label] for label in labels])
+
+    def size(self, labels: Sequence[str]) -> int:
+        """How many elements an array of these labels has."""
+        return math.prod(self.shape(labels))
+
+    def put(self, i: int, operand: Node, term: str) -> Product:
+        """With another operand in place ``i``."""
+        operands = (*self.operands[:i], operand, *self.operands[i + 1 :])
+        return self._replace(operands=operands, terms=(*self.terms[:i], term, *self.terms[i + 1 :]))
+
+
+class Contractor(Simplifier):
+    """Rebuilds a program, and remembers of which contraction each node was made."""
+
+    def __init__(self, program: Program, rules: dict[Any, list[Rewrite]]) -> None:
+        super().__init__(program, rules)
+        self.products: dict[Node, Product] = {}
+        self.used: dict[Node, int] = {}  # how often the rebuilt nodes are used
+        self.ends = set(program.roots())
+
+    def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
+        new = super().visit(node, args)
+        self.used[new] = self.used.get(new, 0) + self.uses.get(node, 0) + (node in self.ends)
+        return new
+
+    def plainly(self, key: Any, args: tuple[Node, ...], shape: tuple[int, ...], /, **params: Any) -> Node:
+        """An operation as it stands, of this shape."""
+        aval = Aval(shape, args[0].aval.dtype, "array" if shape else "scalar")
+        return self.graph.add(REGISTRY[key], args, tuple(sorted(params.items())), aval)
+
+
+# -- reading -------------------------------------------------------------------------------------------------------
+
+
+def product_of(node: Node) -> Product | None:
+    """A node as a contraction of its arguments; None where it is none, or of mixed dtypes."""
+    if not node.args or any(type(arg.aval) is not Aval for arg in node.args) or node.aval.dtype.kind not in "fc":
+        return None
+    if any(arg.aval.dtype != node.aval.dtype or 0 in arg.aval.shape for arg in node.args):
+        return None
+    params = dict(node.params)
+    shapes = [arg.aval.shape for arg in node.args]
+    if is_op(node, np.einsum):
+        left, _, out = params["subscripts"].partition("->")
+        terms = left.split(",")
+    elif is_op(node, np.matmul) and not params:
+        terms, out = _matmul(*map(len, shapes))
+    elif is_op(node, np.tensordot):
+        terms, out = _tensordot(len(shapes[0]), len(shapes[1]), params.get("axes", 2))
+    else:
+        return None
+    if any(len(set(term)) != len(term) or not term.isalpha() for term in (*terms, out or "a")):
+        return None
+    sizes: dict[str, int] = {}
+    for term, shape in zip(terms, shapes, strict=True):
+        for label, size in zip(term, shape, strict=True):
+            sizes[label] = max(size, sizes.get(label, 1))
+    return Product(node.args, tuple(terms), out, sizes)
+
+
+def _matmul(n: int, m: int) -> tuple[list[str], str]:
+    stack = LABELS[3 : 3 + max(n, m, 2) - 2]
+    a = (stack[len(stack) - (n - 2) :] if n > 2 else "") + ("ab" if n > 1 else "b")
+    b = (stack[len(stack) - (m - 2) :] if m > 2 else "") + ("bc" if m > 1 else "b")
+    return [a, b], stack + ("a" if n > 1 else "") + ("c" if m > 1 else "")
+
+
+def _tensordot(n: int, m: int, axes: Any) -> tuple[list[str], str]:
+    i, j = (range(n - axes, n), range(axes)) if isinstance(axes, int) else ((k,) if isinstance(k, int) else k for k in axes)
+    a, b = list(LABELS[:n]), list(LABELS[n : n + m])
+    for left, right in zip(i, j, strict=True):
+        b[right] = a[left]
+    shared = set(a) & set(b)
+    return ["".join(a), "".join(b)], "".join(label for label in a + b if label not in shared)
+
+
+# what is pulled out of a product as its factor meets other factors
+for ufunc, rule in {
+    np.negative: simplify.negative,
+    np.multiply: simplify.multiply,
+    np.add: simplify.add,
+    np.subtract: simplify.subtract,
+}.items():
+    rewrite(ufunc, rules=CONTRACT)(rule)
+
+# -- rewriting -----------------------------------------------------------------------------------------------------
+
+
+@rewrite(np.einsum, np.matmul, np.tensordot, rules=CONTRACT)
+def contraction(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    found = product_of(node)
+    return None if found is None else _made(cast(Contractor, s), found)
+
+
+@rewrite(np.sum, rules=CONTRACT)
+def sum_of_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """A sum over axes of a contraction, or of a product of arrays that are there anyway, is a contraction."""
+    assert isinstance(s, Contractor)
+    (x,) = args
+    params = dict(node.params)
+    if not set(params) <= {"axis"} or node.aval.dtype.kind != "f" or node.aval.dtype != x.aval.dtype or s.used.get(x, 0) > 1:
+        return None
+    inner = s.products.get(x) or _elementwise(s, x)
+    if inner is None:
+        return None
+    axis, ndim = params.get("axis"), len(x.aval.shape)
+    axes = range(ndim) if axis is None else {i % ndim for i in (axis if isinstance(axis, tuple) else (axis,))}
+    return _made(s, inner._replace(out="".join(label for i, label in enumerate(inner.out) if i not in axes)))
+
+
+def _elementwise(s: Contractor, x: Node) -> Product | None:
+    """A product of arrays that no chain of elementwise operations makes, as a contraction that sums nothing yet."""
+    if is_op(x, np.multiply):
+        operands = x.args
+    elif is_op(x, np.power) and const(x.args[1]) == 2:
+        operands = (x.args[0], x.args[0])
+    else:
+        return None
+    ndim = len(x.aval.shape)
+    for arg in operands:
+        if type(arg.aval) is not Aval or arg.aval.dtype != x.aval.dtype or not arg.aval.shape:
+            return None
+        if getattr(arg.op, "family", "") == "elementwise":  # a chain ends better in the sum itself, block by block
+            return None
+    out = LABELS[:ndim]
+    terms = tuple([out[ndim - len(arg.aval.shape) :] for arg in operands])
+    return Product(operands, terms, out, dict(zip(out, x.aval.shape, strict=True)))
+
+
+def _made(s: Contractor, given: Product) -> Node | None:
+    """The node of a contraction; None where an operand itself broadcasts."""
+    p = _bare(given)
+    if any(x.aval.shape != p.shape(term) for x, term in zip(p.operands, p.terms, strict=True)):
+        return None
+    for i, operand in enumerate(p.operands):
+        parts = _outer_difference(p, i)
+        if parts is not None:
+            (a, ta), (b, tb) = parts
+            sign = 1.0 if is_op(operand, np.add) else -1.0
+            shift, labels = _center(s, b, tb, ta)
+            a, b = _moved_by(s, a, ta, shift, labels, sign), _moved_by(s, b, tb, shift, labels, -1.0)
+            return _apart(s, p, i, (a, ta), (b, tb), sign)
+    p = _summed_first(s, p)
+    spread = [label for label in p.out if not any(label in term for term in p.terms)]
+    slim = p._replace(out="".join([label for label in p.out if label not in spread]))
+    node = join(s, p.factor, _multiplied(s, slim))
+    if spread:
+        node = _spread(s, node, slim.out, p.out)
+        node = s.plainly(np.broadcast_to, (node,), p.shape(p.out), shape=p.shape(p.out))
+    s.products[node] = given
+    return node
+
+
+def _bare(p: Product) -> Product:
+    """Without factors, moved axes, and axes that are only broadcast."""
+    operands, terms, factor = [], [], p.factor
+    for operand, term in zip(p.operands, p.terms, strict=True):
+        while True:
+            c, inner = split(operand)
+            if c == 1.0 or inner.aval.shape != operand.aval.shape:
+                c = 1.0
+                moved = _moved(operand, term)
+                if moved is None:
+                    break
+                inner, term = moved
+            operand, factor = inner, factor * c
+        operands.append(operand)
+        terms.append(term)
+    return p._replace(operands=tuple(operands), terms=tuple(terms), factor=factor)
+
+
+def _moved(x: Node, term: str) -> tuple[Node, str] | None:
+    """What an operand is made of by moving or adding axes, with its labels."""
+    params = dict(x.params)
+    if is_op(x, np.transpose):
+        axes = params.get("axes") or range(len(term))[::-1]
+        return x.args[0], "".join([label for _, label in sorted(zip([i % len(term) for i in axes], term, strict=True))])
+    if is_op(x, np.swapaxes):
+        labels = list(term)
+        i, j = params["axis1"], params["axis2"]
+        labels[i], labels[j] = labels[j], labels[i]
+        return x.args[0], "".join(labels)
+    if is_op(x, np.expand_dims):
+        axis = params["axis"]
+        axes = {i % len(term) for i in (axis if isinstance(axis, tuple) else (axis,))}
+        return x.args[0], "".join([label for i, label in enumerate(term) if i not in axes])
+    if is_op(x, np.broadcast_to):
+        inner = x.args[0].aval
+        if inner.kind == "array" and inner.shape and 1 not in inner.shape and inner.dtype == x.aval.dtype:
+            return x.args[0], term[len(term) - len(inner.shape) :]
+    return None
+
+
+def _apart(s: Contractor, p: Product, i: int, first: tuple[Node, str], second: tuple[Node, str], sign: float) -> Node:
+    """The product with ``first + sign * second`` in place ``i``, as the product with each of them."""
+    a, ta = first
+    c, tc = p.operands[1 - i], p.terms[1 - i]
+    summed, rows, columns = _shared(p, tc, ta)
+    small = 4 * p.size(summed) <= min(p.size(rows), p.size(columns))
+    whole = sorted([*summed, *rows]) == sorted(tc) and sorted([*summed, *columns]) == sorted(ta)
+    if small and whole and set(second[1]) <= set(tc) and sorted([*rows, *columns]) == sorted(p.out):
+        # [c, sign * second] @ [a, 1]: the sum costs nothing beside the product
+        rest = _made(s, p.put(i, *second)._replace(out="".join(rows)))
+        assert rest is not None
+        shape = (p.size(rows), 1)
+        rest = s.plainly(np.reshape, (rest,), shape, shape=shape)
+        rest = s.call(np.negative, rest) if sign < 0 else rest
+        one = s.graph.const(1.0 if a.aval.dtype == float else a.aval.dtype.type(1))
+        ones = s.call(np.broadcast_to, one, shape=(1, p.size(columns)))
+        x, y = _grouped(s, c, tc, [rows, summed], p), _grouped(s, a, ta, [summed, columns], p)
+        x = s.plainly(np.concatenate, (x, rest), (p.size(rows), p.size(summed) + 1), axis=1)
+        y = s.plainly(np.concatenate, (y, ones), (p.size(summed) + 1, p.size(columns)), axis=0)
+        return _matrices(s, x, y, rows, columns, p)
+    parts = [_made(s, p.put(i, *part)) for part in (first, second)]
+    assert parts[0] is not None
+    assert parts[1] is not None
+    return s.call(np.add if sign > 0 else np.subtract, *parts)
+
+
+def _shared(p: Product, ta: str, tb: str) -> tuple[list[str], list[str], list[str]]:
+    """The labels that two operands sum over, and those that each alone brings into the result."""
+    summed = [label for label in ta if label in tb and label not in p.out]
+    return summed, [label for label in ta if label not in tb], [label for label in tb if label not in ta]
+
+
+def _outer_difference(p: Product, i: int) -> list[tuple[Node, str]] | None:
+    """Both parts of an operand ``a - b`` or ``a + b`` that is larger than each of them, with their labels."""
+    x, term = p.operands[i], p.terms[i]
+    if not (is_op(x, np.subtract) or is_op(x, np.add)) or len(p.operands) != 2 or math.prod(x.aval.shape) < LARGE:
+        return None
+    parts = []
+    for arg in x.args:
+        if type(arg.aval) is not Aval or arg.aval.dtype != x.aval.dtype or not len(arg.aval.shape) > 0:
+            return None
+        labels = term[len(term) - len(arg.aval.shape) :]
+        bare = _bare(Product((arg,), (labels,), labels, p.sizes))
+        inner = bare.operands[0].aval.shape
+        if bare.factor != 1.0 or inner != p.shape(bare.terms[0]) or 4 * math.prod(inner) > math.prod(x.aval.shape):
+            return None
+        parts.append((bare.operands[0], bare.terms[0]))
+    return parts
+
+
+def _center(s: Contractor, b: Node, tb: str, ta: str) -> tuple[Node, str]:
+    """A point amid ``b`` that both parts of a difference are moved by, so that their products need not cancel."""
+    axes = tuple([i for i, label in enumerate(tb) if label not in ta])
+    shape = tuple([n for i, n in enumerate(b.aval.shape) if i not in axes])
+    node = s.graph.add(CENTER, (b,), (("axis", axes),), Aval(shape, b.aval.dtype, "array" if shape else "scalar"))
+    return node, "".join([label for label in tb if label in ta])
+
+
+def _moved_by(s: Contractor, x: Node, term: str, shift: Node, labels: str, sign: float) -> Node:
+    """``x + sign * shift``."""
+    return s.call(np.add if sign > 0 else np.subtract, x, _aligned(s, shift, labels, term))
+
+
+def _summed_first(s: Contractor, p: Product) -> Product:
+    """Labels that one operand alone has, and the result has not, are summed before anything is multiplied."""
+    if len(p.operands) < 2:
+        return p
+    for i, term in enumerate(p.terms):
+        others = "".join([p.out, *p.terms[:i], *p.terms[i + 1 :]])
+        alone = [k for k, label in enumerate(term) if label not in others]
+        if alone:
+            kept = "".join([label for label in term if label in others])
+            axis: Any = tuple(alone) if len(alone) > 1 else alone[0]
+            p = p.put(i, s.plainly(np.sum, (p.operands[i],), p.shape(kept), axis=axis), kept)
+    return p
+
+
+# -- writing -------------------------------------------------------------------------------------------------------
+
+
+def _multiplied(s: Contractor, p: Product) -> Node:
+    """A contraction in which every label of the result has an operand."""
+    operands, terms = list(p.operands), list(p.terms)
+    if len(operands) > 2:
+        stand_ins = [np.broadcast_to(0.0, x.aval.shape) for x in operands]
+        for places in np.einsum_path(f"{','.join(terms)}->{p.out}", *stand_ins, optimize="optimal")[0][1:-1]:
+            pair = p._replace(operands=tuple([operands[i] for i in places]), terms=tuple([terms[i] for i in places]))
+            for i in sorted(places, reverse=True):
+                del operands[i], terms[i]
+            left = {*p.out, *"".join(terms)}
+            pair = pair._replace(out="".join(dict.fromkeys([label for label in "".join(pair.terms) if label in left])))
+            operands.append(_multiplied(s, pair))
+            terms.append(pair.out)
+    if len(operands) == 2:
+        (a, b), (ta, tb) = operands, terms
+        return _pair(s, a, b, ta, tb, p)
+    return _einsum(s, p._replace(operands=tuple(operands), terms=tuple(terms)))
+
+
+def _einsum(s: Contractor, p: Product) -> Node:
+    if len(p.operands) == 1 and set(p.terms[0]) == set(p.out):
+        return _transposed(s, p.operands[0], p.terms[0], p)
+    labels = "".join([label for label in p.terms[0] if label in p.out])
+    if len(p.operands) != 2 or len(labels) != len(p.out):
+        return s.plainly(np.einsum, p.operands, p.shape(p.out), subscripts=f"{','.join(p.terms)}->{p.out}")
+    node = s.plainly(np.einsum, p.operands, p.shape(labels), subscripts=f"{','.join(p.terms)}->{labels}")
+    return _transposed(s, node, labels, p)
+
+
+def _pair(s: Contractor, a: Node, b: Node, ta: str, tb: str, p: Product) -> Node:
+    """Two operands: a product of matrices, a stack of them, or a product element by element."""
+    stack = [label for label in p.out if label in ta and label in tb]
+    summed, rows, columns = _shared(p, ta, tb)
+    if not summed:
+        return s.call(np.multiply, _aligned(s, a, ta, p.out), _aligned(s, b, tb, p.out))
+    if not rows and not columns and (stack or len(summed) > 1):
+        return _einsum(s, p._replace(operands=(a, b), terms=(ta, tb)))
+    single = [[label] for label in stack]
+    x, y = _grouped(s, a, ta, [*single, rows, summed], p), _grouped(s, b, tb, [*single, summed, columns], p)
+    if not stack:
+        return _matrices(s, x, y, rows, columns, p)
+    shape = p.shape(stack)
+    if not columns:
+        y = s.plainly(np.expand_dims, (y,), (*y.aval.shape, 1), axis=len(stack) + 1)
+    if not rows:
+        x = s.plainly(np.expand_dims, (x,), (*shape, 1, x.aval.shape[-1]), axis=len(stack))
+    if _turns(p, rows, columns):
+        x, y, rows, columns = _turned(s, y), _turned(s, x), columns, rows
+    z = s.plainly(np.matmul, (x, y), (*shape, p.size(rows), p.size(columns)))
+    return _unfolded(s, z, [*stack, *rows, *columns], p)
+
+
+def _matrices(s: Contractor, x: Node, y: Node, rows: list[str], columns: list[str], p: Product) -> Node:
+    """The product of two matrices, or vectors, whose axes stand for these labels."""
+    if _turns(p, rows, columns):
+        x, y, rows, columns = _turned(s, y), _turned(s, x), columns, rows
+    shape = (*([p.size(rows)] if rows else []), *([p.size(columns)] if columns else []))
+    return _unfolded(s, s.plainly(np.matmul, (x, y), shape), [*rows, *columns], p)
+
+
+def _unfolded(s: Contractor, z: Node, labels: list[str], p: Product) -> Node:
+    """A product of matrices with an axis for each label, in the order of the result."""
+    if z.aval.shape != p.shape(labels):
+        z = s.plainly(np.reshape, (z,), p.shape(labels), shape=p.shape(labels))
+    return _transposed(s, z, "".join(labels), p)
+
+
+def _turned(s: Contractor, x: Node) -> Node:
+    """The matrix, or stack of them, transposed; a vector as it is."""
+    n = len(x.aval.shape)
+    names = LABELS[:n]
+    return x if n < 2 else _transposed(s, x, names, Product((), (), names[:-2] + names[-1] + names[-2], {}))
+
+
+def _turns(p: Product, rows: list[str], columns: list[str]) -> bool:
+    """Whether the product is better computed the other way around, so that its memory ends with other axes.
+
+    As the result has it; but what goes over many short rows goes faster over few long ones.
+    """
+    if not rows or not columns:
+        return False
+    last = p.out[-1]
+    if len(p.out) > 2 and p.sizes[last] < SHORT:
+        return p.sizes[rows[-1]] > p.sizes[columns[-1]]
+    return last in rows
+
+
+def _grouped(s: Contractor, x: Node, term: str, groups: list[list[str]], p: Product) -> Node:
+    """An operand with its axes in groups, each of which becomes one axis; empty groups are left out, stacks are single."""
+    groups = [group for group in groups if group]
+    runs = sorted(groups, key=lambda group: term.index(group[0]))
+    if "".join(["".join(group) for group in runs]) != term:  # a group is not in one piece: its axes are brought together
+        order = "".join(["".join(group) for group in groups])
+        x, term, runs = _transposed(s, x, term, p._replace(out=order)), order, groups
+    merged = tuple([p.size(group) for group in runs])
+    if merged != x.aval.shape:
+        x = s.plainly(np.reshape, (x,), merged, shape=merged)
+    names = [group[0] for group in runs]
+    return _transposed(s, x, "".join(names), p._replace(out="".join([group[0] for group in groups])))
+
+
+def _transposed(s: Contractor, x: Node, labels: str, p: Product) -> Node:
+    """``x`` with its axes in the order of the result."""
+    if labels == p.out:
+        return x
+    axes = tuple([labels.index(label) for label in p.out])
+    shape = tuple([x.aval.shape[i] for i in axes])
+    if axes == (1, 0):
+        return x.args[0] if is_op(x, np.transpose) and not x.params else s.plainly(np.transpose, (x,), shape)
+    return s.plainly(np.transpose, (x,), shape, axes=axes)
+
+
+def _aligned(s: Contractor, x: Node, term: str, out: str) -> Node:
+    """``x`` with its axes in the order of ``out``, ready to be broadcast."""
+    order = "".join([label for label in out if label in term])
+    if order != term:
+        x = _transposed(s, x, term, Product((), (), order, {}))
+    return _spread(s, x, order, out)
+
+
+def _spread(s: Contractor, x: Node, term: str, out: str) -> Node:
+    """``x`` with an axis of length one wherever ``out`` has a label that it has not; leading ones broadcast anyway."""
+    first = next((i for i, label in enumerate(out) if label in term), len(out))
+    axes = tuple([i - first for i, label in enumerate(out) if i > first and label not in term])
+    if not axes:
+        return x
+    sizes = iter(x.aval.shape)
+    shape = tuple([next(sizes) if label in term else 1 for label in out[first:]])
+    return s.plainly(np.expand_dims, (x,), shape, axis=axes if len(axes) > 1 else axes[0])
