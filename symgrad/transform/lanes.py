@@ -21,7 +21,7 @@ from symgrad.ir import CONST, Aval, Node, ancestors, is_inexact
 from symgrad.ir import Sequence as Several
 from symgrad.ops import create
 from symgrad.ops.core import Choice, fit
-from symgrad.ops.engine import ADD_LISTS
+from symgrad.ops.engine import ADD_LISTS, ITEM
 from symgrad.ops.index import GETITEM, dtype_of
 from symgrad.trace import Tracer
 
@@ -167,27 +167,29 @@ class Masks:
         some = node.op.lanes_of(position) == "some"
         explicit = lanes is not None and lanes.explicit
         if some and lanes is None:
-            explicit = any([array.aval.dtype == bool for array in node.args[1:]])
+            explicit = any([_is_mask(array) for array in node.args[1:]])
         if (lanes is None and not some) or level < (FINITE if explicit else POLES):
             return None
-        params = dict(node.params)
-        cover = None
-        if lanes is None:
-            args = [self.lookup(a) for a in node.args]
-            if node.op is GETITEM and explicit and len(params["spec"]) == 1 and np.ndim(args[1]) == len(arg.aval.shape):
-                return self.within(None, node.args[1], args[1], True, True)
-            if len(node.args) == 1:
-                plain = np.empty(arg.aval.shape, bool)
-                cover = _as_mask(node.op.vjp(position, np.ones(node.aval.shape, bool), plain, [plain], params))
-                if cover.all():
-                    return None
+        if lanes is None and explicit:
+            spec = dict(node.params).get("spec", ())
+            whole = len(spec) == 1 and len(node.args[1].aval.shape) == len(arg.aval.shape)
+            if node.op is GETITEM and whole and node.args[1].aval.dtype == bool:
+                return self.within(None, node.args[1], self.lookup(node.args[1]), True, True)
+        if (lanes is None or lanes.cover is not None) and not any([other.active for other in node.args if other is not arg]):
+            plain = [np.empty(arg.aval.shape, bool) if other is arg else _plain(self.lookup(other)) for other in node.args]
+            ones = np.ones(node.aval.shape, bool) if lanes is None else np.broadcast_to(lanes.cover, node.aval.shape)
+            cover = _gathered(_as_mask(_moved_back(node, position, ones, plain)), arg.aval.shape)
+            return None if cover.all() else Lanes(None, (node, position), cover, True, explicit, cover)
+        if not explicit:
+            return None  # which elements numbers pick at run time is not followed
 
         def mask() -> Any:
             args = [self.lookup(a) for a in node.args]
             ones = true_like(args[position], node.aval) if lanes is None else mask_of(lanes, None, node.aval)
-            return _gathered(_as_mask(node.op.vjp(position, ones, self.lookup(node), args, params)), arg.aval.shape)
+            back = node.op.vjp(position, ones, self.lookup(node), args, dict(node.params))
+            return _gathered(_as_mask(back), arg.aval.shape)
 
-        return Lanes(None, (node, position), mask, True, explicit, cover)
+        return Lanes(None, (node, position), mask, True, explicit)
 
     def reduced(self, lanes: Lanes | None, node: Node, arg: Node) -> Lanes | None:
         """The lanes of an argument that was broadcast: those that are live in any place it went to.
@@ -211,7 +213,10 @@ class Masks:
     def loop(self, node: Node, g: Any, y: Any, args: Sequence[Any]) -> list[tuple[Any, State]]:
         """The cotangents of the arguments of a loop, with their lanes."""
         found = [self.items.get((node, i)) for i in range(len(node.aval))]
-        live = [None if one is None else mask_of(one, None, aval) for one, aval in zip(found, node.aval, strict=True)]
+        live = [
+            mask_of(one, None, aval) if one is not None and one.explicit else None
+            for one, aval in zip(found, node.aval, strict=True)
+        ]
         wanted = [self.levels.get(arg, 0) for arg in node.args]
         parts, tests = node.op.joint_in_lanes(g, y, args, live, wanted)
         states: list[State] = [
@@ -316,10 +321,17 @@ def _is_choice(node: Node, lane: Any) -> bool:
 
 
 def worst_of(nodes: Sequence[Node]) -> tuple[int, bool]:
-    """How bad the partial derivatives of a loop's body get, and whether anything is chosen in it."""
+    """How bad the partial derivatives of a loop's body get, and whether masks choose anything in it.
+
+    Other choices (the larger of two) stay within an iteration: masks that go round cost more than they are worth.
+    """
     hot = _hot(nodes)
     inner = [node for node in nodes if node.args]
-    return max([max(_badness(node, hot), node.op.inside) for node in inner], default=0), any([n.op.chooses for n in inner])
+    return max([max(_badness(node, hot), node.op.inside) for node in inner], default=0), any(map(_by_mask, inner))
+
+
+def _by_mask(node: Node) -> bool:
+    return node.op.chooses and any([isinstance(arg.aval, Aval) and arg.aval.dtype == bool for arg in node.args])
 
 
 def _badness(node: Node, hot: set[Node]) -> int:
@@ -398,6 +410,21 @@ def mask_of(lanes: Lanes, until: Lanes | None, aval: Any) -> Any:
 
 def _as_mask(x: Any) -> Any:
     return x if dtype_of(x) == bool else x != 0
+
+
+def _is_mask(node: Node) -> bool:
+    """Whether an index is the user's own mask, or where that is true."""
+    source = node.args[0] if node.op is ITEM else node
+    return node.aval.dtype == bool or getattr(source.op, "key", None) in (np.nonzero, np.flatnonzero)
+
+
+def _plain(x: Any) -> Any:
+    return x.value if isinstance(x, Tracer) else x
+
+
+def _moved_back(node: Node, position: int, mask: Any, args: list[Any]) -> Any:
+    """A mask of a node's elements as one of its argument's: its rule, run on bools."""
+    return node.op.vjp(position, mask, args[position], args, dict(node.params))
 
 
 def _gathered(mask: Any, shape: tuple[int, ...]) -> Any:
