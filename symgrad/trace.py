@@ -404,7 +404,7 @@ class Tape(Trace):
         every = self.graph.nodes
         aval = aval_of(value)
         active = flows or any([node is not None and node.active for node in nodes])
-        if flows or is_inexact(aval) or self.lanes:
+        if flows or is_inexact(aval) or self.lanes or op.sized:  # what masks picked is known by its operation
             if None in nodes:
                 nodes = [self.constant(arg)[0] if node is None else node for arg, node in zip(args, nodes, strict=True)]
             new = Node(op, tuple(nodes), tuple(params.items()) if params else (), aval, len(every), active)
