@@ -614,6 +614,9 @@ def _loops(outputs: Sequence[Any]) -> set[Any]:
 def node_name(path: Path) -> str:
     """The last name in a path: what the user calls the value."""
     last = path.steps[-1][1] if path.steps else "state"
+    if path.steps[-2:-1] == (("attr", "__defaults__"),) and not isinstance(path.root, Argument):
+        code, defaults = path.upto(-2).find(()).__code__, path.upto(-1).find(())
+        last = code.co_varnames[code.co_argcount - len(defaults) + last]
     return str(last) if str(last).isidentifier() else "".join(c if c.isalnum() else "_" for c in repr(path)).strip("_")
 
 

@@ -71,6 +71,10 @@ class Path:
         """One step further."""
         return Path(self.root, (*self.steps, (kind, key)))
 
+    def upto(self, end: int) -> Path:
+        """The path to where it leads on the way."""
+        return Path(self.root, self.steps[:end])
+
     def find(self, leaves: Sequence[Any]) -> Any:
         """What is there now, in a call with these arguments; raises where there is nothing."""
         value = leaves[self.root.position] if isinstance(self.root, Argument) else self.root

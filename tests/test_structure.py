@@ -32,6 +32,7 @@ LAYERS = """
     custom numpy scipy
     eager
     flat sparse export dask
+    __main__
 """
 ALLOWED = {"numpy"}  # besides the standard library
 GUESTS = {
