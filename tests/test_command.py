@@ -57,7 +57,7 @@ def test_as_a_program(model):
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("source {}:loss --args 3 4x3 2. --fast", "dot("),
+        ("source {}:loss --args 30 40x30 2. --fast", "dot("),
         ("source {}:loss --args 3 4x3 --argnums w,x", "def grad_loss(w, x, scale):"),
         ("source {}:loss --args 3 4x3 --kind hessian", "def hessian_loss(w, x, scale):"),
         ("source {}:slope --args \"{{'w': [1.0, 2.0], 'b': 0.5}}\"", "p['w']"),
