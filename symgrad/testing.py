@@ -9,10 +9,11 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import itertools
 import linecache
 import warnings
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ import numpy as np
 from symgrad import pytree
 from symgrad.api import Derivative, jvp, vjp
 from symgrad.errors import CheckFailed
+from symgrad.ops.core import REGISTRY, A, Composite, Op, Sample
 from symgrad.transform.calculus import Argnums, select
 
 Vector = np.ndarray[Any, np.dtype[Any]]
@@ -605,7 +607,77 @@ FORMS = {
 }
 
 
-def programs(min_ops: int = 3, max_ops: int = 40, *, forms: Sequence[str] = tuple(FORMS), outputs: str = "scalar") -> Strategy:
+@functools.cache
+def templates_of(form: str) -> list[str]:
+    """The templates of a form; ``"numpy"`` has one for each sample of each registered function."""
+    if form != "numpy":
+        return FORMS[form]
+    found = []
+    for op in REGISTRY.values():
+        if isinstance(op, Composite) or (isinstance(op, Op) and op.family != "constant" and _named(op.name) is op.key):
+            for sample in op.samples or _samples(op):
+                variables = itertools.cycle(("{a}", "{b}"))
+                try:
+                    args = [_expression(arg, variables) for arg in sample.args]
+                    args += [f"{key}={_expression(arg, variables)}" for key, arg in sample.kwargs.items()]
+                except TypeError:  # what cannot be written down
+                    continue
+                found.append(f"{{v}} = {op.name}({', '.join(args)})")
+    return found
+
+
+def _samples(op: Op | Composite) -> list[Sample]:
+    """Samples of an elementwise function that has none of its own."""
+    if not isinstance(op, Op) or op.family != "elementwise":
+        return []
+    domain = np.broadcast_to(op.domain, (len(op.rules), 2)).tolist()
+    return [Sample(*[A(*shape, lo=lo, hi=hi) for lo, hi in domain]) for shape in ((3,), (2, 3), ())]
+
+
+def _named(name: str) -> Any:
+    """The function that a name of NumPy's stands for."""
+    found: Any = np
+    for part in name.split(".")[1:]:
+        found = getattr(found, part, None)
+    return found
+
+
+def _expression(value: Any, variables: Iterator[str]) -> str:
+    """A sample's argument as an expression of a program's variables. No two of its elements are alike."""
+    if isinstance(value, A):
+        size, rng = int(np.prod(value.shape)), np.random.default_rng(value.shape)
+        lo, hi = value.lo, value.hi
+        if value.kind in ("int", "bool"):
+            drawn = (
+                rng.integers(0, 2, value.shape) == 1 if value.kind == "bool" else rng.integers(int(lo), int(hi), value.shape)
+            )
+            return f"np.array({drawn.tolist()})"
+        if not size:
+            raise TypeError("a program has no empty arrays")
+        variable = next(variables)
+        spread = f"np.resize({variable}, {value.shape}) + np.arange({size}).reshape({value.shape})"
+        text = f"{(lo + hi) / 2:.4g} + {(hi - lo) / 2.2:.4g} * np.sin({spread if value.shape else f'np.sum({variable})'})"
+        if value.kind in ("spd", "well"):
+            eye = f"{2.0 + value.shape[-1]} * np.eye({value.shape[-1]})"
+            return f"(lambda m: m @ np.swapaxes(m, -1, -2) + {eye})({text})" if value.kind == "spd" else f"({text}) + {eye}"
+        return text
+    if isinstance(value, (tuple, list)):
+        inner = "".join(f"{_expression(item, variables)}, " for item in value)
+        return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
+    if isinstance(value, np.ndarray):
+        return f"np.array({value.tolist()})"
+    if isinstance(value, type(np.sum)) and _named(f"np.{value.__name__}") is value:
+        return f"np.{value.__name__}"
+    if isinstance(value, float) and not np.isfinite(value):
+        return f"np.{value}" if value > 0 or value != value else "-np.inf"
+    if value is None or isinstance(value, (bool, int, float, complex, str, slice)):
+        return repr(value)
+    raise TypeError(value)
+
+
+def programs(
+    min_ops: int = 3, max_ops: int = 40, *, forms: Sequence[str] = (*FORMS, "numpy"), outputs: str = "scalar"
+) -> Strategy:
     """Random programs with their arguments: straight lines, branches on values, loops and in-place writes.
 
     Values stay moderate, as do derivatives, and away from kinks almost surely. Arguments mix float64, float32, complex,
@@ -613,7 +685,7 @@ def programs(min_ops: int = 3, max_ops: int = 40, *, forms: Sequence[str] = tupl
 
     Args:
         min_ops, max_ops: bounds of the number of statements.
-        forms: the kinds of statements to draw: keys of ``FORMS``.
+        forms: the kinds of statements to draw: keys of ``FORMS``, and ``"numpy"`` for all that is registered.
         outputs: ``"scalar"`` for one real number, ``"tree"`` for a dict of all unused variables.
     """
     st = _hypothesis()
@@ -632,7 +704,7 @@ def programs(min_ops: int = 3, max_ops: int = 40, *, forms: Sequence[str] = tupl
             form = draw(st.sampled_from([form for form in forms if form != "complex"]))
             for _ in range(3):
                 a = draw(st.sampled_from(writer.names()))
-                templates = FORMS["complex" if np.iscomplexobj(writer.values[a]) else form]
+                templates = templates_of("complex" if np.iscomplexobj(writer.values[a]) else form)
                 if writer.add(
                     draw(st.sampled_from(templates)),
                     a=a,
@@ -675,6 +747,8 @@ class _Writer:
                 warnings.simplefilter("error")
                 exec(text, space)
                 value: Any = space[v]
+                if isinstance(value, (tuple, list)) and value:
+                    text, value = f"{text}[{i % len(value)}]", value[i % len(value)]
                 size = float(np.max(np.abs(value)))
         except (TypeError, ValueError, IndexError, ArithmeticError, AttributeError, np.linalg.LinAlgError, Warning):
             return False

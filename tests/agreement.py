@@ -1,6 +1,6 @@
 """What the tests of tracing share: a plain function, its traced and compiled runs must agree, and so must its slope."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,3 +60,17 @@ def agrees(fun: Callable[..., Any], *args: Any, modes: tuple[str, ...] = ("auto"
             np.testing.assert_allclose(got, value, rtol=1e-12, atol=1e-12)
             for slope, grad in zip(expected, grads, strict=True):
                 np.testing.assert_allclose(grad, slope, rtol=2e-6, atol=2e-7)
+
+
+def same(a: Any, b: Any, args: tuple[Any, ...]) -> None:
+    """Two trees of derivatives agree, in kind too, up to the rounding of the least precise number around."""
+    (left, tree), (right, other) = flatten(a), flatten(b)
+    assert tree == other
+    for x, y in zip(left, right, strict=True):
+        assert (type(x), np.shape(x), np.result_type(x)) == (type(y), np.shape(y), np.result_type(y))
+        size = max(1.0, float(np.max(np.abs(x), initial=0.0)))
+        np.testing.assert_allclose(x, y, rtol=0, atol=size * tolerance([*left, *args]))
+
+
+def tolerance(leaves: Sequence[Any]) -> float:
+    return 1e-9 if all(np.result_type(leaf).itemsize >= 8 for leaf in leaves) else 1e-3

@@ -4,10 +4,10 @@
 """
 
 import ast
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from agreement import same, tolerance
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -38,20 +38,6 @@ def check(program: Program, order: int) -> None:
 
 def all_of(program: Program) -> tuple[int, ...]:
     return tuple(range(len(program.specs)))
-
-
-def same(a: Any, b: Any, args: tuple[Any, ...]) -> None:
-    """Two trees of derivatives agree, in kind too, up to the rounding of the least precise number around."""
-    (left, tree), (right, other) = flatten(a), flatten(b)
-    assert tree == other
-    for x, y in zip(left, right, strict=True):
-        assert (type(x), np.shape(x), np.result_type(x)) == (type(y), np.shape(y), np.result_type(y))
-        size = max(1.0, float(np.max(np.abs(x), initial=0.0)))
-        np.testing.assert_allclose(x, y, rtol=0, atol=size * tolerance([*left, *args]))
-
-
-def tolerance(leaves: Sequence[Any]) -> float:
-    return 1e-9 if all(np.result_type(leaf).itemsize >= 8 for leaf in leaves) else 1e-3
 
 
 @slow

@@ -22,8 +22,8 @@ def _made(value: Any, requires_grad: bool) -> Tensor:
     return tensor
 
 
-def _inferred(data: Any) -> Any:
-    """The array of nested lists and numbers, in the dtype that torch infers."""
+def _inferred(data: Any, dtype: Any = None) -> Any:
+    """The array of nested lists and numbers, in the dtype that torch infers where none is given."""
     if isinstance(data, (list, tuple)) and _holds(Tensor, data):
         data = _unwrapped(data)
     try:
@@ -34,6 +34,8 @@ def _inferred(data: Any) -> Any:
         raise TypeError("new(): invalid data type 'str'")
     if value.dtype == object:
         raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+    if dtype is not None:
+        return value.astype(as_numpy(dtype))
     if isinstance(data, (np.ndarray, np.generic)) or (isinstance(data, (list, tuple)) and _holds(np.generic, data)):
         return value
     if value.dtype.kind == "f":
@@ -72,8 +74,8 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         )
         value = np.array(data.value)
     else:
-        value = np.array(data) if dtype is not None and isinstance(data, np.ndarray) else _inferred(data)
-    if dtype is not None:
+        value = _inferred(data, dtype)
+    if dtype is not None and value.dtype != as_numpy(dtype):
         value = value.astype(as_numpy(dtype))
     return _made(value, requires_grad)
 
