@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import importlib
 import linecache
 import os
 import sys
@@ -17,13 +18,15 @@ import numpy as np
 
 Line = tuple[str, int]
 
-_INTERNAL = (os.path.dirname(__file__) + os.sep, os.path.dirname(np.__file__) + os.sep, "<symgrad ", "<__array_function__")
+_NUMPY = os.path.dirname(np.__file__)
+_SCIPY = os.path.join(os.path.dirname(_NUMPY), "scipy") + os.sep
+_INTERNAL = (os.path.dirname(__file__) + os.sep, _NUMPY + os.sep, _SCIPY, "<symgrad ", "<__array_function__")
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 _foreign: dict[str, bool] = {}
 
 
 def is_internal(filename: str) -> bool:
-    """Whether a file is symgrad's, NumPy's or Python's own, rather than the user's."""
+    """Whether a file is symgrad's, NumPy's, SciPy's or Python's own, rather than the user's."""
     known = _foreign.get(filename)
     if known is None:
         library = filename.startswith(_LIBRARY) and "site-packages" not in filename
@@ -66,6 +69,18 @@ def raised_at(traceback: TracebackType | None) -> str:
             place = f"{traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno}"
         traceback = traceback.tb_next
     return place
+
+
+def through_scipy(traceback: TracebackType | None) -> str | None:
+    """What to write instead of the call of SciPy's that an exception came from; None where it came from elsewhere."""
+    frame = None
+    while traceback is not None:
+        name = traceback.tb_frame.f_code.co_filename
+        if not is_internal(name):
+            frame = traceback.tb_frame
+        traceback = traceback.tb_next
+    node = _expression(frame)[1] if frame is not None else None
+    return _scipys(node, frame) if isinstance(node, ast.Call) and frame is not None else None
 
 
 # -- where a result goes -------------------------------------------------------------------------------------------
@@ -149,8 +164,27 @@ def leaving() -> tuple[str, str]:
     if isinstance(node, ast.BinOp):
         return text, "to print it, write an f-string: f'{x:.3f}'"
     if isinstance(node, ast.Call) and frame is not None:
-        return text, _instead_of(node, _called(node.func, frame))
+        return text, _scipys(node, frame) or _instead_of(node, _called(node.func, frame))
     return text, _GENERIC
+
+
+def _scipys(call: ast.Call, frame: FrameType) -> str | None:
+    """What to write instead of a call of SciPy's: the same name in ``symgrad.scipy``, if there is one."""
+    function, owner = _called(call.func, frame), None
+    if function is None and isinstance(call.func, ast.Attribute):  # stats.norm.logpdf
+        owner = _called(call.func.value, frame)
+    package, _, rest = str(getattr(function, "__module__", None) or type(owner).__module__).partition(".")
+    if package != "scipy":
+        return None
+    part = rest.partition(".")[0]
+    spelled = ast.unparse(call.func)
+    names = [spelled.split(".")[-1]] if owner is None else spelled.split(".")[-2:]
+    found: Any = getattr(importlib.import_module("symgrad.scipy"), part, None)
+    for name in names:
+        found = getattr(found, name, None)
+    if found is None or found is function:
+        return f"{spelled} takes plain arrays only; give it a rule with symgrad.primitive"
+    return f"{spelled} takes plain arrays only; write symgrad.scipy.{'.'.join([part, *names])}"
 
 
 def _instead_of(call: ast.Call, function: Any) -> str:

@@ -27,7 +27,7 @@ import numpy as np
 
 from symgrad import pytree
 from symgrad.errors import EscapedTracer, LeavesNumPy, MutatedInput, NotDifferentiable, SymgradError
-from symgrad.frames import leaving, raised_at, target, unpacked, user_frame, user_line, where
+from symgrad.frames import leaving, raised_at, target, through_scipy, unpacked, user_frame, user_line, where
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, aval_of, is_inexact
 from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static, Traced
@@ -468,7 +468,7 @@ class tracing:
         self.trace.open = False
         running.remove(self.trace)
         _active.reset(self._token)
-        if isinstance(error, (TypeError, ValueError)) and not isinstance(error, SymgradError) and self.trace.lent:
+        if isinstance(error, Exception) and not isinstance(error, SymgradError) and self.trace.lent:
             _explain(error, traceback)
         if error is None and self.trace.refusal is not None:  # the function has caught it, and went another way
             raise self.trace.refusal
@@ -477,6 +477,11 @@ class tracing:
 def _explain(error: Exception, traceback: TracebackType | None) -> None:
     """Raise what NumPy's words about an object array mean here, where one was made of traced values."""
     text = str(error)
+    advice = through_scipy(traceback)
+    if advice is not None:
+        raise NotDifferentiable(f"{raised_at(traceback)}: {advice} ({type(error).__name__}: {text})") from error
+    if not isinstance(error, (TypeError, ValueError)):
+        return
     if text.startswith("setting an array element") and isinstance(error.__cause__, SymgradError):
         raise error.__cause__
     if "read-only" in text and isinstance(error, ValueError):
@@ -969,6 +974,9 @@ class Tracer(Traced):
             args, kwargs = (*args[:place], *args[place + 1 :]), {**kwargs, "out": args[place]}  # what follows has names
         if "out" not in kwargs:
             return call(self.tape, func, args, kwargs)
+        if isinstance(kwargs["out"], np.ndarray) and not any([self.tape.follows(t.node) for t in _tracers((args, kwargs))]):
+            self.tape.note("values that were given as arguments are written into a plain array")
+            return func(*_plain(args), **_plain(kwargs))
         outs = _outs(kwargs["out"])
         result = call(self.tape, func, args, {name: value for name, value in kwargs.items() if name != "out"})
         return _written(self.tape, outs, result) if outs else result
@@ -1253,7 +1261,10 @@ def call(trace: Trace, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -
     if isinstance(handler, Static):
         return func(*_plain(args), **_plain(kwargs))
     if isinstance(handler, Composite):
-        return handler.fun(*args, **kwargs)
+        try:
+            return handler.fun(*args, **kwargs)
+        except NotDifferentiable as error:  # an option, as a rule: right where no derivative flows
+            return _plainly(trace, func, args, kwargs, str(error).removeprefix(f"{where()}: "))
     if not isinstance(handler, Op):
         why = handler.why if isinstance(handler, Refused) else f"has no derivative rule; {_ADVICE}"
         return _plainly(trace, func, args, kwargs, f"{_called(func)} {why}")

@@ -208,6 +208,19 @@ def test_numpy_functions_without_a_rule():
     refuses(lambda x: made(x).sum(), NotDifferentiable, "rule")
 
 
+def test_options_without_a_rule_where_no_derivative_flows():
+    y = np.array([3.0, 1.0, 2.0, 5.0])
+    for fun in (
+        lambda x, y: x.sum() * np.average(y, axis=(0,)) * np.pad(y, 1, mode="maximum").sum(),
+        lambda x, y: x.sum() * np.nanmedian(y, out=np.zeros(())),
+        lambda x, y: x.sum() * np.polyfit(y, y, 1, full=True)[0].sum() * np.interp(1.5, np.sort(y), y, period=9.0),
+    ):
+        for mode in ("auto", "dynamic"):
+            derivative = grad(fun, mode=mode)
+            for scale in (1.0, 1.0, 2.0, 2.0):
+                assert np.allclose(derivative(V, scale * y), fun(np.array([1.0]), scale * y))
+
+
 def test_options_without_a_rule():
     refuses(lambda x: np.pad(x, 1, mode="maximum").sum(), NotDifferentiable, r"np\.pad", "maximum")
     refuses(lambda x: np.ravel(x.reshape(2, 2).T, order="K").sum(), NotDifferentiable, "order", "'C' or 'F'")

@@ -22,7 +22,7 @@ from agreement import agrees
 from ops_samples import A, Case, Sample, cases, close, samples_of
 
 from symgrad import grad, hessian, jacobian
-from symgrad.errors import NotDifferentiable
+from symgrad.errors import LeavesNumPy, NotDifferentiable
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.scipy import integrate, linalg, optimize, signal, special, stats
 
@@ -369,3 +369,22 @@ def test_other_names_are_scipys():
     assert special.erf is scipy.special.erf
     assert stats.linregress is scipy.stats.linregress
     assert len(samples_of(REGISTRY[scipy.special.erf])) > 3
+
+
+# -- SciPy's own functions, called by mistake ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fun", "advice"),
+    [
+        (lambda x: scipy.special.logsumexp(x), "write symgrad.scipy.special.logsumexp"),
+        (lambda x: scipy.stats.norm.logpdf(x).sum(), "write symgrad.scipy.stats.norm.logpdf"),
+        (lambda x: scipy.linalg.expm(np.outer(x, x)).sum(), "write symgrad.scipy.linalg.expm"),
+        (lambda x: scipy.optimize.brentq(lambda y: y - x[0], 0, 1), "write symgrad.scipy.optimize.brentq"),
+        (lambda x: scipy.linalg.signm(np.outer(x, x)).sum(), "give it a rule with symgrad.primitive"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_the_error_names_the_mirror(fun, advice, mode):
+    with pytest.raises((NotDifferentiable, LeavesNumPy), match=r"test_scipy.py:\d+: .*" + advice.replace(".", r"\.")):
+        grad(fun, mode=mode)(np.array([0.3, 0.7]))
