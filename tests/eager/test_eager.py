@@ -601,6 +601,8 @@ def test_what_draws_random_numbers_is_not_compiled():
     torch.manual_seed(0)
     g = symgrad.grad(lambda t: F.dropout(t).sum())
     assert len({tuple(g(torch.ones(20)).tolist()) for _ in range(6)}) == 6
+
+
 def test_a_dtype_keeps_all_digits():
     for data in (0.1, [0.1, 1 / 3], np.float64(0.1), np.array([0.1])):
         np.testing.assert_array_equal(torch.tensor(data, dtype=torch.float64).numpy(), np.array(data))
