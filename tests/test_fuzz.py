@@ -32,8 +32,13 @@ def test_a_wrong_rule_is_found_and_replayed(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_wrong_oracle_is_found() -> None:
     program = Program("def program(x):\n    return np.sin(x)\n", {"x": ("float", ())}, 0)
+    with pytest.raises(fuzz.Disagreement, match="eager: "):
+        fuzz.check(program, {"eager": lambda program, args: [np.zeros(())]}, Counter())
+    slightly_off = lambda program, args: [np.cos(args[0]) + 1e-7]
     with pytest.raises(fuzz.Disagreement, match="other: "):
-        fuzz.check(program, {"other": lambda program, args: [np.zeros(())]}, Counter())
+        fuzz.check(program, {"other": slightly_off}, Counter())
+    fuzz.check(program, {"other": lambda program, args: [np.zeros(())]}, counts := Counter())
+    assert counts["other differs from finite differences, too"] == 1
 
 
 def test_every_registered_function_is_drawn() -> None:
