@@ -974,7 +974,7 @@ class Tracer(Traced):
             args, kwargs = (*args[:place], *args[place + 1 :]), {**kwargs, "out": args[place]}  # what follows has names
         if "out" not in kwargs:
             return call(self.tape, func, args, kwargs)
-        if isinstance(kwargs["out"], np.ndarray) and not any([self.tape.follows(t.node) for t in _tracers((args, kwargs))]):
+        if isinstance(kwargs["out"], np.ndarray) and not any([t.node.differentiated for t in _tracers((args, kwargs))]):
             self.tape.note("values that were given as arguments are written into a plain array")
             return func(*_plain(args), **_plain(kwargs))
         outs = _outs(kwargs["out"])
