@@ -201,6 +201,22 @@ def test_decisions_are_computed_as_written():
         assert np.array_equal(derivative(x, np.nextafter(limit, 0)), 2 * x)
 
 
+@pytest.mark.parametrize(
+    "text", ["np.sum(x)", "np.sum(x, axis=0)[0]", "np.mean(x)", "np.cumsum(x)[-1]", "np.cross(x[:3], x[-3:])[0]"]
+)
+@pytest.mark.parametrize("n", [3, 5, 7, 8, 11])
+def test_short_sums_that_decide_are_in_numpys_order(text, n):
+    total = eval(f"lambda x: {text}", {"np": np})
+    derivative = grad(lambda x, limit: np.sum(x) if total(x) <= limit else np.sum(x * x))
+    rng = np.random.default_rng(n)
+    shape = (n, 2) if "axis" in text else n
+    for _ in range(50):
+        x = rng.normal(size=shape) * 10.0 ** rng.integers(-8, 8, shape)
+        limit = float(total(x))
+        assert np.array_equal(derivative(x, limit), np.ones(shape))
+        assert np.array_equal(derivative(x, np.nextafter(limit, -np.inf)), 2 * x)
+
+
 WEIGHTS = np.array([1.0, 2.0, 3.0])
 
 

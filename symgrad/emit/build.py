@@ -674,11 +674,7 @@ class Builder:
             else:
                 inner.append(Line(ast.Assign([target], value, lineno=0)))
         elif changed:
-            targets, values = (
-                ast.Tuple([t for t, _ in changed], ast.Store()),
-                ast.Tuple([v for _, v in changed], ast.Load()),
-            )
-            inner.append(Line(ast.Assign([targets], values, lineno=0)))
+            self._at_once(changed, inner)
         loop.body = inner or [Line(ast.Pass())]
         block.append(loop)
         if course.backwards:
@@ -691,6 +687,12 @@ class Builder:
             self.uses.pop(item, None)
             self.results.pop(item, None)
             self.buffers.pop(item, None)
+
+    def _at_once(self, changed: list[tuple[ast.Name, Expr]], block: list[Any]) -> None:
+        """Several variables get their new values."""
+        targets = ast.Tuple([target for target, _ in changed], ast.Store())
+        values = ast.Tuple([value for _, value in changed], ast.Load())
+        block.append(Line(ast.Assign([targets], values, lineno=0)))
 
     def _own(self, first: Node) -> Expr:
         """What a carried value starts with."""

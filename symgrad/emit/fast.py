@@ -217,6 +217,23 @@ class FastBuilder(BlockBuilder):
         else:
             self._store(node, method(call_of("np.array", ast.List(args, ast.Load())), "reshape", literal(shape)), block)
 
+    def _at_once(self, changed: list[tuple[ast.Name, Expr]], block: list[Any]) -> None:
+        """One after the other, which is cheaper: each when no other new value needs the old one any more."""
+        waiting = [(target.id, value, _names(value)) for target, value in changed]
+        late = []
+        while waiting:
+            free = [row for row in waiting if not any(row[0] in other[2] for other in waiting if other is not row)]
+            variable, value, _ = row = (free or waiting)[0]
+            waiting.remove(row)
+            if not free:
+                late.append((variable, value if isinstance(value, ast.Name) else name(self.names.unique(variable))))
+                if late[-1][1] is value:
+                    continue
+                variable = expr_name(late[-1][1])
+            block.append(Line(ast.Assign([ast.Name(variable, ast.Store())], value, lineno=0)))
+        for variable, value in late:
+            block.append(Line(ast.Assign([ast.Name(variable, ast.Store())], value, lineno=0)))
+
     def _body(self, nodes: list[Node], block: list[Any]) -> None:
         """One iteration: only what it made itself is overwritten in it, and not what it hands on."""
         kept = self.owner, self.free, self.straight
@@ -411,6 +428,11 @@ def _plain_number(node: Node) -> bool:
     if not isinstance(aval, Aval) or aval.shape or aval.kind == "array":
         return False
     return aval.dtype in (np.dtype(float), np.dtype(int), np.dtype(bool))
+
+
+def _names(expr: Expr) -> set[str]:
+    """The variables that an expression reads."""
+    return {part.id for part in ast.walk(expr) if isinstance(part, ast.Name)}
 
 
 def expr_name(expr: Expr) -> str:

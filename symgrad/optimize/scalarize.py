@@ -21,7 +21,7 @@ from symgrad.ir import Sequence as ListAval
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize.loops import SCALAR, BodyProgram, trim_loops
-from symgrad.optimize.simplify import Simplifier, const
+from symgrad.optimize.simplify import Simplifier, const, is_op
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 
@@ -511,12 +511,21 @@ def _as_float(s: Scalarizer, x: Node) -> Node:
     if x.aval.dtype == float:
         return x
     value = const(x)
-    return s.number(engine.TO_FLOAT, x) if value is None else s.graph.const(float(value))
+    if value is not None:
+        return s.graph.const(float(value))
+    return s.number(CHOICE, x, 1.0, 0.0) if x.aval.dtype == bool else s.number(engine.TO_FLOAT, x)
 
 
 @_elementwise(np.maximum)
 def maximum(s: Scalarizer, x: Node, y: Node) -> Node:
+    if is_op(y, np.greater) and _is_decay(x) and s.phase is not None:
+        return s.number(CHOICE, y, 1.0, x)
     return s.number(LARGER, _as_float(s, x), _as_float(s, y))
+
+
+def _is_decay(x: Node) -> bool:
+    """Whether it is ``exp(-abs(z))``, which lies between 0 and 1."""
+    return is_op(x, np.exp) and is_op(x.args[0], np.negative) and is_op(x.args[0].args[0], np.abs)
 
 
 @_elementwise(np.minimum)
@@ -620,16 +629,30 @@ _PRODUCTS = (
 @grid_rule(*_PRODUCTS, np.sum, np.trace, np.cumsum, np.prod, np.cumprod, np.diff)
 def combine(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
     """Sums and products. A sum's last bit hangs on the order, which is NumPy's own where a decision hangs on the sum."""
-    if s.exact or any(arg.aval.dtype != float for arg in node.args) or 0 in [grid.size for grid in grids]:
+    if (
+        (s.exact and not _in_order(node))
+        or any(arg.aval.dtype != float for arg in node.args)
+        or 0 in [grid.size for grid in grids]
+    ):
         return None
     return _run(s, node, grids, {name: value for name, value in params.items() if name != "optimize"})
+
+
+def _in_order(node: Node) -> bool:
+    """Whether NumPy adds one element after the other: along one axis, fewer than eight."""
+    if node.op in _ops(np.cross, np.outer, np.diff, np.cumsum):
+        return True
+    shape, axis = node.args[0].aval.shape, dict(node.params).get("axis")
+    if node.op not in _ops(np.sum, np.mean) or not (len(shape) < 2 or type(axis) is int):
+        return False
+    return not shape or shape[axis or 0] < 8
 
 
 @grid_rule(np.mean, np.var, np.std, np.linalg.norm)
 def moment(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
     """Means, and roots of sums of squares."""
     axis, rest = params.get("axis"), set(params) - {"axis", "keepdims", "ddof"}
-    if s.exact or rest or node.args[0].aval.dtype != float or not grids[0].size:
+    if (s.exact and not _in_order(node)) or rest or node.args[0].aval.dtype != float or not grids[0].size:
         return None
     keepdims = bool(params.get("keepdims"))
 

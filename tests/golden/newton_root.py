@@ -33,12 +33,14 @@ def grad_newton_root(x):
         guesss.append(guess)
         # golden_functions.py:138: guess = 0.5 * (guess + x / guess)
         guess_2 = 0.5 * (guess + x / guess)
-        guess, again = guess_2, abs(guess_2 * guess_2 - x) > prod
+        guess = guess_2
+        again = abs(guess_2 * guess_2 - x) > prod
     # backward
     g_guess = 1.0
     g_x = 0.0
     for guess_3 in reversed(guesss):
         prod_2 = g_guess * 0.5
         g_x_2 = prod_2 / guess_3
-        g_guess, g_x = prod_2 - g_x_2 * (x / guess_3), g_x + g_x_2
+        g_guess = prod_2 - g_x_2 * (x / guess_3)
+        g_x = g_x + g_x_2
     return g_guess + g_x

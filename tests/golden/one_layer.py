@@ -27,12 +27,9 @@ def grad_one_layer(w, b, x, y):
     e_2 = exp(-abs(z_1))
     e_3 = exp(-abs(z_2))
     # backward
-    float_ = float(z_0 > 0.0)
-    float__2 = float(z_1 > 0.0)
-    float__3 = float(z_2 > 0.0)
-    g_z_0 = ((float_ if e <= float_ or float_ != float_ else e) / (e + 1.0) - y_0) / 3
-    g_z_1 = ((float__2 if e_2 <= float__2 or float__2 != float__2 else e_2) / (e_2 + 1.0) - y_1) / 3
-    g_z_2 = ((float__3 if e_3 <= float__3 or float__3 != float__3 else e_3) / (e_3 + 1.0) - y_2) / 3
+    g_z_0 = ((1.0 if z_0 > 0.0 else e) / (e + 1.0) - y_0) / 3
+    g_z_1 = ((1.0 if z_1 > 0.0 else e_2) / (e_2 + 1.0) - y_1) / 3
+    g_z_2 = ((1.0 if z_2 > 0.0 else e_3) / (e_3 + 1.0) - y_2) / 3
     g_w = empty((5, 3))
     pack_15(g_w, 0, x_0 * g_z_0, x_0 * g_z_1, x_0 * g_z_2, x_1 * g_z_0, x_1 * g_z_1, x_1 * g_z_2, x_2 * g_z_0, x_2 * g_z_1, x_2 * g_z_2, x_3 * g_z_0, x_3 * g_z_1, x_3 * g_z_2, x_4 * g_z_0, x_4 * g_z_1, x_4 * g_z_2)
     g_z = empty(3)
