@@ -2,6 +2,7 @@
 
 import re
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -530,3 +531,16 @@ def test_random_loops(parts, seed):
             left, right = (ends[0] - ends[1]) / 1e-6, (ends[2] - ends[3]) / 1e-6
             if abs(left - right) + abs(near - wide) < 1e-3 * (1 + abs(near)):  # no jump or kink nearby
                 np.testing.assert_allclose(slope, near, rtol=1e-3, atol=1e-3, err_msg=text)
+
+
+@pytest.mark.parametrize("turn", ["b, c, a", "c, a, b", "b, a, c", "a, c, b", "b, a + c, b", "c, c, a * b", "b + c, a, a + b"])
+def test_values_that_change_places(turn):
+    """New values are all computed from old ones."""
+    space: dict[str, Any] = {}
+    exec(
+        f"def fun(x, n):\n a, b, c = x, 0.5 * x, x * x\n for _ in range(n):\n  a, b, c = {turn}\n return a + 2 * b + 3 * c",
+        space,
+    )
+    derivative, dynamic = value_and_grad(space["fun"]), value_and_grad(space["fun"], mode="dynamic")
+    for n in (5, 5, 5, 6, 7):
+        assert derivative(0.7, n) == pytest.approx(dynamic(0.7, n), rel=1e-12)

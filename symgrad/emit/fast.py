@@ -220,15 +220,17 @@ class FastBuilder(BlockBuilder):
     def _at_once(self, changed: list[tuple[ast.Name, Expr]], block: list[Any]) -> None:
         """One after the other, which is cheaper: each when no other new value needs the old one any more."""
         waiting = [(target.id, value, _names(value)) for target, value in changed]
+        targets = {target.id for target, _ in changed}
         late = []
         while waiting:
             free = [row for row in waiting if not any(row[0] in other[2] for other in waiting if other is not row)]
             variable, value, _ = row = (free or waiting)[0]
             waiting.remove(row)
             if not free:
-                late.append((variable, value if isinstance(value, ast.Name) else name(self.names.unique(variable))))
-                if late[-1][1] is value:
+                if isinstance(value, ast.Name) and value.id not in targets:
+                    late.append((variable, value))
                     continue
+                late.append((variable, name(self.names.unique(variable))))
                 variable = expr_name(late[-1][1])
             block.append(Line(ast.Assign([ast.Name(variable, ast.Store())], value, lineno=0)))
         for variable, value in late:

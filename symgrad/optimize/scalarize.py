@@ -27,6 +27,7 @@ from symgrad.transform.loop import Body, Course, Loop, loop_of
 
 LARGEST = 100  # elements of an array that is taken apart
 MOST = 2000  # operations on numbers, so that the first call stays quick
+HOPE = 3  # how many times more than that there may be at first, for zeros and equal numbers shorten it
 
 Grid = Any  # an object array of nodes
 
@@ -72,6 +73,8 @@ def scalarize(program: Program) -> Program:
     nodes = ancestors(program.roots())
     if not all(_small(node) for node in nodes) or not any(_takes_apart(node) for node in nodes):
         return program
+    if _operations(nodes, False) > HOPE * MOST or OPERATION * _operations(nodes, True) > HOPE * cost(program):
+        return program  # before it takes long to find out
     try:
         taken = Scalarizer(program).run()
     except Unsuited:
@@ -135,6 +138,19 @@ def _cost(node: Node) -> float:
 
 
 # -- the pass ------------------------------------------------------------------------------------------------------
+
+
+def _operations(nodes: Sequence[Node], running: bool) -> float:
+    """About how many operations on numbers there are, in the code or while it is ``running``."""
+    total = 0.0
+    for node in nodes:
+        if isinstance(node.op, Loop):
+            turns = (node.op.course.count or TURNS) if running else 1
+            total += turns * _operations(node.op.body.nodes(), running)
+        elif isinstance(node.aval, Aval) and node.op not in _FREE:
+            sizes = [math.prod(value.aval.shape) for value in (node, *node.args) if isinstance(value.aval, Aval)]
+            total += 2 * math.sqrt(math.prod(sizes)) if node.op in _SUMMING else max(sizes)
+    return total
 
 
 class Element:
@@ -208,7 +224,7 @@ class Scalarizer(Simplifier):
             for place, element in np.ndenumerate(grid):
                 element.name = element.name or "_".join([node.name, *map(str, place)])
                 element.exact = element.exact or exact
-        if len(self.graph) > 4 * MOST:
+        if len(self.graph) > 2 * HOPE * MOST:
             raise Unsuited
 
     def _taken(self, node: Node) -> Any:
@@ -612,6 +628,9 @@ _MOVES = (
 )  # fmt: skip
 
 
+_FREE = {INPUT, CONST, CAPTURED} | _ops(*_MOVES, index.GETITEM, engine.ITEM, engine.TO_PYTHON, create.ZEROS, create.EYE)
+
+
 @grid_rule(*_MOVES)
 def move(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
     """What only moves elements about."""
@@ -624,6 +643,9 @@ _PRODUCTS = (
     np.matmul, np.dot, np.inner, np.outer, np.vdot, np.vecdot, np.tensordot, np.einsum, np.cross, np.kron,
     *((np.matvec, np.vecmat) if hasattr(np, "matvec") else ()),
 )  # fmt: skip
+
+
+_SUMMING = _ops(*_PRODUCTS)
 
 
 @grid_rule(*_PRODUCTS, np.sum, np.trace, np.cumsum, np.prod, np.cumprod, np.diff)
