@@ -221,7 +221,7 @@ class FastBuilder(BlockBuilder):
         """One after the other, which is cheaper: each when no other new value needs the old one any more."""
         waiting = [(target.id, value, _names(value)) for target, value in changed]
         targets = {target.id for target, _ in changed}
-        late = []
+        late: list[tuple[str, Expr]] = []
         while waiting:
             free = [row for row in waiting if not any(row[0] in other[2] for other in waiting if other is not row)]
             variable, value, _ = row = (free or waiting)[0]
