@@ -338,7 +338,9 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(node.ctx, ast.Load):
             node.value, node.slice = self.visit(node.value), self.visit(node.slice)
             return _at(_hook("item", node, node.value, _as_value(node.slice)), node)
-        if not self._outer_chain(node.value):
+        if self._outer_chain(node.value):
+            node.value = _at(_hook("place", node.value, node.value), node.value)
+        else:
             node.value = self.visit(node.value)
         node.slice = self._index(node.slice)
         return node

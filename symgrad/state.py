@@ -198,6 +198,8 @@ def describe(path: Path, check: Check) -> str | None:
     step = path.steps[-1] if path.steps else ("", "")
     if isinstance(expected, CodeType) or (isinstance(expected, ModuleType) and _library_module(expected)):
         return None
+    if step[0] == "attr" and isinstance(path.root, ModuleType) and _library_module(path.root):
+        return None
     if step[0] == "in" and (step[1] == "__dict__" or path.steps[-2:-1] == (("attr", "__dict__"),) or len(path.steps) == 1):
         return None  # no name in a module or an object hides what is read
     if step[0] in ("in", "has", "true"):
@@ -221,6 +223,12 @@ _PACKAGES = ("scipy", "matplotlib", "pandas", "sklearn", "torch", "jax", "hypoth
 _PURE = frozenset(
     "builtins math cmath numpy scipy itertools functools _functools operator _operator statistics fractions decimal numbers "
     "collections copy dataclasses typing types abc enum re string textwrap json contextlib inspect".split()
+)
+# NumPy's functions that read or write files or NumPy's own settings
+_STATEFUL = frozenset(
+    "geterr seterr geterrcall seterrcall getbufsize setbufsize get_printoptions set_printoptions array2string array_repr "
+    "array_str format_float_positional load loadtxt genfromtxt fromfile fromregex save savez savez_compressed savetxt tofile "
+    "open_memmap show_config show_runtime info get_include setdiagnostics".split()
 )
 _IMPURE_BUILTINS = (print, input, open, setattr, delattr, breakpoint, exec, eval, compile, globals, locals, id)
 _IMPURE_NAMES = frozenset({fun.__name__ for fun in _IMPURE_BUILTINS} | {"random", "vars", "dir", "next"})
@@ -297,8 +305,9 @@ def _find_ways(kind: type) -> frozenset[str]:
     return frozenset(name for base in kind.__mro__ if base is not object for name in base.__dict__ if name in _IMPLICIT)
 
 
-_own_ways: Callable[[type], frozenset[str]] = functools.lru_cache(maxsize=4096)(_find_own_ways)
-_ways: Callable[[type], frozenset[str]] = functools.lru_cache(maxsize=4096)(_find_ways)
+_CACHES = [functools.lru_cache(maxsize=4096)(find) for find in (_find_own_ways, _find_ways)]
+_own_ways: Callable[[type], frozenset[str]] = _CACHES[0]
+_ways: Callable[[type], frozenset[str]] = _CACHES[1]
 
 
 class State:
@@ -307,12 +316,15 @@ class State:
     def __init__(self, trace: Trace, lifted: set[Path], accept_effects: bool = False, leaves: Sequence[Any] = ()) -> None:
         self.trace, self.lifted, self.accept_effects, self.leaves = trace, lifted, accept_effects, leaves
         self.lifts: dict[Path, Tracer] = {}
+        self._arrays: list[tuple[Any, Tracer]] = []  # that were lifted, and their Tracers
         self.checks: dict[tuple[Path, str], Check] = {}
         self.impure: str | None = None
         self.effects: list[str] = []
         self._paths: dict[int, Path] = {}
         self._keep: list[Any] = []
         self._harmless_kinds: dict[Any, bool] = {}
+        for cache in _CACHES:  # classes may have changed since the last trace
+            cache.cache_clear()
 
     # ---- bookkeeping ----
 
@@ -392,6 +404,8 @@ class State:
             self.check(path, "is", value)
             return
         self.check(path, "eq", value)
+        if _users_class(kind):
+            self.check(Path(_find_own_ways, (("call", (kind,)),)), "eq", _find_own_ways(kind))
         if _own_ways(kind):
             self.stop(f"{path!r} is a {kind.__name__} with operators of its own, which are not followed")
 
@@ -413,11 +427,45 @@ class State:
             last = path.steps[-1][1] if path.steps else "state"
             tracer.node.name = str(last) if str(last).isidentifier() else _named(path)
             self.lifts[path] = tracer
+            if type(value) is np.ndarray:
+                self._arrays.append((value, tracer))
             self.trace.watch(value, tracer)
         elif not _same_value(tracer.value, value):
             self.stop(f"{path!r} changes while the function runs")
             return value
+        if type(value) is np.ndarray:
+            return self.trace.another(tracer)
         return Tracer(self.trace, tracer.node, tracer.value, frozen=True)
+
+    def writes_to(self, tracer: Tracer) -> bool:
+        """A Tracer that is not the function's own is written to: the array that it stands for is, too."""
+        if id(tracer) in self.trace.outside:
+            return True
+        for array, known in self._arrays:
+            if known is tracer:
+                path = dict(tracer.node.params)["position"]
+                self.effect(f"{path!r} is changed, which is outside the function")
+                if not array.flags.writeable:
+                    raise ValueError("assignment destination is read-only")
+                self.trace.outside[id(tracer)] = (tracer, array)
+                tracer.frozen = False
+                return True
+        return False
+
+    def place(self, owner: Any) -> Any:
+        """What an item is assigned in: an array that the trace has read stays what it is a copy of."""
+        flat = type(owner) is np.flatiter
+        for array, known in self._arrays:
+            if array is (owner.base if flat else owner):
+                return self.trace.another(known).flat if flat else self.trace.another(known)
+        return owner
+
+    def wrote_array(self, array: Any, tracer: Tracer) -> None:
+        """What shares memory with an array that was written to has changed, too."""
+        for other, known in self._arrays:
+            if known is not tracer and np.may_share_memory(other, array):
+                known.node, known.value = self.trace.constant(other.copy())
+                known.version += 1
 
     def deep(self, value: Any, depth: int = 0) -> Any:
         """A container from outside as a copy of what is read from it; other values as they are."""
@@ -436,6 +484,7 @@ class State:
             self.stop(f"{path!r} has {len(value)} items, too many to be compared at every call; make it an array")
             return value
         self.check(path, "type", type(value))
+        self._guard_ways(type(value), "__iter__", "__getitem__", "__len__", "__contains__")
         if isinstance(value, (set, frozenset)):
             self.check(path, "set", frozenset(value))
             return value
@@ -473,12 +522,19 @@ class State:
         if kind is decimal.Decimal:
             self.stop("decimal numbers hang on the context")
         path = self.path_of(value)
+        self._guard_ways(kind, "__eq__", "__hash__")
         ways = _own_ways(kind) if path is None else _ways(kind)
         if path is not None and (ways or isinstance(value, Iterator)):
             what = f"{kind.__name__}.{min(ways)}" if ways else "its consumption"
             self.stop(f"{path!r} is used, and {what} is not followed")
         elif ways and not all([self._harmless(_of_class(kind, name)) for name in ways]):
             self.stop(f"the special methods of {kind.__name__} read from outside, and are not followed")
+
+    def _guard_ways(self, kind: type, *names: str) -> None:
+        """Guard special methods that C code calls: the user may put others into the class."""
+        if _users_class(kind):
+            for name in names:
+                self.check(Path(kind, (("attr", name),)), "is", getattr(kind, name, None))
 
     # ---- hooks: reads ----
 
@@ -493,6 +549,7 @@ class State:
             if not _library_module(owner):
                 return self.read((self.path_of(owner) or Path(owner, ())).then("attr", name), value)
             if isinstance(value, (ModuleType, type, *_FUNCTIONS, *_PLAIN, tuple)) or _numpys(type(value)):
+                self.check(Path(owner, (("attr", name),)), "is", value)  # somebody may put another in its place
                 return value
             return self.read(Path(owner, (("attr", name),)), value)
         if type(owner) is super:
@@ -685,6 +742,7 @@ class State:
         """The items of a container from outside, each read; containers among them keep their paths."""
         path = self.path_of(value)
         assert path is not None
+        self._guard_ways(type(value), "__iter__")
         if isinstance(value, (set, frozenset)):
             return self.deep(value)
         if len(value) > MAX_ITEMS:
@@ -785,9 +843,10 @@ class State:
             self.effect(f"{path!r} is changed, which is outside the function")
         elif not isinstance(owner, (Traced, float, *_PLAIN, tuple)):
             self.trace.writes.append(owner)
-        elif type(owner) is Tracer and owner.frozen:
-            source = dict(owner.node.params).get("position")
-            if isinstance(source, Path):
+        elif type(owner) is Tracer:
+            base = owner if owner.base is None else owner.base
+            source = dict(base.node.params).get("position")
+            if base.frozen and isinstance(source, Path):
                 self.effect(f"{source!r} is changed, which is outside the function")
 
     def stored(self, value: Any, owner: Any) -> Any:
@@ -867,6 +926,8 @@ class State:
         if isinstance(fun, functools.partial):
             return self._call_partial(fun, args, kwargs)
         if isinstance(fun, (np.ufunc, type(np.sum))):
+            if fun.__name__ in _STATEFUL:
+                self.stop(f"{fun.__name__}() is called, which reads or changes a file or a setting of NumPy's")
             if "out" in kwargs:
                 self.trace.writes.append(kwargs["out"])
             return fun(*self._seen(args), **self._seen(kwargs))
@@ -958,7 +1019,7 @@ class State:
         package = module.split(".")[0]
         if package in ("logging", "warnings"):
             self.effect(f"{module}.{fun.__name__}() is called")
-        if not _pure(module):
+        if not _pure(module) or (package == "numpy" and fun.__name__ in _STATEFUL):
             self.stop(f"{module}.{fun.__name__}() is called, which may change or depend on anything")
             return fun(*args, **kwargs)
         if package in ("numpy", "functools") and not _hides(fun):
@@ -1074,7 +1135,26 @@ class State:
         self._handed(fun, (*args, *kwargs.values()))
         if isinstance(fun, FunctionType) and is_library(fun.__code__.co_filename) and _hides(fun):
             self.stop(f"{fun.__name__} calls functions of yours that are not followed")
-        return fun(*self._out(self._seen(args)), **self._out(self._seen(kwargs)))
+        return self._hand(fun, self._out(self._seen(args)), self._out(self._seen(kwargs)))
+
+    def _hand(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that sees arrays from outside themselves, and may write to them."""
+        given = [self._out(arg) if type(arg) is Tracer else arg for arg in args]
+        result = fun(*given, **{name: self._out(arg) if type(arg) is Tracer else arg for name, arg in kwargs.items()})
+        for array, tracer in list(self._arrays):
+            if not _same_value(array, tracer.value) and self.writes_to(tracer):
+                tracer.node, tracer.value = self.trace.constant(array.copy())
+                tracer.version += 1
+        return result
+
+    def _real(self, tracer: Tracer) -> Any:
+        """The array from outside that a Tracer stands for, or a view of it; None if there is none."""
+        if tracer.base is None:
+            return next((array for array, known in self._arrays if known is tracer), None)
+        array = self._real(tracer.base)
+        op, rest, params = tracer.how
+        found = None if array is None else op.fun(array, *[r.value if type(r) is Tracer else r for r in rest], **params)
+        return found if found is not None and np.may_share_memory(found, array) else None
 
     def _handed(self, fun: Any, values: tuple[Any, ...]) -> None:
         for value in values:
@@ -1099,6 +1179,8 @@ class State:
                 return made
             elif _users(setup) and not self._harmless(setup):
                 self.stop(f"{kind.__name__}.__init__ is not followed")
+        elif issubclass(kind, np.errstate) and not {*args, *kwargs.values()} <= {"ignore", "warn"}:
+            self.stop("np.errstate makes NumPy do something about errors, and compiled code would not")
         elif kind is np.datetime64 and args and args[0] in ("now", "today"):
             self.stop("the time is asked for")
         elif not _pure(kind.__module__) and kind.__module__ not in ("datetime", "pathlib", "symgrad"):
@@ -1117,13 +1199,15 @@ class State:
         if type(value) is not Tracer or value.node.differentiated:
             return value
         path = dict(value.node.params).get("position")
+        real = self._real(value)
         if value.node.op is not INPUT or not isinstance(path, Path) or np.ndim(value.value) == 0:
-            return value.leave()
+            plain = value.leave()
+            return plain if real is None else real
         if value.value.nbytes > MAX_BYTES:
             self.stop(f"{path!r} is handed to code that is not followed, and too large to be compared at every call")
         else:
             self.check(path, "array", value.value)
-        return value.value
+        return value.value if real is None else real
 
     def _call_builtin(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         owner, name = getattr(fun, "__self__", None), fun.__name__
@@ -1156,7 +1240,7 @@ class State:
             return fun(*args, **kwargs)
         if not _pure(module):
             self.stop(f"{module}.{name}() is called, which may change or depend on anything")
-            return fun(*args, **kwargs)
+            return self._hand(fun, args, kwargs)
         if module == "_operator" and (name in ("setitem", "delitem") or (name[0] == "i" and hasattr(operator, name[1:]))):
             self.wrote_into(args[0])
             return fun(*[self.stored(arg, args[0]) for arg in args], **kwargs)
@@ -1170,6 +1254,7 @@ class State:
         drawn = isinstance(owner, np.random.Generator | np.random.RandomState | np.random.BitGenerator)
         if drawn or type(owner).__module__ == "random":
             self.stop(f"random numbers are drawn ({name})")
+            return self._hand(fun, args, kwargs)
         elif isinstance(owner, type):
             if name in ("now", "today", "utcnow"):
                 self.stop(f"{owner.__name__}.{name}() is called")

@@ -74,6 +74,7 @@ class Trace:
         self._tokens = 0
         self._loops = 0
         self._copies: dict[int, tuple[Any, Any, Node]] = {}
+        self.outside: dict[int, tuple[Tracer, Any]] = {}  # Tracers of arrays from outside that the function writes to, by id
         self.quiet = False  # nobody will read the names of what is recorded: it goes round in a loop
         self.peeks: list[Node] = []  # what Python looked at that hangs on no argument: it may change in the course of a loop
         self.watched = False  # whether in-place writes matter: there is a loop that another call may run more often
@@ -143,6 +144,8 @@ class Trace:
         if isinstance(value, (bool, int, float, complex, np.generic)):
             if isinstance(value, np.generic) and value.dtype.kind not in "fciubmM":
                 raise NotDifferentiable(f"{where()}: a traced value met {value!r:.60}, which is no number")
+            if type(value) not in _NUMBERS and not isinstance(value, np.generic):
+                value = _base_number(value)
             node = self.graph.const(value)
             self.values[node] = value
             return node, value
@@ -187,6 +190,12 @@ class Trace:
         """Remember an error that the plain function would not meet: code that catches it must not go another way."""
         self.refusal = self.refusal or error
         return error
+
+    def another(self, x: Tracer) -> Tracer:
+        """A second name of an array: a view of all of it."""
+        result = Tracer(self, x.node, x.value)
+        result.base, result.how, result.seen = x, (index.GETITEM, (), {"spec": (Ellipsis,)}), x.version
+        return result
 
     def watch(self, value: Any, tracer: Tracer) -> None:
         """Remember an array from outside, as it was when it was read: it must not change while the function runs."""
@@ -434,6 +443,12 @@ _SMALL = 4096  # bytes
 _NUMBERS: frozenset[Any] = frozenset({float, int, complex, bool, *(np.dtype(kind).type for kind in "?bhilqBHILQefdgFDG")})
 
 
+def _base_number(value: Any) -> Any:
+    """The number that one of a subclass (an enum's, say) is."""
+    base: Any = next(kind for kind in (int, float, complex) if isinstance(value, kind))
+    return base.__pos__(value)
+
+
 def _compute(op: Op, values: list[Any], params: dict[str, Any]) -> Any:
     try:
         return op.fun(*values, **params)
@@ -654,7 +669,7 @@ class Tracer(Traced):
             raise _escaped(self)
         one: Tracer | None = self
         while one is not None:
-            if one.frozen:
+            if one.frozen and not (self.tape.hooks is not None and self.tape.hooks.writes_to(one)):
                 why = (
                     f"{where()}: {verb} would change in place what the function did not make itself (an argument, or an array "
                     "from outside); copy it first: x = x.copy()"
@@ -684,6 +699,12 @@ class Tracer(Traced):
             new = np.broadcast_to(new, value.shape)  # type: ignore[assignment]
         if type(new.value) is not np.ndarray:
             new = TO_ARRAY(new)
+        if self.tape.outside and id(self) in self.tape.outside:
+            if new.node.differentiated:
+                raise self.tape.refuse(MutatedInput(_into_plain(verb)))
+            array = self.tape.outside[id(self)][1]
+            array[...] = new.value
+            self.tape.hooks.wrote_array(array, self)
         if self.base is not None:
             self.refresh()
             self._write_through(new, verb)
@@ -1436,11 +1457,15 @@ def _outs(out: Any) -> tuple[Any, ...]:
     if all(item is None for item in outs):
         return ()
     if any(item is not None and type(item) is not Tracer for item in outs):
-        raise MutatedInput(
-            f"{where()}: a traced value is written into a plain array here (out= or an in-place operator), where its "
-            "derivative would be lost; make the array with np.zeros_like(x), np.zeros(n, like=x) or symgrad.numpy.zeros(n)"
-        )
+        raise MutatedInput(_into_plain("out= or an in-place operator"))
     return outs
+
+
+def _into_plain(verb: str) -> str:
+    return (
+        f"{where()}: a traced value is written into a plain array here ({verb}), where its derivative would be lost; make "
+        "the array with np.zeros_like(x), np.zeros(n, like=x) or symgrad.numpy.zeros(n)"
+    )
 
 
 def _written(trace: Trace, outs: tuple[Any, ...], result: Any, casting: Any = "same_kind") -> Any:

@@ -610,3 +610,155 @@ def file_read(x):
     with open(PATH, "a") as h:
         h.write("1")
     return np.sum(x) * float(open_text() or 0)
+
+
+@dynamic
+def buffer_added_to(x):
+    buffer = BUF
+    buffer += 1.0
+    return np.sum(buffer) * np.sum(x**2)
+
+
+@dynamic
+def buffer_two_names(x):
+    one = BUF
+    other = BUF
+    one += 1.0
+    return np.sum(other) * np.sum(x**2) + BUF[0]
+
+
+@dynamic
+def buffer_named_then_written(x):
+    buffer = BUF
+    BUF[0] = BUF[0] + 2.0
+    return np.sum(buffer) * np.sum(x**2)
+
+
+@dynamic
+def buffer_out(x):
+    np.add(BUF, 1.0, out=BUF)
+    return BUF[1] * np.sum(x**2)
+
+
+@dynamic
+def buffer_filled(x):
+    BUF.fill(BUF[0] + 1.0)
+    return BUF[1] * np.sum(x**2)
+
+
+@dynamic
+def buffer_copied_to(x):
+    np.copyto(BUF, BUF + 1.0)
+    return BUF[1] * np.sum(x**2)
+
+
+@dynamic
+def buffer_sorted(x):
+    BUF[:] = BUF[::-1] + np.array([1.0, 0.0, -1.0])
+    BUF.sort()
+    return BUF[0] * np.sum(x**2)
+
+
+@dynamic
+def buffer_view(x):
+    part = BUF[1:]
+    part[:] = part + 1.0
+    return np.sum(BUF) * np.sum(x**2)
+
+
+@dynamic
+def buffer_view_read_before(x):
+    part, whole = TAIL, BUF
+    whole += 1.0
+    return np.sum(part) * np.sum(x**2)
+
+
+@dynamic
+def buffer_put(x):
+    np.put(BUF, [0], BUF[0] + 1.0)
+    return BUF[0] * np.sum(x**2)
+
+
+@dynamic
+def buffer_at(x):
+    np.add.at(BUF, [0, 0], 1.0)
+    return BUF[0] * np.sum(x**2)
+
+
+@dynamic
+def buffer_flat(x):
+    buffer = BUF
+    BUF.flat[1] = BUF[1] + 1.0
+    return buffer[1] * np.sum(x**2)
+
+
+def _bump(array):
+    array += 1.0
+
+
+@dynamic
+def buffer_handed_on(x):
+    _bump(BUF)
+    return BUF[2] * np.sum(x**2)
+
+
+@dynamic
+def buffer_in_a_dict(x):
+    held = BOX["buffer"]
+    held -= 1.0
+    return np.sum(BOX["buffer"]) * np.sum(x**2)
+
+
+@dynamic
+def buffer_masked(x):
+    BUF[BUF < 2.0] += 0.5
+    return np.sum(BUF) * np.sum(x**2)
+
+
+@dynamic
+def buffer_in_a_loop(x):
+    for i in range(3):
+        buffer = BUF
+        buffer[i] += 1.0
+    return np.sum(BUF) * np.sum(x**2)
+
+
+@dynamic
+def buffer_decides(x):
+    BUF[0] += 1.0
+    return np.sum(x**3) if BUF[0] > 3 else np.sum(x**2)
+
+
+@dynamic
+def buffer_shuffled(x):
+    BUF[:] = [1.0, 2.0, 3.0]
+    np.random.shuffle(BUF)
+    return BUF[0] * np.sum(x**2)
+
+
+@dynamic
+def buffer_part_shuffled(x):
+    BUF[:] = [1.0, 2.0, 3.0]
+    part = BUF[1:]
+    RNG.shuffle(part)
+    return part[0] * np.sum(x**2)
+
+
+@dynamic
+def settings_of_numpy(x):
+    return np.sum(x**2) * np.get_printoptions()["precision"]
+
+
+@dynamic
+def errors_of_numpy(x):
+    return np.sum(x**2) * (2.0 if np.geterr()["divide"] == "raise" else 1.0)
+
+
+@dynamic
+def file_loaded(x):
+    np.savetxt(PATH, [2.0])
+    return np.sum(x**2) * np.loadtxt(PATH)
+
+
+TAIL = BUF[1:]
+BOX = {"buffer": BUF}

@@ -931,3 +931,69 @@ if sps is not None:
     SP = spp.csr_matrix(np.eye(2))
 
     P("sparse", lambda x: np.sum(x) * SP.sum(), lambda: SP.data.__setitem__(0, 9.0))
+
+
+# special methods that a class gets later
+
+
+class Bare:
+    k = 2.0
+
+
+class Numbers(list):
+    pass
+
+
+class Number(float):
+    pass
+
+
+def gets(kind, **methods):
+    def change():
+        for name, method in methods.items():
+            setattr(kind, f"__{name}__", method)
+
+    return change
+
+
+def later(name, read, **methods):
+    """A probe of its own classes: ``read(x, one, other)`` of two instances; then the class gets the methods."""
+    kind = type(name, (read.__defaults__[0],), {"k": 2.0})
+    one, other = kind([2.0, 3.0] if issubclass(kind, list) else 2.0), kind([2.0, 3.0] if issubclass(kind, list) else 2.0)
+    P(f"later {name}", lambda x: read(x, one, other), gets(kind, **methods))
+
+
+class Thing:
+    def __init__(self, *_):
+        pass
+
+
+later("eq", lambda x, a, b, kind=Thing: np.sum(x) * (3.0 if a == b else 2.0), eq=lambda a, b: True)
+later("ne", lambda x, a, b, kind=Thing: np.sum(x) * (3.0 if a != b else 2.0), eq=lambda a, b: True)
+later("bool", lambda x, a, b, kind=Thing: np.sum(x) * (3.0 if a else 2.0), bool=lambda a: False)
+later("len", lambda x, a, b, kind=Thing: np.sum(x) * (3.0 if a else 2.0), len=lambda a: 0)
+later("in", lambda x, a, b, kind=Thing: np.sum(x) * (3.0 if a in [b] else 2.0), eq=lambda a, b: True)
+later("iter", lambda x, a, b, kind=list: np.sum(x) * sum([v for v in a]), iter=lambda a: iter([5.0, 6.0]))
+later("sum", lambda x, a, b, kind=list: np.sum(x) * sum(a), iter=lambda a: iter([5.0, 6.0]))
+later("len of a list", lambda x, a, b, kind=list: np.sum(x) * len(a), len=lambda a: 7)
+later("getitem", lambda x, a, b, kind=list: np.sum(x) * a[0], getitem=lambda a, i: 9.0)
+later("contains", lambda x, a, b, kind=list: np.sum(x) * (3.0 if 7.0 in a else 2.0), contains=lambda a, i: True)
+later("mul", lambda x, a, b, kind=float: np.sum(x) * (a * 2.0), mul=lambda a, b: 9.0)
+later("getattribute", lambda x, a, b, kind=Thing: np.sum(x) * a.k, getattribute=lambda a, name: 9.0)
+
+
+# libraries that are changed
+
+
+def put(module, name, value):
+    """Something else under a name of a library's, and back again."""
+    before = getattr(module, name)
+    return lambda: setattr(module, name, value), lambda: setattr(module, name, before)
+
+
+P("np.sin is replaced", lambda x: np.sum(np.sin(x)), *put(np, "sin", lambda x: x * 3.0))
+P("np.linalg.norm is replaced", lambda x: np.linalg.norm(x), *put(np.linalg, "norm", lambda x: np.sum(x * 5.0)))
+P("math.pi is replaced", lambda x: np.sum(x) * math.pi, *put(math, "pi", 3.0))
+P("json.loads is replaced", lambda x: np.sum(x) * json.loads("[2.0]")[0], *put(json, "loads", lambda text: [5.0]))
+if sps is not None:
+    P("expit is replaced", lambda x: np.sum(sps.expit(x)), *put(sps, "expit", lambda x: x * 3.0))

@@ -387,7 +387,7 @@ def fit(g: Any, aval: Aval) -> Any:
     ``g`` may be an array, a number or a traced value.
     """
     plain = g.value if isinstance(g, Traced) else g
-    shape = () if type(plain) in _PYTHON else plain.shape
+    shape = plain.shape if hasattr(plain, "shape") else np.shape(plain)
     if shape != aval.shape:
         g = unbroadcast(g, shape, aval.shape)
     elif aval.kind == "python" and type(plain) is float:
@@ -398,9 +398,6 @@ def fit(g: Any, aval: Aval) -> Any:
     if _dtype(g) != aval.dtype and aval.kind != "python":
         g = ASTYPE(g, dtype=aval.dtype)
     return g
-
-
-_PYTHON = (float, int, complex, bool)
 
 
 def _dtype(x: Any) -> np.dtype[Any]:
