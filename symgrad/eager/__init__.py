@@ -101,4 +101,5 @@ from symgrad.eager.random import (
 )  # fmt: skip
 
 pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
+det, inverse, slogdet = linalg.det, linalg.inv, linalg.slogdet
 globals().update(_FUNCTIONS)

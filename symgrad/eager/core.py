@@ -28,6 +28,7 @@ from symgrad.ops.engine import ASTYPE
 from symgrad.trace import Tracer
 
 Array = Any
+Label = str | tuple[Any, ...] | None  # torch's name of an operation; see ``Step``
 NONE: dict[str, Any] = {}
 
 # -- what a rule reads ---------------------------------------------------------------------------------------------
@@ -128,7 +129,7 @@ class Node:
         edges: Any,
         counters: Any,
         y: Any,
-        label: str | None,
+        label: Label,
     ) -> None:
         self.op = op
         self.plan = plan
@@ -149,7 +150,8 @@ class Node:
 
     def name(self) -> str:
         """Torch's name of the operation: ``AddBackward0``."""
-        return self.label or node_name(self)
+        label = self.label
+        return str(label[0] if type(label) is tuple else label or node_name(self))
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {hex(id(self))}>"
@@ -158,7 +160,9 @@ class Node:
     def next_functions(self) -> tuple[Any, ...]:
         """Where the cotangents go: a node and the number of its output, for each argument that may take one."""
         edges: dict[int, Any] = dict(zip(self.plan.flows, self.edges, strict=True))
-        places = self.plan.flows if self.name().startswith(_SCALARS) else self.plan.places
+        if type(self.label) is tuple:
+            return _inside(self.label, edges)
+        places = self.plan.flows if self.name() in _OF_NUMBERS else self.plan.places
         return tuple(_next(edges.get(i)) for i in places)
 
     @property
@@ -230,17 +234,41 @@ class Node:
         return RemovableHandle(self.hooks, kind, hook)
 
 
-_SCALARS = (
-    "Pow",
-    "Clamp",
-    "Rsub",
-    "Remainder",
-    "Fmod",
-    "MaskedFill",
-    "Lerp",
-    "MulBackward1",
-    "DivBackward1",
-)  # whose numbers do not count as arguments
+_OF_NUMBERS = {  # operations with a number that does not count as an argument
+    "PowBackward0", "PowBackward2", "ClampBackward1", "ClampMinBackward0", "ClampMaxBackward0", "RsubBackward1",
+    "XlogyBackward1", "XlogyBackward2", "RemainderBackward0", "FmodBackward0", "MaskedFillBackward0", "LerpBackward0",
+    "MulBackward1", "DivBackward1", "ScatterBackward1",
+}  # fmt: skip
+
+
+class Step:
+    """What torch records as an operation of its own, and is a part of one here.
+
+    A label ``("SelectBackward0", ("SliceBackward0", 0))`` of a node says that it does, in torch's words, a slice of argument 0
+    and then a selection: the node itself goes by the first name, and steps stand for the others in ``next_functions``.
+    """
+
+    __slots__ = ("_edges", "_label")
+
+    def __init__(self, label: tuple[Any, ...], edges: dict[int, Any]) -> None:
+        self._label, self._edges = label, edges
+
+    def name(self) -> str:
+        return str(self._label[0])
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {hex(id(self))}>"
+
+    @property
+    def next_functions(self) -> tuple[Any, ...]:
+        return _inside(self._label, self._edges)
+
+
+def _inside(label: tuple[Any, ...], edges: dict[int, Any]) -> tuple[Any, ...]:
+    """What comes next to the operation that a label with several steps names."""
+    return tuple((Step(part, edges), 0) if type(part) is tuple else _next(edges.get(part)) for part in label[1:])
+
+
 TWICE = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
     "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
@@ -598,7 +626,7 @@ def variant(op: Op, **changes: Any) -> Op:
 # -- recording -----------------------------------------------------------------------------------------------------
 
 
-def apply(op: Op, args: Sequence[Any], params: dict[str, Any] = NONE, label: str | None = None) -> Any:
+def apply(op: Op, args: Sequence[Any], params: dict[str, Any] = NONE, label: Label = None) -> Any:
     """Run ``op`` on tensors and plain values; its result as a tensor (a tuple of them), recorded where that is wanted."""
     values: list[Any] = []
     wanting: tuple[int, ...] = ()
@@ -613,7 +641,7 @@ def apply(op: Op, args: Sequence[Any], params: dict[str, Any] = NONE, label: str
 
 
 def execute(
-    op: Op, args: Sequence[Any], values: list[Any], wanting: tuple[int, ...], params: dict[str, Any], label: str | None
+    op: Op, args: Sequence[Any], values: list[Any], wanting: tuple[int, ...], params: dict[str, Any], label: Label
 ) -> Any:
     """``apply``, on values that have been looked up (and perhaps cast) already; ``wanting``: which require grad."""
     if not mode.grad and mode.tracing:
@@ -636,7 +664,7 @@ def execute(
     return tuple([wrap(part) for part in y]) if isinstance(y, tuple) else wrap(y)
 
 
-def attach(op: Op, plan: Plan, args: Any, values: list[Any], params: dict[str, Any], y: Any, label: str | None) -> Any:
+def attach(op: Op, plan: Plan, args: Any, values: list[Any], params: dict[str, Any], y: Any, label: Label) -> Any:
     """The result ``y`` of a recorded operation."""
     counters = []
     for i in plan.reads:
@@ -854,6 +882,14 @@ def axis_of(dim: Any, ndim: int) -> Any:
     if not -limit <= dim < limit:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})")
     return dim % limit
+
+
+def labelled(x: Any, label: Label) -> Any:
+    """With torch's name of the whole for what was made of several operations."""
+    if isinstance(x, Tensor) and x.node is not None:
+        node = x.node.node if type(x.node) is Part else x.node
+        node.label = label
+    return x
 
 
 def as_tensor_of(x: Any) -> Tensor:

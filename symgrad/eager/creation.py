@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import Tensor, method, methods, wrap
-from symgrad.eager.dtypes import as_numpy, default
-from symgrad.eager.shapes import sizes
+from symgrad.eager.core import NONE, Tensor, apply, method, methods, wrap
+from symgrad.eager.dtypes import as_numpy, default, title
+from symgrad.eager.shapes import expand, reshape, sizes, transpose
+from symgrad.ops.index import COMPLEX
 
 
 def _made(value: Any, requires_grad: bool) -> Tensor:
@@ -177,13 +178,17 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
     """Coordinates of a grid."""
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
-    return tuple(np.meshgrid(*given, indexing=indexing))  # type: ignore[call-overload]
+    shape = tuple([x.value.size for x in given])
+    grid = [expand(reshape(x, (1,) * i + (-1,) + (1,) * (len(given) - i - 1)), shape) for i, x in enumerate(given)]
+    return tuple(grid) if indexing == "ij" or len(grid) < 2 else tuple(transpose(x, 0, 1) for x in grid)
 
 
 def complex(real: Tensor, imag: Tensor) -> Any:
     """Complex numbers from real and imaginary parts."""
-    kind = np.result_type(real.value.dtype, np.complex64)
-    return real.to(kind) + imag.to(kind) * 1j
+    if real.value.dtype != imag.value.dtype:
+        found, other = title(real.value.dtype), title(imag.value.dtype)
+        raise RuntimeError(f"Expected object of scalar type {found} but got scalar type {other} for second argument")
+    return apply(COMPLEX, (real, imag), NONE, "ComplexBackward0")
 
 
 def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:

@@ -35,6 +35,27 @@ COPY = Fused(
     name="copy",
 )
 
+ADD = Fused(
+    lambda x, y, alpha: x + y * alpha,
+    lambda g, _, x, y, alpha: g,
+    lambda g, _, x, y, alpha: g * alpha,
+    family="elementwise",
+    name="add",
+)
+SUB = Fused(
+    lambda x, y, alpha: x - y * alpha,
+    lambda g, _, x, y, alpha: g,
+    lambda g, _, x, y, alpha: -g * alpha,
+    family="elementwise",
+    name="sub",
+)
+XLOGY = Fused(
+    lambda x, y: np.where((x == 0) & ~np.isnan(y), 0, x * np.log(y)),
+    lambda g, _, x, y: g * np.where((x == 0) & (y <= 0), 0, np.log(y)),
+    lambda g, _, x, y: g * x / y,
+    family="elementwise",
+    name="xlogy",
+)
 LERP = Fused(
     lambda x, end, weight: x + weight * (end - x),
     lambda g, y, x, end, weight: g * (1 - weight),
@@ -66,20 +87,27 @@ def _flat(fun: Any, name: str) -> Fused:
     return Fused(fun, lambda g, y, x: np.zeros_like(g), family="elementwise", name=name)
 
 
-FLOOR, CEIL, ROUND, TRUNC, SIGN = (
+FLOOR, CEIL, TRUNC, SIGN, SGN = (
     _flat(fun, name)
     for fun, name in (
         (np.floor, "floor"),
         (np.ceil, "ceil"),
-        (np.rint, "round"),
         (np.trunc, "trunc"),
         (np.sign, "sign"),
+        (np.sign, "sgn"),
     )
 )
+ROUND = Fused(
+    lambda x, decimals=0: np.rint(x * 10.0**decimals) / 10.0**decimals if decimals else np.rint(x),
+    lambda g, y, x, decimals=0: np.zeros_like(g),
+    family="elementwise",
+    name="round",
+)
+FRAC = Fused(lambda x: x - np.trunc(x), lambda g, y, x: g, family="elementwise", name="frac")
 
 # -- the error function, and gelu ----------------------------------------------------------------------------------
 
-_erf = np.frompyfunc(math.erf, 1, 1)
+_erf, _erfc = np.frompyfunc(math.erf, 1, 1), np.frompyfunc(math.erfc, 1, 1)
 
 
 def erf_values(x: Any) -> Any:
@@ -92,6 +120,12 @@ ERF = Fused(
     lambda g, y, x: g * (2 / math.sqrt(math.pi) * np.exp(-x * x)),
     family="elementwise",
     name="erf",
+)
+ERFC = Fused(
+    lambda x: np.asarray(_erfc(x), dtype=x.dtype) if not isinstance(x, float) else math.erfc(x),
+    lambda g, y, x: g * (-2 / math.sqrt(math.pi) * np.exp(-x * x)),
+    family="elementwise",
+    name="erfc",
 )
 ERFINV_SCALE = math.sqrt(0.5)
 
@@ -155,6 +189,31 @@ _GELU = math.sqrt(2 / math.pi)
 GELU = Fused(_first(_gelu), _gelu_rule, family="elementwise", name="gelu", keeps=_gelu)
 SILU = Fused(_first(_silu), _silu_rule, family="elementwise", name="silu", keeps=_silu)
 ELU = Fused(_first(_elu), _elu_rule, family="elementwise", name="elu", keeps=_elu)
+AT_LEAST = Fused(
+    lambda x, eps: np.maximum(x, eps),
+    lambda g, y, x, eps: g * (x >= eps),
+    family="elementwise",
+    name="clone",
+)
+PAD = Fused(
+    lambda x, widths, value: np.pad(x, widths, constant_values=value),
+    lambda g, y, x, widths, value: g[tuple(slice(low, n - high) for (low, high), n in zip(widths, np.shape(g), strict=True))],
+    family="linear",
+    name="constant_pad_nd",
+)
+
+
+def _mish(x: Any) -> Any:
+    weight = np.tanh(_softplus(x, 1, 20)[0])
+    return x * weight, weight
+
+
+def _mish_rule(g: Any, y: Any, x: Any, *, kept: Any = None) -> Any:
+    weight = np.tanh(SOFTPLUS(x, beta=1, threshold=20)) if kept is None else kept
+    return g * (weight + x * SIGMOID(x) * (1 - weight * weight))
+
+
+MISH = Fused(_first(_mish), _mish_rule, family="elementwise", name="mish", keeps=_mish)
 SOFTPLUS = Fused(_first(_softplus), _softplus_rule, family="elementwise", name="softplus", keeps=_softplus)
 LEAKY_RELU = Fused(
     lambda x, slope: np.where(x > 0, x, x * slope),

@@ -100,13 +100,13 @@ for _name, _key in {
     _unary(_name, known(_key))
 _op: Op
 for _name, _op in {
-    "sigmoid": ops.SIGMOID, "erf": ops.ERF, "rsqrt": ops.RSQRT, "logit": ops.LOGIT,
+    "sigmoid": ops.SIGMOID, "erf": ops.ERF, "erfc": ops.ERFC, "rsqrt": ops.RSQRT, "logit": ops.LOGIT,
 }.items():  # fmt: skip
     _unary(_name, _op)
 for _name, _op in {
     "abs": known(np.absolute), "absolute": known(np.absolute), "neg": known(np.negative), "negative": known(np.negative),
-    "relu": ops.RELU, "floor": ops.FLOOR, "ceil": ops.CEIL, "trunc": ops.TRUNC, "fix": ops.TRUNC, "sign": ops.SIGN,
-    "sgn": ops.SIGN, "positive": known(np.positive), "conj": known(np.conjugate),
+    "frac": ops.FRAC, "relu": ops.RELU, "floor": ops.FLOOR, "ceil": ops.CEIL, "trunc": ops.TRUNC, "fix": ops.TRUNC,
+    "sign": ops.SIGN, "sgn": ops.SGN, "positive": known(np.positive), "conj": known(np.conjugate),
 }.items():  # fmt: skip
     _unary(_name, _op, keeps_integers=True)
 for _name in "isnan isinf isfinite isposinf isneginf signbit logical_not".split():
@@ -120,7 +120,7 @@ NAMES.update({
     np.square: "PowBackward0", np.arctan2: "Atan2Backward0", np.deg2rad: "Deg2RadBackward0", np.rad2deg: "Rad2DegBackward0",
     np.power: lambda node: f"PowBackward{int(np.ndim(node.args[1]) > 0 or isinstance(node.args[1], (np.ndarray, np.generic)))}"
     if node.args is not None else "PowBackward0",
-    np.where: "WhereBackward0", np.clip: "ClampBackward1", np.remainder: "RemainderBackward0", np.fmod: "FmodBackward0",
+    np.where: "WhereBackward0", np.clip: "ClampBackward1",
     np.logaddexp: "LogaddexpBackward0", np.logaddexp2: "Logaddexp2Backward0", np.conjugate: "ConjBackward0",
     ASTYPE.key: "ToCopyBackward0", np.nan_to_num: "NanToNumBackward0", np.real: "RealBackward0", np.imag: "ImagBackward0",
 })  # fmt: skip
@@ -131,10 +131,7 @@ READS[ops.COPY.key] = [(), ()]
 @function
 def round(input: Tensor, *, decimals: int = 0) -> Any:
     """Each element to the nearest integer, or to ``decimals``; halves go to the even one."""
-    if not decimals:
-        return apply(ops.ROUND, (input,))
-    scale = 10.0**decimals
-    return apply(ops.ROUND, (input * scale,)) / scale
+    return apply(ops.ROUND, (input,), {"decimals": decimals}, "RoundBackward1") if decimals else apply(ops.ROUND, (input,))
 
 
 in_place("round", round)
@@ -149,7 +146,10 @@ def square(input: Tensor) -> Any:
 @function
 def real(input: Tensor) -> Any:
     """The real parts."""
-    return apply(known(np.real), (input,)) if input.value.dtype.kind == "c" else input
+    return apply(known(np.real), (input,), NONE, _PART) if input.value.dtype.kind == "c" else input
+
+
+_PART = ("SelectBackward0", ("ViewAsRealBackward0", 0))
 
 
 @function
@@ -157,7 +157,7 @@ def imag(input: Tensor) -> Any:
     """The imaginary parts."""
     if input.value.dtype.kind != "c":
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return apply(known(np.imag), (input,))
+    return apply(known(np.imag), (input,), NONE, _PART)
 
 
 @function
@@ -226,6 +226,13 @@ def _fits(number: Any, kind: np.dtype[Any]) -> bool:
     return isinstance(number, bool) is (kind.kind == "b")
 
 
+def _numbered(op: Op, other: Any) -> str | None:
+    """The name of an operation that tells whether its second argument is a number (0) or a tensor (1)."""
+    name = _NUMBERED.get(op.key)
+    return name and f"{name}Backward{int(isinstance(other, Tensor))}"
+
+
+_NUMBERED = {np.remainder: "Remainder", np.fmod: "Fmod"}
 _operand = (Tensor, int, float, complex, np.ndarray, np.generic)
 
 
@@ -233,7 +240,7 @@ def _binary(name: str, key: Any, floats: bool = False, label: str | None = None)
     op = key if isinstance(key, Op) else known(key)
 
     def fun(input: Any, other: Any, *, out: Any = None) -> Any:
-        result = binary(op, input, other, label, floats)
+        result = binary(op, input, other, _numbered(op, other) or label, floats)
         return result if out is None else assign(out, result, name)
 
     fun.__name__ = fun.__qualname__ = name
@@ -264,14 +271,17 @@ ADD, SUB, MUL, DIV, POW = (known(key) for key in (np.add, np.subtract, np.multip
 FLOOR_DIVIDE = known(np.floor_divide)
 
 
-def _scaled(other: Any, alpha: Any) -> Any:
-    return other if alpha == 1 else other * alpha
+def _scaled(op: Op, input: Any, other: Any, alpha: Any, label: str) -> Any:
+    """``op`` on ``input`` and ``alpha * other``."""
+    x, y = cast_alike(plain(input), plain(other))
+    wanting = tuple([i for i, v in enumerate((input, other)) if isinstance(v, Tensor) and renewed(v)])
+    return execute(op, (input, other), [x, y], wanting, {"alpha": alpha}, label)
 
 
 @function
 def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """``input + alpha * other``."""
-    result = binary(ADD, input, _scaled(other, alpha))
+    result = binary(ADD, input, other) if alpha == 1 else _scaled(ops.ADD, input, other, alpha, "AddBackward0")
     return result if out is None else assign(out, result, "add")
 
 
@@ -283,8 +293,18 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
             "`logical_xor()` operator instead."
         )
-    result = binary(SUB, input, _scaled(other, alpha), None if isinstance(input, Tensor) else "RsubBackward1")
+    if alpha == 1:
+        result = binary(SUB, input, other, None if isinstance(input, Tensor) else "RsubBackward1")
+    else:
+        result = _scaled(ops.SUB, input, other, alpha, "SubBackward0")
     return result if out is None else assign(out, result, "sub")
+
+
+@function
+def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
+    """``other - alpha * input``."""
+    label = f"RsubBackward{int(not isinstance(other, Tensor))}"
+    return binary(SUB, other, input, label) if alpha == 1 else _scaled(ops.SUB, other, input, alpha, label)
 
 
 @function
@@ -371,7 +391,7 @@ def clamp_max(input: Tensor, max: Any) -> Any:
 @function
 def lerp(input: Tensor, end: Any, weight: Any) -> Any:
     """``input + weight * (end - input)``."""
-    return apply(ops.LERP, (input, end, weight))
+    return apply(ops.LERP, (input, end, weight), NONE, f"LerpBackward{int(isinstance(weight, Tensor))}")
 
 
 @function
@@ -396,8 +416,10 @@ def nan_to_num(input: Tensor, nan: float | None = None, posinf: Any = None, negi
 @function
 def xlogy(input: Any, other: Any) -> Any:
     """``input * log(other)``, zero where ``input`` is."""
-    safe = where(as_tensor_of(input) == 0, 1.0, other)  # type: ignore[comparison-overlap]
-    return input * log(as_tensor_of(safe))
+    kind = 1 if not isinstance(input, Tensor) else 2 if not isinstance(other, Tensor) else 0
+    if kind == 2:
+        other = floating(input).dtype.type(other)
+    return binary(ops.XLOGY, input, other, f"XlogyBackward{kind}", floats=True)
 
 
 @function
@@ -440,7 +462,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
     """``value`` where the mask is set."""
     kind = input.value.dtype
     filled = value if isinstance(value, Tensor) else kind.type(value)
-    return apply(known(np.where), (mask, filled, input), NONE, "MaskedFillBackward0")
+    label = ("MaskedFillBackward1", 2, 1) if isinstance(value, Tensor) else "MaskedFillBackward0"
+    return apply(known(np.where), (mask, filled, input), NONE, label)
 
 
 for _name, _fun in {
@@ -453,7 +476,7 @@ for _name, _alias in {"subtract": sub, "multiply": mul, "divide": div}.items():
     FUNCTIONS[_name] = _alias
     setattr(Tensor, _name, _alias)
     in_place(_name, _alias)
-trunc, log = FUNCTIONS["trunc"], FUNCTIONS["log"]
+trunc = FUNCTIONS["trunc"]
 
 
 # -- operators -----------------------------------------------------------------------------------------------------
@@ -493,13 +516,15 @@ def _operators() -> None:
 
 def _operator(name: str, op: Op, floats: bool) -> None:
     def left(self: Tensor, other: Any) -> Any:
-        return binary(op, self, other, None, floats) if isinstance(other, _operand) else NotImplemented
+        return binary(op, self, other, _numbered(op, other), floats) if isinstance(other, _operand) else NotImplemented
 
     def right(self: Tensor, other: Any) -> Any:
         return binary(op, other, self, None, floats) if isinstance(other, _operand) else NotImplemented
 
     setattr(Tensor, f"__{name}__", left)
-    if name not in ("lt", "le", "gt", "ge", "eq", "ne"):
+    if name in ("add", "mul", "and", "or", "xor"):  # they do not mind the order, in which torch puts the tensor first
+        setattr(Tensor, f"__r{name}__", left)
+    elif name not in ("lt", "le", "gt", "ge", "eq", "ne"):
         setattr(Tensor, f"__r{name}__", right)
 
 

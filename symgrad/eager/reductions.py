@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import Any, NamedTuple
+from collections import namedtuple
+from typing import Any
 
 import numpy as np
 
 from symgrad.eager import ops
-from symgrad.eager.core import NAMES, Tensor, apply, axis_of, variant, wrap
-from symgrad.eager.dtypes import title
+from symgrad.eager.core import NAMES, Fused, Tensor, apply, axis_of, labelled, variant, wrap
+from symgrad.eager.dtypes import as_numpy, title
 from symgrad.eager.pointwise import FUNCTIONS, binary, function, in_place, known
-from symgrad.ops.core import Op
+from symgrad.ops.core import Op, expand
 from symgrad.ops.reduction import along
 
 
-class Found(NamedTuple):
-    """The values and the places where they were."""
-
-    values: Any
-    indices: Any
-
-
-def _named(name: str) -> Any:
+def named(name: str, fields: str) -> Any:
     """Torch's result type of a function: prints as ``torch.return_types.max(values=..., indices=...)``."""
 
-    class Result(Found):
-        __slots__ = ()
+    def show(self: Any) -> str:
+        items = ",\n".join([f"{field}={part!r}" for field, part in zip(self._fields, self, strict=True)])
+        return f"torch.return_types.{name}(\n{items})"
 
-        def __repr__(self) -> str:
-            return f"torch.return_types.{name}(\nvalues={self.values!r},\nindices={self.indices!r})"
-
-    Result.__name__ = Result.__qualname__ = name
-    return Result
+    return type(name, (namedtuple(name, fields),), {"__slots__": (), "__repr__": show})
 
 
-_TYPES = {name: _named(name) for name in "max min median mode sort topk kthvalue cummax cummin nanmedian".split()}
+_TYPES = {
+    name: named(name, "values indices") for name in "max min median mode sort topk kthvalue cummax cummin nanmedian".split()
+}
+_MIN_MAX = named("aminmax", "min max")
 
 
 def _axes(dim: Any, keepdim: bool, ndim: int) -> dict[str, Any]:
@@ -65,10 +60,11 @@ def _cast(input: Any, dtype: Any) -> Any:
 @function
 def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The sum over all dimensions, or over ``dim``."""
-    input = _cast(input, dtype)
-    if dim is None and not keepdim:
+    if dim is None and not keepdim and dtype is None:
         return apply(SUM, (input,))
     params = _axes(dim, keepdim, input.value.ndim)
+    if dtype is not None:
+        params["dtype"] = as_numpy(dtype)
     return apply(SUM, (input,), params, "SumBackward1" if dim is not None else None)
 
 
@@ -114,7 +110,14 @@ def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 @function
 def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """``sum`` of what is no NaN."""
-    return sum(FUNCTIONS["where"](FUNCTIONS["isnan"](input), 0.0, input), dim, keepdim, dtype=dtype)
+    return apply(NANSUM, (_cast(input, dtype),), _axes(dim, keepdim, input.value.ndim))
+
+
+NANSUM = Fused(
+    lambda a, axis=None, keepdims=False: _add(np.where(np.isnan(a), 0, a), axis, None, None, keepdims),
+    lambda g, y, a, axis=None, keepdims=False: np.where(np.isnan(a), 0, expand(g, a, axis, keepdims)),
+    name="nansum",
+)
 
 
 @function
@@ -154,12 +157,38 @@ def var(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = Fa
 
 def var_mean(input: Tensor, dim: Any = None, **options: Any) -> Any:
     """``var`` and ``mean``."""
-    return var(input, dim, **options), mean(input, dim, keepdim=options.get("keepdim", False))
+    return _moments(VAR, input, dim, **options)
 
 
 def std_mean(input: Tensor, dim: Any = None, **options: Any) -> Any:
     """``std`` and ``mean``."""
-    return std(input, dim, **options), mean(input, dim, keepdim=options.get("keepdim", False))
+    return _moments(STD, input, dim, **options)
+
+
+def _moments(op: Op, input: Tensor, dim: Any, unbiased: Any = None, keepdim: bool = False, correction: Any = None) -> Any:
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1 if unbiased is None else int(unbiased)
+    params = {"ddof": correction, **_axes(dim, keepdim, input.value.ndim)}
+    both = _both(op)
+    return apply(both, (input,), params)
+
+
+@functools.cache
+def _both(op: Op) -> Op:
+    """``op``, a moment, together with the mean."""
+
+    def fun(a: Any, ddof: Any = 0, **params: Any) -> Any:
+        return op.fun(a, ddof=ddof, **params), MEAN.fun(a, **params)
+
+    def rule(g: Any, y: Any, a: Any, *, ddof: Any = 0, **params: Any) -> Any:
+        parts = [op.rules[0](g[0], y[0], a, ddof=ddof, **params) if g[0] is not None else None]  # type: ignore[misc]
+        parts.append(MEAN.rules[0](g[1], y[1], a, **params) if g[1] is not None else None)  # type: ignore[misc]
+        found = [part for part in parts if part is not None]
+        return found[0] if len(found) == 1 else found[0] + found[1]
+
+    return Fused(fun, rule, name=f"{op.name.removeprefix('np.')}_mean")
 
 
 # -- norms ---------------------------------------------------------------------------------------------------------
@@ -198,7 +227,19 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
 @function
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Any:
     """The ``p``-norm of the difference."""
-    return norm(input - other, p)
+    return apply(DIST, (input, other), {"ord": p})
+
+
+def _dist_rule(g: Any, y: Any, x: Any, other: Any, ord: Any) -> Any:
+    return NORM.rules[0](g, y, x - other, ord=ord)  # type: ignore[misc]
+
+
+DIST = Fused(
+    lambda x, other, ord: _norm(x - other, ord),
+    _dist_rule,
+    lambda g, y, x, other, ord: -_dist_rule(g, y, x, other, ord),
+    name="dist",
+)
 
 
 @function
@@ -283,7 +324,7 @@ def amin(input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
     """``amin`` and ``amax``."""
     dims = () if dim is None else dim
-    return amin(input, dims, keepdim), amax(input, dims, keepdim)
+    return _MIN_MAX(*(labelled(fun(input, dims, keepdim), "AminmaxBackward0") for fun in (amin, amax)))
 
 
 def _places(input: Tensor, arg: Any, dim: Any, keepdim: bool) -> Any:
@@ -404,7 +445,7 @@ def quantile(input: Tensor, q: Any, dim: Any = None, keepdim: bool = False) -> A
     """The ``q``-quantiles, between neighbours."""
     level = q.value if isinstance(q, Tensor) else np.asarray(q, input.value.dtype)
     params = _axes(dim, keepdim, input.value.ndim)
-    return apply(known(np.quantile), (input, level), params).to(input.dtype)
+    return labelled(apply(known(np.quantile), (input, level), params).to(input.dtype), "SqueezeBackward4")
 
 
 # -- scans ---------------------------------------------------------------------------------------------------------
@@ -422,6 +463,36 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     """Running products along ``dim``."""
     input = _cast(input, dtype)
     return apply(known(np.cumprod), (input,), {"axis": axis_of(dim, input.value.ndim)}) if input.value.ndim else input.clone()
+
+
+def _running(name: str, arg: Any) -> Any:
+    """The running extreme along a dimension, and its places."""
+
+    def fun(input: Tensor, dim: int) -> Any:
+        value = input.value
+        if not value.ndim:
+            return _TYPES[name](input.clone(), wrap(np.asarray(0)))
+        axis = axis_of(dim, value.ndim)
+        best = arg.accumulate(value, axis)
+        here = np.arange(value.shape[axis]).reshape([-1 if i == axis else 1 for i in range(value.ndim)])
+        places = np.maximum.accumulate(np.where(value == best, here, 0), axis)
+        flat = apply(
+            ops.GATHER, (input, flat_places(places, axis, value.shape)), {"shape": value.shape}, f"{name.title()}Backward0"
+        )
+        return _TYPES[name](flat, wrap(places))
+
+    fun.__name__ = fun.__qualname__ = name
+    fun.__doc__ = f"The running {name[3:]}imum along a dimension, and its places."
+    return function(fun)
+
+
+cummax, cummin = _running("cummax", np.maximum), _running("cummin", np.minimum)
+
+
+@function
+def msort(input: Tensor) -> Any:
+    """The elements in order along the first dimension."""
+    return sort(input, 0).values
 
 
 @function

@@ -15,12 +15,14 @@ from symgrad.eager.core import (
     NAMES,
     NONE,
     Fused,
+    Label,
     Tensor,
     apply,
     as_tensor_of,
     assign,
     axis_of,
     execute,
+    labelled,
     method,
     methods,
     plain,
@@ -459,7 +461,7 @@ def broadcast_to(input: Tensor, shape: Any) -> Any:
 def broadcast_tensors(*tensors: Tensor) -> Any:
     """All expanded to their common shape."""
     shape = np.broadcast_shapes(*(t.value.shape for t in tensors))
-    return tuple(expand(t, shape) for t in tensors)
+    return tuple(t if t.value.shape == shape else expand(t, shape) for t in tensors)
 
 
 @method
@@ -499,6 +501,10 @@ def repeat_interleave(input: Tensor, repeats: int, dim: int | None = None) -> An
     """Each element several times in a row."""
     x = input if dim is not None else ravel(input)
     axis = axis_of(dim or 0, x.value.ndim)
+    if isinstance(repeats, int):
+        shape = x.value.shape
+        apart = expand(unsqueeze(x, axis + 1), (*shape[: axis + 1], repeats, *shape[axis + 1 :]))
+        return _reshaped(clone(apart), (*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :]), "ViewBackward0")
     return index_select(x, axis, wrap(np.repeat(np.arange(x.value.shape[axis]), plain(repeats))))
 
 
@@ -549,7 +555,7 @@ def t(input: Tensor) -> Any:
 
 methods(T=property(lambda self: apply(TRANSPOSE, (self,), NONE, "PermuteBackward0")))
 methods(mT=property(lambda self: transpose(self, -2, -1)))
-_hermitian = property(lambda self: transpose(self, -2, -1).conj())
+_hermitian = property(lambda self: transpose(self, -2, -1).conj() if self.is_complex() else transpose(self, -2, -1))
 methods(H=_hermitian, mH=_hermitian)
 
 
@@ -557,6 +563,18 @@ methods(H=_hermitian, mH=_hermitian)
 def flip(input: Tensor, *dims: Any) -> Any:
     """In reverse order along ``dims``."""
     return apply(FLIP, (input,), {"axis": axis_of(sizes(dims), input.value.ndim)})
+
+
+@function
+def fliplr(input: Tensor) -> Any:
+    """In reverse order along the second dimension."""
+    return flip(input, 1)
+
+
+@function
+def flipud(input: Tensor) -> Any:
+    """In reverse order along the first dimension."""
+    return flip(input, 0)
 
 
 @function
@@ -589,7 +607,8 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> An
 @function
 def diag(input: Tensor, diagonal: int = 0) -> Any:
     """The diagonal of a matrix, or the matrix of a diagonal."""
-    return np.diag(input, diagonal)
+    label = "DiagEmbedBackward0" if input.value.ndim == 1 else "DiagonalBackward0_copy"
+    return labelled(np.diag(input, diagonal), label)
 
 
 @function
@@ -653,7 +672,7 @@ def hstack(tensors: Any) -> Any:
 
 def vstack(tensors: Any) -> Any:
     """Joined from top to bottom."""
-    return cat([x if x.value.ndim > 1 else reshape(x, (1, -1)) for x in tensors], 0)
+    return cat([x if x.value.ndim > 1 else unsqueeze(x, 0) if x.value.ndim else reshape(x, (1, 1)) for x in tensors], 0)
 
 
 def _cuts(x: Any, cuts: Any, axis: int) -> tuple[Any, ...]:
@@ -720,47 +739,72 @@ def unbind(input: Tensor, dim: int = 0) -> Any:
 # -- indexing ------------------------------------------------------------------------------------------------------
 
 
-def _index_of(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any], str]:
+def _index_of(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any], Label]:
     """The static part of an index, its arrays, and torch's name of the operation."""
     parts: list[Any] = []
     arrays: list[Any] = []
-    label, used = "AliasBackward0", 0
-    for part in key if isinstance(key, tuple) else (key,):
+    steps: list[str] = []
+    keys = key if isinstance(key, tuple) else (key,)
+    shape, axis = x.value.shape, 0
+    for part in keys:
         if isinstance(part, Tensor) and part.value.ndim == 0 and part.value.dtype.kind in "iu":
             part = part if isinstance(part.value, Traced) else int(part.value)
         if isinstance(part, (int, np.integer)) and not isinstance(part, (bool, np.bool_)):
             parts.append(int(part))
-            label = "SelectBackward0"
-            used += 1
+            steps.append("SelectBackward0")
+            axis += 1
         elif isinstance(part, slice):
-            ends = [None if end is None else int(end) for end in (part.start, part.stop, part.step)]
-            parts.append(index.Slice(*ends))
-            label = label if ends == [None] * 3 and label != "AliasBackward0" else "SliceBackward0"
-            used += 1
+            first, last, step = [None if end is None else int(end) for end in (part.start, part.stop, part.step)]
+            parts.append(index.Slice(first, last, step))
+            whole_of_it = not first and step in (None, 1) and (last is None or (axis < len(shape) and last == shape[axis]))
+            if not whole_of_it or part is key:
+                steps.append("SliceBackward0")
+            axis += 1
         elif part is None:
             parts.append(part)
-            label = "UnsqueezeBackward0"
+            steps.append("UnsqueezeBackward0")
         elif part is Ellipsis:
             parts.append(part)
+            axis = len(shape) - sum([_width(later) for later in keys[len(parts) :]])
         else:
             array = part.value if isinstance(part, Tensor) else np.asarray(part)
             array = array.astype(np.int64) if not array.size and array.dtype.kind == "f" else array
             parts.append(index.Hole(len(arrays)))
             arrays.append(array)
-            used += array.ndim if array.dtype == bool else 1
-    if used > x.value.ndim:
-        if x.value.ndim == 0:
+            if array.dtype == bool and not array.ndim:
+                steps.append("UnsqueezeBackward0")
+            axis += array.ndim if array.dtype == bool else 1
+    if axis > len(shape):
+        if not shape:
             raise IndexError(
                 "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
                 "`tensor.item<T>()` in C++ to convert a 0-dim "
                 "tensor to a number"
             )
-        raise IndexError(f"too many indices for tensor of dimension {x.value.ndim}")
+        raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
     if arrays:
-        label = "IndexBackward0"
+        steps.append("IndexBackward0")
     elif Ellipsis not in parts:
         parts.append(Ellipsis)  # so that NumPy gives an array that shares memory, not a number
-    return tuple(parts), arrays, label
+    return tuple(parts), arrays, chained(steps) if steps else "AliasBackward0"
+
+
+def _width(part: Any) -> int:
+    """How many dimensions a part of an index takes."""
+    if part is None or part is Ellipsis:
+        return 0
+    array = part.value if isinstance(part, Tensor) else part
+    return array.ndim if getattr(array, "dtype", None) == bool else 1
+
+
+def chained(steps: Sequence[str], start: Any = 0) -> Any:
+    """The label of operations that follow each other, the first one of argument ``start``."""
+    if len(steps) == 1 and start == 0:
+        return steps[0]
+    label = start
+    for step in steps:
+        label = (step, label)
+    return label
 
 
 def getitem(self: Tensor, key: Any) -> Any:
@@ -832,6 +876,21 @@ def index_put_(self: Tensor, indices: Any, values: Any, accumulate: bool = False
     return assign(self, apply(op, (self, values, *arrays), {"spec": spec}, "IndexPutBackward0"), "index_put_")
 
 
+@function
+def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """``index_put_``, into a copy."""
+    return index_put_(clone(input), indices, values, accumulate)
+
+
+@function
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
+    """One number at places along a dimension."""
+    axis = axis_of(dim, input.value.ndim)
+    mask = np.isin(np.arange(input.value.shape[axis]), index.value)
+    shaped = mask.reshape([-1 if i == axis else 1 for i in range(input.value.ndim)])
+    return labelled(FUNCTIONS["masked_fill"](input, wrap(shaped), value), ("IndexFillBackward0", 2))
+
+
 methods(__getitem__=getitem, __setitem__=setitem)
 
 
@@ -853,13 +912,6 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
     """Places along a dimension."""
     axis = axis_of(dim, input.value.ndim)
     return labelled(getitem(input, (slice(None),) * axis + (index,)), "IndexSelectBackward0")
-
-
-def labelled(x: Tensor, label: str) -> Tensor:
-    """With torch's name of the whole for what was made of several operations."""
-    if x.node is not None:
-        x.node.label = label
-    return x
 
 
 @function
@@ -903,7 +955,12 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Any:
 @function
 def take(input: Tensor, index: Tensor) -> Any:
     """Elements by their places in the flattened tensor."""
-    return labelled(getitem(ravel(input), index), "TakeBackward0")
+    shape, places = input.value.shape, index.value
+    n = input.value.size
+    if places.size and (places.min() < -n or places.max() >= n):
+        wrong = places.max() if places.max() >= n else places.min()
+        raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {n} elements.")
+    return apply(ops.GATHER, (input, places % max(n, 1)), {"shape": shape}, "TakeBackward0")
 
 
 @function
@@ -945,13 +1002,16 @@ def _index_add(x: Tensor, axis: int, places: Tensor, source: Any) -> Any:
     return apply(index.INDEX_ADD, (x, source, places.value), {"spec": spec})
 
 
-for _name, _fun in {"scatter": scatter, "scatter_add": scatter_add, "index_add": index_add}.items():
+for _name, _fun in {
+    "scatter": scatter, "scatter_add": scatter_add, "index_add": index_add, "index_fill": index_fill, "tril": tril,
+    "triu": triu,
+}.items():  # fmt: skip
     setattr(Tensor, f"{_name}_", lambda self, *args, f=_fun, n=_name, **kw: assign(self, f(self, *args, **kw), f"{n}_"))
 
 
-def _squeezed_in_place(self: Tensor, dim: int) -> Tensor:
-    """Take a dimension of size 1 away from this tensor itself."""
-    new = labelled(squeeze(self, dim), "SqueezeBackward4")
+def _squeezed_in_place(self: Tensor, dim: int | None = None) -> Tensor:
+    """Take a dimension of size 1, or all of them, away from this tensor itself."""
+    new = labelled(squeeze(self, dim), f"SqueezeBackward{3 if dim is None else 4}")
     self.value, self.node, self.needs = new.value, new.node, new.needs
     self.counter[0] += 1
     return self
@@ -1038,7 +1098,7 @@ def matmul(input: Tensor, other: Tensor) -> Any:
                 f"inconsistent tensor size, expected tensor [{x.shape[0]}] and src [{y.shape[0]}] to have the same number of "
                 f"elements, but got {x.shape[0]} and {y.shape[0]} elements respectively"
             )
-        return apply(MATMUL, (input, other), NONE, "DotBackward0" if m == 1 else "SqueezeBackward1")
+        return apply(MATMUL, (input, other), NONE, "DotBackward0" if m == 1 else _TURNED_MV)
     if m == 2:
         rows = reshape(input, (-1, x.shape[-1]))
         return labelled(reshape(_mm(rows, other), (*x.shape[:-1], y.shape[-1])), "UnsafeViewBackward0")
@@ -1048,7 +1108,22 @@ def matmul(input: Tensor, other: Tensor) -> Any:
             f"[{math.prod(x.shape[:-2])}, {x.shape[-1]}] but got: "
             f"[{math.prod(y.shape[:-2])}, {y.shape[-2]}]."
         )
-    return apply(MATMUL, (input, other), NONE, "UnsafeViewBackward0")
+    if m == 1:
+        label: Any = ("UnsafeViewBackward0", ("MvBackward0", ("ViewBackward0", 0), 1))
+    else:
+        label = _TURNED_MM if n == 2 else _bmm_label(x, y)
+    return apply(MATMUL, (input, other), NONE, label)
+
+
+_TURNED = ("UnsafeViewBackward0", ("CloneBackward0", ("TransposeBackward0", 1)))
+_TURNED_MV = ("UnsafeViewBackward0", ("MvBackward0", _TURNED, 0))
+_MM = ("MmBackward0", _TURNED, ("TBackward0", 0))
+_TURNED_MM = chained(["UnsafeViewBackward0", "TransposeBackward0", "CloneBackward0"], _MM)
+
+
+def _bmm_label(*values: Any) -> Any:
+    names = ["ViewBackward0" if value.flags.c_contiguous else "ReshapeAliasBackward0" for value in values]
+    return ("UnsafeViewBackward0", ("BmmBackward0", *[(name, ("ExpandBackward0", i)) for i, name in enumerate(names)]))
 
 
 def _row_times_matrix(x: Tensor, w: Tensor) -> Any:
@@ -1099,10 +1174,10 @@ def outer(input: Tensor, vec2: Tensor) -> Any:
 
 
 ADDMM = Fused(
-    lambda c, a, b: a @ b + c,
-    lambda g, y, c, a, b: g,
-    lambda g, y, c, a, b: matmul_a(g, y, a, b),
-    lambda g, y, c, a, b: matmul_b(g, y, a, b),
+    lambda c, a, b, beta=1, alpha=1: a @ b + c if beta == alpha == 1 else c * beta + (a @ b) * alpha,
+    lambda g, y, c, a, b, beta=1, alpha=1: g if beta == 1 else g * beta,
+    lambda g, y, c, a, b, beta=1, alpha=1: matmul_a(g if alpha == 1 else g * alpha, y, a, b),
+    lambda g, y, c, a, b, beta=1, alpha=1: matmul_b(g if alpha == 1 else g * alpha, y, a, b),
     family="multilinear",
     name="addmm",
 )
@@ -1113,36 +1188,89 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
     """``beta * input + alpha * mat1 @ mat2``."""
     if beta == alpha == 1:
         return apply(ADDMM, (input, mat1, mat2))
-    return labelled(input * beta + matmul(mat1, mat2) * alpha, "AddmmBackward0")
+    return apply(ADDMM, (input, mat1, mat2), {"beta": beta, "alpha": alpha})
 
 
 def einsum(equation: str, *operands: Any) -> Any:
     """Sums of products, by Einstein's convention."""
     given = operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
-    return np.einsum(equation.replace(" ", ""), *given)
+    equation = equation.replace(" ", "")
+    result = np.einsum(equation, *given)
+    return (
+        labelled(result, _einsum_label(equation, given)) if isinstance(result, Tensor) and result.node is not None else result
+    )
+
+
+def _einsum_label(equation: str, operands: Sequence[Any]) -> Any:
+    """How torch puts an einsum together: operands lined up by ``permute``, multiplied or summed by ``bmm``."""
+    inputs, _, output = equation.partition("->")
+    terms = inputs.split(",")
+    if len(terms) > 2 or "." in inputs:
+        return "ViewBackward0"
+    letters = "".join(terms)
+    if "->" not in equation:
+        output = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+    lined = []
+    for i, term in enumerate(terms):
+        repeated = sum(term.count(c) - 1 for c in set(term))
+        missing = len(set(letters)) - len(set(term))
+        steps = ["DiagonalBackward0", "PermuteBackward0"] * repeated + ["UnsqueezeBackward0"] * missing + ["PermuteBackward0"]
+        lined.append(chained(steps, i) if len(steps) > 1 or i else (steps[0], i))
+    summed = [c for c in dict.fromkeys(letters) if c not in output]
+    if len(terms) == 1:
+        return ("SumBackward1", lined[0]) if summed else lined[0]
+    if not summed:
+        return ("MulBackward0", *lined)
+    sides = []
+    for i, (side, term) in enumerate(zip(lined, terms, strict=True)):
+        alone = [c for c in summed if c in term and c not in terms[1 - i]]
+        steps = ["SumBackward1"] * len(alone) + ["PermuteBackward0", _reshape_name(operands[i], term, terms, output, i)]
+        sides.append(chained(steps, side))
+    return chained(["ViewBackward0", "PermuteBackward0", "ViewBackward0"], ("BmmBackward0", *sides))
+
+
+def _reshape_name(x: Tensor, term: str, terms: Sequence[str], output: str, place: int) -> str:
+    """How an operand of ``bmm`` gets its shape: a view of memory that lies in order, or of one that does not."""
+    other = terms[1 - place]
+    kinds = [
+        [c for c in output if c in term and c in other],
+        [c for c in output if c in term and c not in other],
+        [c for c in term if c not in output],
+    ]
+    order = [*kinds[0], *(kinds[1] + kinds[2] if place == 0 else kinds[2] + kinds[1])]
+    if sorted(order) != sorted(term):
+        return "ViewBackward0"
+    return "ViewBackward0" if x.value.transpose([term.index(c) for c in order]).flags.c_contiguous else "ReshapeAliasBackward0"
 
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Any:
     """Products summed over pairs of dimensions."""
-    return np.tensordot(a, b, dims if isinstance(dims, int) else tuple(tuple(d) for d in dims))  # type: ignore[arg-type]
+    axes = dims if isinstance(dims, int) else tuple(tuple(d) for d in dims)
+    result = np.tensordot(a, b, axes)  # type: ignore[arg-type]
+    lined = [("ViewBackward0", ("PermuteBackward0", i)) for i in (0, 1)]
+    return labelled(result, ("ViewBackward0", ("MmBackward0" if np.ndim(result) else "DotBackward0", *lined)))
 
 
 @function
 def kron(input: Tensor, other: Tensor) -> Any:
     """The Kronecker product."""
-    return np.kron(input, other)
+    return labelled(np.kron(input, other), "UnsafeViewBackward0")
 
 
 @function
 def cross(input: Tensor, other: Tensor, dim: int = -1) -> Any:
     """Cross products along a dimension."""
-    return np.cross(input, other, axis=dim)
+    return labelled(np.cross(input, other, axis=dim), "LinalgCrossBackward0")
 
 
 @function
 def inner(input: Tensor, other: Tensor) -> Any:
     """Products summed over the last dimension."""
-    return np.inner(input, other)
+    lined = [("PermuteBackward0", i) for i in (0, 1)]
+    if input.value.ndim == other.value.ndim == 1:
+        return labelled(np.inner(input, other), ("ViewBackward0", ("DotBackward0", *lined)))
+    label = ("MmBackward0", ("ViewBackward0", lined[0]), ("ReshapeAliasBackward0", lined[1]))
+    return labelled(np.inner(input, other), ("ViewBackward0", label))
 
 
 FUNCTIONS.update(

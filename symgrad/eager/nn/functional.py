@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from symgrad.eager import ops, reductions
-from symgrad.eager.core import Tensor, apply, assign, plain, wrap
+from symgrad.eager.core import Tensor, apply, assign, labelled, plain, wrap
 from symgrad.eager.pointwise import FUNCTIONS
 from symgrad.eager.random import default_generator
 from symgrad.eager.reductions import flat_places
-from symgrad.eager.shapes import addmm, labelled, matmul
+from symgrad.eager.shapes import addmm, expand_as, matmul, reshape
 
 sigmoid, tanh = FUNCTIONS["sigmoid"], FUNCTIONS["tanh"]
 
@@ -87,7 +87,7 @@ def softsign(input: Tensor) -> Any:
 
 def mish(input: Tensor, inplace: bool = False) -> Any:
     """``input * tanh(softplus(input))``."""
-    return _maybe_in_place(input, labelled(input * tanh(softplus(input)), "MishBackward0"), inplace, "mish")
+    return _maybe_in_place(input, apply(ops.MISH, (input,)), inplace, "mish")
 
 
 def _dim_of(dim: Any, input: Tensor, name: str) -> int:
@@ -240,12 +240,15 @@ def nll_loss(
 ) -> Any:
     """The negative log likelihood of classes, from log probabilities (N, C, ...)."""
     _check(reduction)
-    x = input.reshape(1, -1) if input.value.ndim == 1 else input
-    shape, places = x.value.shape, target.value
+    x, shape, places = input, input.value.shape, target.value
+    label: Any = "NllLossBackward0"
+    if len(shape) == 1:
+        shape, places = (1, *shape), places.reshape(-1)
+    elif len(shape) == 3:
+        label = ("NllLoss2DBackward0", ("ViewBackward0", 0))
+    elif len(shape) > 3:
+        label = "NllLoss2DBackward0"
     classes = shape[1]
-    if input.value.ndim == 1:
-        places = places.reshape(-1)
-    label = "NllLossBackward0" if len(shape) == 2 else "NllLoss2DBackward0"
     usual = weight is None and not 0 <= ignore_index < classes and places.dtype == np.int64 and places.size
     if usual and np.maximum.reduce(places.view(np.uint64), None) < classes:  # no negative one either
         weights, known = None, places
@@ -338,11 +341,11 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Any:
     turned = weight.t()
     if bias is not None and input.value.ndim == 2:
         return addmm(bias, input, turned)
+    shape = input.value.shape
+    if bias is not None and shape and bias.value.ndim == 1 and bias.value.flags.c_contiguous and input.value.flags.c_contiguous:
+        return reshape(addmm(bias, reshape(input, (-1, shape[-1])), turned), (*shape[:-1], weight.value.shape[0]))
     y = matmul(input, turned)
-    if bias is None:
-        return y
-    y = y + bias
-    return labelled(y, "ViewBackward0")
+    return y if bias is None else y + bias
 
 
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Any:
@@ -403,19 +406,25 @@ def embedding(input: Tensor, weight: Tensor) -> Any:
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:
     """``input`` over its norm along ``dim``."""
-    return input / reductions.vector_norm(input, p, dim, True).clamp(min=eps)
+    return input / expand_as(reductions.vector_norm(input, p, dim, True).clamp_min(eps), input)
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Any:
     """The cosine of the angle between rows."""
-    product = (x1 * x2).sum(dim)
-    norms = reductions.vector_norm(x1, 2, dim).clamp(min=eps) * reductions.vector_norm(x2, 2, dim).clamp(min=eps)
-    return product / norms
+    one, two = (x / labelled(_at_least(reductions.vector_norm(x, 2, dim, True), eps), "CloneBackward0") for x in (x1, x2))
+    return (one * two).sum(dim)
+
+
+def _at_least(norm: Tensor, eps: float) -> Any:
+    """A copy of a norm, in which small values count as constants."""
+    return apply(ops.AT_LEAST, (norm,), {"eps": eps})
 
 
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Any:
     """``input`` with margins, given from the last dimension on."""
     widths = [(0, 0)] * (input.value.ndim - len(pad) // 2) + [tuple(pad[i : i + 2]) for i in range(len(pad) - 2, -1, -2)]
-    if mode != "constant":
-        return np.pad(input, widths, mode={"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode])  # type: ignore[call-overload]
-    return np.pad(input, widths, constant_values=value or 0)
+    if mode == "constant":
+        return apply(ops.PAD, (input,), {"widths": tuple(widths), "value": value or 0}, "ConstantPadNdBackward0")
+    padded = np.pad(input, widths, mode={"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode])  # type: ignore[call-overload]
+    name = {"reflect": "Reflection", "replicate": "Replication"}.get(mode)
+    return labelled(padded, f"{name}Pad{len(pad) // 2}DBackward0") if name else padded
