@@ -14,7 +14,8 @@ from typing import Any
 HERE = Path(__file__).parent
 RECORDED = HERE / "recorded_graphs.json"
 SHAPES = {
-    "x": (3, 4), "y": (3, 4), "a": (4,), "b": (4,), "m": (4, 4), "p": (2, 3, 4), "q": (2, 4, 5), "s": (), "w": (5, 4), "pos": (3, 4),
+    "x": (3, 4), "y": (3, 4), "a": (4,), "b": (4,), "m": (4, 4), "p": (2, 3, 4), "q": (2, 4, 5), "s": (), "w": (5, 4),
+    "pos": (3, 4),
 }  # fmt: skip
 
 
