@@ -9,6 +9,7 @@ import itertools
 import numpy as np
 import pytest
 
+import symgrad.eager as torch
 from symgrad import elementwise_grad, grad, hessian, jacfwd, jacrev, jvp, vjp
 from symgrad.errors import IntegerArgument
 
@@ -134,6 +135,15 @@ def check(fun, args, expected):
             np.testing.assert_allclose(found, np.asarray(expected[i])[place], 1e-12, 1e-15, err_msg="forward")
 
 
+@pytest.mark.parametrize(("fun", "args", "expected"), ROWS)
+@np.errstate(all="ignore")
+def test_row_in_eager_mode(fun, args, expected):
+    tensors = [torch.tensor(np.asarray(arg, float), requires_grad=True) for arg in args]
+    (fun(*tensors) * 1.0 + sum(0.0 * t.sum() for t in tensors)).sum().backward()
+    for t, wanted in zip(tensors, expected, strict=True):
+        np.testing.assert_allclose(t.grad.numpy(), wanted, 1e-12, 1e-15)
+
+
 def unit(x, place):
     if type(x) is float:
         return 1.0
@@ -257,6 +267,14 @@ def test_missing_data_stays_out():
         for _ in range(3):
             np.testing.assert_array_equal(derivative(p), [2.0, 0.0, -4.0])
         np.testing.assert_array_equal(hessian(fun, mode=mode)(p), np.diag([2.0, 0.0, 2.0]))
+
+
+@np.errstate(all="ignore")
+def test_eager_mode_follows_torch():
+    """Which leaves it to IEEE arithmetic."""
+    x = torch.tensor(X, requires_grad=True)
+    HIDDEN["log"](x).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [0.0, np.nan, 2.0, 0.5, 0.001])
 
 
 @np.errstate(all="ignore")
