@@ -17,7 +17,7 @@ from symgrad.api import (
     vjp,
     vmap,
 )
-from symgrad.custom import custom_jvp, custom_vjp, primitive
+from symgrad.custom import checkpoint, custom_jvp, custom_vjp, primitive
 from symgrad.export import export
 from symgrad.flat import flatten
 from symgrad.optimize.switches import without
@@ -26,6 +26,7 @@ from symgrad.testing import check_grads
 __all__ = [
     "Derivative",
     "check_grads",
+    "checkpoint",
     "custom_jvp",
     "custom_vjp",
     "elementwise_grad",

@@ -14,8 +14,9 @@ from symgrad.errors import NotDifferentiable
 from symgrad.ir import Node
 from symgrad.ops.core import Op, Rule, Traced
 from symgrad.testing import check_grads
-from symgrad.trace import active_trace
+from symgrad.trace import Tracer, active_trace
 from symgrad.transform.batch import Batch, Each, interned, rule
+from symgrad.transform.checkpoint import checkpointed
 
 Fun = Callable[..., Any]
 
@@ -339,3 +340,51 @@ def custom_jvp(fun: Fun) -> CustomJVP:
     0.5
     """
     return CustomJVP(fun)
+
+
+# -- checkpoints ---------------------------------------------------------------------------------------------------
+
+
+class Checkpointed:
+    """A function whose inner values the backward pass computes once more. Made by ``checkpoint``."""
+
+    def __init__(self, fun: Fun) -> None:
+        functools.update_wrapper(self, fun, updated=())
+        self._fun = fun
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        trace = active_trace()
+        if trace is None:
+            return self._fun(*args, **kwargs)
+        start = trace.graph.next_index
+        leaves, tree = pytree.flatten(_followed(self._fun)(*args, **kwargs))
+        places = [i for i, leaf in enumerate(leaves) if type(leaf) is Tracer and self._counts(leaf, start)]
+        if places:
+            for i, new in zip(places, checkpointed(trace, start, [leaves[i] for i in places]), strict=True):
+                leaves[i] = new
+        return tree.unflatten(leaves)
+
+    def _counts(self, result: Tracer, start: int) -> bool:
+        """Whether a derivative flows into a result, and through what was computed here; views stay what they are."""
+        return result.base is None and result.node.index >= start and result.tape.follows(result.node)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+
+def checkpoint(fun: Fun) -> Checkpointed:
+    """``fun``, with a backward pass that saves memory: of what ``fun`` computes on the way nothing is kept, but computed anew.
+
+    The derivatives are the same. Where a long chain of large arrays is split into ``n`` checkpointed parts, the backward
+    pass needs the memory of one part and the ``n`` values between them, and the time of one more pass forwards. Nests; works
+    in loops, as a decorator and on methods. It matters for compiled code: a trace, and so dynamic mode, keeps all values.
+
+    Args:
+        fun: a function of arrays, numbers and trees of them; it may read others from outside.
+
+    >>> import symgrad
+    >>> part = symgrad.checkpoint(lambda x: np.sin(np.sin(np.sin(x))))
+    >>> round(symgrad.grad(lambda x: part(part(x)))(0.5), 6)
+    0.466437
+    """
+    return Checkpointed(fun)

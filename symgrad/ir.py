@@ -185,6 +185,11 @@ class Graph:
             self.arrays[node] = array  # keeps it alive, so that its id stays its own
         return node
 
+    @property
+    def next_index(self) -> int:
+        """The index that the next new node gets."""
+        return self._count
+
     def _next(self) -> int:
         self._count += 1
         return self._count - 1

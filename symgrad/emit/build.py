@@ -224,6 +224,11 @@ def last_write(b: Builder, node: Node, args: list[Expr]) -> Expr:
     return call("runtime.last_write", args[0], _as_value(_index(dict(node.params)["spec"], args[1:])))
 
 
+@spelling(engine.AGAIN)
+def again(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    return args[0]
+
+
 @spelling(engine.ITEM)
 def item(b: Builder, node: Node, args: list[Expr]) -> Expr:
     return _subscript(args[0], ast.Constant(dict(node.params)["item"]))
@@ -757,7 +762,7 @@ def _mark(statements: Sequence[Any], node: Node | None) -> None:
 def is_trivial(node: Node, weight: dict[Node, int]) -> bool:
     """Views that cost next to nothing and read well anywhere: ``x.T``, ``x[:, None]``."""
     return (
-        node.op in (REGISTRY[np.transpose], REGISTRY[np.expand_dims], engine.ITEM)
+        node.op in (REGISTRY[np.transpose], REGISTRY[np.expand_dims], engine.ITEM, engine.AGAIN)
         and all(weight[arg] == 0 for arg in node.args)
         and not node.name
     )

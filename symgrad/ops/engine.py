@@ -43,6 +43,9 @@ NOT = _engine("not", "constant", lambda x: not x)
 AND = _engine("and", "constant", lambda a, b: bool(a and b))
 STOP = _engine("stop_gradient", "constant", lambda x: x)
 
+# a value once more, ``after`` another: what is computed from it is not what was computed from it before
+AGAIN = Op(lambda x, after: x, "linear", (lambda g, y, x, after: g, None), name="again", alias=True)
+
 # where a loop is in its course; each loop of a trace has a number
 INDEX = _engine("index", "constant", lambda loop, value: value)
 # lists of numbers or arrays, as loops save them, element by element
@@ -51,6 +54,7 @@ ADD_LISTS = _engine("add_lists", "linear", lambda a, b: [x + y for x, y in zip(a
 
 __all__ = [
     "ADD_LISTS",
+    "AGAIN",
     "ASTYPE",
     "BOOL",
     "IDENTITY",

@@ -31,7 +31,6 @@ def loop(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
     depends = _dependent(body, course, flags, bool(masks))
     differs = bool(masks) or (course.test is not None and body.carry[course.test] in depends)
     sub = Trace()
-    sub.lanes = 1
     inner = Batch(sub, b.size, {})
 
     def given(place: Any, item: Node, value: Any, flag: bool) -> Tracer:
@@ -65,14 +64,7 @@ def loop(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
             inner.known[item] = tracer if taking_part is None else filled(taking_part, tracer)
         else:
             inner.alike[item] = tracer
-    for item in body.nodes():
-        if item.op is CONST:
-            inner.alike[item] = sub.lookup(sub.constant(dict(item.params)["value"])[0])
-        elif item.op is CAPTURED:
-            inner.alike[item] = sub.lookup(sub.constant(body.graph.arrays[item])[0])
-        elif not item.args:
-            inner.alike[item] = sub.record(item.op, (), dict(item.params))
-    inner.run(body.nodes())
+    _run(inner, body)
     after = []
     for item, new, old in zip(body.carry, body.after, carry, strict=True):
         value = inner.value(new)
@@ -108,6 +100,31 @@ def loop(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
         b.took_part[node] = took_part
     results: list[Any] = [x if item in depends else Alike(x) for x, item in zip(ended, body.carry, strict=True)]
     return results + [x if item in inner.known else Alike(x) for x, item in zip(lists, body.saved, strict=True)]
+
+
+def _run(inner: Batch, body: Body) -> None:
+    """Batch the nodes of a body; what hangs on no input is the same for all."""
+    sub = inner.trace
+    for item in body.nodes():
+        if item.op is CONST:
+            inner.alike[item] = sub.lookup(sub.constant(dict(item.params)["value"])[0])
+        elif item.op is CAPTURED:
+            inner.alike[item] = sub.lookup(sub.constant(body.graph.arrays[item])[0])
+        elif not item.args:
+            inner.alike[item] = sub.record(item.op, (), dict(item.params))
+    inner.run(body.nodes())
+
+
+def batch_body(b: Batch, body: Body, args: list[Any], flags: list[bool]) -> tuple[list[Tracer], Batch]:
+    """The inputs of a body that runs once, in a trace of its own, and its nodes batched."""
+    inner = Batch(Trace(), b.size, {})
+    inputs = []
+    for i, (item, value, flag) in enumerate(zip(body.invariants, args, flags, strict=True)):
+        inputs.append(inner.trace.input(("outer", i), plain(value)))
+        inputs[-1].node.name, inputs[-1].node.differentiated = item.name, True
+        (inner.known if flag else inner.alike)[item] = inputs[-1]
+    _run(inner, body)
+    return inputs, inner
 
 
 def _dependent(body: Body, course: Course, flags: list[bool], masked: bool) -> set[Node]:

@@ -298,20 +298,11 @@ class Loop(Op):
         index = sub.input("index", self.course.start)
         items = [sub.input(("element", i), plain(sequence)[0]) for i, sequence in enumerate(sequences)]
         fixed = [sub.input(("invariant", i), plain(value)) for i, value in enumerate(invariants)]
-        known: dict[Node, Tracer] = {}
-        for node, tracer in zip(body.inputs, [*starts, index, *items, *fixed], strict=True):
+        known = dict(zip(body.inputs, [*starts, index, *items, *fixed], strict=True))
+        for node, tracer in known.items():
             tracer.node.name = node.name
             tracer.node.differentiated = True
-            known[node] = tracer
-        for node in body.nodes():
-            if node.op is CONST:
-                known[node] = sub.lookup(sub.constant(dict(node.params)["value"])[0])
-            elif node.op is CAPTURED:
-                known[node] = sub.lookup(sub.constant(body.graph.arrays[node])[0])
-            else:
-                made = sub.run(node.op, [known[arg] for arg in node.args], dict(node.params))
-                made.name, made.line = made.name or node.name, made.line or node.line
-                known[node] = sub.lookup(made)
+        replay(sub, body, known)
         return sub, starts, index, items, fixed, [known[n] for n in body.after], [known[n] for n in body.saved]
 
     def _jvp(self, ts: Sequence[Any], y: Any, *args: Any) -> Any:
@@ -374,6 +365,19 @@ class Loop(Op):
         return made
 
 
+def replay(trace: Trace, body: Body, known: dict[Node, Tracer]) -> None:
+    """Write the nodes of a body into a trace, where its inputs are ``known``; the others become so."""
+    for node in body.nodes():
+        if node.op is CONST:
+            known[node] = trace.lookup(trace.constant(dict(node.params)["value"])[0])
+        elif node.op is CAPTURED:
+            known[node] = trace.lookup(trace.constant(body.graph.arrays[node])[0])
+        else:
+            made = trace.run(node.op, [known[arg] for arg in node.args], dict(node.params))
+            made.name, made.line = made.name or node.name, made.line or node.line
+            known[node] = trace.lookup(made)
+
+
 def reached(node: Node) -> list[int]:
     """The arguments that the derivative of a node flows to, as if results of loops were made by the loops' arguments."""
     return [i for i in range(len(node.args)) if node.op.differentiable(i)]
@@ -399,6 +403,15 @@ _loops: weakref.WeakValueDictionary[Any, Loop] = weakref.WeakValueDictionary()
 
 def loop_of(body: Body, course: Course) -> Loop:
     """The loop of a body: one and the same operation for bodies that are alike, names and lines too."""
+    key = (fingerprint(body), course)
+    found = _loops.get(key)
+    if found is None:
+        found = _loops.setdefault(key, Loop(body, course))
+    return found
+
+
+def fingerprint(body: Body) -> Any:
+    """The same for bodies that are alike, names and lines too."""
     places = {node: i for i, node in enumerate([*body.inputs, *body.nodes()])}
     carried = set(body.carry)
     rows: list[Any] = []
@@ -414,11 +427,7 @@ def loop_of(body: Body, course: Course) -> Loop:
             rows.append((node.op, tuple(places[arg] for arg in node.args), node.params, node.aval, node.name, node.line))
     ends = tuple(places[node] for node in body.after), tuple(places[node] for node in body.saved)
     shape = len(body.carry), len(body.elements), len(body.invariants)
-    key = (tuple(rows), ends, shape, course)
-    found = _loops.get(key)
-    if found is None:
-        found = _loops.setdefault(key, Loop(body, course))
-    return found
+    return tuple(rows), ends, shape
 
 
 def plain(x: Any) -> Any:
