@@ -366,7 +366,7 @@ class Checkpointed:
 
     def _counts(self, result: Tracer, start: int) -> bool:
         """Whether a derivative flows into a result, and through what was computed here; views stay what they are."""
-        return result.base is None and result.node.index >= start and result.tape.follows(result.node)
+        return result.base is None and result.node.index >= start and result.node.differentiated
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)

@@ -42,6 +42,10 @@ class BlockBuilder(Builder):
         function = self.bind("empty", empty if pooled else np.empty)
         return call_of(function, literal(shape if len(shape) != 1 or pooled else shape[0]), name(self.bind(dtype.name, dtype)))
 
+    def _dead_buffer(self, kind: tuple[Any, ...]) -> str | None:
+        """A variable whose array nothing reads any more, of this shape, dtype and order in memory."""
+        return None
+
     def _is_pooled(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
         """Whether an array is so big that its memory comes from the pool."""
         return "pool" not in self.off and math.prod(shape) * dtype.itemsize >= cost.SIZES.pooled
@@ -137,10 +141,12 @@ class _Loop:
     def _array(self, node: Node) -> None:
         """The array of a result; rows that no block writes are zero."""
         b = self.b
-        variable = b.names.of(node)
+        variable = b._dead_buffer((node.aval.shape, node.aval.dtype, True))
+        if variable is None:
+            variable = b.names.of(node)
+            self.block.append(Line(assign(name(variable), b._allocate(node.aval.shape, node.aval.dtype))))
         self.arrays[node] = name(variable)
         b.buffers[node] = variable
-        self.block.append(Line(assign(name(variable), b._allocate(node.aval.shape, node.aval.dtype))))
         if node in self.layout.parts:
             start = self.layout.parts[node][0][1]
             for rest in (slice(None, start), slice(start + self.group.length, None)):

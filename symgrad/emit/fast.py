@@ -269,8 +269,7 @@ class FastBuilder(BlockBuilder):
         if in_place:
             self._retire(node)
         if target is None and self.straight:
-            waiting = self.free.get(self._kind(node))
-            target = waiting.pop() if waiting else None
+            target = self._dead_buffer(self._kind(node))
         if not in_place:
             self._retire(node)
         function = name(self.bind(node.op.key.__name__, node.op.key))
@@ -296,8 +295,12 @@ class FastBuilder(BlockBuilder):
         """An array for a big result: a dead one, else one from the pool."""
         if not self._is_pooled(node.aval.shape, node.aval.dtype):
             return None
-        waiting = self.free.get(self._kind(node)) if self.straight else None
-        return name(waiting.pop()) if waiting else self._allocate(node.aval.shape, node.aval.dtype)
+        dead = self._dead_buffer(self._kind(node))
+        return name(dead) if dead else self._allocate(node.aval.shape, node.aval.dtype)
+
+    def _dead_buffer(self, kind: tuple[Any, ...]) -> str | None:
+        waiting = self.free.get(kind) if self.straight and "buffers" not in self.off else None
+        return waiting.pop() if waiting else None
 
     def _dead_argument(self, node: Node, block: list[Any]) -> str | None:
         """An argument's buffer that nothing reads after this node, of the right shape and dtype; it may be seen turned."""

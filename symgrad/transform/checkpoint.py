@@ -9,7 +9,7 @@ from typing import Any
 from symgrad.ir import CAPTURED, CONST, INPUT, Graph, Node, ancestors, is_inexact
 from symgrad.ops.core import Op
 from symgrad.ops.engine import AGAIN
-from symgrad.trace import Trace, Tracer, tracing
+from symgrad.trace import Tape, Trace, Tracer, tracing
 from symgrad.transform.batch import Batch, rule
 from symgrad.transform.batch_loops import batch_body
 from symgrad.transform.forward import forward
@@ -39,23 +39,23 @@ class Checkpoint(Op):
         after = next(part for part in g if part is not None)
         tape = next((x.tape for x in (*given, *g) if type(x) is Tracer), None)
         if tape is None:
-            with tracing(Trace(symbolic=False)) as trace:
+            with tracing(Tape()) as trace:
                 inputs = [trace.input(("outer", i), value) for i, value in enumerate(given)]
-                found = self._backward(trace, g, inputs)
+                found = self._backward(trace, g, inputs, False)
         else:
             outer, tape.phase = (tape.line, tape.phase), "once more"
             inputs = [tape.record(AGAIN, (x, after), {}) for x in given]
             try:
-                found = self._backward(tape, g, inputs)
+                found = self._backward(tape, g, inputs, True)
             finally:
                 tape.line, tape.phase = outer
         return found + [None] * (n - len(given))
 
-    def _backward(self, trace: Trace, g: Sequence[Any], inputs: list[Tracer]) -> list[Any]:
+    def _backward(self, trace: Trace, g: Sequence[Any], inputs: list[Tracer], symbolic: bool) -> list[Any]:
         known = dict(zip(self.body.invariants, inputs, strict=True))
         replay(trace, self.body, known)
         seeds = [(known[out].node, part) for out, part in zip(self.body.saved, g, strict=True) if part is not None]
-        return reverse(trace, seeds, [x.node for x in inputs], trace.symbolic)
+        return reverse(trace, seeds, [x.node for x in inputs], symbolic)
 
     def _jvp(self, ts: Sequence[Any], y: Any, *args: Any) -> Any:
         given, results = args[: len(self.body.invariants)], args[len(self.body.invariants) :]
@@ -68,7 +68,7 @@ _checkpoints: weakref.WeakValueDictionary[Any, Checkpoint] = weakref.WeakValueDi
 
 def checkpoint_of(body: Body) -> Checkpoint:
     """The checkpoint of a body: one and the same operation for bodies that are alike."""
-    key = fingerprint(body)
+    key = fingerprint(body, notes=False)
     found = _checkpoints.get(key)
     return found if found is not None else _checkpoints.setdefault(key, Checkpoint(body))
 

@@ -410,8 +410,8 @@ def loop_of(body: Body, course: Course) -> Loop:
     return found
 
 
-def fingerprint(body: Body) -> Any:
-    """The same for bodies that are alike, names and lines too."""
+def fingerprint(body: Body, notes: bool = True) -> Any:
+    """The same for bodies that are alike, with ``notes`` names and lines too."""
     places = {node: i for i, node in enumerate([*body.inputs, *body.nodes()])}
     carried = set(body.carry)
     rows: list[Any] = []
@@ -424,7 +424,8 @@ def fingerprint(body: Body) -> Any:
         elif node.op is INPUT or not all(arg in places for arg in node.args):
             rows.append((INPUT, node.aval, node.name if node in carried else None))
         else:
-            rows.append((node.op, tuple(places[arg] for arg in node.args), node.params, node.aval, node.name, node.line))
+            seen = (node.name, node.line) if notes else ()
+            rows.append((node.op, tuple(places[arg] for arg in node.args), node.params, node.aval, *seen))
     ends = tuple(places[node] for node in body.after), tuple(places[node] for node in body.saved)
     shape = len(body.carry), len(body.elements), len(body.invariants)
     return tuple(rows), ends, shape
