@@ -354,7 +354,7 @@ class Checkpointed:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         trace = active_trace()
-        if trace is None:
+        if trace is None or not trace.symbolic:  # a tape keeps everything
             return self._fun(*args, **kwargs)
         start = trace.graph.next_index
         leaves, tree = pytree.flatten(_followed(self._fun)(*args, **kwargs))

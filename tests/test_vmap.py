@@ -1,6 +1,7 @@
 """``vmap``: batches equal the stack of single results, whatever the function does with its values."""
 
 import pickle
+import re
 from collections import namedtuple
 
 import numpy as np
@@ -128,7 +129,7 @@ def test_nested():
         same(gram(X, Y), expected)
     slope = grad(lambda x: np.sum(gram(x, Y) ** 2))
     same(slope(X), grad(lambda x: sum(kernel(a, b) ** 2 for a in x for b in Y))(X))
-    assert "np.exp(-np.sum((x[:, None] - y) ** 2, axis=2))" in gram.source(X, Y)
+    assert re.search(r"np.exp\(-np.sum\(\(x\[:, None(, :)?\] - y\) \*\* 2, axis=2\)\)", gram.source(X, Y))
 
 
 def test_nested_with_branches():

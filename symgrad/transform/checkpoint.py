@@ -9,7 +9,7 @@ from typing import Any
 from symgrad.ir import CAPTURED, CONST, INPUT, Graph, Node, ancestors, is_inexact
 from symgrad.ops.core import Op
 from symgrad.ops.engine import AGAIN
-from symgrad.trace import Tape, Trace, Tracer, tracing
+from symgrad.trace import Trace, Tracer
 from symgrad.transform.batch import Batch, rule
 from symgrad.transform.batch_loops import batch_body
 from symgrad.transform.forward import forward
@@ -35,27 +35,20 @@ class Checkpoint(Op):
         return position < len(self.body.invariants) and is_inexact(self.body.invariants[position].aval)
 
     def _joint(self, g: Sequence[Any], y: Any, args: Sequence[Any], params: Any) -> list[Any]:
-        given, n = args[: len(self.body.invariants)], len(args)
+        given = args[: len(self.body.invariants)]
         after = next(part for part in g if part is not None)
-        tape = next((x.tape for x in (*given, *g) if type(x) is Tracer), None)
-        if tape is None:
-            with tracing(Tape()) as trace:
-                inputs = [trace.input(("outer", i), value) for i, value in enumerate(given)]
-                found = self._backward(trace, g, inputs, False)
-        else:
-            outer, tape.phase = (tape.line, tape.phase), "once more"
-            inputs = [tape.record(AGAIN, (x, after), {}) for x in given]
-            try:
-                found = self._backward(tape, g, inputs, True)
-            finally:
-                tape.line, tape.phase = outer
-        return found + [None] * (n - len(given))
-
-    def _backward(self, trace: Trace, g: Sequence[Any], inputs: list[Tracer], symbolic: bool) -> list[Any]:
-        known = dict(zip(self.body.invariants, inputs, strict=True))
-        replay(trace, self.body, known)
+        trace: Trace = given[0].tape
+        outer = trace.line, trace.phase
+        trace.line, trace.phase = None, "once more"
+        try:
+            inputs = [trace.record(AGAIN, (x, after), {}) for x in given]
+            known = dict(zip(self.body.invariants, inputs, strict=True))
+            replay(trace, self.body, known)
+        finally:
+            trace.line, trace.phase = outer
         seeds = [(known[out].node, part) for out, part in zip(self.body.saved, g, strict=True) if part is not None]
-        return reverse(trace, seeds, [x.node for x in inputs], symbolic)
+        found = reverse(trace, seeds, [x.node for x in inputs])
+        return found + [None] * (len(args) - len(given))
 
     def _jvp(self, ts: Sequence[Any], y: Any, *args: Any) -> Any:
         given, results = args[: len(self.body.invariants)], args[len(self.body.invariants) :]
