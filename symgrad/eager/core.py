@@ -116,7 +116,8 @@ class Node:
     """A recorded operation, ``grad_fn``. Its edges lead to the nodes and leaves that its cotangents go to."""
 
     __slots__ = (
-        "__weakref__", "args", "counters", "dtype", "edges", "hooks", "label", "metadata", "op", "outputs", "params", "plan",
+        "__weakref__", "args", "counters", "dtype", "edges", "hooks", "label", "metadata", "op", "outputs", "packed", "params",
+        "plan",
         "result", "serial", "shape",
     )  # fmt: skip
 
@@ -162,8 +163,12 @@ class Node:
         edges: dict[int, Any] = dict(zip(self.plan.flows, self.edges, strict=True))
         if type(self.label) is tuple:
             return _inside(self.label, edges)
-        places = self.plan.flows if self.name() in _OF_NUMBERS else self.plan.places
-        return tuple(_next(edges.get(i)) for i in places)
+        return tuple(_next(edges.get(i)) for i in self.places)
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The arguments that torch counts as such."""
+        return self.plan.flows if self.name() in _OF_NUMBERS else self.plan.places
 
     @property
     def saves(self) -> bool:
@@ -218,6 +223,19 @@ class Node:
             f"[{kind}]{source} is at version {counter[0]}; expected version {seen} instead. {_HINT}{writer}"
         )
 
+    def pack(self, pack: Callable[..., Any], unpack: Callable[..., Any]) -> None:
+        """Save what ``pack`` makes of the values, until ``unpack`` is asked for them."""
+        args = list(self.args)
+        packed = {}
+        for i, _, _ in self.counters:
+            if i < 0:
+                packed[i], self.result = pack(wrap(self.result)), None
+            else:
+                packed[i], args[i] = pack(wrap(args[i])), None
+        self.args, self.counters, self.packed = args, [], (packed, unpack)
+        self.params = {name: value for name, value in self.params.items() if name != "kept"}
+        self.__class__ = PackedNode
+
     # ---- hooks ----
 
     def register_hook(self, hook: Any) -> RemovableHandle:
@@ -232,6 +250,30 @@ class Node:
         if self.hooks is None:
             self.hooks = {}
         return RemovableHandle(self.hooks, kind, hook)
+
+
+class PackedNode(Node):
+    """A node whose saved values are what the pack hook of ``saved_tensors_hooks`` has made of them."""
+
+    __slots__ = ()
+
+    def pull(self, g: Any) -> list[Any]:
+        if self.args is None:
+            raise RuntimeError(TWICE)
+        before = self.args, self.result
+        packed, unpack = self.packed
+        values = {i: unpack(item).value for i, item in packed.items()}
+        self.args = [values.get(i, arg) for i, arg in enumerate(self.args)]
+        self.result = values.get(-1, self.result)
+        try:
+            return Node.pull(self, g)
+        finally:
+            self.args, self.result = before
+
+    def free(self) -> None:
+        Node.free(self)
+        if self.args is None:
+            self.packed = {}, self.packed[1]
 
 
 _OF_NUMBERS = {  # operations with a number that does not count as an argument
@@ -517,6 +559,10 @@ class Tensor(Traced):
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if self.value.ndim == 0 else object.__format__(self, spec)
 
+    def is_inference(self) -> bool:
+        """Whether it was made in ``inference_mode``."""
+        return self.inference
+
     def item(self) -> Any:
         """The one number in it, as Python's."""
         if self.value.size != 1:
@@ -670,6 +716,8 @@ def attach(op: Op, plan: Plan, args: Any, values: list[Any], params: dict[str, A
     for i in plan.reads:
         arg = args[i]
         if isinstance(arg, Tensor):
+            if arg.inference:
+                raise RuntimeError(_INFERENCE)
             counter = arg.counter
             counters.append((i, counter, counter[0]))
     edges = []
@@ -683,13 +731,24 @@ def attach(op: Op, plan: Plan, args: Any, values: list[Any], params: dict[str, A
         values = [value if i in reads else None for i, value in enumerate(values)]
     if isinstance(y, tuple):
         node = Node(op, plan, values, params, edges, counters, tuple(y), label)
+        if mode.packing is not None:
+            node.pack(*mode.packing)
         return tuple([_part(node, i, part) for i, part in enumerate(y)])
     node = Node(op, plan, values, params, edges, counters, y, label)
     tensor = view(op, args, params, y) if op.alias else wrap(y)
     tensor.node, tensor.needs = node, True
     if plan.result:
         counters.append((-1, tensor.counter, tensor.counter[0]))
+    if mode.packing is not None:
+        node.pack(*mode.packing)
     return tensor
+
+
+_INFERENCE = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
+    "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
+    "`torch.no_grad()` instead of `torch.inference_mode()`."
+)
 
 
 def _part(node: Node, number: int, y: Any) -> Tensor:

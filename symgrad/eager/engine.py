@@ -26,7 +26,7 @@ from symgrad.eager.core import (
     whole,
     wrap,
 )
-from symgrad.eager.dtypes import Size
+from symgrad.eager.dtypes import Size, title
 from symgrad.eager.modes import mode
 from symgrad.ops.core import REGISTRY
 
@@ -195,11 +195,26 @@ class Sweep:
         for kind, hook in list(_kinds(node.hooks)):
             if kind == "after":
                 outs = tuple(x if x is None or isinstance(x, Tensor) else wrap(x) for x in (g if type(g) is tuple else (g,)))
-                ins = tuple(x if x is None or isinstance(x, Tensor) else wrap(np.asarray(x)) for x in parts)
+                flows = _flows(node)
+                found = dict(zip(flows, parts, strict=True))
+                shapes = dict(zip(flows, node.edges, strict=True))
+                ins = tuple(None if found.get(i) is None else _shown(found[i], shapes[i]) for i in node.places)
                 new = hook(ins, outs)
                 if new is not None:
-                    parts = [x if self.create or x is None else x.value for x in (new if isinstance(new, tuple) else (new,))]
+                    given = dict(zip(node.places, new if isinstance(new, tuple) else (new,), strict=True))
+                    parts = [x if self.create or x is None else x.value for x in [given[i] for i in flows]]
         return parts
+
+
+def _flows(node: Node) -> Sequence[int]:
+    return node.plan.flows or range(len(node.edges))
+
+
+def _shown(part: Any, edge: Any) -> Tensor:
+    """A cotangent as a hook sees it: a tensor, in the shape of what it belongs to."""
+    target = edge.value if isinstance(edge, Tensor) else edge
+    part = fitted(part, target.shape, target.dtype) if hasattr(target, "shape") else part
+    return part if isinstance(part, Tensor) else wrap(np.asarray(part))
 
 
 def own(part: Any) -> Tensor:
@@ -217,11 +232,24 @@ def run_hooks(hooks: Any, kind: Any, g: Tensor) -> Tensor:
         if key[0] == kind:
             new = hook(g)
             if new is not None:
-                g = new
+                g = _like_before(g, new, hook)
     for key, hook in list(hooks.items()):
         if key[0] == ("retain", kind):
             hook(g)
     return g
+
+
+def _like_before(g: Tensor, new: Any, hook: Any) -> Tensor:
+    """What a hook has returned, if it may take the place of the gradient."""
+    name = getattr(hook, "__name__", type(hook).__name__)
+    if not isinstance(new, Tensor):
+        raise TypeError(f"hook '{name}' returned {type(new).__name__!r}, which is no Tensor")
+    if new.value.dtype != g.value.dtype:
+        before, after = (f"torch.{title(x.value.dtype)}Tensor" for x in (g, new))
+        raise RuntimeError(f"hook '{name}' has changed the type of value (was {before} got {after})")
+    if new.value.shape != g.value.shape:
+        raise RuntimeError(f"hook '{name}' has changed the size of value")
+    return new
 
 
 def _targets(node: Node) -> list[Any]:

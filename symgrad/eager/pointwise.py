@@ -50,7 +50,7 @@ def floating(x: Tensor) -> Any:
     return value if value.dtype.kind in "fc" else value.astype(default.real)
 
 
-def _require_tensor(name: str, x: Any) -> None:
+def require_tensor(name: str, x: Any) -> None:
     if not isinstance(x, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
 
@@ -63,7 +63,7 @@ def _unary(name: str, op: Op, keeps_integers: bool = False) -> None:
         if not isinstance(input, Tensor):
             if isinstance(input, Traced):
                 return op(input)
-            _require_tensor(name, input)
+            require_tensor(name, input)
         value = input.value
         if not keeps_integers and value.dtype.kind not in "fc":
             value = value.astype(default.real)

@@ -1,6 +1,6 @@
 """``torch.autograd``: the backward pass, own functions, checks, and derivatives of functions."""
 
-from symgrad.eager.autograd import functional
+from symgrad.eager.autograd import functional, graph
 from symgrad.eager.autograd.checks import GradcheckError, gradcheck, gradgradcheck
 from symgrad.eager.autograd.function import Function
 from symgrad.eager.core import Node, Tensor
@@ -28,6 +28,7 @@ __all__ = [
     "grad",
     "gradcheck",
     "gradgradcheck",
+    "graph",
     "inference_mode",
     "no_grad",
     "set_detect_anomaly",

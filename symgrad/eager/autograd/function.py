@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from symgrad.eager.core import TWICE, Node, Part, Plan, Tensor, _next, conjugate, linked, renewed, tick, wrap
 from symgrad.eager.engine import edge_of, own
-from symgrad.eager.modes import mode
+from symgrad.eager.modes import mode, no_grad
 from symgrad.ops.core import Op
 
 
@@ -59,8 +60,17 @@ class _Saved:
         self.value, self.counter, self.seen, self.name = x.value, x.counter, x.counter[0], name
         self.tensor = None if node is not None else x
         self.edge = node
+        self.packed: Any = None
+        if mode.packing is not None:
+            pack, unpack = mode.packing
+            self.packed, self.edge = (pack(wrap(x.value)), unpack), edge_of(x) if x.needs and node is None else node
+            self.value = self.tensor = None
 
     def get(self) -> Tensor:
+        if self.packed is not None:
+            item, unpack = self.packed
+            found: Tensor = unpack(item)
+            return found if self.edge is None else linked(found.value, self.edge)
         if self.counter[0] != self.seen:
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an inplace operation: "
@@ -74,10 +84,10 @@ class _Saved:
 class FunctionNode(Node):
     """The node of a ``Function``: its cotangents come from ``backward``."""
 
-    __slots__ = ("context", "function", "places")
+    __slots__ = ("context", "function", "inputs")
 
-    def __init__(self, function: Any, context: Context, edges: list[Any], places: list[int], outs: tuple[Any, ...]) -> None:
-        self.function, self.context, self.edges, self.places = function, context, edges, places
+    def __init__(self, function: Any, context: Context, edges: list[Any], inputs: list[int], outs: tuple[Any, ...]) -> None:
+        self.function, self.context, self.edges, self.inputs = function, context, edges, inputs
         self.label, self.hooks, self.serial, self.counters = f"{function.__name__}Backward", None, tick(), []
         self.plan, self.params, self.args, self.result = _NO_PLAN, {}, (), None
         if len(outs) == 1:
@@ -102,8 +112,25 @@ class FunctionNode(Node):
                 f"function {self.name()} returned an incorrect number of gradients (expected "
                 f"{self.params['count']}, got {len(found)})"
             )
-        chosen = [conjugate(found[i]) for i in self.places]
+        chosen = [conjugate(found[i]) for i in self.inputs]
+        for number, (part, edge) in enumerate(zip(chosen, self.edges, strict=True)):
+            self._check(number, part, (edge.value if isinstance(edge, Tensor) else edge).shape)
         return [part if part is None or create else part.value for part in chosen]
+
+    def _check(self, number: int, part: Any, shape: tuple[int, ...]) -> None:
+        """Whether a gradient has the shape of its input, or one that the input broadcasts to."""
+        have = shape if part is None else part.value.shape
+        if have != shape and (
+            len(have) < len(shape) or any(n not in (1, m) for n, m in zip(reversed(shape), reversed(have), strict=False))
+        ):
+            raise RuntimeError(
+                f"Function {self.name()} returned an invalid gradient at index {self.inputs[number]} - got {list(have)} but "
+                f"expected shape compatible with {list(shape)}"
+            )
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        return tuple(range(len(self.edges)))
 
     @property
     def saves(self) -> bool:
@@ -115,6 +142,24 @@ class FunctionNode(Node):
 
 
 _NO_PLAN = Plan(Op(abs, "constant", (), name="function"), 0, ())
+
+
+def once_differentiable(fun: Any) -> Any:
+    """For ``backward``: what it gives cannot be differentiated in turn, and is an error where that is tried."""
+
+    @functools.wraps(fun)
+    def wrapped(ctx: Any, *grads: Any) -> Any:
+        with no_grad():
+            outs = fun(ctx, *grads)
+        if not mode.grad or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
+            return outs
+        several = isinstance(outs, tuple)
+        given = outs if several else (outs,)
+        blocked = iter(_Once.apply(*[x.detach().requires_grad_() for x in given if x is not None]))
+        parts = tuple(None if x is None else next(blocked) for x in given)
+        return parts if several else parts[0]
+
+    return wrapped
 
 
 class Function:
@@ -152,6 +197,8 @@ class Function:
         if not (recording and any(wanted)):
             return outs
         several = isinstance(outs, tuple)
+        for x in context._dirty:
+            x.counter[0] += 1
         results = [
             x if not any(x is a for a in args) or any(x is d for d in context._dirty) else wrap(x.value)
             for x in (outs if several else (outs,))
@@ -171,3 +218,15 @@ class Function:
             if x.value.dtype.kind in "fc" and not any(x is c for c in context._constant):
                 x.node, x.needs, x.parent = edge, True, None
         return tuple(results) if several else results[0]
+
+
+class _Once(Function):
+    """Passes gradients on, and refuses to be differentiated."""
+
+    @staticmethod
+    def forward(ctx: Any, *grads: Any) -> Any:
+        return tuple(g.detach() for g in grads)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")

@@ -9,7 +9,8 @@ import numpy as np
 
 from symgrad.eager import ops, reductions
 from symgrad.eager.core import Tensor, apply, assign, labelled, plain, wrap
-from symgrad.eager.pointwise import FUNCTIONS
+from symgrad.eager.dtypes import title
+from symgrad.eager.pointwise import FUNCTIONS, require_tensor, unlike
 from symgrad.eager.random import default_generator
 from symgrad.eager.reductions import flat_places
 from symgrad.eager.shapes import addmm, expand_as, matmul, reshape
@@ -23,6 +24,7 @@ def _maybe_in_place(x: Tensor, y: Any, inplace: bool, name: str) -> Any:
 
 def _activation(name: str, op: Any) -> Any:
     def fun(input: Tensor, inplace: bool = False) -> Any:
+        require_tensor(name, input)
         return _maybe_in_place(input, apply(op, (input,)), inplace, name)
 
     fun.__name__ = fun.__qualname__ = name
@@ -45,16 +47,19 @@ def logsigmoid(input: Tensor) -> Any:
 
 def gelu(input: Tensor, approximate: str = "none") -> Any:
     """``input`` times the normal distribution function of it; ``approximate="tanh"`` is faster."""
+    require_tensor("gelu", input)
     return apply(ops.GELU, (input,), {"approximate": approximate})
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Any:
     """``input``, scaled by ``negative_slope`` below zero."""
+    require_tensor("leaky_relu", input)
     return _maybe_in_place(input, apply(ops.LEAKY_RELU, (input,), {"slope": negative_slope}), inplace, "leaky_relu")
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
     """``input``, and ``alpha * (exp(input) - 1)`` below zero."""
+    require_tensor("elu", input)
     return _maybe_in_place(input, apply(ops.ELU, (input,), {"alpha": alpha}), inplace, "elu")
 
 
@@ -66,6 +71,7 @@ def selu(input: Tensor, inplace: bool = False) -> Any:
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Any:
     """``log(1 + exp(beta * input)) / beta``, and ``input`` where that is large."""
+    require_tensor("softplus", input)
     return apply(ops.SOFTPLUS, (input,), {"beta": beta, "threshold": threshold})
 
 
@@ -180,7 +186,10 @@ def _pair(op: Any, input: Tensor, target: Tensor, reduction: str, weight: Any = 
             stacklevel=3,
         )
     if weight is None:
-        return apply(op, (input, target), {"reduction": reduction, **options})
+        try:
+            return apply(op, (input, target), {"reduction": reduction, **options})
+        except ValueError:
+            raise unlike(input.value, target.value) from None
     loss = apply(op, (input, target), {"reduction": "none", **options}) * weight
     return loss if reduction == "none" else loss.sum() if reduction == "sum" else loss.sum() / plain(weight).sum()
 
@@ -241,6 +250,12 @@ def nll_loss(
     """The negative log likelihood of classes, from log probabilities (N, C, ...)."""
     _check(reduction)
     x, shape, places = input, input.value.shape, target.value
+    if places.dtype.kind not in "iu":
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {title(places.dtype)}")
+    if len(shape) == 1 and places.size != 1:
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {places.size}")
+    if len(shape) > 1 and places.shape[:1] != shape[:1]:
+        raise ValueError(f"Expected input batch_size ({shape[0]}) to match target batch_size ({places.size}).")
     label: Any = "NllLossBackward0"
     if len(shape) == 1:
         shape, places = (1, *shape), places.reshape(-1)
