@@ -227,7 +227,13 @@ def _hook(name: str, at: ast.AST, *args: ast.expr) -> ast.Call:
 
 
 def _at(node: ast.AST, like: ast.AST) -> Any:
-    return ast.fix_missing_locations(ast.copy_location(node, like))
+    """A new node in the place of another; what is in it and was there before knows its own place."""
+    stack = [ast.copy_location(node, like)]
+    while stack:
+        for child in ast.iter_child_nodes(stack.pop()):
+            if "lineno" in child._attributes and not hasattr(child, "lineno"):
+                stack.append(ast.copy_location(child, like))
+    return node
 
 
 class _Rewriter(ast.NodeTransformer):

@@ -394,9 +394,13 @@ class Builder:
         assert program.root is not None
         self._tree(program.root, block, set())
         header = f"{signature.name}({signature.parameters})"
-        rows = statements(block)
+        rows = statements(self._finished(block))
         text, origins = [row.text for row in rows], [row.origin for row in rows]
         return Code(source(header, signature.doc, rows), text, origins, self.namespace)
+
+    def _finished(self, block: list[Any]) -> list[Any]:
+        """The body of the function, once all of it is there."""
+        return block
 
     def bind(self, wish: str, value: Any) -> str:
         """A name in the generated module for an object: a function of the user's, an array."""

@@ -37,6 +37,7 @@ from symgrad.emit.build import (
 from symgrad.emit.build import call as call_of
 from symgrad.emit.numbers import ABS, CONDITIONAL, MATH, OPERATORS, REPEATING, ROUNDED, elements, packer
 from symgrad.emit.printer import Line
+from symgrad.emit.tidy import tidy
 from symgrad.ir import CONST, INPUT, Aval, Node, ancestors
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops import engine
@@ -49,6 +50,8 @@ from symgrad.program import Leaf, Program, Tree, leaves_of
 from symgrad.transform.loop import Loop
 
 FAST: dict[Any, Spelling] = {}
+BIG = 1 << 16  # bytes of an array, and statements of a program, from which it pays to let go of what is dead
+MANY = 500
 
 # functions that always make a new array
 _NEW = {
@@ -104,6 +107,13 @@ class FastBuilder(BlockBuilder):
         code = super().build()
         code.python = self.scalar or self.program.apart
         return code
+
+    def _finished(self, block: list[Any]) -> list[Any]:
+        nodes = ancestors(self.program.roots())
+        if "buffers" in self.off or (len(block) < MANY and not any(size_of(node) >= BIG for node in nodes)):
+            return block
+        inputs = [self.exprs.get(node) for node in nodes if node.op is INPUT]
+        return tidy(block, {expr.id for expr in inputs if isinstance(expr, ast.Name)})
 
     def _snapshot(self) -> Any:
         free = {key: list(value) for key, value in self.free.items()}
@@ -438,6 +448,11 @@ def _plain_number(node: Node) -> bool:
 def _names(expr: Expr) -> set[str]:
     """The variables that an expression reads."""
     return {part.id for part in ast.walk(expr) if isinstance(part, ast.Name)}
+
+
+def size_of(node: Node) -> int:
+    """The bytes of an array; 0 for anything else."""
+    return math.prod(node.aval.shape) * node.aval.dtype.itemsize if isinstance(node.aval, Aval) else 0
 
 
 def expr_name(expr: Expr) -> str:

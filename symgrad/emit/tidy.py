@@ -1,0 +1,58 @@
+"""Variables die where they are last used, so that long programs and big arrays hold no more memory than is needed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from symgrad.emit.printer import If, Line
+
+
+def tidy(block: Sequence[Any], keep: set[str]) -> list[Any]:
+    """A block of statements with ``del`` after the last use of each variable that it assigns itself, but for ``keep``.
+
+    A side of a branch that returns is a block of its own. What a loop assigns, the next iteration overwrites.
+    """
+    assigned = {name for item in block if isinstance(item, Line) for name in _targets(item.node)} - keep
+    later: set[str] = set()
+    result: list[Any] = []
+    for item in reversed(block):
+        used = _names(item)
+        dead = sorted((used & assigned) - later)
+        if dead and not _leaves(item):
+            result.append(Line(ast.Delete([ast.Name(name, ast.Del()) for name in dead])))
+        later |= used
+        if isinstance(item, If) and item.body and _leaves(item.body[-1]):
+            item.body = tidy(item.body, keep)
+        result.append(item)
+    return result[::-1]
+
+
+def _leaves(item: Any) -> bool:
+    """Whether the function is left here."""
+    return isinstance(item, Line) and isinstance(item.node, (ast.Return, ast.Raise))
+
+
+def _targets(statement: ast.stmt) -> list[str]:
+    """The variables that a simple statement assigns."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    parts = [part for target in targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])]
+    return [part.id for part in parts if isinstance(part, ast.Name)]
+
+
+def _names(item: Any) -> set[str]:
+    """All names in a statement, those of a compound one included."""
+    found: set[str] = set()
+    stack = [item]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, ast.Name):
+            found.add(part.id)
+        elif isinstance(part, ast.AST):
+            stack.extend(getattr(part, field) for field in part._fields)
+        elif isinstance(part, list):
+            stack.extend(part)
+        elif hasattr(part, "__dataclass_fields__"):
+            stack.extend(vars(part).values())
+    return found
