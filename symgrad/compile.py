@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad import pytree, runtime
+from symgrad import progress, pytree, runtime
 from symgrad.emit.build import Code, Signature, build
 from symgrad.emit.fast import build_fast
 from symgrad.emit.names import Names
@@ -455,15 +455,20 @@ class Variant:
         return self._running(improve(self.program, self.family.off))
 
     def _running(self, improved: Program) -> Code:
-        return build_fast(speed_up(improved, self.family.off), self.signature(), self.family.off)
+        faster = speed_up(improved, self.family.off)
+        progress.at("print")
+        return build_fast(faster, self.signature(), self.family.off)
 
     def compile(self, miss: Callable[..., Any]) -> None:
         """Make the function of all confirmed branches, and the entry that checks a call and runs it, else ``miss``."""
-        self.simplified = improve(self.program.confirmed(), self.family.off)
-        self._plain = None
-        code = self._running(self.simplified)
-        self.function = self.load(code.source, code)
-        self._link(code, miss)
+        program = self.program.confirmed()
+        with progress.compiling(self.family.name, len(program.graph)):
+            self.simplified = improve(program, self.family.off)
+            self._plain = None
+            code = self._running(self.simplified)
+            progress.at("compile")
+            self.function = self.load(code.source, code)
+            self._link(code, miss)
 
     def load(self, source: str, code: Code, **more: Any) -> Callable[..., Any]:
         """The function that a source defines, with what ``code`` refers to, and more."""

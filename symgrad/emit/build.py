@@ -839,17 +839,24 @@ def _may_alias(node: Node) -> bool:
 
 def is_contiguous(node: Node) -> bool:
     """Whether a result is surely in C order."""
-    if not isinstance(node.aval, Aval) or len(node.aval.shape) < 2:
-        return True
-    if node.op in WRITES or node.op.name in _FRESH_NAMES:
-        return True
+    stack, seen = [node], {node}
+    while stack:
+        node = stack.pop()
+        if not isinstance(node.aval, Aval) or len(node.aval.shape) < 2:
+            continue
+        if node.op not in (CONST, INPUT, CAPTURED) and node.op.family == "elementwise":
+            stack += [arg for arg in node.args if arg not in seen]  # in the order of its arguments
+            seen.update(node.args)
+        elif not _is_made_in_order(node):
+            return False
+    return True
+
+
+def _is_made_in_order(node: Node) -> bool:
+    """Whether a result that is not elementwise is surely in C order."""
     if node.op is REGISTRY[np.matmul]:
         return len(node.aval.shape) == 2
-    if node.op is CONST or node.op is INPUT or node.op is CAPTURED:
-        return False
-    if node.op.family == "elementwise":
-        return all(is_contiguous(arg) for arg in node.args)
-    return False
+    return node.op in WRITES or node.op.name in _FRESH_NAMES
 
 
 class Rebuild:

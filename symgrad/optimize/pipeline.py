@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from symgrad import progress
 from symgrad.optimize.contract import contract
 from symgrad.optimize.loops import expand, trim_loops
 from symgrad.optimize.lower import lower
@@ -33,5 +34,6 @@ def speed_up(program: Program, off: frozenset[str]) -> Program:
 def _through(passes: dict[str, Any], program: Program, off: frozenset[str]) -> Program:
     for name, step in passes.items():
         if name not in off:
+            progress.at(name)
             program = step(program)
     return program

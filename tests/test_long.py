@@ -1,0 +1,95 @@
+"""Long programs: no more memory than the backward pass needs, no recursion, and word of how far compiling is."""
+
+import gc
+import linecache
+import logging
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from symgrad import grad, progress, without
+
+LINES = ("h = np.tanh(w @ h)", "h = h + 0.1 * (h @ h.T)", "h = np.concatenate([h[1:], h[:1]])", "h = h * 0.5 + np.sin(h)")
+
+
+def program(length):
+    """A function of that many lines, which no loop can be made of."""
+    chosen = np.random.default_rng(0).integers(0, len(LINES), length)
+    text = "\n    ".join(["def long(w, h):", *(LINES[k] for k in chosen), "return np.sum(h * h)"]) + "\n"
+    name = f"<long {length}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    space = {"np": np}
+    exec(compile(text, name, "exec"), space)
+    return space["long"]
+
+
+def compiled(derivative, *args):
+    for _ in range(3):
+        result = derivative(*args)
+    assert derivative.cache_info().hits
+    return result
+
+
+def square(n):
+    return np.random.default_rng(1).standard_normal((2, n, n)) * 0.1
+
+
+def peak(derivative, *args):
+    tracemalloc.start()
+    derivative(*args)
+    size = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return size
+
+
+def test_dead_arrays_are_let_go_of():
+    w, h = square(60)
+    derivative = grad(program(200))
+    with without("buffers"):
+        plain = grad(program(200))
+    np.testing.assert_allclose(compiled(derivative, w, h), compiled(plain, w, h), rtol=1e-10)
+    assert peak(derivative, w, h) < 210 * w.nbytes < peak(plain, w, h) / 2
+
+
+def test_dead_arrays_are_let_go_of_on_both_sides_of_a_branch():
+    def fun(w, h):
+        t = np.tanh(w @ h)
+        if np.sum(t) > 0:
+            u = t @ t
+            return np.sum(u * u)
+        v = np.exp(t @ h)
+        return np.sum(v * t)
+
+    w, h = square(100)
+    derivative = grad(fun)
+    for sign in (1.0, -1.0):
+        compiled(derivative, sign * w, h)
+    source = derivative.source(w, h, fast=True)
+    assert source.count("    del ") > 2
+    with without():
+        plain = grad(fun)
+    for sign in (1.0, -1.0):
+        np.testing.assert_allclose(derivative(sign * w, h), plain(sign * w, h), rtol=1e-10)
+
+
+def test_thousands_of_operations_compile():
+    w, h = square(2)
+    fun = program(1500)
+    derivative = grad(fun)
+    got = compiled(derivative, w, h)
+    np.testing.assert_allclose(got, grad(fun, mode="dynamic")(w, h), rtol=1e-9)
+    assert gc.isenabled()
+
+
+@pytest.mark.parametrize("patience", [-1.0, 1e9])
+def test_progress(patience, monkeypatch, caplog):
+    monkeypatch.setattr(progress, "PATIENCE", patience)
+    w, h = square(3)
+    with caplog.at_level(logging.INFO, logger="symgrad"):
+        compiled(grad(program(5)), w, h)
+    said = [record.getMessage() for record in caplog.records]
+    assert bool(said) == (patience < 0)
+    if said:
+        assert all(line.startswith("compiling grad_long, ") for line in said)
+        assert [line.split(" operations: ")[1].split(",")[0] for line in said][-3:] == ["print", "compile", "done"]
