@@ -217,7 +217,7 @@ class Derivative(Generic[P, R]):
         self._stand_ins.clear()
 
     def __repr__(self) -> str:
-        return f"<{self._kind} of {getattr(self._fun, '__qualname__', repr(self._fun))}>"
+        return f"<{self._kind} of {getattr(self._fun, '__qualname__', getattr(self._fun, '__name__', repr(self._fun)))}>"
 
     def __reduce__(self) -> Any:
         module = sys.modules.get(getattr(self, "__module__", ""))

@@ -1100,6 +1100,9 @@ class Tracer(Traced):
             return self[...]
         raise NotDifferentiable(f"{where()}: x.view({dtype}) reinterprets memory; use x.astype or x.real and x.imag")
 
+    def clip(self, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
+        return np.clip(self, min, max, out=out, **options)
+
     def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> Any:
         return np.searchsorted(self, v, side=side, sorter=sorter)
 
@@ -1247,14 +1250,14 @@ def _install() -> None:
     for name, ufunc in {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}.items():
         setattr(Tracer, f"__{name}__", lambda self, ufunc=ufunc: self.tape.record(REGISTRY[ufunc], (self,), {}))
     for name in (
-        "sum mean prod max min var std cumsum cumprod argmax argmin argsort all any clip dot ravel swapaxes squeeze repeat "
+        "sum mean prod max min var std cumsum cumprod argmax argmin argsort all any dot ravel swapaxes squeeze repeat "
         "take trace diagonal round conj conjugate nonzero choose argpartition"
     ).split():
         setattr(Tracer, name, lambda self, *args, fun=getattr(np, name), **kwargs: fun(self, *args, **kwargs))
         setattr(Tracer, name, _Only(getattr(Tracer, name), name))
     for name in (
         "reshape transpose astype copy flatten view searchsorted compress item tolist fill sort partition put resize setflags "
-        "is_integer __len__ __contains__ __getitem__"
+        "clip is_integer __len__ __contains__ __getitem__"
     ).split():
         setattr(Tracer, name, _Only(getattr(Tracer, name), name))
     # iter() would count up __getitem__ where it is missing: NumPy's scalars have that and no __iter__
@@ -1448,7 +1451,7 @@ def _place_of_out(func: Any) -> int:
         params = list(inspect.signature(func).parameters.values())
         return [p.name for p in params if p.kind <= p.POSITIONAL_OR_KEYWORD].index("out")
     except (TypeError, ValueError):
-        return sys.maxsize
+        return 2 if func in (np.dot, np.concatenate) else sys.maxsize  # before NumPy 2.4 they have no signature
 
 
 def _outs(out: Any) -> tuple[Any, ...]:

@@ -41,7 +41,7 @@ Oracle = Callable[[Program, tuple[Any, ...]], list[Any]]
 
 def by_eager(program: Program, args: tuple[Any, ...]) -> list[Any]:
     tensors = [eager.tensor(np.asarray(x), requires_grad=True) for x in args]
-    program(*tensors).backward()
+    translated(program, np)(*tensors).backward()
     return [np.zeros(np.shape(x)) if t.grad is None else t.grad.numpy() for t, x in zip(tensors, args, strict=True)]
 
 

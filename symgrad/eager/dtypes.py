@@ -174,13 +174,14 @@ CPU = device("cpu")
 # -- promotion -----------------------------------------------------------------------------------------------------
 
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+_PYTHON = (bool, int, float, complex)
 
 
 def promoted(operands: Any) -> np.dtype[Any]:
     """Torch's result type of plain values: arrays with dimensions lead, 0-d ones and Python's numbers only lift the kind."""
     best: list[Any] = [None, None, None]  # of arrays with dimensions, of 0-d ones, of Python's numbers
     for value in operands:
-        if isinstance(value, (bool, int, float, complex)):
+        if type(value) in _PYTHON:  # np.float64 is a float, too
             place, kind = 2, python_dtype(value)
         else:
             place, kind = 0 if value.ndim else 1, value.dtype

@@ -182,10 +182,14 @@ def binary(op: Op, a: Any, b: Any, label: str | None = None, floats: bool = Fals
         x = a.value
         if a.needs or (a.parent is not None and renewed(a)):
             wanting = (0,)
+    elif isinstance(a, np.generic):  # to torch, NumPy's numbers are Python's
+        x = a = a.item()
     if isinstance(b, Tensor):
         y = b.value
         if b.needs or (b.parent is not None and renewed(b)):
             wanting += (1,)
+    elif isinstance(b, np.generic):
+        y = b = b.item()
     kind = getattr(x, "dtype", None)
     if hasattr(y, "dtype"):
         other = y.dtype
@@ -418,7 +422,7 @@ def xlogy(input: Any, other: Any) -> Any:
     """``input * log(other)``, zero where ``input`` is."""
     kind = 1 if not isinstance(input, Tensor) else 2 if not isinstance(other, Tensor) else 0
     if kind == 2:
-        other = floating(input).dtype.type(other)
+        other = np.asarray(other, floating(input).dtype)
     return binary(ops.XLOGY, input, other, f"XlogyBackward{kind}", floats=True)
 
 

@@ -82,6 +82,7 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *args: Any, **kwargs
         if dtype is not None:
             args = tuple(apply(ASTYPE, (x,), {"dtype": np.dtype(dtype)}) for x in args)
         handler = REGISTRY.get(ufunc)
+        args = tuple(x.item() if isinstance(x, np.generic) else x for x in args)  # to torch, NumPy's numbers are Python's
         result = apply(handler, args, NONE) if isinstance(handler, Op) and not kwargs else call(ufunc, args, kwargs)
         if mask is not True and out is None:
             raise NotDifferentiable("where= without out= leaves values undefined; use np.where or give out=")

@@ -239,7 +239,7 @@ class Scalarizer(Simplifier):
             array = self.program.graph.arrays[node]
             if array.flags.writeable or array.base is not None:  # it may be changed from outside
                 return self._input(node, self.graph.captured(array))
-            return self._each(lambda value: self.graph.const(value), np.array(array.tolist(), object))
+            return self._each(lambda value: self.graph.const(value), array.astype(object))
         if isinstance(op, Loop):
             return self._loop(node)
         if op is engine.ITEM:

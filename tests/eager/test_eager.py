@@ -608,3 +608,14 @@ def test_a_dtype_keeps_all_digits():
         np.testing.assert_array_equal(torch.tensor(data, dtype=torch.float64).numpy(), np.array(data))
     assert torch.tensor(0.1 + 0.2j, dtype=torch.complex128).item() == 0.1 + 0.2j
     assert torch.tensor(2**53 + 1).item() == 2**53 + 1
+
+
+def test_numbers_of_tensors_are_no_python_numbers():
+    """The value of a 0-d tensor may be an np.float64, which is a float to Python."""
+    x, z = torch.tensor(0.5, dtype=torch.float64), torch.tensor(1 + 1j, dtype=torch.complex128)
+    assert ((x * x) * 1j).dtype == ((z * z) * (1.0 - 0.071j)).dtype == torch.complex128
+    assert (z * z * (1.0 - 0.071j)).item() == 2j * (1.0 - 0.071j)
+    for number in (np.float64(0.1), np.float32(0.1), 0.1):  # and NumPy's numbers are Python's
+        assert (torch.tensor(1.0) * number).dtype == (number + torch.tensor([1.0])).dtype == torch.float32
+        assert (torch.tensor(1) * number).dtype == torch.float32
+        assert (x * x * number).dtype == torch.float64
