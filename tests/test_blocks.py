@@ -18,7 +18,7 @@ from symgrad.optimize import cost
 from symgrad.pytree import flatten
 from symgrad.testing import programs
 
-TINY = cost.Sizes(big=1, slab=24, far=1, pooled=1)  # blocks of three numbers
+TINY = cost.Sizes(big=1, saved=1, slab=24, far=1, pooled=1)  # blocks of three numbers
 FLOAT, SINGLE = np.dtype(float), np.dtype("f4")
 
 
@@ -102,6 +102,10 @@ def stencil(u):
     return np.sum(np.tanh(around - 4 * inner) ** 2)
 
 
+def corners(u):
+    return np.sum(np.sin(u[:-1, 1:] * u[1:, :-1]) * u[:-1, :-1])
+
+
 def where(x, y):
     return np.sum(np.where(x > y, np.sin(x) * y, np.exp(-(x**2)) + y))
 
@@ -131,6 +135,7 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]]] = 
     "layer_norm": (layer_norm, lambda n: (numbers(n, 4), numbers(4), numbers(4))),
     "columns": (columns, lambda n: (numbers(n, 3), numbers(3))),
     "stencil": (stencil, lambda n: (numbers(n + 2, 5),)),
+    "corners": (corners, lambda n: (numbers(n + 1, 4),)),
     "where": (where, lambda n: (numbers(n), numbers(n)[::-1])),
     "outer": (outer, lambda n: (numbers(n), numbers(3))),
     "turned": (turned, lambda n: (numbers(n, 4),)),
@@ -420,3 +425,16 @@ def test_views_of_results_are_not_taken_for_results():
     assert aux.flags.c_contiguous
     x = numbers(3, 3)
     assert not np.shares_memory(grad(lambda x: (np.sum(x), np.einsum("ij->ji", x)), has_aux=True)(x)[1], x)
+
+
+def test_products_of_arrays_in_any_order():
+    """Products are written into arrays that lie row by row, whatever the arguments look like."""
+
+    def fun(x, w):
+        y = np.sin(x * 2.0) @ w
+        return np.sum(np.tanh(y @ np.cos(w).T) * x) + np.sum(y)
+
+    x, w = numbers(5, 4), numbers(4, 4)
+    for layout in (np.asarray, np.asfortranarray, lambda a: np.repeat(a, 2, axis=1)[:, ::2], lambda a: a[::-1]):
+        agree(lambda: grad(fun, argnums=(0, 1)), layout(x), layout(w))
+        agree(lambda: grad(lambda x, w: fun(x.T, w.T), argnums=(0, 1)), layout(x).T, layout(w))

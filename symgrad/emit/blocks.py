@@ -16,8 +16,8 @@ from symgrad.ir import CONST, Node
 from symgrad.ops import engine, index
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize import cost
-from symgrad.optimize.fuse import Group, is_elementwise, is_view, reduced
-from symgrad.optimize.memory import Layout, Scratch, Window, lay_out
+from symgrad.optimize.fuse import Group, is_elementwise, is_view, is_whole, reduced
+from symgrad.optimize.memory import Layout, Scratch, Window, first_row, lay_out
 from symgrad.program import Program
 
 REDUCE: dict[Any, Any] = {
@@ -36,9 +36,9 @@ class BlockBuilder(Builder):
         super().__init__(program, signature, fresh=True)
         self.off = off
 
-    def _allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Expr:
+    def _allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any], scratch: bool = False) -> Expr:
         """A call that gives an array of any content."""
-        pooled = self._is_pooled(shape, dtype)
+        pooled = self._is_pooled(shape, dtype) or (scratch and "pool" not in self.off)
         function = self.bind("empty", empty if pooled else np.empty)
         return call_of(function, literal(shape if len(shape) != 1 or pooled else shape[0]), name(self.bind(dtype.name, dtype)))
 
@@ -108,13 +108,13 @@ class _Loop:
         if is_slice(node):
             lane = -len(node.aval.shape)
             parts = self.layout.parts.get(node, ())
-            return [(value, lane) for value, start in parts if not self._is_written(value, node, start)]
+            return [(value, lane) for value, write in parts if not self._is_written(value, node, write)]
         pairs = zip(node.args, self.group.reads[node], strict=True)
         return [(arg, lane) for arg, lane in dict.fromkeys(pairs) if lane is not None]
 
-    def _is_written(self, value: Node, end: Node, start: int) -> bool:
+    def _is_written(self, value: Node, end: Node, write: Node) -> bool:
         """Whether a value is computed in the array that it is to be part of."""
-        return self.layout.places.get(value) == Window(end, start)
+        return self.layout.places.get(value) == Window(end, first_row(write))
 
     def print(self) -> None:
         b, group = self.b, self.group
@@ -148,7 +148,7 @@ class _Loop:
         self.arrays[node] = name(variable)
         b.buffers[node] = variable
         if node in self.layout.parts:
-            start = self.layout.parts[node][0][1]
+            start = first_row(self.layout.parts[node][0][1])
             for rest in (slice(None, start), slice(start + self.group.length, None)):
                 if range(node.aval.shape[0])[rest]:
                     target = subscript(name(variable), [ast.Slice(_end(rest.start), _end(rest.stop), None)], ast.Store())
@@ -163,10 +163,10 @@ class _Loop:
         for (rest, lane, dtype), places in kinds.items():
             shape = _with_lane(rest, lane, self.layout.rows)
             if len(places) == 1:
-                self.block.append(Line(assign(name(names[places[0]]), self.b._allocate(shape, dtype))))
+                self.block.append(Line(assign(name(names[places[0]]), self.b._allocate(shape, dtype, True))))
                 continue
             target = ast.Tuple([ast.Name(names[place], ast.Store()) for place in places], ast.Store())
-            self.block.append(Line(ast.Assign([target], self.b._allocate((len(places), *shape), dtype), lineno=0)))
+            self.block.append(Line(ast.Assign([target], self.b._allocate((len(places), *shape), dtype, True), lineno=0)))
         return names
 
     def _last(self) -> list[Any]:
@@ -240,8 +240,8 @@ class _Loop:
             self._do(call_of("np.copyto", target, args[0], ast.Constant("unsafe")))
         elif node.op is REGISTRY[np.where]:
             self._do(call_of("np.copyto", target, call_of("np.where", *args)))  # copying where a mask says so is slower
-        elif node.op is REGISTRY[np.negative] and self.group.lanes[node] > -len(node.aval.shape):
-            # NumPy 2.4 misreads strided numbers (of stride 4 or 8) that it negates into strided memory
+        elif node.op is REGISTRY[np.negative] and self._is_strided(node):
+            # NumPy 2.4 misreads numbers of stride 4 or 8 that it negates into strided memory
             self._do(call_of(name(b.bind("multiply", np.multiply)), args[0], number(-1), target))
         elif is_elementwise(node):
             function = name(b.bind(node.op.key.__name__, node.op.key))
@@ -256,6 +256,11 @@ class _Loop:
                 self._do(call_of(b.bind("divide", np.true_divide), target, number(self._count(node)), target))
         else:
             self._do(method(args[0], "dot", args[1], target))
+
+    def _is_strided(self, node: Node) -> bool:
+        """Whether blocks of a member may have numbers that are not next to each other."""
+        rows, length = self.layout.rows, self.group.length
+        return self.group.lanes[node] > -len(node.aval.shape) and 1 in (rows, length % rows)
 
     def _reduction(self, node: Node, arg: Expr, out: Expr) -> Expr:
         """``ufunc.reduce(arg, axis, None, out, keepdims)``."""
@@ -291,19 +296,27 @@ class _Loop:
         self.arrays[node] = name(variable)
 
     def _assemble(self, node: Node) -> None:
-        """Cotangents of slices: the first is written, the others are added."""
+        """Cotangents of slices: the first is written, where it fills whole rows, the others are added."""
         lane = -len(node.aval.shape)
-        for place, (value, start) in enumerate(self.layout.parts[node]):
-            if self._is_written(value, node, start):
+        parts = self.layout.parts[node]
+        whole = is_whole(parts[0][1])
+        if not whole:
+            self._set(self._window(self.arrays[node], node, lane, first_row(parts[0][1])), number(0))
+        for place, (value, write) in enumerate(parts):
+            if self._is_written(value, node, write):
                 continue
-            part = self._read(value, lane)
-            window = self._window(self.arrays[node], node, lane, start)
-            if place == 0:
-                target = ast.Subscript(window.value, window.slice, ast.Store())
-                self.body.append(Line(ast.Assign([target], part, lineno=0)))
+            rows = self._window(self.arrays[node], node, lane, first_row(write))
+            columns = [ast.Slice(*map(_end, part)) for part in dict(write.params)["spec"][1:]]
+            window = subscript(rows.value, [rows.slice, *columns])
+            if place == 0 and whole:
+                self._set(window, self._read(value, lane))
             else:
                 variable = self._variable(self.arrays[node], window)
-                self._do(call_of(self.b.bind("add", np.add), variable, part, variable))
+                self._do(call_of(self.b.bind("add", np.add), variable, self._read(value, lane), variable))
+
+    def _set(self, window: ast.Subscript, value: Expr) -> None:
+        """``window = value``, element by element."""
+        self.body.append(Line(ast.Assign([ast.Subscript(window.value, window.slice, ast.Store())], value, lineno=0)))
 
 
 def is_slice(node: Node) -> bool:

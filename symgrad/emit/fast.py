@@ -42,7 +42,7 @@ from symgrad.ir import CONST, INPUT, Aval, Node, ancestors
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops import engine
 from symgrad.ops.core import REGISTRY
-from symgrad.optimize.fuse import Group, fuse
+from symgrad.optimize.fuse import Group, fuse, turned
 from symgrad.optimize.memory import SLOW_IN_PLACE
 from symgrad.optimize.scalarize import PACK, UNPACK
 from symgrad.optimize.simplify import is_number
@@ -99,6 +99,7 @@ class FastBuilder(BlockBuilder):
         self.free: dict[tuple[Any, ...], list[str]] = {}
         self.order: dict[Node, bool | None] = {}
         self.scalar = "math" not in off and _is_scalar(program)
+        self.turned = turned(ancestors(program.roots()))
         self.python: set[Node] = set()  # what is surely a Python number
         self.items = _items(ancestors(program.roots()))
         self.straight = False  # no branch follows: what is not used below is used nowhere
@@ -135,7 +136,7 @@ class FastBuilder(BlockBuilder):
     def _nodes(self, nodes: list[Node], block: list[Any], done: set[Node]) -> None:
         if not self.remaining:
             self.remaining = dict(self.uses)
-        for unit in fuse(nodes, self.uses) if "blocks" not in self.off else nodes:
+        for unit in fuse(nodes, self.uses, self.turned) if "blocks" not in self.off else nodes:
             if isinstance(unit, Group):
                 done.update(unit.nodes)
                 self._group(unit, block)
@@ -152,7 +153,7 @@ class FastBuilder(BlockBuilder):
             self._retire(node)
         for node in (*group.results, *group.ends):
             if node.aval.shape:
-                self.owner[node] = expr_name(self.exprs[node])
+                self.owner[node], self.order[node] = expr_name(self.exprs[node]), True
 
     def _value(self, node: Node, block: list[Any]) -> None:
         if node.op is UNPACK:
@@ -284,12 +285,9 @@ class FastBuilder(BlockBuilder):
             self._retire(node)
         function = name(self.bind(node.op.key.__name__, node.op.key))
         if target is None:
-            new = (
-                {"out": self._allocate(node.aval.shape, node.aval.dtype)}
-                if self._is_pooled(node.aval.shape, node.aval.dtype)
-                and self._in_order(node) is not False  # NumPy's own follows its arguments
-                else {}
-            )
+            kind = node.aval.shape, node.aval.dtype
+            pooled = self._is_pooled(*kind) and self._in_order(node) is not False  # NumPy's own follows its arguments
+            new = {"out": self._allocate(*kind)} if pooled else {}
             self._store(node, call_of(function, *args, **new), block)
             self.owner[node] = expr_name(self.exprs[node])
             return

@@ -13,7 +13,7 @@ Here is only what belongs together. ``memory`` says where each value lies, ``emi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,7 @@ from symgrad.optimize import cost
 
 _REDUCTIONS = {REGISTRY[key] for key in (np.sum, np.mean, np.max, np.min)}
 _PRODUCTS = {REGISTRY[np.matmul], REGISTRY[np.dot]}
+_TURNED = {REGISTRY[key] for key in (np.transpose, np.swapaxes, np.moveaxis)}
 _THIN = 4  # columns up to which a matrix product waits for memory, not for arithmetic
 _WIDTH = 8  # bytes that an element is reckoned at, so that arrays of one shape get one lane
 
@@ -53,14 +54,14 @@ class Group:
     views: list[Node] = field(default_factory=list)
 
 
-def fuse(nodes: Sequence[Node], uses: dict[Node, int]) -> list[Node | Group]:
+def fuse(nodes: Sequence[Node], uses: dict[Node, int], turned: set[Node]) -> list[Node | Group]:
     """Straight-line code in an order to run it in, with groups in place of the operations that they run.
 
-    ``uses`` says how often each value is read anywhere.
+    ``uses`` says how often each value is read anywhere, ``turned`` which ones do not lie row by row.
     """
     if not any(_size(node) >= cost.SIZES.big for node in nodes):
         return list(nodes)
-    return _Fuser(nodes, uses).run()
+    return _Fuser(nodes, uses, turned).run()
 
 
 def _size(node: Node) -> int:
@@ -74,8 +75,8 @@ class _Fuser:
     can run.
     """
 
-    def __init__(self, nodes: Sequence[Node], uses: dict[Node, int]) -> None:
-        self.nodes, self.uses = nodes, uses
+    def __init__(self, nodes: Sequence[Node], uses: dict[Node, int], turned: set[Node]) -> None:
+        self.nodes, self.uses, self.turned = nodes, uses, turned
         self.stage: dict[Node, int] = {}
         self.lane: dict[Node, int] = {}  # of members that have one after their loop
         self.length: dict[Node, int] = {}  # of members
@@ -139,7 +140,7 @@ class _Fuser:
 
     def _natural(self, shape: tuple[int, ...]) -> int | None:
         """The first axis that cuts an array of this shape into pieces that are small enough."""
-        most = cost.SIZES.slab // _WIDTH
+        most = 4 * cost.SIZES.slab // _WIDTH  # whole rows, if need be somewhat longer than a slab
         for axis, length in enumerate(shape):
             if length > 1 and math.prod(shape) // length <= most:
                 return axis - len(shape)
@@ -283,13 +284,24 @@ class _Fuser:
                 outside[node.args[0]] += 1
             else:
                 group.results.append(node)
+        if any(arg in self.turned for arg, _ in windows):  # blocks would lie across their memory
+            return None
         passes = sum(sum(lane is not None for lane in reads[node]) + (node in lanes) for node in members if not is_view(node))
-        return group if passes - len(windows) - len(group.results) >= 2 else None
+        return group if passes - len(windows) - len(group.results) >= cost.SIZES.saved else None
+
+
+def turned(nodes: Iterable[Node]) -> set[Node]:
+    """The values that do not lie in memory row by row: transposes, and what NumPy makes of those element by element."""
+    found: set[Node] = set()
+    for node in nodes:
+        if node.op in _TURNED or (node.args and is_elementwise(node) and any(arg in found for arg in node.args)):
+            found.add(node)
+    return found
 
 
 def is_elementwise(node: Node) -> bool:
     """Whether an operation on big arrays has a result whose elements need the same elements of its arguments."""
-    if node.aval.kind != "array" or not node.aval.shape:
+    if not isinstance(node.aval, Aval) or not node.aval.shape:
         return False
     if node.op is engine.ASTYPE or node.op is REGISTRY[np.where]:
         return True
@@ -311,13 +323,18 @@ def reduced(node: Node) -> set[int]:
 
 
 def offset(node: Node) -> int | None:
-    """Where a slice of whole rows starts that values are added to; None where it is anything else."""
+    """The first of the rows, all in a row, that a value is added to; None where it is added to anything else."""
     spec = dict(node.params)["spec"]
-    length = node.aval.shape[0]
-    if len(spec) != 1 or type(spec[0]) is not index.Slice:
+    if not all(type(part) is index.Slice for part in spec):
         return None
-    start, _, step = slice(*spec[0]).indices(length)
+    start, _, step = slice(*spec[0]).indices(node.aval.shape[0])
     return start if step == 1 else None
+
+
+def is_whole(node: Node) -> bool:
+    """Whether a value is added to whole rows."""
+    ranges = [range(n)[slice(*part)] for n, part in zip(node.aval.shape, dict(node.params)["spec"], strict=False)]
+    return all(len(kept) == n for kept, n in zip(ranges[1:], node.aval.shape[1:], strict=False))
 
 
 def _runs_along(node: Node, lane: int, length: int) -> bool:

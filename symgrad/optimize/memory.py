@@ -12,7 +12,7 @@ import numpy as np
 from symgrad.ir import Node
 from symgrad.ops import index
 from symgrad.optimize import cost
-from symgrad.optimize.fuse import Group, is_elementwise, is_view, offset
+from symgrad.optimize.fuse import Group, is_elementwise, is_view, is_whole, offset
 
 SLOW_IN_PLACE = (np.sign,)  # its loop branches at each number where the result lies on the argument
 
@@ -35,13 +35,14 @@ class Layout:
     """Where each value of a group is written: ``places``, for all members but views and ``ends``; ``rows`` of a block.
 
     ``scratch`` has shape (without the lane), lane and dtype of each scratch block. ``parts`` of the cotangents of slices: the
-    values and where they start, those that start last first, for in that order each element is written before it is added to.
+    values and the operations that add them, those that start last first, for in that order each element is written before it
+    is added to.
     """
 
     rows: int = 1
     places: dict[Node, Scratch | Window] = field(default_factory=dict)
     scratch: list[tuple[tuple[int, ...], int, np.dtype[Any]]] = field(default_factory=list)
-    parts: dict[Node, list[tuple[Node, int]]] = field(default_factory=dict)
+    parts: dict[Node, list[tuple[Node, Node]]] = field(default_factory=dict)
 
 
 def lay_out(group: Group, uses: dict[Node, int]) -> Layout:
@@ -51,9 +52,9 @@ def lay_out(group: Group, uses: dict[Node, int]) -> Layout:
         if end.op in (index.SCATTER, index.INDEX_ADD):
             layout.parts[end] = _parts(end)
     for end, parts in layout.parts.items():
-        value, start = parts[0]
-        if value in group.lanes and uses[value] == 1 and not is_view(value):
-            layout.places[value] = Window(end, start)
+        value, write = parts[0]
+        if value in group.lanes and uses[value] == 1 and not is_view(value) and is_whole(write):
+            layout.places[value] = Window(end, first_row(write))
     for node in group.results:
         layout.places[node] = Window(node, 0)
     _give_scratch(group, layout)
@@ -68,18 +69,22 @@ def _rows(group: Group, layout: Layout) -> int:
     return min(max(cost.SIZES.slab // max(widest, 1), 1), group.length)
 
 
-def _parts(end: Node) -> list[tuple[Node, int]]:
-    """The values that are added into slices, those that start last first."""
+def _parts(end: Node) -> list[tuple[Node, Node]]:
+    """The values that are added into slices, and by which operations; those that start last first."""
     parts = []
     node = end
-    while True:
-        start = offset(node)
-        assert start is not None
-        if node.op is index.SCATTER:
-            parts.append((node.args[0], start))
-            return sorted(parts, key=lambda part: -part[1])
-        parts.append((node.args[1], start))
+    while node.op is not index.SCATTER:
+        parts.append((node.args[1], node))
         node = node.args[0]
+    parts.append((node.args[0], node))
+    return sorted(parts, key=lambda part: -first_row(part[1]))
+
+
+def first_row(write: Node) -> int:
+    """The first row that a value is added to."""
+    start = offset(write)
+    assert start is not None
+    return start
 
 
 def reads_of(node: Node, layout: Layout) -> Sequence[Node]:
