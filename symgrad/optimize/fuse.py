@@ -81,7 +81,6 @@ class _Fuser:
         self.lane: dict[Node, int] = {}  # of members that have one after their loop
         self.length: dict[Node, int] = {}  # of members
         self.reads: dict[Node, Reads] = {}  # of members
-        self.turned: set[Node] = set()  # what lies in memory in another order than its axes: NumPy follows it best by itself
         self.base: dict[Node, Node] = {}  # of cotangents of slices: those that this one is added to
 
     def run(self) -> list[Node | Group]:
@@ -126,17 +125,13 @@ class _Fuser:
         return None
 
     def _elementwise(self, node: Node) -> Reads | None:
-        if any(self._is_turned(arg) for arg in node.args):
-            self.turned.add(node)
+        if node in self.turned:  # NumPy follows its memory best by itself
             return None
         lane = self._natural(node.aval.shape)
         if lane is None:
             return None
         self.lane[node], self.length[node] = lane, node.aval.shape[lane]
         return tuple([lane if _runs_along(arg, lane, self.length[node]) else None for arg in node.args])
-
-    def _is_turned(self, node: Node) -> bool:
-        return node in self.turned or (node.op is REGISTRY[np.transpose] and "axes" in dict(node.params))
 
     def _natural(self, shape: tuple[int, ...]) -> int | None:
         """The first axis that cuts an array of this shape into pieces that are small enough."""
@@ -280,11 +275,11 @@ class _Fuser:
             if node not in self.lane:
                 group.ends.append(node)
             elif is_view(node):
-                group.views.append(node)
+                group.views.insert(0, node)
                 outside[node.args[0]] += 1
             else:
                 group.results.append(node)
-        if any(arg in self.turned for arg, _ in windows):  # blocks would lie across their memory
+        if any(arg in self.turned for arg, _ in windows):
             return None
         passes = sum(sum(lane is not None for lane in reads[node]) + (node in lanes) for node in members if not is_view(node))
         return group if passes - len(windows) - len(group.results) >= cost.SIZES.saved else None
