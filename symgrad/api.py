@@ -668,6 +668,12 @@ def hvp(fun: Fun | None = None, *, mode: str = "auto", double_where: bool = True
     return _make("hvp", fun, mode=mode, double_where=double_where)
 
 
+@overload
+def vmap(fun: Callable[P, R], in_axes: Axes = 0, out_axes: Axes = 0, *, mode: str = "auto") -> Derivative[P, R]: ...
+@overload
+def vmap(
+    fun: None = None, in_axes: Axes = 0, out_axes: Axes = 0, *, mode: str = "auto"
+) -> Callable[[Callable[P, R]], Derivative[P, R]]: ...
 def vmap(fun: Fun | None = None, in_axes: Axes = 0, out_axes: Axes = 0, *, mode: str = "auto") -> Any:
     """A function of one element as a function of a batch of them: batched NumPy code, not a Python loop.
 
@@ -688,8 +694,10 @@ def vmap(fun: Fun | None = None, in_axes: Axes = 0, out_axes: Axes = 0, *, mode:
         ValueError: the mapped axes differ in length, there is none, or an argument has no such axis.
         TypeError: what is to be mapped, or to be stacked, is no number or array.
 
-    Where ``fun`` looks at a value (``if x > 0``), the elements that go each way are run as a batch of their own; where there
-    are too many ways, each element runs alone, and ``explain()`` says so.
+    Where ``fun`` looks at a value (``if x > 0``), the elements go their own ways: each way runs on the whole batch, with one of
+    its own elements in place of those that go another, so that nothing is computed that would not be computed alone. Loops
+    run as often as the longest of them. Where there are too many ways, and where ``fun`` does what cannot be compiled, each
+    element runs alone, in dynamic mode. ``explain()`` says which it is.
 
     >>> vmap(np.dot)(np.arange(6.0).reshape(3, 2), np.ones((3, 2)))
     array([1., 5., 9.])

@@ -61,6 +61,12 @@ def test_single_precision(op):
     generic.test_single_precision(op, np.float32)
 
 
+@pytest.mark.parametrize("op", OPERATIONS, ids=name)
+def test_batched(op):
+    generic.check_batched(op)
+    generic.check_batched_under_reverse(op)
+
+
 def test_plain_scipy_special_registers_itself():
     script = "import numpy as np, scipy.special, symgrad; print(symgrad.grad(lambda x: scipy.special.erf(x))(0.0))"
     run = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True)

@@ -8,10 +8,13 @@ import numpy as np
 import scipy.linalg as sl
 
 from symgrad.errors import NotDifferentiable
+from symgrad.ir import Node
 from symgrad.ops.contract import conj, transpose
 from symgrad.ops.core import A, Op, Sample
 from symgrad.ops.index import array_of
 from symgrad.ops.linalg import hermitian
+from symgrad.transform.batch import Batch, rule
+from symgrad.transform.batch_rules import stacks
 
 det, inv, norm, pinv, svdvals = np.linalg.det, np.linalg.inv, np.linalg.norm, np.linalg.pinv, np.linalg.svdvals
 TRANSPOSED = {"N": 0, "T": 1, "C": 2}
@@ -52,6 +55,18 @@ SOLVE_TRIANGULAR = Op(
         Sample(A(1, 1, kind="well"), A(1)),
     ],
 )
+
+
+@rule(SOLVE_TRIANGULAR)
+def batched_solve(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
+    """Many right-hand sides of one matrix are one matrix of them."""
+    matrix, y = args
+    if flags[0]:
+        return None
+    n = np.shape(matrix)[0]
+    columns = np.reshape(np.moveaxis(y, 1, 0), (n, -1 if np.size(y) else 0))
+    found = SOLVE_TRIANGULAR(matrix, columns, **dict(node.params))
+    return np.moveaxis(np.reshape(found, (n, b.size, *node.aval.shape[1:])), 1, 0)
 
 
 def solve_triangular(
@@ -143,6 +158,7 @@ def _function(fun: Any, samples: list[Sample]) -> Op:
 
 _SPD = [Sample(A(3, 3, kind="spd")), Sample(A(2, 2, kind="spd")), Sample(A(1, 1, kind="spd"))]
 EXPM = _function(sl.expm, [Sample(A(3, 3)), Sample(A(2, 3, 3)), Sample(A(1, 1)), Sample(A(2, 2, lo=-9, hi=9))])
+rule(EXPM)(stacks(2))
 SQRTM = _function(sl.sqrtm, _SPD)
 LOGM = _function(sl.logm, _SPD)
 

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import scipy.signal as ss
 
+from symgrad.ir import Node
 from symgrad.ops.contract import conj
 from symgrad.ops.core import A, Op, Sample
 from symgrad.ops.index import array_of
 from symgrad.ops.reduction import along
+from symgrad.transform.batch import Batch, rule
 
 
 def __getattr__(name: str) -> Any:
@@ -47,6 +49,18 @@ CONVOLVE = Op(
         Sample(A(1), A(1)),
     ],
 )
+
+
+@rule(CONVOLVE)
+def batched_convolve(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
+    """With what is the same for all as an array that is one element wide along the batch."""
+    params, (x, y) = dict(node.params), args
+    mode = params.get("mode", "full")
+    if flags[1] and mode == "full":  # it does not matter which is first
+        x, y = y, x
+    elif flags[1] or (mode == "valid" and any(n < m for n, m in zip(np.shape(x)[1:], np.shape(y), strict=True))):
+        return None
+    return None if all(flags) else CONVOLVE(x, np.expand_dims(y, 0), **params)
 
 
 def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
@@ -93,6 +107,11 @@ LFILTER: Op = Op(  # for a filter with a[0] == 1
     ),
     name="lfilter",
 )
+
+
+@rule(LFILTER)
+def batched_filter(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
+    return LFILTER(*args, axis=dict(node.params)["axis"] + 1) if flags == [False, False, True] else None
 
 
 def lfilter(b: Any, a: Any, x: Any, axis: int = -1) -> Any:

@@ -120,6 +120,19 @@ def compose(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
 rule(np.round, np.around, np.fix, np.isposinf, np.isneginf, np.isclose, np.isreal, np.iscomplex)(elementwise)
 
 
+@rule(np.allclose, np.array_equiv, np.array_equal)
+def all_alike(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
+    """Whether two arrays agree in all their elements."""
+    shapes = [n.aval.shape for n in node.args[:2]]
+    if node.op is not REGISTRY[np.allclose] and (node.params or shapes[0] != shapes[1]):
+        return None
+    ndim = len(np.broadcast_shapes(*shapes))
+    x, y = (line_up(a, len(shape), ndim) if flag else a for a, shape, flag in zip(args, shapes, flags, strict=False))
+    compare: Any = REGISTRY[np.isclose if node.op is REGISTRY[np.allclose] else np.equal]
+    found = b.trace.record(compare, [x, y, *args[2:]], dict(node.params))
+    return np.all(found, axis=tuple(range(1, ndim + 1))) if ndim else found
+
+
 # -- reductions ----------------------------------------------------------------------------------------------------
 
 
