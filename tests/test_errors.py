@@ -527,3 +527,16 @@ def test_every_class_says_what_to_do():
         assert c is SymgradError or issubclass(c, (TypeError, ValueError, RuntimeError, AssertionError, FloatingPointError))
         assert copy.copy(c("text")).args == ("text",)
         assert str(pickle.loads(pickle.dumps(c("text")))) == "text"
+
+
+def test_powers_of_floats_that_turn_complex():
+    """``(-1.0) ** 0.5`` is complex in Python, and must not be so in silence where floats were compiled."""
+    derivative = grad(lambda x: x**0.5 + 1.0)
+    size = grad(lambda x, y: abs((2.0 * x) ** y))
+    for _ in range(3):
+        assert derivative(4.0) == 0.25
+        assert size(0.5, 1.5) == pytest.approx(3.0)
+    with pytest.raises(NonScalarOutput, match="complex"):
+        derivative(-1.0)
+    assert size(-0.5, 1.5) == pytest.approx(-3.0)
+    assert derivative(4.0) == 0.25

@@ -472,6 +472,18 @@ def matmul(b: Builder, node: Node, args: list[Expr]) -> Expr:
     return SPELLINGS.get(node.op, default_spelling)(b, node, args)
 
 
+@_fast(np.power)
+def power(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """``math.pow`` for numbers, which raises where ``x ** 0.5`` turns complex at a negative ``x``: then the call is traced."""
+    base, exponent = node.args
+    whole = exponent.op is CONST and dict(exponent.params)["value"] % 1 == 0
+    if whole or base.op is CONST or base.aval.kind == "array" or exponent.aval.kind == "array":
+        return SPELLINGS[node.op](b, node, args)
+    if {base.aval.dtype.kind, exponent.aval.dtype.kind, node.aval.dtype.kind} <= set("fi") and node.aval.dtype == np.float64:
+        return call_of(b.bind("pow", math.pow), *args)
+    return SPELLINGS[node.op](b, node, args)
+
+
 @_fast(np.outer)
 def outer(b: Builder, node: Node, args: list[Expr]) -> Expr:
     """``multiply.outer`` without the wrapper."""
