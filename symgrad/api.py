@@ -17,7 +17,7 @@ from symgrad.ir import INPUT, Graph, Node, ancestors
 from symgrad.look import Annotation, Profile, Source, profile
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import STOP
-from symgrad.state import describe
+from symgrad.state import describe, watching
 from symgrad.trace import Tape, Trace, Tracer, active_trace, tracing
 from symgrad.transform import calculus
 from symgrad.transform.calculus import Argnums
@@ -741,9 +741,11 @@ def as_derivative(fun: Any) -> Derivative[..., Any]:
 class _Pass:
     """A trace to run one pass in: the one that runs already, else a new one on plain values."""
 
-    def __init__(self) -> None:
+    def __init__(self, fun: Fun) -> None:
         self.outer = active_trace()
         self.trace = self.outer or Tape()
+        if self.outer is None:
+            self.trace.hooks = watching(self.trace, fun)
         self.symbolic = self.outer is not None
         self.start = len(self.trace.graph)
 
@@ -792,7 +794,7 @@ def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> Any:
     bridge = foreign(pytree.flatten(primals)[0])
     if bridge is not None:
         return bridge.vjp(fun, primals, has_aux)
-    work = _Pass()
+    work = _Pass(fun)
     with work:
         run = calculus.evaluate(work.trace, fun, tuple(range(len(primals))), primals, {}, has_aux)
     out = work.plain(primals, run.tree.unflatten(run.outputs))
@@ -833,7 +835,7 @@ def jvp(fun: Fun, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: b
     bridge = foreign(pytree.flatten((tuple(primals), tuple(tangents)))[0])
     if bridge is not None:
         return bridge.jvp(fun, tuple(primals), tuple(tangents), has_aux)
-    work = _Pass()
+    work = _Pass(fun)
     with work:
         run = calculus.evaluate(work.trace, fun, tuple(range(len(primals))), primals, {}, has_aux)
         tangent = calculus.push(work.trace, run, tangents)
@@ -852,7 +854,7 @@ def linearize(fun: Fun, *primals: Any) -> Any:
     bridge = foreign(pytree.flatten(primals)[0])
     if bridge is not None:
         return vjp(fun, *primals)[0], lambda *tangents: jvp(fun, primals, tangents)[1]
-    work = _Pass()
+    work = _Pass(fun)
     with work:
         run = calculus.evaluate(work.trace, fun, tuple(range(len(primals))), primals, {})
     out = work.plain(primals, run.tree.unflatten(run.outputs))

@@ -33,7 +33,7 @@ from symgrad.optimize.pipeline import improve, speed_up
 from symgrad.optimize.switches import switched_off
 from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import LEAF, TreeDef
-from symgrad.state import Argument, Check, Finished, Path, State
+from symgrad.state import Argument, Check, Finished, Path, State, watching
 from symgrad.trace import Tape, Trace, Tracer, running, tracing
 from symgrad.transform.loop import Loop
 
@@ -234,7 +234,7 @@ class Family:
         trace = kind()
         trace.one_by_one = not trace.symbolic
         state = State(trace, self.lifted, self.accept_effects, leaves) if kind is Trace else None
-        trace.hooks = state
+        trace.hooks = watching(trace, fun) if state is None else state
         slots: list[Any] = []
         for position, (leaf, kind) in enumerate(zip(leaves, self.layout.kinds, strict=True)):
             if isinstance(kind, Static):

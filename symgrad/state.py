@@ -10,10 +10,12 @@ that is not followed) is noted as the reason why the call cannot be compiled.
 from __future__ import annotations
 
 import collections
+import contextlib
 import copy
 import dataclasses
 import datetime
 import decimal
+import dis
 import enum
 import fractions
 import functools
@@ -23,12 +25,14 @@ import os
 import sys
 import sysconfig
 import types
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from types import BuiltinFunctionType, BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from symgrad.errors import LeavesNumPy
 from symgrad.instrument import HOOKS, instrumented
 from symgrad.ir import INPUT, Node
 from symgrad.ops.core import Traced
@@ -1007,6 +1011,7 @@ class State:
         if inside is None:
             if not self._harmless(fun):
                 self.stop(f"the source of {fun.__qualname__} is not at hand, so what it reads is not known")
+            refuse_type(fun)
             self._handed(fun, (*args, *kwargs.values()))
             return fun(*self._seen(args), **self._seen(kwargs))
         return inside(*args, **kwargs)
@@ -1373,6 +1378,103 @@ class Finished(State):
     def call(self, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
         """A call."""
         return fun(*args, **kwargs)
+
+
+class Kinds(Finished):
+    """The hooks of a run that is not compiled, of a function that asks for ``type(x)``: it is told the value's, not Tracer."""
+
+    def call(self, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """A call: the user's functions see ``type`` as it should be, those handed on too."""
+        if fun is type and len(args) == 1 and not kwargs:
+            return type(args[0].value if type(args[0]) is Tracer else args[0])
+        if type(fun) is MethodType:
+            return self.call(fun.__func__, fun.__self__, *args, **kwargs)
+        handler = _of_class(type(fun), "__call__")
+        if _users(handler):
+            return self.call(handler, fun, *args, **kwargs)
+        if not _users(fun) or HOOKS in fun.__code__.co_freevars:
+            return fun(*map(self._back, args), **{name: self._back(value) for name, value in kwargs.items()})
+        inside = instrumented(fun, Frame(self, fun))
+        if inside is None:
+            refuse_type(fun)
+        return fun(*args, **kwargs) if inside is None else inside(*args, **kwargs)
+
+    def _back(self, value: Any) -> Any:
+        """A function that other code will call."""
+        followed = _users(getattr(value, "__func__", value)) and isinstance(value, (FunctionType, MethodType))
+        return functools.wraps(value)(lambda *args, **kwargs: self.call(value, *args, **kwargs)) if followed else value
+
+
+def watching(trace: Trace, fun: Any) -> Kinds | None:
+    """The hooks that a run of ``fun`` needs that is not compiled, if it needs any."""
+    return Kinds(trace, set(), True) if asks_for_type(fun) else None
+
+
+def refuse_type(fun: FunctionType) -> None:
+    """Raise where a function whose source is not at hand asks for ``type(x)``."""
+    if asks_for_type(fun):
+        raise LeavesNumPy(
+            f"{where()}: {fun.__qualname__} asks for type(...), which of a traced value is not the value's, and the source of "
+            "it is not at hand to put that right; write isinstance(x, float), x.__class__, or keep the function in a file"
+        )
+
+
+def _mentions_type(fun: FunctionType) -> bool:
+    return "type" in _names(fun.__code__) and fun.__globals__.get("type", type) is type and _loads_type(fun.__code__)
+
+
+def _loads_type(code: CodeType) -> bool:
+    loads = any(step.argval == "type" and step.opname in ("LOAD_GLOBAL", "LOAD_NAME") for step in dis.get_instructions(code))
+    return loads or any(_loads_type(item) for item in code.co_consts if isinstance(item, CodeType))
+
+
+_asking: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+
+
+def asks_for_type(fun: Any) -> bool:
+    """Whether a function, or one that it can get at by name, calls ``type``."""
+    if isinstance(fun, MethodType):
+        return asks_for_type(fun.__func__) or asks_for_type(type(fun.__self__))
+    try:
+        known = _asking.get(fun)
+    except TypeError:  # it has no hash, or no weak references
+        return _find_type(fun)
+    if known is None:
+        known = _asking[fun] = _find_type(fun)
+    return known
+
+
+def _find_type(fun: Any) -> bool:
+    seen: set[int] = set()
+    stack = [fun]
+    while stack:
+        one = stack.pop()
+        if id(one) in seen or len(seen) > 10_000:
+            continue
+        seen.add(id(one))
+        if isinstance(one, MethodType):
+            stack += [one.__func__, one.__self__]
+        elif _users(one):
+            if _mentions_type(one):
+                return True
+            names = _names(one.__code__)
+            stack += [one.__globals__[name] for name in names if name in one.__globals__]
+            modules = [one.__globals__[name] for name in names if isinstance(one.__globals__.get(name), ModuleType)]
+            stack += [vars(m)[name] for m in modules if not _library_module(m) for name in names if name in vars(m)]
+            for cell in one.__closure__ or ():
+                with contextlib.suppress(ValueError):
+                    stack.append(cell.cell_contents)
+        elif isinstance(one, type):
+            stack += [item for item in vars(one).values() if isinstance(item, FunctionType)] if _users_class(one) else []
+        elif type(one) in (list, tuple):
+            stack += one[:100]
+        elif type(one) is dict:
+            stack += list(one.values())[:100]
+        elif isinstance(one, functools.partial):
+            stack += [one.func, *one.args]
+        elif not isinstance(one, (ModuleType, *_PLAIN)) and _users_class(type(one)):
+            stack.append(type(one))
+    return False
 
 
 class _Manager:

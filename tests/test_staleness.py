@@ -24,7 +24,8 @@ import traps
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symgrad import custom_jvp, custom_vjp, grad, jacobian, primitive, value_and_grad
+from symgrad import custom_jvp, custom_vjp, grad, jacobian, primitive, value_and_grad, vjp
+from symgrad.errors import LeavesNumPy
 from symgrad.pytree import flatten
 
 X = np.array([0.7, -1.3])
@@ -548,3 +549,51 @@ def test_threads_change_and_call() -> None:
         thread.join()
     assert not wrong
     assert local
+
+
+# -- type(x) -------------------------------------------------------------------------------------------------------
+
+
+def _by_type(x: Any) -> Any:
+    return x * x if type(x) is float else x**3
+
+
+class _ByType:
+    def __call__(self, x: Any) -> Any:
+        return self.method(x)
+
+    def method(self, x: Any) -> Any:
+        return _by_type(x)
+
+
+TYPED: dict[str, Any] = {
+    "function": _by_type,
+    "helper": lambda x: _by_type(x) * 1.0,
+    "lambda": lambda x: x * x if type(x) in (float, int) else x**3,
+    "object": _ByType(),
+    "method": _ByType().method,
+    "map": lambda x: sum(map(_by_type, [x])),
+    "reduce": lambda x: functools.reduce(lambda a, b: a * b if type(a) is float else a + b, [x, x]),
+    "isinstance": lambda x: x * x if isinstance(x, float) else x**3,
+    "class": lambda x: x * x if x.__class__ is float else x**3,
+    "derivative": lambda x: x + grad(lambda t: t**3 / 3 if type(t) is float else t)(x) - x,
+}
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("name", TYPED)
+def test_types_are_those_of_values(name: str, mode: str) -> None:
+    derivative = grad(TYPED[name], mode=mode)
+    assert [derivative(2.0) for _ in range(CALLS)] == [4.0] * CALLS
+    assert vjp(TYPED[name], 2.0)[1](1.0) == (4.0,)
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_types_in_functions_without_source(mode: str) -> None:
+    space: dict[str, Any] = {}
+    exec("def ask(x): return x * x if type(x) is float else x**3\ndef call(x): return ask(x)", space)
+    exec("def kind(x): return x * x if isinstance(x, float) else x**3", space)
+    for name in ("ask", "call"):
+        with pytest.raises(LeavesNumPy, match="isinstance"):
+            grad(space[name], mode=mode)(2.0)
+    assert grad(space["kind"], mode=mode)(2.0) == 4.0
