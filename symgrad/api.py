@@ -13,11 +13,12 @@ import numpy as np
 from symgrad import pytree
 from symgrad.compile import FOREIGN, CacheInfo, Compiler, Family, Foreign, Form, Variant, check_foreign, foreign
 from symgrad.draw import dot, svg
+from symgrad.guards import describe
 from symgrad.ir import INPUT, Graph, Node, ancestors
 from symgrad.look import Annotation, Profile, Source, profile
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import STOP
-from symgrad.state import describe, watching
+from symgrad.state import watching
 from symgrad.trace import Tape, Trace, Tracer, active_trace, tracing
 from symgrad.transform import calculus
 from symgrad.transform.calculus import Argnums

@@ -27,13 +27,14 @@ from symgrad.emit.build import Code, Signature, build
 from symgrad.emit.fast import build_fast
 from symgrad.emit.names import Names
 from symgrad.errors import NotDifferentiable, Unexplored
+from symgrad.guards import Argument, Check, Path
 from symgrad.ir import ancestors, aval_of
 from symgrad.nans import WatchedTrace
 from symgrad.optimize.pipeline import improve, speed_up
 from symgrad.optimize.switches import switched_off
 from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import LEAF, TreeDef
-from symgrad.state import Argument, Check, Finished, Path, State, watching
+from symgrad.state import Finished, State, watching
 from symgrad.trace import Tape, Trace, Tracer, running, tracing
 from symgrad.transform.loop import Loop
 

@@ -15,12 +15,14 @@ ROOT = Path(symgrad.__file__).parent
 
 # Each line may import from those above it, and from its own. A name stands for a module, or for all of a package.
 LAYERS = """
-    errors buffers runtime ir pytree frames instrument progress
+    errors buffers runtime ir pytree frames instrument progress origins guards kinds
     ops.core
     ops
     trace
     transform draw nans
     rolling
+    reads
+    calls
     state
     program
     optimize

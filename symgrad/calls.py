@@ -1,0 +1,513 @@
+"""The calls of a traced function: the user's functions are followed, others get what they may see.
+
+A function of the user's runs instrumented, so that what it reads is noticed, too. What is not followed (libraries, C code,
+functions without source) gets values from outside that are guarded, or the call cannot be compiled.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import enum
+import functools
+import itertools
+import operator
+import types
+from collections.abc import Iterator, Sequence
+from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from symgrad.guards import Path, same_value
+from symgrad.instrument import HOOKS, instrumented
+from symgrad.ir import INPUT
+from symgrad.kinds import refuse_type
+from symgrad.ops.core import Traced
+from symgrad.origins import (
+    CONTAINERS,
+    FUNCTIONS,
+    IMPURE_BUILTINS,
+    IMPURE_NAMES,
+    MUTATORS,
+    OWN,
+    PLAIN,
+    PURE_RECEIVERS,
+    STATEFUL,
+    hides,
+    home_of,
+    is_library,
+    is_library_module,
+    is_pure,
+    is_users,
+    is_users_class,
+    names_in,
+    of_class,
+    own_ways,
+)
+from symgrad.reads import MAX_BYTES, QUICK, Reads
+from symgrad.trace import Tracer
+
+_CALLED_BACK = (map, filter, sorted, min, max, functools.reduce, itertools.accumulate, itertools.groupby,
+                itertools.starmap, itertools.takewhile, itertools.dropwhile, itertools.filterfalse)  # fmt: skip
+_PARTIAL: Any = functools.partial
+_CACHED = type(functools.lru_cache(maxsize=1)(abs))
+# modules whose classes take Tracers as they are: they only hold or pass on what they are given
+_TRANSPARENT = ("builtins", "collections", "itertools", "functools", "types", "dataclasses", "operator")
+
+
+class Calls(Reads):
+    """The hooks for calls."""
+
+    def run(self, fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """The user's function, from symgrad itself: containers from outside that it returns are read."""
+        result = self.call(fun, *args, **kwargs)
+        result = self.deep(result)
+        path = self.path_of(result)
+        if path is not None and not isinstance(result, CONTAINERS):
+            self.check(path, "is", result)
+            if hasattr(type(result), "__dataclass_fields__"):
+                self.stop(f"{path!r} is returned, and it may change")
+        return result
+
+    def call(self, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """``fun(*args, **kwargs)``: the user's functions instrumented, everything else with what it may see."""
+        if type(fun) is FunctionType:
+            return self._call_function(fun, args, kwargs)
+        if type(fun) is MethodType:
+            if type(fun.__func__) is FunctionType:
+                return self._call_function(fun.__func__, (fun.__self__, *args), kwargs)
+            return self.call(fun.__func__, fun.__self__, *args, **kwargs)
+        if isinstance(fun, functools.partial):
+            return self._call_partial(fun, args, kwargs)
+        if isinstance(fun, (np.ufunc, type(np.sum))):
+            if fun.__name__ in STATEFUL:
+                self.stop(f"{fun.__name__}() is called, which reads or changes a file or a setting of NumPy's")
+            if "out" in kwargs:
+                self.trace.writes.append(kwargs["out"])
+            return fun(*self._seen(args), **self._seen(kwargs))
+        if isinstance(fun, type):
+            return self._construct(fun, args, kwargs)
+        if isinstance(fun, (BuiltinFunctionType, BuiltinMethodType, types.MethodWrapperType)):
+            return self._call_builtin(fun, args, kwargs)
+        if isinstance(fun, _CACHED):
+            return self._call_cached(fun, args, kwargs)
+        handler = of_class(type(fun), "__call__")
+        if is_users(handler):
+            self.check(Path(type(fun), (("attr", "__call__"),)), "is", handler)
+            return self._call_function(handler, (fun, *args), kwargs)
+        if type(fun).__module__.split(".")[0] == "symgrad":
+            path = self.path_of(fun)
+            if path is not None:
+                self.check(path, "is", fun)
+            return fun(*map(self._given, args), **{name: self._given(value) for name, value in kwargs.items()})
+        if self.path_of(fun) is None and type(fun).__module__.split(".")[0] in ("numpy", "functools"):
+            return fun(*self._seen(args), **self._seen(kwargs))
+        if self.path_of(fun) is not None and not isinstance(fun, FUNCTIONS):
+            self.stop(f"{self.path_of(fun)!r} is called, and what it holds is not followed")
+        return self._call_opaque(fun, args, kwargs)
+
+    def caller(self, fun: Any) -> Any:
+        """The same for a call with ``*`` or ``**`` in it."""
+
+        def follow(*args: Any, **kwargs: Any) -> Any:
+            return self.call(fun, *args, **kwargs)
+
+        for name in ("__module__", "__qualname__"):
+            if isinstance(getattr(fun, name, None), str):
+                setattr(follow, name, getattr(fun, name))
+        return follow
+
+    def _call_partial(self, fun: functools.partial[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        path, inner, given, named = self.path_of(fun), fun.func, fun.args, fun.keywords
+        if path is not None:
+            first, names = path.then("attr", "args"), path.then("attr", "keywords")
+            self.check(first, "len", len(given))
+            self.check(names, "keys", tuple(named))
+            inner = self.read(path.then("attr", "func"), inner)
+            given = tuple(self.read(first.then("item", i), a) for i, a in enumerate(given))
+            named = {k: self.read(names.then("item", k), v) for k, v in named.items()}
+        return self.call(inner, *given, *args, **{**named, **kwargs})
+
+    def default(self, fun: Any, name: str, value: Any) -> Any:
+        """A default argument by which a derivative is taken."""
+        while isinstance(fun, MethodType):
+            fun = fun.__func__
+        if isinstance(fun, FunctionType):
+            names = fun.__code__.co_varnames[: fun.__code__.co_argcount]
+            if name in (fun.__kwdefaults__ or {}):
+                return self.read(Path(fun, (("attr", "__kwdefaults__"), ("item", name))), value)
+            if name in names:
+                place = names.index(name) - len(names) + len(fun.__defaults__ or ())
+                return self.read(Path(fun, (("attr", "__defaults__"), ("item", place))), value)
+        self.stop(f"the default of {name} is not followed")
+        return value
+
+    def _call_cached(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A function with a cache: on plain arguments it is asked again at each call, as the plain function would."""
+        path = self.path_of(fun)
+        if path is None or kwargs or not all(type(arg) in (int, float, str, bool, type(None)) for arg in args):
+            self.stop(f"{getattr(fun, '__name__', fun)} has a cache, whose content is not followed")
+            return fun(*args, **kwargs)
+        return self.read(path.then("call", args), fun(*args))
+
+    def _call_function(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        code = fun.__code__
+        if is_library(code.co_filename):
+            return self._call_library(fun, args, kwargs)
+        if HOOKS in code.co_freevars:  # made by an instrumented function, and so instrumented itself
+            return fun(*args, **kwargs)
+        self.check(Path(fun, (("attr", "__code__"),)), "is", code)
+        inside = instrumented(fun, Frame(self, fun))
+        args, kwargs = self._with_defaults(fun, args, kwargs)
+        if inside is None:
+            if not self.harmless(fun):
+                self.stop(f"the source of {fun.__qualname__} is not at hand, so what it reads is not known")
+            refuse_type(fun)
+            self._handed(fun, (*args, *kwargs.values()))
+            return fun(*self._seen(args), **self._seen(kwargs))
+        return inside(*args, **kwargs)
+
+    def _call_library(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        code = fun.__code__
+        if code.co_filename.startswith(OWN):  # it calls functions back through the trace
+            return fun(*map(self._given, args), **{name: self._given(value) for name, value in kwargs.items()})
+        module = fun.__globals__.get("__name__") or ""
+        package = module.split(".")[0]
+        if package in ("logging", "warnings"):
+            self.effect(f"{module}.{fun.__name__}() is called")
+        if not is_pure(module) or (package == "numpy" and fun.__name__ in STATEFUL):
+            self.stop(f"{module}.{fun.__name__}() is called, which may change or depend on anything")
+            return fun(*args, **kwargs)
+        if package in ("numpy", "functools") and not hides(fun):
+            return fun(*self._seen(args), **self._seen(kwargs))
+        return self._call_opaque(fun, args, kwargs)
+
+    def _with_defaults(
+        self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a call with the defaults that it leaves out, as what they are: values from outside."""
+        code, defaults = fun.__code__, fun.__defaults__ or ()
+        names = code.co_varnames[: code.co_argcount]
+        start = len(names) - len(defaults)
+        given, found = list(args), {}
+        if len(args) < len(names) and defaults:
+            path = Path(fun, (("attr", "__defaults__"),))
+            self.check(path, "len", len(defaults))
+            for i, value in enumerate(defaults):
+                place, name = start + i, names[start + i]
+                if place < len(args) or (name in kwargs and place >= code.co_posonlyargcount):
+                    continue
+                if place >= code.co_posonlyargcount:
+                    found[name] = self.read(path.then("item", i), value)
+                elif place == len(given):
+                    given.append(self.read(path.then("item", i), value))
+        for name, value in (fun.__kwdefaults__ or {}).items():
+            if name not in kwargs:
+                found[name] = self.read(Path(fun, (("attr", "__kwdefaults__"), ("item", name))), value)
+        return tuple(given), {**found, **kwargs}
+
+    def _given(self, value: Any, depth: int = 0) -> Any:
+        """A tree of arguments for symgrad itself: what is from outside is read."""
+        if isinstance(value, CONTAINERS):
+            value = self.deep(value)
+            if type(value) in (list, tuple):
+                return type(value)([self._given(item, depth + 1) for item in value])
+            return {key: self._given(item, depth + 1) for key, item in value.items()} if type(value) is dict else value
+        path = self.path_of(value)
+        if path is None or depth > 20 or isinstance(value, type) or not dataclasses.is_dataclass(value):
+            return value
+        made = copy.copy(value)
+        for field in dataclasses.fields(value):
+            item = self.read(path.then("attr", field.name), getattr(value, field.name))
+            object.__setattr__(made, field.name, self._given(item, depth + 1))
+        return made
+
+    # ---- functions that are not followed ----
+
+    def harmless(self, fun: Any) -> bool:
+        """Whether a function without source reads nothing but its arguments, constants, builtins and libraries.
+
+        What it reads is guarded.
+        """
+        if not isinstance(fun, FunctionType):
+            return True
+        known = self._harmless_kinds.get(fun)
+        if known is None:
+            self._harmless_kinds[fun] = True  # it may call itself
+            self.check(Path(fun, (("attr", "__code__"),)), "is", fun.__code__)
+            cells = list(zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True))
+            names = names_in(fun.__code__)
+            known = all([self._steady(cell.cell_contents, Path(cell, (("cell", name),)), names) for name, cell in cells])
+            known = known and all([self._constant(fun, name, names) for name in names])
+            self._harmless_kinds[fun] = known
+        return known
+
+    def _constant(self, fun: FunctionType, name: str, names: set[str]) -> bool:
+        path = Path(fun.__globals__, (("item", name),))
+        if name not in fun.__globals__:
+            if name in IMPURE_NAMES:
+                return False
+            self.check(Path(fun.__globals__, (("in", name),)), "is", False)
+            return True
+        return self._steady(fun.__globals__[name], path, names)
+
+    def _steady(self, value: Any, path: Path, names: set[str]) -> bool:
+        """Whether a value, of which at most these attributes are read, stays what it is while it is the same.
+
+        That it is the same is guarded.
+        """
+        if isinstance(value, ModuleType):
+            self.check(path, "is", value)
+            return is_library_module(value) and is_pure(value.__name__)
+        if isinstance(value, PLAIN) and not own_ways(type(value)):
+            self.read(path, value) if value is None or isinstance(value, (bool, enum.Enum)) else self.check(path, "eq", value)
+            return True
+        if isinstance(value, (np.ufunc, BuiltinFunctionType)):
+            self.check(path, "is", value)
+            return getattr(value, "__name__", "") not in IMPURE_NAMES
+        if isinstance(value, FunctionType):
+            self.check(path, "is", value)
+            if names & value.__dict__.keys():
+                return False
+            return not hides(value) if is_library(value.__code__.co_filename) else self.harmless(value)
+        if isinstance(value, type):
+            self.check(path, "is", value)
+            return all([self._steady_class(base, names) for base in value.__mro__ if is_users_class(base)])
+        return False
+
+    def _steady_class(self, kind: type, names: set[str]) -> bool:
+        """Whether the methods of a class are harmless, and nothing else of it is read."""
+        for name, item in kind.__dict__.items():
+            if isinstance(item, FunctionType):
+                self.check(Path(kind, (("attr", name),)), "is", item)
+                if not self.harmless(item):
+                    return False
+            elif name in names and not isinstance(item, types.MemberDescriptorType):
+                return False
+        return True
+
+    def _call_opaque(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A function whose inside is not followed: it must not see objects from outside that can change."""
+        self._handed(fun, (*args, *kwargs.values()))
+        if isinstance(fun, FunctionType) and is_library(fun.__code__.co_filename) and hides(fun):
+            self.stop(f"{fun.__name__} calls functions of yours that are not followed")
+        return self._hand(fun, self._out(self._seen(args)), self._out(self._seen(kwargs)))
+
+    def _hand(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that sees arrays from outside themselves, and may write to them."""
+        given = [self._out(arg) if type(arg) is Tracer else arg for arg in args]
+        result = fun(*given, **{name: self._out(arg) if type(arg) is Tracer else arg for name, arg in kwargs.items()})
+        for array, tracer in list(self._arrays):
+            if not same_value(array, tracer.value) and self.writes_to(tracer):
+                tracer.node, tracer.value = self.trace.constant(array.copy())
+                tracer.version += 1
+        return result
+
+    def _handed(self, fun: Any, values: tuple[Any, ...]) -> None:
+        for value in values:
+            path = self.path_of(value)
+            if path is not None and not isinstance(value, (*CONTAINERS, *FUNCTIONS, type, ModuleType, np.ndarray)):
+                self.stop(f"{path!r} is handed to {getattr(fun, '__name__', fun)}, which is not followed")
+
+    def _construct(self, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A new object: the user's ``__init__`` is followed too."""
+        if kind is _PARTIAL:
+            return _PARTIAL(*args, **kwargs)
+        if kind is type and len(args) == 1:
+            return type(args[0].value if type(args[0]) is Tracer else args[0])
+        setup, maker = of_class(kind, "__init__"), of_class(kind, "__new__")
+        if is_users_class(kind):
+            if not self.harmless(getattr(maker, "__func__", maker)) or is_users(of_class(type(kind), "__call__")):
+                self.stop(f"the making of a {kind.__name__} is not followed")
+            elif type(kind) is type and maker is object.__dict__["__new__"] and is_users(setup):
+                self.check(Path(kind, (("attr", "__init__"),)), "is", setup)
+                made: Any = object.__new__(kind)
+                self.call(setup, made, *args, **kwargs)
+                return made
+            elif is_users(setup) and not self.harmless(setup):
+                self.stop(f"{kind.__name__}.__init__ is not followed")
+        elif issubclass(kind, np.errstate) and not {*args, *kwargs.values()} <= {"ignore", "warn"}:
+            self.stop("np.errstate makes NumPy do something about errors, and compiled code would not")
+        elif kind is np.datetime64 and args and args[0] in ("now", "today"):
+            self.stop("the time is asked for")
+        elif not is_pure(kind.__module__) and kind.__module__ not in ("datetime", "pathlib", "symgrad"):
+            self.stop(f"{kind.__module__}.{kind.__name__} is made, which may depend on anything")
+        args, kwargs = self._seen(args), self._seen(kwargs)
+        if kind.__module__ not in _TRANSPARENT and not issubclass(kind, (np.generic, tuple)):
+            return kind(*self._out(args), **self._out(kwargs))
+        return kind(*args, **kwargs)
+
+    def _out(self, value: Any) -> Any:
+        """Numbers and arrays from outside as they are, for code that takes no others; their content is guarded."""
+        if type(value) in (list, tuple):
+            return type(value)([self._out(item) for item in value])
+        if type(value) is dict:
+            return {key: self._out(item) for key, item in value.items()}
+        if type(value) is not Tracer or value.node.differentiated:
+            return value
+        path = dict(value.node.params).get("position")
+        real = self._real(value)
+        if value.node.op is not INPUT or not isinstance(path, Path) or np.ndim(value.value) == 0:
+            plain = value.leave()
+            return plain if real is None else real
+        if value.value.nbytes > MAX_BYTES:
+            self.stop(f"{path!r} is handed to code that is not followed, and too large to be compared at every call")
+        else:
+            self.check(path, "array", value.value)
+        return value.value if real is None else real
+
+    def _call_builtin(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        owner, name = getattr(fun, "__self__", None), fun.__name__
+        if owner is not None and not isinstance(owner, ModuleType):
+            return self._call_method(fun, owner, name, args, kwargs)
+        if fun is getattr and len(args) > 1 and isinstance(args[1], str):
+            return self._getattr(*args)
+        if fun is hasattr:
+            return self._hasattr(*args)
+        if fun is len and len(args) == 1:
+            return self._len(args[0])
+        if fun is vars and args:
+            return self.attribute(args[0], "__dict__")
+        if fun in (isinstance, issubclass, callable):
+            return fun(*args)
+        if fun is iter and len(args) == 1:
+            return iter(self.iterate(args[0]))
+        module = fun.__module__ or home_of(fun)
+        if fun is next:
+            if self.path_of(args[0]) is not None:
+                self.stop(f"the iterator {self.path_of(args[0])!r} is consumed")
+            return fun(*args)
+        if fun in IMPURE_BUILTINS:
+            outside = fun not in (setattr, delattr) or self.path_of(args[0]) is not None
+            if fun is id:
+                self.stop("id() is called")
+            elif outside:
+                self.effect(f"{name}() is called")
+                args = tuple(map(self.kept, args))
+            return fun(*args, **kwargs)
+        if not is_pure(module):
+            self.stop(f"{module}.{name}() is called, which may change or depend on anything")
+            return self._hand(fun, args, kwargs)
+        if module == "_operator" and (name in ("setitem", "delitem") or (name[0] == "i" and hasattr(operator, name[1:]))):
+            self.wrote_into(args[0])
+            return fun(*[self.stored(arg, args[0]) for arg in args], **kwargs)
+        return fun(*self._seen(args), **self._seen(kwargs))
+
+    def _call_method(self, fun: Any, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A method written in C."""
+        path = self.path_of(owner)
+        if isinstance(owner, Traced):
+            return fun(*self._seen(args), **self._seen(kwargs))
+        drawn = isinstance(owner, np.random.Generator | np.random.RandomState | np.random.BitGenerator)
+        if drawn or type(owner).__module__ == "random":
+            self.stop(f"random numbers are drawn ({name})")
+            return self._hand(fun, args, kwargs)
+        elif isinstance(owner, type):
+            if name in ("now", "today", "utcnow"):
+                self.stop(f"{owner.__name__}.{name}() is called")
+        elif isinstance(owner, Iterator) and path is not None:
+            self.stop(f"the iterator {path!r} is consumed")
+        elif isinstance(owner, (np.ndarray, Iterator)) and name in ("fill", "sort", "put", "partition", "__next__", "send"):
+            self.trace.writes.append(owner)
+            return fun(*self._seen(args), **self._seen(kwargs))
+        elif not isinstance(owner, PURE_RECEIVERS) and type(owner).__module__ not in ("re", "builtins", "functools"):
+            self.stop(f"{type(owner).__name__}.{name} is called, which may change or depend on anything")
+        elif isinstance(owner, CONTAINERS):
+            if path is None:  # what it keeps are the very objects
+                if name in MUTATORS:
+                    self.trace.writes.append(owner)
+                keys = {key: self._called_back(value) for key, value in kwargs.items()}
+                return fun(*[a if isinstance(a, FunctionType) else self.deep(a) for a in args], **keys)
+            if name in MUTATORS:
+                self.effect(f"{path!r}.{name} changes something outside the function")
+                return fun(*map(self.kept, args), **{key: self.kept(value) for key, value in kwargs.items()})
+            elif name == "get" and isinstance(owner, dict) and args and not own_ways(type(owner)):
+                return self.item(owner, args[0]) if self.within(args[0], owner) else fun(*args)
+            elif isinstance(owner, (dict, set, frozenset)) and name == "__contains__":
+                return self.within(args[0], owner)
+            else:
+                return getattr(self.deep(owner), name)(*self._seen(args), **self._seen(kwargs))
+        return fun(*self._seen(args), **self._seen(kwargs))
+
+    def _getattr(self, owner: Any, name: str, *default: Any) -> Any:
+        if default and not self._hasattr(owner, name):
+            return default[0]
+        return self.attribute(owner, name)
+
+    def _hasattr(self, owner: Any, name: str) -> bool:
+        found = hasattr(owner, name)
+        path = self.path_of(owner)
+        if path is not None and not isinstance(owner, Traced):
+            self.check(path.then("has", name), "is", found)
+        return found
+
+    def _len(self, value: Any) -> int:
+        kind = type(value)
+        if "__len__" in own_ways(kind):
+            handler = of_class(kind, "__len__")
+            self.check(Path(kind, (("attr", "__len__"),)), "is", handler)
+            return len(range(self.call(handler, value)))
+        path = self.path_of(value)
+        if path is not None:
+            self.check(path, "len", len(value))
+        return len(value)
+
+    def _seen(self, given: Any) -> Any:
+        """Arguments for a function that is not followed: outer containers read, the user's functions followed."""
+        if isinstance(given, dict):
+            return {name: value if type(value) in QUICK else self._one_seen(value) for name, value in given.items()}
+        return tuple([value if type(value) in QUICK else self._one_seen(value) for value in given])
+
+    def _one_seen(self, value: Any) -> Any:
+        if isinstance(value, CONTAINERS):
+            return self.deep(value)
+        back = self._called_back(value)
+        if back is value:
+            self._operand(value)
+        return back
+
+    def _called_back(self, value: Any) -> Any:
+        """A function that other code will call: followed, if it is the user's."""
+        if isinstance(value, (FunctionType, MethodType)) and is_users(getattr(value, "__func__", value)):
+            return functools.wraps(value)(lambda *args, **kwargs: self.call(value, *args, **kwargs))
+        if isinstance(value, functools.partial):
+            return lambda *args, **kwargs: self.call(value, *args, **kwargs)
+        if isinstance(value, BuiltinMethodType) and isinstance(value.__self__, CONTAINERS):
+            if self.path_of(value.__self__) is not None:
+                return lambda *args, **kwargs: self.call(value, *args, **kwargs)
+        elif isinstance(value, type) and is_users_class(value):
+            setup = of_class(value, "__init__")
+            if not self.harmless(setup):
+                self.stop(f"{value.__name__} is handed on, and what makes it is not followed")
+        return value
+
+
+class Frame:
+    """The hooks as one function sees them: with its own globals and closure cells."""
+
+    def __init__(self, state: Calls, fun: FunctionType) -> None:
+        self._state = state
+        self._space = fun.__globals__
+        self._closure = dict(zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True))
+
+    def glob(self, name: str, value: Any) -> Any:
+        """A global or builtin name."""
+        if name not in self._space:
+            self._state.check(Path(self._space, (("in", name),)), "is", False)
+            return value
+        return self._state.read(Path(self._space, (("item", name),)), value)
+
+    def cell(self, name: str, value: Any) -> Any:
+        """A variable of an enclosing function."""
+        return self._state.read(Path(self._closure[name], (("cell", name),)), value)
+
+    def imported(self, module: str, level: int, name: str, value: Any) -> Any:
+        """``from module import name``, in the function's own package."""
+        if level:
+            package = str(self._space.get("__package__") or self._space.get("__name__", "")).split(".")
+            module = ".".join([*package[: len(package) - level + 1], *([module] if module else [])])
+        return self._state.imported(module, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._state, name)

@@ -1,0 +1,201 @@
+"""Where values outside a function are found again at a later call (``Path``), and what must be found there (``Check``)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symgrad.origins import is_library_module
+
+
+class Argument(NamedTuple):
+    """The root of a path that starts at an argument: the ``position``-th leaf of the call."""
+
+    position: int
+
+
+class Path:
+    """Where a value was found: steps from an object, or from an argument.
+
+    Steps are ``("item", key)``, ``("attr", name)``, ``("cell", name)``, ``("call", args)``; and the questions
+    ``("has", name)`` (an attribute), ``("in", key)`` and ``("true", None)``, which find a bool.
+    """
+
+    __slots__ = ("_hash", "root", "steps")
+
+    def __init__(self, root: Any, steps: tuple[tuple[str, Any], ...]) -> None:
+        self.root, self.steps = root, steps
+        self._hash = hash((root if isinstance(root, Argument) else id(root), steps))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Path) or self.steps != other.steps:
+            return False
+        return self.root is other.root or (isinstance(self.root, Argument) and self.root == other.root)
+
+    def then(self, kind: str, key: Any) -> Path:
+        """One step further."""
+        return Path(self.root, (*self.steps, (kind, key)))
+
+    def upto(self, end: int) -> Path:
+        """The path to where it leads on the way."""
+        return Path(self.root, self.steps[:end])
+
+    def find(self, leaves: Sequence[Any]) -> Any:
+        """What is there now, in a call with these arguments; raises where there is nothing."""
+        value = leaves[self.root.position] if isinstance(self.root, Argument) else self.root
+        for kind, key in self.steps:
+            if kind == "attr":
+                value = getattr(value, key)
+            elif kind == "cell":
+                value = value.cell_contents
+            elif kind == "item":
+                value = value[key]
+            elif kind == "call":
+                value = value(*key)
+            elif kind == "has":
+                value = hasattr(value, key)
+            else:
+                value = bool(value) if kind == "true" else key in value
+        return value
+
+    def prefixes(self) -> list[Path]:
+        """The paths that lead here, from the root's to this one."""
+        return [Path(self.root, self.steps[:i]) for i in range(len(self.steps) + 1)]
+
+    def text(self, shown: Callable[[Path], str], leaves: Sequence[str], bind: Callable[[Any], str]) -> str:
+        """The same as an expression; ``shown`` gives that of a shorter path, ``bind`` gives an object a name."""
+        if not self.steps:
+            return leaves[self.root.position] if isinstance(self.root, Argument) else bind(self.root)
+        text = shown(Path(self.root, self.steps[:-1]))
+        kind, key = self.steps[-1]
+        name = repr(key) if type(key) in (int, str) else bind(key)
+        if kind == "has":
+            return f"hasattr({text}, {name})"
+        if kind == "true":
+            return f"(not not {text})"
+        if kind == "in":
+            return f"({name} in {text})"
+        return text + {"attr": f".{key}", "cell": ".cell_contents", "item": f"[{name}]", "call": f"(*{name})"}[kind]
+
+    def __repr__(self) -> str:
+        root = self.root
+        shown = f"{root.__name__}" if isinstance(root, (FunctionType, type, ModuleType)) else ""
+        for kind, key in self.steps:
+            if kind == "attr":
+                shown += f".{key}"
+            elif kind == "cell":
+                shown = key
+            elif kind == "item":
+                shown += f"[{key!r}]" if shown or not isinstance(key, str) else key
+            elif kind == "call":
+                shown += f"({', '.join(map(repr, key))})"
+            elif kind == "has":
+                shown = f"hasattr({shown}, {key!r})"
+            else:
+                shown = f"bool({shown})" if kind == "true" else f"{key!r} in {shown}"
+        return shown.lstrip(".") or "self"
+
+
+class Check(NamedTuple):
+    """A guard: what was found at a path. ``kind`` says how that is compared.
+
+    ``is``; ``eq`` (and of the same type); ``type``; ``len``; ``keys`` in order; ``set``; ``array`` (content); ``same``: it is
+    the very object that another path leads to.
+    """
+
+    kind: str
+    expected: Any
+    line: str
+
+    def holds(self, value: Any, leaves: Sequence[Any]) -> bool:
+        """Whether it holds of what is at the path now."""
+        kind, expected = self.kind, self.expected
+        if kind == "is":
+            return value is expected
+        if kind == "same":
+            return value is expected.find(leaves)
+        if kind == "type":
+            return type(value) is expected
+        if kind == "len":
+            return bool(len(value) == expected)
+        if kind == "keys":
+            return bool(tuple(value) == expected)
+        if kind == "array":
+            return same_value(value, expected)
+        if kind == "set":
+            return bool(value == expected)
+        return type(value) is type(expected) and bool(value == expected) and same_zero(value, expected)
+
+    def text(self, found: str, shown: Callable[[Path], str], bind: Callable[[Any], str]) -> str:
+        """The same as a condition on the expression ``found``."""
+        kind, expected = self.kind, self.expected
+        if kind == "is":
+            return f"{found} is {repr(expected) if type(expected) in (bool, type(None)) else bind(expected)}"
+        if kind == "same":
+            return f"{found} is {shown(expected)}"
+        if kind == "type":
+            return f"type({found}) is {bind(expected)}"
+        if kind == "len":
+            return f"len({found}) == {expected}"
+        if kind == "keys":
+            return f"tuple({found}) == {bind(expected)}"
+        if kind == "array":
+            return f"{bind(same_value)}({found}, {bind(expected)})"
+        if kind == "set":
+            return f"{found} == {bind(expected)}"
+        text = f"type(t := {found}) is {bind(type(expected))} and t == {bind(expected)}"
+        zero = isinstance(expected, (float, complex, np.inexact)) and expected == 0
+        return f"{text} and {bind(same_zero)}(t, {bind(expected)})" if zero else text
+
+    def agrees(self, other: Check) -> bool:
+        """Whether another trace found the same."""
+        a, b = self.expected, other.expected
+        if self.kind in ("is", "type"):
+            return a is b
+        if self.kind == "array":
+            return same_value(a, b)
+        return type(a) is type(b) and bool(a == b) and (self.kind != "eq" or same_zero(a, b))
+
+
+def describe(path: Path, check: Check) -> str | None:
+    """A guard in words, with the line that looked; ``None`` for what nobody asks: code objects, libraries, builtins."""
+    kind, expected = check.kind, check.expected
+    step = path.steps[-1] if path.steps else ("", "")
+    if isinstance(expected, CodeType) or (isinstance(expected, ModuleType) and is_library_module(expected)):
+        return None
+    if step[0] == "attr" and isinstance(path.root, ModuleType) and is_library_module(path.root):
+        return None
+    if step[0] == "in" and (step[1] == "__dict__" or path.steps[-2:-1] == (("attr", "__dict__"),) or len(path.steps) == 1):
+        return None  # no name in a module or an object hides what is read
+    if step[0] in ("in", "has", "true"):
+        text = f"{path!r} is {expected}"
+    elif kind == "same":
+        text = f"{path!r} is {expected!r}"
+    elif kind == "array":
+        text = f"{path!r} has the same content"
+    else:
+        signs = {"is": "is", "eq": "==", "len": "has length", "type": "is a", "keys": "has keys", "set": "=="}
+        shown = getattr(expected, "__qualname__", None) if kind in ("is", "type") else None
+        text = f"{path!r} {signs[kind]} {shown or repr(expected):.60}"
+    return f"{text} ({os.path.basename(check.line)})"
+
+
+def same_value(a: Any, b: Any) -> bool:
+    """Whether a value read again is the one that was read before."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.ndarray):
+        return bool(a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes())
+    return bool(a == b) or bool(a != a and b != b)
+
+
+def same_zero(a: Any, b: Any) -> bool:
+    """Whether two equal numbers are the same zero, if they are zeros."""
+    return not isinstance(a, (float, complex, np.inexact)) or a != 0 or str(a) == str(b)

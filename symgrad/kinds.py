@@ -1,0 +1,81 @@
+"""Which functions ask for ``type(x)``, where a traced value must not show its own type: the source must be at hand."""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+import functools
+import weakref
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from symgrad.errors import LeavesNumPy
+from symgrad.frames import where
+from symgrad.origins import PLAIN, is_library_module, is_users, is_users_class, names_in
+
+
+def refuse_type(fun: FunctionType) -> None:
+    """Raise where a function whose source is not at hand asks for ``type(x)``."""
+    if asks_for_type(fun):
+        raise LeavesNumPy(
+            f"{where()}: {fun.__qualname__} asks for type(...), which of a traced value is not the value's, and the source of "
+            "it is not at hand to put that right; write isinstance(x, float), x.__class__, or keep the function in a file"
+        )
+
+
+def _mentions_type(fun: FunctionType) -> bool:
+    return "type" in names_in(fun.__code__) and fun.__globals__.get("type", type) is type and _loads_type(fun.__code__)
+
+
+def _loads_type(code: CodeType) -> bool:
+    loads = any(step.argval == "type" and step.opname in ("LOAD_GLOBAL", "LOAD_NAME") for step in dis.get_instructions(code))
+    return loads or any(_loads_type(item) for item in code.co_consts if isinstance(item, CodeType))
+
+
+_asking: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+
+
+def asks_for_type(fun: Any) -> bool:
+    """Whether a function, or one that it can get at by name, calls ``type``."""
+    if isinstance(fun, MethodType):
+        return asks_for_type(fun.__func__) or asks_for_type(type(fun.__self__))
+    try:
+        known = _asking.get(fun)
+    except TypeError:  # it has no hash, or no weak references
+        return _find_type(fun)
+    if known is None:
+        known = _asking[fun] = _find_type(fun)
+    return known
+
+
+def _find_type(fun: Any) -> bool:
+    seen: set[int] = set()
+    stack = [fun]
+    while stack:
+        one = stack.pop()
+        if id(one) in seen or len(seen) > 10_000:
+            continue
+        seen.add(id(one))
+        if isinstance(one, MethodType):
+            stack += [one.__func__, one.__self__]
+        elif is_users(one):
+            if _mentions_type(one):
+                return True
+            names = names_in(one.__code__)
+            stack += [one.__globals__[name] for name in names if name in one.__globals__]
+            modules = [one.__globals__[name] for name in names if isinstance(one.__globals__.get(name), ModuleType)]
+            stack += [vars(m)[name] for m in modules if not is_library_module(m) for name in names if name in vars(m)]
+            for cell in one.__closure__ or ():
+                with contextlib.suppress(ValueError):
+                    stack.append(cell.cell_contents)
+        elif isinstance(one, type):
+            stack += [item for item in vars(one).values() if isinstance(item, FunctionType)] if is_users_class(one) else []
+        elif type(one) in (list, tuple):
+            stack += one[:100]
+        elif type(one) is dict:
+            stack += list(one.values())[:100]
+        elif isinstance(one, functools.partial):
+            stack += [one.func, *one.args]
+        elif not isinstance(one, (ModuleType, *PLAIN)) and is_users_class(type(one)):
+            stack.append(type(one))
+    return False

@@ -1,0 +1,600 @@
+"""What a traced function reads from outside its arguments: lifted to inputs, or guarded.
+
+A float or array that is read through a path (a global, a closure cell, an attribute chain, an item of a list or dict)
+becomes an *input* of the trace, read again by generated code at every call. What shapes the trace without entering the graph
+(flags, strings, functions, lengths, keys, types, ints) becomes a *guard*: the path and what was found there. What can be
+neither is noted as the reason why the call cannot be compiled.
+"""
+
+from __future__ import annotations
+
+import collections
+import decimal
+import enum
+import functools
+import sys
+import types
+from collections.abc import Iterator, Sequence
+from types import BuiltinMethodType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from symgrad.frames import where
+from symgrad.guards import Check, Path, same_value
+from symgrad.ir import Node
+from symgrad.ops.core import Traced
+from symgrad.ops.engine import IDENTITY
+from symgrad.origins import (
+    CACHES,
+    CONTAINERS,
+    FUNCTIONS,
+    LOCAL,
+    PLAIN,
+    VALUES,
+    find_own_ways,
+    is_library_module,
+    is_numpys,
+    is_plain_key,
+    is_users,
+    is_users_class,
+    of_class,
+    own_ways,
+    ways_of,
+)
+from symgrad.trace import Trace, Tracer
+
+MAX_ITEMS = 1000  # of a container that is read as a whole
+MAX_BYTES = 1 << 16  # of an array whose content is compared at every call
+QUICK = frozenset({Tracer, float, int, bool, str, type(None), np.ndarray, complex, np.float64, slice, range, bytes})
+
+
+class Reads:
+    """The hooks for what is read, and written, outside; and what they found. ``leaves`` are the arguments of the call."""
+
+    def __init__(self, trace: Trace, lifted: set[Path], accept_effects: bool = False, leaves: Sequence[Any] = ()) -> None:
+        self.trace, self.lifted, self.accept_effects, self.leaves = trace, lifted, accept_effects, leaves
+        self.lifts: dict[Path, Tracer] = {}
+        self._arrays: list[tuple[Any, Tracer]] = []  # that were lifted, and their Tracers
+        self.checks: dict[tuple[Path, str], Check] = {}
+        self.impure: str | None = None
+        self.effects: list[str] = []
+        self._paths: dict[int, Path] = {}
+        self._keep: list[Any] = []
+        self._harmless_kinds: dict[Any, bool] = {}
+        for cache in CACHES:  # classes may have changed since the last trace
+            cache.cache_clear()
+
+    def root(self, value: Any, path: Path) -> None:
+        """Say where an object is from: what is read from it later has a path."""
+        known = self._paths.get(id(value))
+        if known is None:
+            self._paths[id(value)] = path
+            self._keep.append(value)
+        elif known != path:  # what is read from it has the first path: the two must go on leading to one object
+            self.check(path, "same", known)
+
+    def path_of(self, value: Any) -> Path | None:
+        """Where an object is from, if it was there before the call."""
+        path = self._paths.get(id(value))
+        if path is None and (isinstance(value, type) or (isinstance(value, ModuleType) and not is_library_module(value))):
+            return Path(value, ()) if is_users_class(value) else None
+        return path
+
+    def stop(self, reason: str) -> None:
+        """This call cannot be compiled."""
+        if self.impure is None:
+            self.impure = f"{where()}: {reason}"
+
+    def effect(self, what: str) -> None:
+        """The function changes something outside; compiled code would not."""
+        self.effects.append(f"{where()}: {what}")
+        if not self.accept_effects:
+            self.stop(what)
+
+    def check(self, path: Path, kind: str, expected: Any) -> None:
+        """Guard what was found at a path."""
+        key = (path, kind)
+        if key not in self.checks:
+            self.checks[key] = Check(kind, expected, where())
+
+    def _guard_ways(self, kind: type, *names: str) -> None:
+        """Guard special methods that C code calls: the user may put others into the class."""
+        if is_users_class(kind):
+            for name in names:
+                self.check(Path(kind, (("attr", name),)), "is", getattr(kind, name, None))
+
+    # ---- followed calls ----
+
+    def call(self, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """A call, followed: see ``symgrad.calls``."""
+        raise NotImplementedError
+
+    def harmless(self, fun: Any) -> bool:
+        """Whether a function reads nothing from outside: see ``symgrad.calls``."""
+        raise NotImplementedError
+
+    # ---- values from outside ----
+
+    def read(self, path: Path, value: Any) -> Any:
+        """A value found at a path, as the function should see it: lifted, or guarded."""
+        kind = type(value)
+        if kind is Tracer:
+            return value
+        if isinstance(value, Traced):  # an eager tensor: what lies in it is read
+            self.check(path, "type", kind)
+            return value.adopt(self.read(path.then("attr", "value"), value.value))
+        if kind in (float, complex) or (isinstance(value, np.inexact) and kind.__module__ == "numpy"):
+            return self._lift(path, value)
+        if kind is np.ndarray and value.dtype.kind in "fciub":
+            return self._lift(path, value)
+        if (kind is int or isinstance(value, np.integer)) and path in self.lifted:
+            return self._lift(path, value)
+        if isinstance(value, np.ndarray):
+            self._content(path, value)
+        elif isinstance(value, PLAIN) or kind in VALUES:
+            self._plain(path, value)
+        elif isinstance(value, MethodType):
+            self.check(path, "type", kind)
+            self.read(path.then("attr", "__func__"), value.__func__)
+            self.read(path.then("attr", "__self__"), value.__self__)
+        elif isinstance(value, (*FUNCTIONS, type, ModuleType)):
+            self.check(path, "is", value)
+            if isinstance(value, ModuleType) and is_library_module(value):
+                return value
+            owner = getattr(value, "__self__", None)
+            if isinstance(value, BuiltinMethodType) and owner is not None and not isinstance(owner, ModuleType):
+                self.read(path.then("attr", "__self__"), owner)
+            self.root(value, path)
+        elif kind in (tuple, frozenset) and not value:  # there is but one of each, which has no place of its own
+            self.check(path, "eq", value)
+        else:
+            self.check(path, "type", kind)
+            self.root(value, path)
+        return value
+
+    def _plain(self, path: Path, value: Any) -> None:
+        kind = type(value)
+        if value is None or kind is bool or value is Ellipsis or isinstance(value, enum.Enum):
+            self.check(path, "is", value)
+            return
+        self.check(path, "eq", value)
+        if is_users_class(kind):
+            self.check(Path(find_own_ways, (("call", (kind,)),)), "eq", find_own_ways(kind))
+        if own_ways(kind):
+            self.stop(f"{path!r} is a {kind.__name__} with operators of its own, which are not followed")
+
+    def _content(self, path: Path, value: np.ndarray[Any, Any]) -> None:
+        """An array that cannot be an input: guarded by what is in it."""
+        if type(value) is not np.ndarray or value.dtype.hasobject:
+            self.stop(f"{path!r} is a {type(value).__name__} of dtype {value.dtype}, which cannot be an input")
+        elif value.nbytes > MAX_BYTES:
+            self.stop(f"{path!r} is an array of dtype {value.dtype}, too large to be compared at every call")
+        else:
+            self.check(path, "array", value.copy())
+        self.root(value, path)
+
+    def _lift(self, path: Path, value: Any) -> Any:
+        tracer = self.lifts.get(path)
+        if tracer is None:
+            array = type(value) is np.ndarray and value.flags.writeable
+            tracer = self.trace.input(path, value.copy() if array else value)
+            last = path.steps[-1][1] if path.steps else "state"
+            tracer.node.name = str(last) if str(last).isidentifier() else _named(path)
+            self.lifts[path] = tracer
+            if type(value) is np.ndarray:
+                self._arrays.append((value, tracer))
+            self.trace.watch(value, tracer)
+        elif not same_value(tracer.value, value):
+            self.stop(f"{path!r} changes while the function runs")
+            return value
+        if type(value) is np.ndarray:
+            return self.trace.another(tracer)
+        return Tracer(self.trace, tracer.node, tracer.value, frozen=True)
+
+    def deep(self, value: Any, depth: int = 0) -> Any:
+        """A container from outside as a copy of what is read from it; other values as they are."""
+        path = self.path_of(value)
+        if not isinstance(value, CONTAINERS):
+            return value
+        if path is None:
+            return self._local(value, depth) if type(value) in LOCAL else value
+        if depth > 20:
+            self.stop(f"{path!r} is nested too deep")
+            return value
+        if own_ways(type(value)):
+            self.stop(f"{path!r} is a {type(value).__name__} with methods of its own, which are not followed")
+            return value
+        if len(value) > MAX_ITEMS:
+            self.stop(f"{path!r} has {len(value)} items, too many to be compared at every call; make it an array")
+            return value
+        self.check(path, "type", type(value))
+        self._guard_ways(type(value), "__iter__", "__getitem__", "__len__", "__contains__")
+        if isinstance(value, (set, frozenset)):
+            self.check(path, "set", frozenset(value))
+            return value
+        if isinstance(value, dict):
+            if not all(map(is_plain_key, value)):
+                self.stop(f"{path!r} has keys that are no strings or numbers, which are not followed")
+                return value
+            self.check(path, "keys", tuple(value))
+            made = {key: self.deep(self.read(path.then("item", key), item), depth + 1) for key, item in value.items()}
+            return made if type(value) is dict else _rebuilt(value, made)
+        self.check(path, "len", len(value))
+        items = [self.deep(self.read(path.then("item", i), item), depth + 1) for i, item in enumerate(value)]
+        if type(value) is list:
+            return items
+        return tuple(items) if type(value) is tuple else _rebuilt(value, items)
+
+    def _local(self, value: Any, depth: int) -> Any:
+        """A container of the function's own, with those from outside in it read; itself where there are none."""
+        if depth > 20:
+            return value
+        old = list(value.values()) if isinstance(value, dict) else list(value)
+        new = [item if type(item) in QUICK else self.deep(item, depth + 1) for item in old]
+        for item in new:
+            if type(item) not in QUICK:
+                self._operand(item)
+        if all(map(_is, old, new)):
+            return value
+        return dict(zip(value, new, strict=True)) if isinstance(value, dict) else type(value)(new)
+
+    def _operand(self, value: Any) -> None:
+        """An object that C code may look into: its class may have ways of its own, which are not followed."""
+        kind = type(value)
+        if isinstance(value, (type, *FUNCTIONS, ModuleType, *PLAIN, Traced, np.ndarray)) or kind in LOCAL:
+            return
+        if kind is decimal.Decimal:
+            self.stop("decimal numbers hang on the context")
+        path = self.path_of(value)
+        self._guard_ways(kind, "__eq__", "__hash__")
+        ways = own_ways(kind) if path is None else ways_of(kind)
+        if path is not None and (ways or isinstance(value, Iterator)):
+            what = f"{kind.__name__}.{min(ways)}" if ways else "its consumption"
+            self.stop(f"{path!r} is used, and {what} is not followed")
+        elif ways and not all([self.harmless(of_class(kind, name)) for name in ways]):
+            self.stop(f"the special methods of {kind.__name__} read from outside, and are not followed")
+
+    # ---- hooks: reads ----
+
+    def attribute(self, owner: Any, name: str) -> Any:
+        """``owner.name``."""
+        if isinstance(owner, Traced):
+            if name in ("flags", "strides", "base"):  # of the array itself, not of the trace's copy
+                return self._memory(owner, name)
+            return getattr(owner, name)
+        if isinstance(owner, ModuleType):
+            value = getattr(owner, name)
+            if not is_library_module(owner):
+                return self.read((self.path_of(owner) or Path(owner, ())).then("attr", name), value)
+            if isinstance(value, (ModuleType, type, *FUNCTIONS, *PLAIN, tuple)) or is_numpys(type(value)):
+                self.check(Path(owner, (("attr", name),)), "is", value)  # somebody may put another in its place
+                return value
+            return self.read(Path(owner, (("attr", name),)), value)
+        if type(owner) is super:
+            return self._super(owner, name)
+        kind, path = type(owner), self.path_of(owner)
+        fixed = of_class(kind, name)
+        if isinstance(fixed, property) and is_users(fixed.fget):
+            self.check(Path(kind, (("attr", name),)), "is", fixed)
+            return self.call(fixed.fget, owner)
+        getter = None if fixed is None else of_class(type(fixed), "__get__")
+        own = name in getattr(owner, "__dict__", ())
+        if is_users(getter) and (not own or hasattr(type(fixed), "__set__")):
+            return self.call(getter, fixed, owner, kind)
+        if isinstance(fixed, functools.cached_property) and path is None and not own:
+            owner.__dict__[name] = value = self.call(fixed.func, owner)
+            return value
+        if is_users(of_class(kind, "__getattribute__")):
+            self.stop(f"{kind.__name__}.__getattribute__ is not followed")
+        value = getattr(owner, name)
+        if isinstance(value, MethodType) and value.__self__ is owner and fixed is value.__func__:
+            if is_users(fixed):
+                self.check(Path(kind, (("attr", name),)), "is", fixed)
+                if path is not None and hasattr(owner, "__dict__"):
+                    self.check(path.then("attr", "__dict__").then("in", name), "is", False)
+            return value
+        if isinstance(value, (BuiltinMethodType, types.MethodWrapperType)) and getattr(value, "__self__", None) is owner:
+            return value
+        if path is not None:
+            return value if isinstance(owner, (np.ndarray, *PLAIN)) else self.read(path.then("attr", name), value)
+        if fixed is not None and is_users_class(kind) and name not in getattr(owner, "__dict__", ()):
+            if isinstance(fixed, types.MemberDescriptorType) or hasattr(type(fixed), "__set__"):
+                return value  # a slot: what the function put there itself
+            if isinstance(fixed, (staticmethod, classmethod)) or not hasattr(type(fixed), "__get__"):
+                return self.read(Path(kind, (("attr", name),)), value)
+        return value
+
+    def _memory(self, owner: Any, name: str) -> Any:
+        position = dict(owner.node.params).get("position")
+        if type(owner.value) is np.ndarray:
+            self.stop(f".{name} looks at the memory of an array")
+            if isinstance(position, Path):
+                return getattr(position.find(self.leaves), name)
+            return getattr(owner.value, name)
+        return getattr(owner, name)
+
+    def _super(self, owner: Any, name: str) -> Any:
+        """``super().name``: found in a class further up."""
+        kind = owner.__self_class__
+        for base in kind.__mro__[kind.__mro__.index(owner.__thisclass__) + 1 :]:
+            if name in base.__dict__:
+                found, value = base.__dict__[name], getattr(owner, name)
+                if not is_users_class(base):
+                    return value
+                path = Path(base, (("attr", name),))
+                if isinstance(found, property) and is_users(found.fget):
+                    self.check(path, "is", found)
+                    return self.call(found.fget, owner.__self__)
+                if isinstance(value, MethodType):
+                    self.check(path.then("attr", "__func__") if isinstance(found, classmethod) else path, "is", value.__func__)
+                    return value
+                return self.read(path, value)
+        return getattr(owner, name)
+
+    def item(self, owner: Any, key: Any) -> Any:
+        """``owner[key]``."""
+        key = self.whole(key)
+        if type(owner) is Tracer:
+            return owner[key]
+        kind, path = type(owner), self.path_of(owner)
+        if "__getitem__" in own_ways(kind):
+            handler = of_class(kind, "__getitem__")
+            self.check(Path(kind, (("attr", "__getitem__"),)), "is", handler)
+            return self.call(handler, owner, key)
+        if path is None or isinstance(owner, (np.ndarray, type)) or is_numpys(kind):
+            return owner[key]
+        if isinstance(key, slice):
+            return self.deep(owner)[key]
+        value, key = owner[key], _key(key)
+        if not is_plain_key(key):
+            self.stop(f"the key {key!r:.40} is no string or number, and is not followed")
+            return value
+        if isinstance(owner, (list, tuple, collections.deque)):
+            key = int(key)
+            if key < 0:
+                self.check(path, "len", len(owner))
+                key += len(owner)
+        return self.read(path.then("item", key), value)
+
+    def iterate(self, value: Any) -> Any:
+        """Something that is iterated over, or unpacked."""
+        if type(value) in QUICK:
+            return value
+        path = self.path_of(value)
+        if "__iter__" in own_ways(type(value)):
+            handler = of_class(type(value), "__iter__")
+            self.check(Path(type(value), (("attr", "__iter__"),)), "is", handler)
+            return self.call(handler, value)
+        if path is None:
+            if isinstance(value, Iterator):
+                self.trace.writes.append(value)
+            return value
+        if isinstance(value, CONTAINERS):
+            return self.deep_once(value)
+        if not isinstance(value, (np.ndarray, type)):
+            self.stop(f"{path!r} is iterated over, which is not followed")
+        return value
+
+    def unpacked(self, values: Any, nested: bool) -> Iterator[Any]:
+        """The items of what a ``for`` runs over, each of which is unpacked."""
+        for value in self.iterate(values):
+            yield self.unpack(value, nested)
+
+    def unpack(self, value: Any, nested: bool, names: tuple[str | None, ...] = ()) -> Any:
+        """Something that is unpacked into several names."""
+        value = self.deep(value) if nested else self.iterate(value)
+        if type(value) in (tuple, list) and len(value) == len(names):
+            for item, name in zip(value, names, strict=True):
+                if name is not None and isinstance(item, Tracer):
+                    _name(item.node, name)
+        return value
+
+    def mapping(self, value: Any) -> Any:
+        """``**value``."""
+        path = self.path_of(value)
+        if path is None:
+            return value
+        if isinstance(value, dict) and not own_ways(type(value)):
+            self.check(path, "keys", tuple(value))
+            return {key: self.read(path.then("item", key), item) for key, item in value.items()}
+        self.stop(f"{path!r} is unpacked, which is not followed")
+        return value
+
+    def deep_once(self, value: Any) -> Any:
+        """The items of a container from outside, each read; containers among them keep their paths."""
+        path = self.path_of(value)
+        assert path is not None
+        self._guard_ways(type(value), "__iter__")
+        if isinstance(value, (set, frozenset)):
+            return self.deep(value)
+        if len(value) > MAX_ITEMS:
+            self.stop(f"{path!r} has {len(value)} items, too many to be compared at every call; make it an array")
+            return value
+        if isinstance(value, dict):
+            self.check(path, "keys", tuple(value))
+            return list(value)
+        self.check(path, "len", len(value))
+        return [self.read(path.then("item", i), item) for i, item in enumerate(value)]
+
+    def imported(self, module: str, name: str, value: Any) -> Any:
+        """``from module import name`` in a function."""
+        home = sys.modules.get(module)
+        if home is None or is_library_module(home) or not hasattr(home, name):
+            return value
+        return self.read(Path(home, (("attr", name),)), value)
+
+    @staticmethod
+    def slice(start: Any, stop: Any, step: Any) -> slice:
+        """``start:stop:step``."""
+        return slice(start, stop, step)
+
+    # ---- hooks: questions ----
+
+    def test(self, value: Any) -> Any:
+        """Something whose truth is asked for."""
+        kind = type(value)
+        if kind in QUICK:
+            return value
+        path, ways = self.path_of(value), own_ways(kind)
+        for name in ("__bool__", "__len__"):
+            if name in ways:
+                self.check(Path(kind, (("attr", name),)), "is", of_class(kind, name))
+                return self.call(of_class(kind, name), value)
+        if path is not None and not isinstance(value, (type, *FUNCTIONS)):
+            self.check(path.then("true", None), "is", bool(value))
+        return value
+
+    def whole(self, value: Any) -> Any:
+        """Something that is compared, searched, matched, added, shown."""
+        if type(value) in QUICK:
+            return value
+        if isinstance(value, CONTAINERS):
+            return self.deep(value)
+        self._operand(value)
+        return value
+
+    def identity(self, value: Any, single: bool) -> Any:
+        """One side of ``is``; ``single``: the other side is ``None`` or the like, so that the type tells."""
+        path = self.path_of(value)
+        if path is not None and not single:
+            self.check(path, "is", value)
+        return value
+
+    def within(self, item: Any, owner: Any) -> Any:
+        """``item in owner``."""
+        kind, path = type(owner), self.path_of(owner)
+        if "__contains__" in own_ways(kind):
+            handler = of_class(kind, "__contains__")
+            self.check(Path(kind, (("attr", "__contains__"),)), "is", handler)
+            return bool(self.test(self.call(handler, owner, item)))
+        if path is not None and isinstance(owner, (dict, set, frozenset)) and not own_ways(kind):
+            found, item = item in owner, _key(item)
+            if is_plain_key(item):
+                self.check(path.then("in", item), "is", found)
+                return found
+        return self.whole(item) in self.whole(owner)
+
+    # ---- hooks: writes ----
+
+    def wrote_name(self, name: str) -> None:
+        """A global or closure variable is assigned."""
+        self.effect(f"{name} is assigned, which is outside the function")
+
+    def wrote(self, name: str, value: Any) -> Any:
+        """The same in an expression: ``(name := value)``."""
+        self.wrote_name(name)
+        return self.kept(value)
+
+    def wrote_around(self) -> None:
+        """A variable of an enclosing function is assigned, which is part of the trace too."""
+        self.trace.writes.append(None)
+
+    def wrote_into(self, owner: Any) -> None:
+        """An attribute or an item of ``owner`` is assigned."""
+        path = self.path_of(owner)
+        if path is not None and not isinstance(owner, (*PLAIN, tuple, frozenset)):
+            self.effect(f"{path!r} is changed, which is outside the function")
+        elif not isinstance(owner, (Traced, float, *PLAIN, tuple)):
+            self.trace.writes.append(owner)
+        elif type(owner) is Tracer:
+            base = owner if owner.base is None else owner.base
+            source = dict(base.node.params).get("position")
+            if base.frozen and isinstance(source, Path):
+                self.effect(f"{source!r} is changed, which is outside the function")
+
+    def stored(self, value: Any, owner: Any) -> Any:
+        """What is assigned to an attribute or an item of ``owner``: plain, if that outlives the call."""
+        return value if self.path_of(owner) is None else self.kept(value)
+
+    def kept(self, value: Any, depth: int = 0) -> Any:
+        """A value that something outside the function will hold: no Tracer of numbers from outside is left in it."""
+        kind = type(value)
+        if kind is Tracer:
+            if value.node.differentiated:
+                return value
+            if value.base is not None:
+                value.refresh()
+            return value.value.copy() if isinstance(value.value, np.ndarray) else value.value
+        if kind in QUICK or depth > 8 or isinstance(value, (type, ModuleType, *FUNCTIONS)):
+            return value
+        if kind is list:
+            value[:] = [self.kept(item, depth + 1) for item in value]
+        elif kind is tuple:
+            return tuple([self.kept(item, depth + 1) for item in value])
+        elif kind is dict:
+            value.update({key: self.kept(item, depth + 1) for key, item in value.items()})
+        elif self.path_of(value) is None and hasattr(value, "__dict__"):
+            vars(value).update({key: self.kept(item, depth + 1) for key, item in vars(value).items()})
+        return value
+
+    def place(self, owner: Any) -> Any:
+        """What an item is assigned in: an array that the trace has read stays what it is a copy of."""
+        flat = type(owner) is np.flatiter
+        for array, known in self._arrays:
+            if array is (owner.base if flat else owner):
+                return self.trace.another(known).flat if flat else self.trace.another(known)
+        return owner
+
+    def writes_to(self, tracer: Tracer) -> bool:
+        """A Tracer that is not the function's own is written to: the array that it stands for is, too."""
+        if id(tracer) in self.trace.outside:
+            return True
+        for array, known in self._arrays:
+            if known is tracer:
+                path = dict(tracer.node.params)["position"]
+                self.effect(f"{path!r} is changed, which is outside the function")
+                if not array.flags.writeable:
+                    raise ValueError("assignment destination is read-only")
+                self.trace.outside[id(tracer)] = (tracer, array)
+                tracer.frozen = False
+                return True
+        return False
+
+    def wrote_array(self, array: Any, tracer: Tracer) -> None:
+        """What shares memory with an array that was written to has changed, too."""
+        for other, known in self._arrays:
+            if known is not tracer and np.may_share_memory(other, array):
+                known.node, known.value = self.trace.constant(other.copy())
+                known.version += 1
+
+    def _real(self, tracer: Tracer) -> Any:
+        """The array from outside that a Tracer stands for, or a view of it; None if there is none."""
+        if tracer.base is None:
+            return next((array for array, known in self._arrays if known is tracer), None)
+        array = self._real(tracer.base)
+        op, rest, params = tracer.how
+        found = None if array is None else op.fun(array, *[r.value if type(r) is Tracer else r for r in rest], **params)
+        return found if found is not None and np.may_share_memory(found, array) else None
+
+
+def _key(key: Any) -> Any:
+    """A key without Tracers in it: hashing them has made guards of their values."""
+    if type(key) is Tracer:
+        return key.value
+    return tuple(map(_key, key)) if type(key) is tuple else key
+
+
+def _is(a: Any, b: Any) -> bool:
+    return a is b
+
+
+def _name(node: Node, name: str) -> None:
+    """The user's name for a value that has none yet; behind an identity it is the same value."""
+    if not (node.name or "").isidentifier():
+        node.name = name
+    if node.op is IDENTITY:
+        _name(node.args[0], name)
+
+
+def _named(path: Path) -> str:
+    return "".join(c if c.isalnum() else "_" for c in repr(path)).strip("_") or "state"
+
+
+def _rebuilt(like: Any, made: Any) -> Any:
+    """A container of a subclass (namedtuple, OrderedDict, deque) with other items."""
+    if hasattr(like, "_fields"):
+        return type(like)(*made)
+    if isinstance(like, collections.defaultdict):
+        return collections.defaultdict(like.default_factory, made)
+    return type(like)(made)
