@@ -410,9 +410,10 @@ class Tensor(Traced):
     counter: list[Any]  # how often it was written to, shared by all views; then the last writer and its line
     node: Any = None
     needs: bool = False
-    parent: Tensor | None = None  # of a view: what it looks at, as it was then, and by which operation
-    parent_node: Any = None
+    parent: Tensor | None = None  # of a view: what it looks at, and by which operation
     how: Any = None
+    base: Any = None  # what it looks at in the end, a tensor that is no view, and the node that this had then
+    base_node: Any = None
     hooks: dict[Any, Any] | None = None
     kept: bool = False
     inference: bool = False
@@ -768,29 +769,31 @@ def view(op: Op, args: Sequence[Any], params: dict[str, Any], y: Any) -> Tensor:
         return tensor
     value = source.value
     if y.base is value or y.base is value.base:
-        tensor.parent, tensor.parent_node, tensor.how = source, source.node, (op, args[1:], params)
+        tensor.parent, tensor.how = source, (op, args[1:], params)
+        tensor.base = top = root(source)
+        tensor.base_node = top.node
         tensor.counter = source.counter
     return tensor
 
 
 def root(x: Tensor) -> Tensor:
-    """What a view of views looks at in the end."""
-    while x.parent is not None:
-        x = x.parent
-    return x
+    """What a view, of views perhaps, looks at in the end."""
+    return x if x.parent is None else x.base  # type: ignore[no-any-return]
 
 
 def renew(x: Tensor) -> None:
     """Take the node of a view anew when what it looks at has been written to."""
-    parent = x.parent
-    assert parent is not None
-    if parent.parent is not None:
-        renew(parent)
-    if parent.node is not x.parent_node:
-        op, rest, params = x.how
-        with enable_grad():
-            fresh = apply(op, (parent, *rest), params, "AsStridedBackward0")
-        x.node, x.needs, x.parent_node = fresh.node, fresh.needs, parent.node
+    if x.base.node is x.base_node:
+        return
+    stale, one = [], x
+    while one.parent is not None and one.base_node is not x.base.node:
+        stale.append(one)
+        one = one.parent
+    with enable_grad():
+        for one in reversed(stale):
+            op, rest, params = one.how
+            fresh = apply(op, (one.parent, *rest), params, "AsStridedBackward0")
+            one.node, one.needs, one.base_node = fresh.node, fresh.needs, one.base.node
 
 
 def renewed(x: Tensor) -> bool:
@@ -877,9 +880,11 @@ def _rebase(top: Tensor, x: Tensor, new: Tensor, steps: list[Any]) -> None:
 
     ``steps``: how what was written to is looked at from ``x``, if it is not all of it.
     """
+    before = []
     while x.parent is not None:
-        steps.insert(0, x.how)
+        before.append(x.how)
         x = x.parent
+    steps = [*reversed(before), *steps]
     op, rest, params = steps[0]
     if len(steps) > 1 or op is not index.GETITEM:  # any other view looks at certain elements
         places = np.arange(top.value.size).reshape(top.value.shape)

@@ -143,6 +143,9 @@ class Size(tuple[int, ...]):
     def __add__(self, other: Any) -> Size:
         return Size(tuple.__add__(self, tuple(other)))
 
+    def __mul__(self, times: Any) -> Size:
+        return Size(tuple.__mul__(self, times))
+
 
 class device:
     """Where a tensor lives: always the CPU."""

@@ -61,9 +61,6 @@ class _Switch:
     def clone(self) -> Any:
         return type(self)()
 
-    def __repr__(self) -> str:
-        return f"torch.autograd.grad_mode.{type(self).__name__}(mode={next(iter(self.values.values()))})"
-
     def __call__(self, fun: Any) -> Any:
         if inspect.isgeneratorfunction(fun):
 
@@ -116,6 +113,9 @@ class set_grad_enabled(_Switch):
         self.values = {"grad": bool(mode)}
         self.now = {"grad": is_grad_enabled()}
         self.set()
+
+    def __repr__(self) -> str:
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.values['grad']})"
 
     def __enter__(self) -> None:
         self.before = self.now

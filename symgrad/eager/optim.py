@@ -38,6 +38,8 @@ class Optimizer:
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
             if p.node is not None:
                 raise ValueError("can't optimize a non-leaf Tensor")
+        if {id(p) for group in self.param_groups for p in group["params"]} & {id(p) for p in params}:
+            raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append({**self.defaults, **param_group, "params": params})
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -99,7 +101,7 @@ class Optimizer:
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
         for i, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {i}")
+            lines += [""] * (i > 0) + [f"Parameter Group {i}"]
             lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
         return "\n".join([*lines, ")"])
 
@@ -118,6 +120,14 @@ def _check(**options: float) -> None:
     for name, value in options.items():
         if value < 0:
             raise ValueError(f"Invalid {titles[name]}: {value}")
+
+
+def _plus(x: Any, factor: Any, y: Any, z: Any = None) -> Any:
+    """``x + factor * y`` (times ``z``), rounded once in float32, as by the fused multiply-add that torch uses."""
+    if x.dtype != np.float32:
+        return x + factor * (y if z is None else y * z)
+    product = np.float32(factor) * y.astype(np.float64)
+    return (x + (product if z is None else product * z)).astype(np.float32)
 
 
 class SGD(Optimizer):
@@ -152,17 +162,16 @@ class SGD(Optimizer):
 
     def move(self, p: Tensor, value: Any, g: Any, group: dict[str, Any]) -> None:
         if group["weight_decay"]:
-            g = g + group["weight_decay"] * value
+            g = _plus(g, group["weight_decay"], value)
         if group["momentum"]:
             state = self.state.setdefault(p, {})
             buffer = state.get("momentum_buffer")
             if buffer is None:
                 state["momentum_buffer"] = buffer = wrap(np.array(g))
             else:
-                buffer.value *= group["momentum"]
-                buffer.value += (1 - group["dampening"]) * g
-            g = g + group["momentum"] * buffer.value if group["nesterov"] else buffer.value
-        value -= group["lr"] * g
+                buffer.value[...] = _plus(buffer.value * group["momentum"], 1 - group["dampening"], g)
+            g = _plus(g, group["momentum"], buffer.value) if group["nesterov"] else buffer.value
+        value[...] = _plus(value, -group["lr"], g)
 
 
 class Adam(Optimizer):
@@ -216,15 +225,14 @@ class Adam(Optimizer):
             if group["decoupled_weight_decay"]:
                 value *= 1 - group["lr"] * group["weight_decay"]
             else:
-                g = g + group["weight_decay"] * value
-        first += (g - first) * (1 - beta1)
-        second *= beta2
-        second += (1 - beta2) * g * g
+                g = _plus(g, group["weight_decay"], value)
+        first[...] = _plus(first, 1 - beta1, g - first)
+        second[...] = _plus(second * beta2, 1, value.dtype.type(1 - beta2) * g, g)
         if group["amsgrad"]:
             np.maximum(state["max_exp_avg_sq"].value, second, out=state["max_exp_avg_sq"].value)
             second = state["max_exp_avg_sq"].value
         scale = np.sqrt(second) / math.sqrt(1 - beta2**step) + group["eps"]
-        value -= group["lr"] / (1 - beta1**step) * (first / scale)
+        value -= group["lr"] / (1 - beta1**step) * first / scale
 
 
 class AdamW(Adam):

@@ -125,6 +125,26 @@ def test_long_chain():
     gc.collect()
 
 
+@pytest.mark.parametrize(
+    "step", [lambda y: y.view(2), lambda y: y[:], lambda y: y.t().unsqueeze(0)[0], lambda y: y.mul_(1.0), lambda y: y.sin()]
+)
+def test_long_chain_of(step):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    top = y = x * 1.0
+    for _ in range(5_000):
+        y = step(y)
+    y.sum().backward(retain_graph=True)
+    assert x.grad is not None
+    if y._base is top:
+        y.mul_(3.0)
+        assert y.grad_fn.name() == "AsStridedBackward0"
+        x.grad = None
+        top.sum().backward()
+        assert x.grad.tolist() == [3.0, 3.0]
+    del top, y
+    gc.collect()
+
+
 def test_long_chain_of_products_and_functions():
     class Twice(torch.autograd.Function):
         @staticmethod
