@@ -778,7 +778,7 @@ def view(op: Op, args: Sequence[Any], params: dict[str, Any], y: Any) -> Tensor:
 
 def root(x: Tensor) -> Tensor:
     """What a view, of views perhaps, looks at in the end."""
-    return x if x.parent is None else x.base  # type: ignore[no-any-return]
+    return x if x.parent is None else x.base
 
 
 def renew(x: Tensor) -> None:
@@ -977,8 +977,13 @@ def fitted(g: Any, shape: Any, kind: Any) -> Any:
     if isinstance(g, Traced):
         return fit(g, Aval(shape, kind, "array"))
     extra = g.ndim - len(shape)
-    if extra > 0 and g.shape[extra:] == shape and g.dtype is kind:
-        return np.add.reduce(g, 0 if extra == 1 else tuple(range(extra)))
+    if extra >= 0 and g.dtype is kind:  # as ``fit`` does, by fewer calls
+        if g.shape[extra:] == shape:
+            return _add(g, 0 if extra == 1 else tuple(range(extra)))
+        axes = tuple([i for i, (have, want) in enumerate(zip(g.shape, shape, strict=False)) if want == 1 != have])
+        if not extra and axes:
+            g = _add(g, axes, None, None, True)
+            return g if g.shape == shape else np.array(np.broadcast_to(g, shape))
     if math.prod(shape) <= _SMALL and (g.ndim == 0 or _broadcasts(g.shape, shape)) and (g.dtype is kind or kind.kind == "c"):
         full = np.empty(shape, kind)
         full[...] = g
@@ -986,6 +991,7 @@ def fitted(g: Any, shape: Any, kind: Any) -> Any:
     return fit(g, Aval(shape, kind, "array"))
 
 
+_add: Any = np.add.reduce
 _SMALL = 1 << 12  # elements up to which copying costs less than the making of a view that repeats them
 
 

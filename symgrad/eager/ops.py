@@ -455,45 +455,78 @@ SCATTER_ADD = Fused(
 NLL = Fused(_nll, _nll_rule, None, None, family="linear", name="nll_loss")
 
 
-def _normed(x: Any, count: int, eps: float) -> Any:
+def _cross_entropy(x: Any, places: Any, *, reduction: str) -> Any:
+    """``NLL`` of ``LOG_SOFTMAX`` of rows, without what neither needs."""
+    z = _shifted(x, 1)
+    e = np.exp(z)
+    total = _total(e, 1)
+    loss = np.log(total).reshape(-1) - z.reshape(-1).take(places)
+    return _reduced(loss, reduction), (e, total)
+
+
+def _cross_entropy_rule(g: Any, _: Any, x: Any, places: Any, *, reduction: str, kept: Any = None) -> Any:
+    chances = SOFTMAX(x, axis=1) if kept is None else kept[0] / kept[1]
+    hit = _put(np.ones((), x.dtype), places, np.shape(x))
+    g = _spread(g, places, places, reduction)
+    return (chances - hit) * (g if reduction != "none" else g[:, None])
+
+
+CROSS_ENTROPY = Fused(_first(_cross_entropy), _cross_entropy_rule, None, name="cross_entropy", keeps=_cross_entropy)
+
+
+def _even(x: Any, weight: Any, kept: Any, total: Any, *, axis: int, reduction: str) -> Any:
+    loss = -_add(x if weight is None else x * weight, axis)
+    loss = loss if kept is None else np.where(kept, loss, 0)
+    if reduction == "none":
+        return loss
+    return _add(loss, None) if reduction == "sum" else _add(loss, None) / total
+
+
+def _even_rule(g: Any, _: Any, x: Any, weight: Any, kept: Any, total: Any, *, axis: int, reduction: str) -> Any:
+    g = -g if reduction != "mean" else g / -total
+    if kept is not None:
+        g = np.where(kept, g, 0)
+    g = np.expand_dims(g, axis) if kept is not None or reduction == "none" else g
+    return g if weight is None else g * weight
+
+
+# minus the sum over all classes of log probabilities: the loss of targets that are spread evenly, times their number
+EVEN = Fused(_even, _even_rule, None, None, None, family="linear", name="even")
+
+
+def _normed(x: Any, axes: Any, n: int, eps: float) -> Any:
     """``x`` less its mean, over its deviation, and one over that."""
-    axes, n = _last(count), math.prod(np.shape(x)[-count:])
     centred = x - _total(x, axes) / n
     scale = math.sqrt(n) / np.sqrt(_total(centred * centred, axes) + n * eps)
     return centred * scale, scale
 
 
-def _last(count: int) -> Any:
-    return -1 if count == 1 else tuple(range(-count, 0))
-
-
-def _layer_norm(x: Any, weight: Any = None, bias: Any = None, *, count: int, eps: float) -> Any:
+def _layer_norm(x: Any, weight: Any = None, bias: Any = None, *, axes: Any, n: int, eps: float) -> Any:
     """Each row less its mean, over its deviation; scaled and moved where weight and bias are given."""
-    kept = _normed(x, count, eps)
+    kept = _normed(x, axes, n, eps)
     y = kept[0] if weight is None else kept[0] * weight
     return y if bias is None else y + bias, kept
 
 
 def _layer_norm_x(
-    g: Any, _: Any, x: Any, weight: Any = None, bias: Any = None, *, count: int, eps: float, kept: Any = None
+    g: Any, _: Any, x: Any, weight: Any = None, bias: Any = None, *, axes: Any, n: int, eps: float, kept: Any = None
 ) -> Any:
-    y, scale = kept or _normed(x, count, eps)
-    axes, n = _last(count), math.prod(np.shape(x)[-count:])
+    y, scale = kept or _normed(x, axes, n, eps)
     g = g if weight is None else g * weight
     return scale * (g - (y * _total(g * y, axes) + _total(g, axes)) / n)
 
 
 def _layer_norm_weight(
-    g: Any, _: Any, x: Any, weight: Any, bias: Any = None, *, count: int, eps: float, kept: Any = None
+    g: Any, _: Any, x: Any, weight: Any, bias: Any = None, *, axes: Any, n: int, eps: float, kept: Any = None
 ) -> Any:
-    return g * (kept or _normed(x, count, eps))[0]
+    return g * (kept or _normed(x, axes, n, eps))[0]
 
 
 LAYER_NORM = Fused(
     _first(_layer_norm),
     _layer_norm_x,
     _layer_norm_weight,
-    lambda g, _, x, weight, bias, *, count, eps, kept=None: g,
+    lambda g, _, x, weight, bias, *, axes, n, eps, kept=None: g,
     keeps=_layer_norm,
     name="native_layer_norm",
 )

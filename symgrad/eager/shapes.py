@@ -45,6 +45,10 @@ RESHAPE, TRANSPOSE, SWAPAXES, SQUEEZE, EXPAND_DIMS, BROADCAST, MATMUL, COPY, CON
         np.stack, np.sum,
     )
 )  # fmt: skip
+RESHAPE = variant(RESHAPE, fun=lambda a, shape: a.reshape(shape))
+TRANSPOSE = variant(TRANSPOSE, fun=lambda a, axes=None: a.transpose(axes))
+SWAPAXES = variant(SWAPAXES, fun=lambda a, axis1, axis2: a.swapaxes(axis1, axis2))
+SQUEEZE = variant(SQUEEZE, fun=lambda a, axis=None: a.squeeze(axis))
 NAMES.update({
     np.reshape: "ViewBackward0", np.transpose: "PermuteBackward0", np.swapaxes: "TransposeBackward0",
     np.squeeze: lambda node: f"SqueezeBackward{int('axis' in node.params)}", np.expand_dims: "UnsqueezeBackward0",
@@ -413,8 +417,11 @@ def squeeze(input: Tensor, dim: Any = None) -> Any:
     shape = input.value.shape
     if dim is None:
         return apply(SQUEEZE, (input,), NONE, "SqueezeBackward0")
-    axes = tuple(axis for axis in np.atleast_1d(axis_of(dim, len(shape))).tolist() if shape and shape[axis] == 1)
-    label = "SqueezeBackward2" if isinstance(dim, (tuple, list)) else "SqueezeBackward1"
+    several = isinstance(dim, (tuple, list))
+    axes = tuple([axis for axis in axis_of(dim if several else (dim,), len(shape)) if shape and shape[axis] == 1])
+    label = f"SqueezeBackward{1 + several}"
+    if len(axes) == 1:
+        return apply(SQUEEZE, (input,), {"axis": axes[0]}, label)
     return apply(SQUEEZE, (input,), {"axis": axes}, label) if axes else apply(RESHAPE, (input,), {"shape": shape}, label)
 
 
@@ -928,7 +935,7 @@ def _table(x: Tensor, dim: int, places: Tensor, label: str) -> tuple[Any, tuple[
         return table, ()
     if table.ndim != len(shape):
         raise RuntimeError(f"Index tensor must have the same number of dimensions as {label} tensor")
-    if table.size and (table.min() < 0 or table.max() >= shape[axis]):
+    if table.size and np.maximum.reduce(table.astype(np.int64, copy=False).view(np.uint64), None) >= shape[axis]:
         wrong = table[(table < 0) | (table >= shape[axis])][0]
         raise RuntimeError(f"index {wrong} is out of bounds for dimension {axis} with size {shape[axis]}")
     flat: Any = table * math.prod(shape[axis + 1 :])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -264,8 +265,7 @@ def nll_loss(
     elif len(shape) > 3:
         label = "NllLoss2DBackward0"
     classes = shape[1]
-    usual = weight is None and not 0 <= ignore_index < classes and places.dtype == np.int64 and places.size
-    if usual and np.maximum.reduce(places.view(np.uint64), None) < classes:  # no negative one either
+    if weight is None and _plain_classes(places, classes, ignore_index):
         weights, known = None, places
     else:
         kept = places != ignore_index
@@ -278,6 +278,13 @@ def nll_loss(
     flat = known + np.arange(0, shape[0] * classes, classes) if len(shape) == 2 else flat_places(known, 1, shape)
     loss = apply(ops.NLL, (x, weights, flat), {"reduction": reduction}, label)
     return loss.reshape(target.value.shape) if reduction == "none" and input.value.ndim == 1 else loss
+
+
+def _plain_classes(places: Any, classes: int, ignore_index: int) -> bool:
+    """Whether these are class numbers, all in range and none to be ignored."""
+    if places.dtype != np.int64 or not places.size or 0 <= ignore_index < classes:
+        return False
+    return bool(np.maximum.reduce(places.view(np.uint64), None) < classes)  # no negative one either
 
 
 def cross_entropy(
@@ -294,6 +301,12 @@ def cross_entropy(
     _check(reduction)
     axis = 0 if input.value.ndim == 1 else 1
     classes = input.value.shape[axis]
+    places = target.value
+    rows = input.value.ndim == 2 and weight is None and not label_smoothing and places.shape == input.value.shape[:1]
+    if rows and _plain_classes(places, classes, ignore_index):
+        flat = places + np.arange(0, len(places) * classes, classes)
+        label = ("NllLossBackward0", ("LogSoftmaxBackward0", 0))
+        return apply(ops.CROSS_ENTROPY, (input, flat), {"reduction": reduction}, label)
     logs = reductions.log_softmax(input, axis)
     if target.value.dtype.kind in "iu" and not label_smoothing:
         return nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
@@ -319,18 +332,20 @@ def _along(weight: Tensor, x: Tensor, axis: int) -> Any:
 
 
 def _smooth_loss(logs: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str, axis: int) -> Any:
-    """The loss of targets that are spread evenly over all classes, times their number."""
-    loss = -(logs if weight is None else logs * _along(weight, logs, axis)).sum(axis)
+    """The loss of targets that are spread evenly over all classes, times their number; in torch's steps."""
     gone = target.value == ignore_index
-    loss = loss.masked_fill(wrap(gone), 0.0)
-    if reduction == "none":
-        return loss
-    if reduction == "sum":
-        return loss.sum()
-    if weight is None:
-        return loss.sum() / wrap(np.asarray(gone.size - np.add.reduce(gone, None), logs.value.dtype))
-    known = np.where(gone, 0, target.value)
-    return loss.sum() / wrap(np.asarray(np.add.reduce(np.where(gone, 0, weight.value[known]), None)))
+    kept = ~gone if np.bitwise_or.reduce(gone, None) else None
+    scale = None if weight is None else plain(_along(weight, logs, axis))
+    label: Any = ("MaskedFillBackward0", ("NegBackward0", ("SumBackward1", 0 if weight is None else ("MulBackward0", 0, 1))))
+    total = None
+    if reduction == "mean":
+        total = np.asarray(gone.size if kept is None else np.add.reduce(kept, None), logs.value.dtype)
+        if weight is not None:
+            chosen = weight.value[np.where(gone, 0, target.value)]
+            total = np.add.reduce(chosen if kept is None else np.where(kept, chosen, 0), None)
+    if reduction != "none":
+        label = ("SumBackward0", label) if reduction == "sum" else ("DivBackward0", ("SumBackward0", label), 3)
+    return apply(ops.EVEN, (logs, scale, kept, total), {"axis": axis, "reduction": reduction}, label)
 
 
 def kl_div(
@@ -365,13 +380,14 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Any:
 
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Any:
     """Each row less its mean, over its deviation."""
-    count = len(tuple(normalized_shape))
-    if tuple(input.value.shape[-count:]) != tuple(normalized_shape):
+    wanted = tuple(normalized_shape)
+    count = len(wanted)
+    if input.value.shape[-count:] != wanted:
         raise RuntimeError(
             f"Given normalized_shape={list(normalized_shape)}, expected input with shape [*, "
             f"{', '.join(map(str, normalized_shape))}], but got input of size{list(input.value.shape)}"
         )
-    params = {"count": count, "eps": eps}
+    params = {"axes": -1 if count == 1 else tuple(range(-count, 0)), "n": math.prod(wanted), "eps": eps}
     return apply(ops.LAYER_NORM, (input, weight, bias), params)
 
 
