@@ -278,7 +278,7 @@ class PackedNode(Node):
 
 _OF_NUMBERS = {  # operations with a number that does not count as an argument
     "PowBackward0", "PowBackward2", "ClampBackward1", "ClampMinBackward0", "ClampMaxBackward0", "RsubBackward1",
-    "XlogyBackward1", "XlogyBackward2", "RemainderBackward0", "FmodBackward0", "MaskedFillBackward0", "LerpBackward0",
+    "XlogyBackward1", "XlogyBackward2", "RemainderBackward0", "FmodBackward0", "MaskedFillBackward0",
     "MulBackward1", "DivBackward1", "ScatterBackward1",
 }  # fmt: skip
 
@@ -308,7 +308,15 @@ class Step:
 
 def _inside(label: tuple[Any, ...], edges: dict[int, Any]) -> tuple[Any, ...]:
     """What comes next to the operation that a label with several steps names."""
-    return tuple((Step(part, edges), 0) if type(part) is tuple else _next(edges.get(part)) for part in label[1:])
+    return tuple(
+        _next(edges.get(part)) if type(part) is not tuple else (Step(part, edges) if _leads_on(part, edges) else None, 0)
+        for part in label[1:]
+    )
+
+
+def _leads_on(label: tuple[Any, ...], edges: dict[int, Any]) -> bool:
+    """Whether a cotangent goes through these steps to an argument."""
+    return any([_leads_on(part, edges) if type(part) is tuple else part in edges for part in label[1:]])
 
 
 TWICE = (
@@ -695,11 +703,17 @@ def execute(
         known: Any = REGISTRY.get(op.key, op)
         y = known(*values, **params)
         return tuple([wrap(part) for part in y]) if isinstance(y, tuple) else wrap(y)
-    if wanting and op.__class__ is Fused and op.keeps is not None and mode.grad:
-        y, kept = mode.quiet(op.keeps, *values, **params)
-        params = {**params, "kept": kept}
-    else:
-        y = mode.quiet(op.fun, *values, **params)
+    try:
+        if wanting and op.__class__ is Fused and op.keeps is not None and mode.grad:
+            y, kept = mode.quiet(op.keeps, *values, **params)
+            params = {**params, "kept": kept}
+        else:
+            y = mode.quiet(op.fun, *values, **params)
+    except ValueError as error:
+        if op.family != "elementwise" and not op.name.endswith("_loss"):
+            raise
+        pairs = itertools.combinations([value for value in values if value is not None], 2)
+        raise next(filter(None, itertools.starmap(unlike, pairs)), error) from None
     if type(y) is Tracer:
         return y  # a function of tensors met a traced value of ``symgrad.grad``, which goes on as it is
     if wanting and mode.grad:
@@ -709,6 +723,18 @@ def execute(
     if op.alias:
         return view(op, args, params, y)
     return tuple([wrap(part) for part in y]) if isinstance(y, tuple) else wrap(y)
+
+
+def unlike(x: Any, y: Any) -> RuntimeError | None:
+    """Torch's error for two values whose shapes do not go together; None where they do."""
+    a, b = np.shape(x), np.shape(y)
+    for i in range(1, min(len(a), len(b)) + 1):
+        if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
+            return RuntimeError(
+                f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton dimension "
+                f"{max(len(a), len(b)) - i}"
+            )
+    return None
 
 
 def attach(op: Op, plan: Plan, args: Any, values: list[Any], params: dict[str, Any], y: Any, label: Label) -> Any:

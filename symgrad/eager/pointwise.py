@@ -13,6 +13,7 @@ from symgrad.eager.core import (
     NAMES,
     NONE,
     READS,
+    Label,
     Tensor,
     apply,
     as_tensor_of,
@@ -199,22 +200,7 @@ def binary(op: Op, a: Any, b: Any, label: str | None = None, floats: bool = Fals
         same = kind is not None and ((kind.kind in "fc" and type(y) is not complex) or (type(y) is int and kind.kind in "iu"))
     if not same or (floats and kind.kind not in "fc"):  # type: ignore[union-attr]
         x, y = cast_alike(x, y, floats)
-    try:
-        return execute(op, (a, b), [x, y], wanting, NONE, label)
-    except ValueError:
-        raise unlike(x, y) from None
-
-
-def unlike(x: Any, y: Any) -> RuntimeError:
-    """Torch's error for shapes that do not go together."""
-    a, b = np.shape(x), np.shape(y)
-    for i in range(1, min(len(a), len(b)) + 1):
-        if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
-            return RuntimeError(
-                f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton dimension "
-                f"{max(len(a), len(b)) - i}"
-            )
-    return RuntimeError(f"shapes {list(a)} and {list(b)} do not go together")
+    return execute(op, (a, b), [x, y], wanting, NONE, label)
 
 
 def cast_alike(x: Any, y: Any, floats: bool = False) -> tuple[Any, Any]:
@@ -224,6 +210,16 @@ def cast_alike(x: Any, y: Any, floats: bool = False) -> tuple[Any, Any]:
     if floats and kind.kind not in "fc":
         kind = default.real
     return tuple(v.astype(kind) if hasattr(v, "dtype") else v if _fits(v, kind) else kind.type(v) for v in (x, y))
+
+
+def apply_alike(op: Op, args: tuple[Any, ...], params: dict[str, Any], label: Label = None) -> Any:
+    """``apply``, on values in the dtype that torch's promotion gives them."""
+    values = [plain(x) if isinstance(x, Tensor) else x for x in args]
+    if len({x.dtype for x in values if hasattr(x, "dtype")}) > 1:
+        kind = promoted(values)
+        values = [x.astype(kind) if hasattr(x, "dtype") else x for x in values]
+    wanting = tuple([i for i, x in enumerate(args) if isinstance(x, Tensor) and renewed(x)])
+    return execute(op, args, values, wanting, params, label)
 
 
 def _fits(number: Any, kind: np.dtype[Any]) -> bool:
@@ -395,19 +391,23 @@ def clamp_max(input: Tensor, max: Any) -> Any:
 @function
 def lerp(input: Tensor, end: Any, weight: Any) -> Any:
     """``input + weight * (end - input)``."""
-    return apply(ops.LERP, (input, end, weight), NONE, f"LerpBackward{int(isinstance(weight, Tensor))}")
+    if isinstance(end, Tensor) and end.value.dtype != input.value.dtype:
+        kinds = [{"float32": "float", "float64": "double"}.get(x.value.dtype.name, x.value.dtype.name) for x in (input, end)]
+        raise RuntimeError(f"expected dtype {kinds[0]} for `end` but got dtype {kinds[1]}")
+    label = "LerpBackward1" if isinstance(weight, Tensor) else ("LerpBackward0", 0, 1)
+    return apply(ops.LERP, (input, end, weight), NONE, label)
 
 
 @function
 def addcmul(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
     """``input + value * tensor1 * tensor2``."""
-    return apply(ops.ADDCMUL, (input, tensor1, tensor2), {"value": value})
+    return apply_alike(ops.ADDCMUL, (input, tensor1, tensor2), {"value": value})
 
 
 @function
 def addcdiv(input: Tensor, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
     """``input + value * tensor1 / tensor2``."""
-    return apply(ops.ADDCDIV, (input, tensor1, tensor2), {"value": value})
+    return apply_alike(ops.ADDCDIV, (input, tensor1, tensor2), {"value": value})
 
 
 @function

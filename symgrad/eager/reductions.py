@@ -12,7 +12,7 @@ import numpy as np
 from symgrad.eager import ops
 from symgrad.eager.core import NAMES, Fused, Tensor, apply, axis_of, labelled, variant, wrap
 from symgrad.eager.dtypes import as_numpy, title
-from symgrad.eager.pointwise import FUNCTIONS, binary, function, in_place, known
+from symgrad.eager.pointwise import FUNCTIONS, apply_alike, binary, function, in_place, known
 from symgrad.ops.core import Op, expand
 from symgrad.ops.reduction import along
 
@@ -104,7 +104,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The product over all elements, or over ``dim``."""
     input = _cast(input, dtype)
-    return apply(PROD, (input,), _axes(dim, keepdim, input.value.ndim))
+    return apply(PROD, (input,), _axes(dim, keepdim, input.value.ndim), f"ProdBackward{int(dim is not None)}")
 
 
 @function
@@ -227,7 +227,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
 @function
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Any:
     """The ``p``-norm of the difference."""
-    return apply(DIST, (input, other), {"ord": p})
+    return apply_alike(DIST, (input, other), {"ord": p})
 
 
 def _dist_rule(g: Any, y: Any, x: Any, other: Any, ord: Any) -> Any:
@@ -246,7 +246,8 @@ DIST = Fused(
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
     """``log(sum(exp(input)))``, without overflow."""
     axis = axis_of(dim, input.value.ndim)
-    params = {"axis": axis if isinstance(axis, tuple) else (axis,), "keepdims": keepdim}
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    params = {"axis": axes if input.value.ndim else (), "keepdims": keepdim}
     return apply(ops.LOGSUMEXP, (input,), params)
 
 
@@ -382,6 +383,8 @@ def median(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """The median, the lower one of two; along ``dim``, with its places."""
     value = input.value
     if dim is None:
+        if not value.size:
+            return apply(SUM, (input,)) / 0
         place = _lower_median(value.reshape(-1), 0)
         return apply(ops.PICK, (input, np.asarray(place)), {"shape": value.shape}, "MedianBackward0")
     axis = axis_of(dim, value.ndim)
@@ -412,7 +415,7 @@ def _order(value: Any, axis: int, descending: bool) -> Any:
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     """The elements in order along ``dim``, and their places."""
     if input.value.ndim == 0:
-        return _TYPES["sort"](input.clone(), wrap(np.asarray(0)))
+        return _TYPES["sort"](labelled(input.clone(), "SortBackward0"), wrap(np.asarray(0)))
     axis = axis_of(dim, input.value.ndim)
     order = _order(input.value, axis, descending)
     return _TYPES["sort"](_ordered(input, order, axis, "SortBackward0"), wrap(order))
@@ -434,7 +437,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """The ``k`` largest (or smallest) elements along ``dim``, and their places."""
     axis = axis_of(dim, input.value.ndim)
-    if k > input.value.shape[axis]:
+    if k > (input.value.shape[axis] if input.value.ndim else 1):
         raise RuntimeError("selected index k out of range")
     order = _order(input.value, axis, largest)[along(axis, slice(k))]
     return _TYPES["topk"](_ordered(input, order, axis, "TopkBackward0"), wrap(order))
@@ -455,14 +458,20 @@ def quantile(input: Tensor, q: Any, dim: Any = None, keepdim: bool = False) -> A
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     """Running sums along ``dim``."""
     input = _cast(input, dtype)
-    return apply(known(np.cumsum), (input,), {"axis": axis_of(dim, input.value.ndim)}) if input.value.ndim else input.clone()
+    axis = axis_of(dim, input.value.ndim)
+    if not input.value.ndim:
+        return labelled(input.clone(), "CumsumBackward0")
+    return apply(known(np.cumsum), (input,), {"axis": axis})
 
 
 @function
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     """Running products along ``dim``."""
     input = _cast(input, dtype)
-    return apply(known(np.cumprod), (input,), {"axis": axis_of(dim, input.value.ndim)}) if input.value.ndim else input.clone()
+    axis = axis_of(dim, input.value.ndim)
+    if not input.value.ndim:
+        return labelled(input.clone(), "CumprodBackward0")
+    return apply(known(np.cumprod), (input,), {"axis": axis})
 
 
 def _running(name: str, arg: Any) -> Any:

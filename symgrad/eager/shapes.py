@@ -352,10 +352,10 @@ def _reshaped(x: Tensor, shape: tuple[int, ...], label: str) -> Any:
 def reshape(input: Tensor, *shape: Any) -> Any:
     """The same elements in another shape; one size may be -1."""
     value = input.value
-    lies = isinstance(value, Traced) or not isinstance(value, np.ndarray) or value.flags.c_contiguous
-    if lies:
+    if isinstance(value, Traced) or not isinstance(value, np.ndarray) or value.flags.c_contiguous:
         return _reshaped(input, sizes(shape), "ViewBackward0")
-    return _reshaped(apply(CONTIGUOUS, (input,)), sizes(shape), "UnsafeViewBackward0")
+    result = _reshaped(input, sizes(shape), "ReshapeAliasBackward0")
+    return result if result.parent is not None else labelled(result, ("UnsafeViewBackward0", ("CloneBackward0", 0)))
 
 
 def _view(self: Tensor, *shape: Any) -> Any:
@@ -561,7 +561,7 @@ def t(input: Tensor) -> Any:
 
 
 methods(T=property(lambda self: apply(TRANSPOSE, (self,), NONE, "PermuteBackward0")))
-methods(mT=property(lambda self: transpose(self, -2, -1)))
+methods(mT=property(lambda self: transpose(self, -2, -1) if self.value.ndim else self))
 _hermitian = property(lambda self: transpose(self, -2, -1).conj() if self.is_complex() else transpose(self, -2, -1))
 methods(H=_hermitian, mH=_hermitian)
 
@@ -569,7 +569,8 @@ methods(H=_hermitian, mH=_hermitian)
 @function
 def flip(input: Tensor, *dims: Any) -> Any:
     """In reverse order along ``dims``."""
-    return apply(FLIP, (input,), {"axis": axis_of(sizes(dims), input.value.ndim)})
+    axes = axis_of(sizes(dims), input.value.ndim)
+    return apply(FLIP, (input,), {"axis": axes if input.value.ndim else ()})
 
 
 @function
@@ -589,25 +590,35 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Any:
     """Elements moved on, and round."""
     params = {"shift": shifts if isinstance(shifts, int) else tuple(shifts)}
     if dims is not None:
+        if not input.value.ndim:
+            raise IndexError("Dimension specified as 0 but tensor has no dimensions")
         params["axis"] = dims if isinstance(dims, int) else tuple(dims)
     return apply(known(np.roll), (input,), params)
+
+
+def _matrices(name: str, input: Tensor) -> None:
+    if input.value.ndim < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
 
 
 @function
 def tril(input: Tensor, diagonal: int = 0) -> Any:
     """The lower triangle, zeros elsewhere."""
+    _matrices("tril", input)
     return apply(known(np.tril), (input,), {"k": diagonal})
 
 
 @function
 def triu(input: Tensor, diagonal: int = 0) -> Any:
     """The upper triangle, zeros elsewhere."""
+    _matrices("triu", input)
     return apply(known(np.triu), (input,), {"k": diagonal})
 
 
 @function
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """The diagonal of a matrix."""
+    dim1, dim2 = axis_of(dim1, input.value.ndim), axis_of(dim2, input.value.ndim)
     return apply(DIAGONAL, (input,), {"offset": offset, "axis1": dim1, "axis2": dim2})
 
 
@@ -646,6 +657,9 @@ def cat(tensors: Any, dim: int = 0) -> Any:
     """Tensors joined along a dimension."""
     tensors = [x for x in tensors if x.value.shape != (0,)] or list(tensors)
     first = tensors[0].value
+    for i, x in enumerate(tensors):
+        if not x.value.ndim:
+            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
     for i, x in enumerate(tensors[1:], 1):
         axis = axis_of(dim, first.ndim)
         if x.value.ndim != first.ndim:
@@ -734,6 +748,8 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Any:
 @function
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
     """About equal pieces along ``dim``."""
+    if not input.value.ndim:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     return split(input, max(1, math.ceil(input.value.shape[axis_of(dim, input.value.ndim)] / chunks)), dim)
 
 
@@ -782,7 +798,9 @@ def _index_of(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any], Label]:
                 steps.append("UnsqueezeBackward0")
             axis += array.ndim if array.dtype == bool else 1
     if axis > len(shape):
-        if not shape:
+        if not shape and isinstance(keys[0], slice):
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+        if not shape and not arrays:
             raise IndexError(
                 "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
                 "`tensor.item<T>()` in C++ to convert a 0-dim "
@@ -918,6 +936,8 @@ def select(input: Tensor, dim: int, index: int) -> Any:
 def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
     """Places along a dimension."""
     axis = axis_of(dim, input.value.ndim)
+    if not input.value.ndim:
+        return apply(ops.GATHER, (input, index.value.reshape(())), {"shape": ()}, "IndexSelectBackward0")
     return labelled(getitem(input, (slice(None),) * axis + (index,)), "IndexSelectBackward0")
 
 
@@ -1105,7 +1125,7 @@ def matmul(input: Tensor, other: Tensor) -> Any:
                 f"inconsistent tensor size, expected tensor [{x.shape[0]}] and src [{y.shape[0]}] to have the same number of "
                 f"elements, but got {x.shape[0]} and {y.shape[0]} elements respectively"
             )
-        return apply(MATMUL, (input, other), NONE, "DotBackward0" if m == 1 else _TURNED_MV)
+        return apply(MATMUL, (input, other), NONE, "DotBackward0" if m == 1 else _turned_label(y, False))
     if m == 2:
         rows = reshape(input, (-1, x.shape[-1]))
         return labelled(reshape(_mm(rows, other), (*x.shape[:-1], y.shape[-1])), "UnsafeViewBackward0")
@@ -1116,16 +1136,22 @@ def matmul(input: Tensor, other: Tensor) -> Any:
             f"[{math.prod(y.shape[:-2])}, {y.shape[-2]}]."
         )
     if m == 1:
+        if x.shape[-1] != y.shape[0]:
+            rows = math.prod(x.shape[:-1])
+            raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{x.shape[-1]}), vec ({y.shape[0]})")
         label: Any = ("UnsafeViewBackward0", ("MvBackward0", ("ViewBackward0", 0), 1))
     else:
-        label = _TURNED_MM if n == 2 else _bmm_label(x, y)
+        label = _turned_label(y, True) if n == 2 else _bmm_label(x, y)
     return apply(MATMUL, (input, other), NONE, label)
 
 
-_TURNED = ("UnsafeViewBackward0", ("CloneBackward0", ("TransposeBackward0", 1)))
-_TURNED_MV = ("UnsafeViewBackward0", ("MvBackward0", _TURNED, 0))
-_MM = ("MmBackward0", _TURNED, ("TBackward0", 0))
-_TURNED_MM = chained(["UnsafeViewBackward0", "TransposeBackward0", "CloneBackward0"], _MM)
+def _turned_label(y: Any, rows: bool) -> Any:
+    """A vector, or the rows of a matrix, times a stack of matrices, which torch turns round."""
+    copied = ["TransposeBackward0", "CloneBackward0", "UnsafeViewBackward0"]
+    turned = chained(["TransposeBackward0", "ViewBackward0"] if y.swapaxes(-1, -2).flags.c_contiguous else copied, 1)
+    if not rows:
+        return ("UnsafeViewBackward0", ("MvBackward0", turned, 0))
+    return chained(["UnsafeViewBackward0", "TransposeBackward0", "CloneBackward0"], ("MmBackward0", turned, ("TBackward0", 0)))
 
 
 def _bmm_label(*values: Any) -> Any:
@@ -1177,6 +1203,9 @@ def dot(input: Tensor, tensor: Tensor) -> Any:
 @function
 def outer(input: Tensor, vec2: Tensor) -> Any:
     """All products of the elements of two vectors."""
+    for name, x in (("self", input), ("vec2", vec2)):
+        if x.value.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {x.value.ndim}-D")
     return reshape(input, (-1, 1)) * vec2
 
 
@@ -1202,6 +1231,12 @@ def einsum(equation: str, *operands: Any) -> Any:
     """Sums of products, by Einstein's convention."""
     given = operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
     equation = equation.replace(" ", "")
+    for i, (term, x) in enumerate(zip(equation.partition("->")[0].split(","), given, strict=False)):
+        if "." not in term and len(term) != x.value.ndim:
+            raise RuntimeError(
+                f"einsum(): the number of subscripts in the equation ({len(term)}) does not match the number of dimensions "
+                f"({x.value.ndim}) for operand {i} and no ellipsis was given"
+            )
     result = np.einsum(equation, *given)
     return (
         labelled(result, _einsum_label(equation, given)) if isinstance(result, Tensor) and result.node is not None else result

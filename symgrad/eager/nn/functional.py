@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from symgrad.eager import ops, reductions
-from symgrad.eager.core import Tensor, apply, assign, labelled, plain, wrap
+from symgrad.eager.core import Tensor, apply, assign, labelled, plain, unlike, wrap
 from symgrad.eager.dtypes import title
-from symgrad.eager.pointwise import FUNCTIONS, require_tensor, unlike
+from symgrad.eager.pointwise import FUNCTIONS, apply_alike, require_tensor
 from symgrad.eager.random import default_generator
 from symgrad.eager.reductions import flat_places
 from symgrad.eager.shapes import addmm, expand_as, matmul, reshape
@@ -187,10 +187,12 @@ def _pair(op: Any, input: Tensor, target: Tensor, reduction: str, weight: Any = 
             stacklevel=3,
         )
     if weight is None:
-        try:
-            return apply(op, (input, target), {"reduction": reduction, **options})
-        except ValueError:
-            raise unlike(input.value, target.value) from None
+        label: Any = None
+        if input.value.shape != target.value.shape and unlike(input.value, target.value) is None:
+            full = np.broadcast_shapes(input.value.shape, target.value.shape)
+            sides = [i if x.value.shape == full else ("ExpandBackward0", i) for i, x in enumerate((input, target))]
+            label = (op.name.title().replace("_", "") + "Backward0", *sides)
+        return apply_alike(op, (input, target), {"reduction": reduction, **options}, label)
     loss = apply(op, (input, target), {"reduction": "none", **options}) * weight
     return loss if reduction == "none" else loss.sum() if reduction == "sum" else loss.sum() / plain(weight).sum()
 
@@ -368,6 +370,10 @@ def kl_div(
 
 def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Any:
     """``input @ weight.T + bias``."""
+    require_tensor("linear", input)
+    if not input.value.ndim or not weight.value.ndim:
+        both = f"{input.value.ndim}D and {weight.value.ndim}D"
+        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {both}")
     turned = weight.t()
     if bias is not None and input.value.ndim == 2:
         return addmm(bias, input, turned)
@@ -382,6 +388,11 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: A
     """Each row less its mean, over its deviation."""
     wanted = tuple(normalized_shape)
     count = len(wanted)
+    if not count:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+            "normalized_shape = []"
+        )
     if input.value.shape[-count:] != wanted:
         raise RuntimeError(
             f"Given normalized_shape={list(normalized_shape)}, expected input with shape [*, "
