@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import random
 import sys
 import warnings
 from pathlib import Path
@@ -65,6 +66,30 @@ def run(torch: Any, expression: str) -> list[str]:
         total = sum((out * out.detach().cos()).real.sum() for out in kept)
         total.backward()
     return [repr(result), graphs, *(f"{name}: {space[name].grad!r}" for name in SHAPES if space[name].grad is not None)]
+
+
+ONE = """
+{0}.sin() | {0}.tanh() | {0}.abs() | ({0}*{0}+1).sqrt() | ({0}.abs()+1).log() | {0}.sigmoid() | F.relu({0}) | F.softplus({0})
+-{0} | {0}*2 | 2*{0} | {0}+1 | 1-{0} | {0}/3 | {0}**2 | {0}.clamp(-1,1) | {0}.cumsum(-1) | {0}.clone() | {0}.detach()
+{0}.T | {0}.mT | {0}.sum(-1,keepdim=True) | {0}.mean(0,keepdim=True) | {0}.sum(0) | {0}.mean(-1) | {0}.max(-1).values
+{0}.sort(-1).values | {0}.flip(0) | {0}.reshape(-1) | {0}.unsqueeze(0) | {0}.unsqueeze(-1) | {0}.squeeze() | {0}[0]
+{0}[...,0] | {0}[1:] | {0}[...,1:] | {0}[::2] | {0}[[0,1]] | {0}[{0}>0] | {0}.norm() | {0}.logsumexp(-1) | {0}.double()
+{0}.repeat(2,1) | t.cat([{0},{0}]) | t.stack([{0},{0}],-1) | {0}.split(2)[0] | {0}.unbind()[0] | {0}.expand(2,*{0}.shape)
+{0}.masked_fill({0}>0.5,0.) | t.where({0}>0,{0},{0}*.1) | {0}.topk(2).values | {0}.median() | {0}.index_select(0,i[:1])
+({0}*1).add_(1) | ({0}*1).mul_({0}) | ({0}*1).exp_()"""
+TWO = """
+{0}+{1} | {0}-{1} | {0}*{1} | {0}/({1}.abs()+1) | {0}@{1} | {0}@{1}.mT | t.where({0}>{1},{0},{1}) | t.cat([{0},{1}])
+t.stack([{0},{1}]) | F.mse_loss({0},{1}) | t.atan2({0},{1}) | t.add({0},{1},alpha=2) | {0}.lerp({1},.3) | F.linear({0},{1})
+t.outer({0},{1}) | t.addcmul({0},{1},{1}) | ({0}*1).sub_({1}) | t.dist({0},{1})"""
+ONE_LIST, TWO_LIST = (text.strip().replace("\n", " | ").split(" | ") for text in (ONE, TWO))
+
+
+def random_expression(source: random.Random, depth: int) -> str:
+    """An expression of expressions, of which one in three takes two."""
+    if depth == 0:
+        return source.choice(list(SHAPES))
+    inner = [f"({random_expression(source, depth - 1)})", f"({random_expression(source, source.randrange(depth))})"]
+    return source.choice(ONE_LIST if source.random() < 0.65 else TWO_LIST).format(*inner)
 
 
 def record() -> None:
