@@ -55,6 +55,17 @@ def repeats(index: Any) -> bool:
     return any(isinstance(part, list) or (isinstance(part, np.ndarray) and part.dtype != bool) for part in parts)
 
 
+def inner(a: Array, b: Array) -> Array:
+    """``np.sum(a * b)`` of vectors, without the products in memory, and as precise: in rows that are summed in pairs.
+
+    >>> float(inner(np.arange(300.0), np.ones(300)))
+    44850.0
+    """
+    whole = len(a) - len(a) % 256
+    total = np.add.reduce(np.vecdot(a[:whole].reshape(-1, 256), b[:whole].reshape(-1, 256)))
+    return total + np.vecdot(a[whole:], b[whole:]) if whole < len(a) else total
+
+
 def last_write(base: Array, index: Any) -> Array:
     """Which elements of ``value`` survive ``base[index] = value``: False where a later one overwrote it."""
     last = np.zeros(np.shape(base), dtype=int)

@@ -276,6 +276,42 @@ def test_random_programs(program):
         agree(lambda: value_and_grad(program, argnums=everything), *args)
 
 
+def test_sums_of_products():
+    """Their products are not made; squares are summed apart; differences are not."""
+
+    def fun(x, y):
+        return np.sum(3.0 * x**2 + (y - x) ** 2) + np.sum(np.sin(x) * y) - np.sum(x * y - y * y)
+
+    for size in (1024, 1500, 3333):
+        for dtype in (FLOAT, SINGLE):
+            args = numbers(size).astype(dtype), numbers(size)[::-1].astype(dtype)
+            agree(lambda: value_and_grad(fun, argnums=(0, 1)), *args)
+    assert source(value_and_grad(fun), *args).count("runtime.inner") == 3
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [lambda rng, n: rng.random(n), lambda rng, n: np.exp(3 * rng.normal(size=n)), lambda rng, n: np.full(n, 0.1)],
+)
+def test_sums_are_as_precise_as_without_blocks(draw):
+    """Against long doubles: no worse than twice NumPy's own sum, and a rounding."""
+
+    def fun(x):
+        return np.sum(x**2), np.sum(np.sqrt(x) + x)
+
+    x = draw(np.random.default_rng(0), 300_000)
+    with sizes(cost.Sizes(big=1000, saved=1)):
+        derivative = value_and_grad(fun, has_aux=True)
+        for _ in range(3):
+            (first, second), _ = derivative(x)
+    wide = x.astype(np.longdouble)
+    for found, plain, exact in (
+        (first, np.sum(x**2), np.sum(wide**2)),
+        (second, np.sum(np.sqrt(x) + x), np.sum(np.sqrt(wide) + wide)),
+    ):
+        assert abs(found - exact) <= 2 * abs(plain - exact) + 4 * np.finfo(float).eps * exact
+
+
 # -- memory --------------------------------------------------------------------------------------------------------
 
 

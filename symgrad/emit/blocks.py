@@ -17,12 +17,14 @@ from symgrad.ops import engine, index
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize import cost
 from symgrad.optimize.fuse import Group, is_elementwise, is_view, is_whole, reduced
+from symgrad.optimize.lower import INNER
 from symgrad.optimize.memory import Layout, Scratch, Window, first_row, lay_out
 from symgrad.program import Program
 
+_ADD = np.add.reduce  # one object, so that it gets one name
 REDUCE: dict[Any, Any] = {
-    REGISTRY[np.sum]: np.add.reduce,
-    REGISTRY[np.mean]: np.add.reduce,
+    REGISTRY[np.sum]: _ADD,
+    REGISTRY[np.mean]: _ADD,
     REGISTRY[np.max]: np.maximum.reduce,
     REGISTRY[np.min]: np.minimum.reduce,
 }
@@ -271,7 +273,7 @@ class _Loop:
         return call_of(self._reduce(node), arg, *options)
 
     def _reduce(self, node: Node) -> str:
-        reduce = REDUCE.get(node.op, np.add.reduce)
+        reduce = REDUCE.get(node.op, REDUCE[REGISTRY[np.sum]])
         return self.b.bind(f"{reduce.__self__.__name__}_reduce", reduce)
 
     def _count(self, node: Node) -> int:
@@ -286,8 +288,10 @@ class _Loop:
         b = self.b
         parts, variable = b.names.unique("parts"), b.names.of(node)
         self.block.append(Line(assign(name(parts), ast.List([], ast.Load()))))
-        sums = node.op in REDUCE
-        part = self._reduction(node, args[0], ast.Constant(None)) if sums else method(args[0], "dot", args[1])
+        if node.op in REDUCE:
+            part = self._reduction(node, args[0], ast.Constant(None))
+        else:
+            part = call_of("runtime.inner", *args) if node.op is INNER else method(args[0], "dot", args[1])
         self._do(method(name(parts), "append", part))
         total = call_of(self._reduce(node), name(parts), number(0))
         if node.op is REGISTRY[np.mean]:

@@ -23,6 +23,7 @@ from symgrad.ir import Aval, Node
 from symgrad.ops import engine, index
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize import cost
+from symgrad.optimize.lower import INNER
 
 _REDUCTIONS = {REGISTRY[key] for key in (np.sum, np.mean, np.max, np.min)}
 _PRODUCTS = {REGISTRY[np.matmul], REGISTRY[np.dot]}
@@ -116,6 +117,8 @@ class _Fuser:
             return self._elementwise(node)
         if node.op in _REDUCTIONS:
             return self._reduction(node)
+        if node.op is INNER:
+            return self._inner(node)
         if node.op in _PRODUCTS:
             return self._product(node)
         if node.op in (index.SCATTER, index.INDEX_ADD):
@@ -159,6 +162,13 @@ class _Fuser:
         if lane not in axes:
             self.lane[node] = lane if params.get("keepdims") else lane + sum(axis > lane for axis in axes)
         return (lane,)
+
+    def _inner(self, node: Node) -> Reads | None:
+        """A sum of the products of two vectors."""
+        if node.exact or [self._known(arg) for arg in node.args] != [-1, -1]:
+            return None
+        self.length[node] = node.args[0].aval.shape[0]
+        return -1, -1
 
     def _product(self, node: Node) -> Reads | None:
         """A matrix times a thin one, by rows; or a product over the lane, as a sum of those of the blocks."""

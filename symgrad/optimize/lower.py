@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from symgrad import runtime
 from symgrad.ir import Node
+from symgrad.ops.core import Op
 from symgrad.optimize.simplify import Rewrite, Simplifier, const, is_op, rewrite
 from symgrad.program import Program
 
 MANY = 1024  # numbers in an array, from which on a call costs less than what it computes
+LONG = 65_536  # numbers in a vector, from which on the order of a sum matters
+INNER = Op(runtime.inner, "constant", (), name="runtime.inner")
 LOWER: dict[Any, list[Rewrite]] = {}
 
 
@@ -34,6 +38,44 @@ def small_power(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
     if exponent == 4:
         return s.call(np.square, square)
     return s.call(np.reciprocal, x if exponent == -1 else square)
+
+
+@rewrite(np.sum, rules=LOWER)
+def sum_of_products(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Sums of products of vectors without the products; sums of squares apart, as their sums cannot cancel."""
+    (x,) = args
+    if node.params or len(x.aval.shape) != 1 or x.aval.shape[0] < MANY or x.aval.dtype.char not in "fd":
+        return None
+    if node.aval.dtype != x.aval.dtype:
+        return None
+    if is_op(x, np.square):
+        return s.call(INNER, x.args[0], x.args[0])
+    if is_op(x, np.add) and all(_is_squared(term) for term in x.args):
+        return s.call(np.add, *[s.call(np.sum, term) for term in x.args])
+    if not is_op(x, np.multiply):
+        return None
+    a, b = x.args
+    if _is_squared(x):
+        return s.call(np.multiply, a, s.call(np.sum, b))
+    same = all(arg.aval.shape == x.aval.shape and arg.aval.dtype == x.aval.dtype for arg in x.args)
+    return s.call(INNER, a, b) if same else None
+
+
+@rewrite(np.dot, np.matmul, rules=LOWER)
+def long_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """BLAS adds long vectors up one by one, and loses digits."""
+    x, y = args
+    if len(x.aval.shape) != 1 or x.aval.shape != y.aval.shape or x.aval.shape[0] < LONG or node.params:
+        return None
+    return s.call(INNER, x, y) if x.aval.dtype == y.aval.dtype == node.aval.dtype and x.aval.dtype.char in "fd" else None
+
+
+def _is_squared(x: Node) -> bool:
+    """Whether it is a square of a vector, or a positive number times one."""
+    if is_op(x, np.multiply) and len(x.aval.shape) == 1:
+        factor = const(x.args[0])
+        return isinstance(factor, (int, float)) and factor > 0 and x.args[1].aval == x.aval and _is_squared(x.args[1])
+    return is_op(x, np.square) and len(x.aval.shape) == 1
 
 
 @rewrite(np.multiply, rules=LOWER)
