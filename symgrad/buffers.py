@@ -1,16 +1,13 @@
 """Memory for big arrays, used again once nobody holds it: fresh memory costs more than the arithmetic that fills it.
 
-An array that ``empty`` returns is a plain ``ndarray`` over a block of bytes, its ``base``. The pool keeps a reference to
-the block, and so does everything that can reach the memory: the array, views of it, buffers exported from it. When the
-pool's reference is the only one left, the block is free.
+An array that ``empty`` returns is a plain ``ndarray`` whose ``base`` is a lease on a block of bytes. Whatever can reach the
+memory (the array, views of it, buffers exported from it) keeps the lease alive; when the last of them goes, so does the lease,
+and the block is free.
 """
 
 from __future__ import annotations
 
 import math
-import sys
-import threading
-from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,59 +15,59 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
+Block = tuple[Array, tuple[int, bool]]  # bytes, and where they are
+
 LIMIT = 256 * 2**20
 _PAGE = 4096
-_TRIES = 8  # blocks looked at for one array
 
 
 class Pool:
-    """Blocks of bytes, at most ``limit`` of them in all; when they would be more, the pool forgets them and starts anew.
+    """Free blocks of bytes. When they would be more than ``limit`` bytes, all but the last one are given up.
 
-    A block that is forgotten lives on as long as somebody holds it. With ``limit = 0`` each array has memory of its own.
+    With ``limit = 0`` each array has memory of its own. Any thread may take memory and give it back.
     """
 
     def __init__(self, limit: int = LIMIT) -> None:
-        self.limit = limit if _counts_references() else 0
-        self._blocks: dict[int, deque[Array]] = {}
-        self._total = 0
-        self._lock = threading.Lock()
+        self.limit = limit
+        self.free: dict[int, list[Block]] = {}
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
         """An array as ``np.empty`` gives it, except that it does not own its memory (``ndarray.resize`` refuses it)."""
         size = -(-math.prod(shape) * dtype.itemsize // _PAGE) * _PAGE
-        blocks = self._blocks.get(size)
-        if blocks is not None:
-            for _ in range(min(len(blocks), _TRIES)):
-                block = blocks[0]
-                blocks.rotate(-1)
-                if sys.getrefcount(block) == _FREE:  # another thread that looks at it now counts, too
-                    return np.ndarray(shape, dtype, block)
         if not 0 < size <= self.limit:
             return np.empty(shape, dtype)
-        return np.ndarray(shape, dtype, self._new(size))
+        try:
+            block = self.free[size].pop()
+        except (KeyError, IndexError):  # there is none of this size
+            memory = np.empty(size, np.uint8)
+            block = memory, memory.__array_interface__["data"]
+        return np.asarray(_Lease(self, block, shape, dtype))
 
-    def _new(self, size: int) -> Array:
-        block = np.empty(size, np.uint8)
-        with self._lock:
-            self._total += size
-            if self._total > self.limit:
-                self._blocks, self._total = {}, size
-            self._blocks.setdefault(size, deque()).append(block)
-        return block
-
-
-def _free_count() -> int:
-    """What ``sys.getrefcount`` says in ``Pool.empty`` of a block that only the pool holds."""
-    blocks = deque([np.empty(1, np.uint8)])
-    block = blocks[0]
-    return sys.getrefcount(block)
+    def put(self, block: Block) -> None:
+        """Take a block back."""
+        size = block[0].size
+        if size + sum([size * len(blocks) for size, blocks in list(self.free.items())]) > self.limit:
+            self.free = {}
+        self.free.setdefault(size, []).append(block)
 
 
-def _counts_references() -> bool:
-    """Whether reference counts tell who holds an object: they do not in Python without its global lock."""
-    return sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
+class _Lease:
+    """The right to use a block, as an array of a shape and dtype. The block goes back when nobody has it any more."""
+
+    __slots__ = ("__array_interface__", "block", "pool")
+
+    def __init__(self, pool: Pool, block: Block, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
+        self.pool, self.block = pool, block
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": tuple(shape),
+            "typestr": dtype.str,
+            "data": block[1],
+        }
+
+    def __del__(self) -> None:
+        self.pool.put(self.block)
 
 
-_FREE = _free_count()
 POOL = Pool()
 empty = POOL.empty
