@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from symgrad import grad, value_and_grad, without
+from symgrad import grad, hessian, value_and_grad, without
 
 RNG = np.random.default_rng(0)
 
@@ -42,6 +42,16 @@ CASES = {
     "sum of a product": (
         lambda a, b: np.sum(np.sin(np.sum(np.einsum("ij,jk->ijk", a, b), axis=(0, 2)))),
         (array(3, 4), array(4, 5)),
+    ),
+    "scales": (lambda a, b: np.sum(np.sin(a * b * np.cos(b) / (2 + b**2) - a * b)), (array(90, 60), array(60))),
+    "scales of rows": (
+        lambda a, b: np.sum(np.sin(a * b[:, None] / np.exp(b)[:, None] + a * b[:, None])),
+        (array(90, 60), array(90)),
+    ),
+    "thin": (lambda a, b: np.sum(log_sum_exp(a @ b)), (array(900, 4), array(4, 5))),
+    "turned stack": (
+        lambda a, b, c: np.sum(np.sin(np.transpose(np.swapaxes(a, 1, 2) @ b, (2, 0, 1)) * c)),
+        (array(2, 3, 4), array(2, 3, 5), array(5, 2, 4)),
     ),
     "log-sum-exp": (lambda a, b: np.sum(log_sum_exp(a @ b)), (array(30, 4), array(4, 5))),
     "single precision": (lambda a, b: np.sum(np.sin(a @ b)), (array(3, 4, dtype="f"), array(4, 5, dtype="f"))),
@@ -118,6 +128,22 @@ def test_one_product_for_all_components():
     derivative(*args)
     code = [line for line in derivative.source(*args, fast=True).splitlines() if "#" not in line]
     assert not any("einsum" in line or "None] - m" in line for line in code)
+    assert sum(".dot(" in line for line in code) == 2
+
+
+def test_rows_are_scaled_once():
+    def loss(w, x):
+        z = x @ w
+        return np.mean(np.log1p(np.exp(-np.abs(z))) + np.maximum(z, 0))
+
+    w, x = array(30), array(900, 30)
+    derivative = hessian(loss)
+    for _ in range(3):
+        got = derivative(w, x)
+    p = 1 / (1 + np.exp(-x @ w))
+    np.testing.assert_allclose(got, x.T @ (x * (p * (1 - p) / len(x))[:, None]), rtol=1e-10, atol=1e-12)
+    code = [line for line in derivative.source(w, x, fast=True).splitlines() if "#" not in line]
+    assert sum("x.T" in line and "multiply" in line for line in code) == 1
     assert sum(".dot(" in line for line in code) == 2
 
 

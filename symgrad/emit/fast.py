@@ -423,8 +423,10 @@ def _items(nodes: Sequence[Node]) -> dict[Node, dict[int, Node]]:
 
 
 def _takes_out(expr: Expr) -> bool:
-    """Whether it is ``a.dot(b)``."""
-    return isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr == "dot"
+    """Whether it is ``a.dot(b)`` or ``matmul(a, b)``."""
+    if not isinstance(expr, ast.Call):
+        return False
+    return expr.func.attr == "dot" if isinstance(expr.func, ast.Attribute) else ast.unparse(expr.func) == "matmul"
 
 
 def _is_scalar(program: Program) -> bool:
@@ -464,11 +466,14 @@ def expr_name(expr: Expr) -> str:
 
 @_fast(np.matmul, np.dot)
 def matmul(b: Builder, node: Node, args: list[Expr]) -> Expr:
-    """``a.dot(b)`` up to two dimensions, where it means the same; without a wrapper."""
+    """``a.dot(b)`` up to two dimensions, where it means the same; stacks by ``matmul``, which takes ``out``, too."""
     a, c = node.args
-    plain = all(n.aval.kind == "array" and 0 < len(n.aval.shape) <= 2 and 0 not in n.aval.shape for n in (a, c))
+    plain = all(n.aval.kind == "array" and n.aval.shape and 0 not in n.aval.shape for n in (a, c))
     if plain and node.aval.dtype.kind in "fc" and a.aval.dtype == c.aval.dtype:
-        return method(args[0], "dot", args[1])
+        if max(len(a.aval.shape), len(c.aval.shape)) <= 2:
+            return method(args[0], "dot", args[1])
+        if node.op is REGISTRY[np.matmul]:
+            return call_of(b.bind("matmul", np.matmul), *args)
     return SPELLINGS.get(node.op, default_spelling)(b, node, args)
 
 

@@ -65,6 +65,7 @@ class Contractor(Simplifier):
     def __init__(self, program: Program, rules: dict[Any, list[Rewrite]]) -> None:
         super().__init__(program, rules)
         self.products: dict[Node, Product] = {}
+        self.scaled: dict[Node, tuple[Node, Node]] = {}  # of a large array times one that is broadcast: both
         self.used: dict[Node, int] = {}  # how often the rebuilt nodes are used
         self.ends = set(program.roots())
 
@@ -136,6 +137,50 @@ for ufunc, rule in {
 # -- rewriting -----------------------------------------------------------------------------------------------------
 
 
+@rewrite(np.multiply, np.true_divide, rules=CONTRACT)
+def scale(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``(x * v) * w``, of a large array and two that are broadcast, as ``x * (v * w)``; so quotients."""
+    assert isinstance(s, Contractor)
+    a, b = args
+    if is_op(node, np.multiply) and _is_scale(b, a):
+        a, b = b, a
+    if not _is_scale(a, b) or node.aval.dtype.kind != "f" or a.aval.dtype != node.aval.dtype:
+        return None
+    if a in s.scaled:
+        x, v = s.scaled[a]
+        return _scaled(s, x, s.call(node.op.key, v, b)) if v.aval.shape == b.aval.shape else None
+    if is_op(node, np.multiply):
+        return _scaled(s, a, b)
+    return None
+
+
+@rewrite(np.add, np.subtract, rules=CONTRACT)
+def scales_together(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``x * v - x * w`` as ``x * (v - w)``."""
+    assert isinstance(s, Contractor)
+    if not all(arg in s.scaled for arg in args):
+        return None
+    (x, v), (y, w) = (s.scaled[arg] for arg in args)
+    return _scaled(s, x, s.call(node.op.key, v, w)) if x is y and v.aval.shape == w.aval.shape else None
+
+
+def _is_scale(x: Node, v: Node) -> bool:
+    """Whether ``v`` is an array that is broadcast to a much larger ``x``."""
+    if any(type(arg.aval) is not Aval or arg.aval.kind != "array" or not arg.aval.shape for arg in (x, v)):
+        return False
+    size = math.prod(x.aval.shape)
+    return bool(v.aval.dtype == x.aval.dtype) and size >= LARGE and 8 * math.prod(v.aval.shape) <= size
+
+
+def _scaled(s: Contractor, x: Node, v: Node) -> Node | None:
+    shape = np.broadcast_shapes(x.aval.shape, v.aval.shape)
+    if shape != x.aval.shape:
+        return None
+    node = s.plainly(np.multiply, (x, v), shape)
+    s.scaled[node] = x, v
+    return node
+
+
 @rewrite(np.einsum, np.matmul, np.tensordot, rules=CONTRACT)
 def contraction(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     found = product_of(node)
@@ -156,6 +201,19 @@ def sum_of_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | 
     axis, ndim = params.get("axis"), len(x.aval.shape)
     axes = range(ndim) if axis is None else {i % ndim for i in (axis if isinstance(axis, tuple) else (axis,))}
     return _made(s, inner._replace(out="".join(label for i, label in enumerate(inner.out) if i not in axes)))
+
+
+@rewrite(np.swapaxes, np.transpose, rules=CONTRACT)
+def turned_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """A stack of products, transposed, is multiplied the other way around."""
+    assert isinstance(s, Contractor)
+    inner = s.products.get(args[0])
+    if inner is None or s.used.get(args[0], 0) > 1 or len(inner.out) < 3:
+        return None
+    moved = _moved(node, "".join(LABELS[: len(inner.out)]))
+    assert moved is not None
+    places = [moved[1].index(label) for label in LABELS[: len(inner.out)]]
+    return _made(s, inner._replace(out="".join([inner.out[i] for i in places])))
 
 
 def _elementwise(s: Contractor, x: Node) -> Product | None:
@@ -403,6 +461,8 @@ def _turns(p: Product, rows: list[str], columns: list[str]) -> bool:
     if not rows or not columns:
         return False
     last = p.out[-1]
+    if len(p.out) == 2 and 4 * p.sizes[last] < SHORT and p.size(p.out) >= LARGE:
+        return last in columns
     if len(p.out) > 2 and p.sizes[last] < SHORT:
         return p.sizes[rows[-1]] > p.sizes[columns[-1]]
     return last in rows
