@@ -19,6 +19,7 @@ import numpy as np
 
 from symgrad import runtime
 from symgrad.ir import Aval, Node
+from symgrad.ops import index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize import simplify
 from symgrad.optimize.simplify import Rewrite, Simplifier, const, is_op, join, rewrite, split
@@ -27,6 +28,7 @@ from symgrad.program import Program
 CONTRACT: dict[Any, list[Rewrite]] = {}
 LABELS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LARGE = 4096  # elements from which an array is worth the calls that do without it
+FEW = 4  # elements of an axis that is summed one by one
 SHORT = 64  # an axis so short that NumPy's inner loops start more often than they should
 CENTER = Op(runtime.center, "constant", ())  # made here only, after all derivatives are taken
 
@@ -214,6 +216,37 @@ def turned_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | 
     assert moved is not None
     places = [moved[1].index(label) for label in LABELS[: len(inner.out)]]
     return _made(s, inner._replace(out="".join([inner.out[i] for i in places])))
+
+
+@rewrite(np.sum, rules=CONTRACT)
+def sum_of_few(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """A sum over a very short last axis is written out: loops of three are NumPy's slowest."""
+    assert isinstance(s, Contractor)
+    (x,) = args
+    shape, params = x.aval.shape, dict(node.params)
+    last = params.get("axis") in (-1, len(shape) - 1) and len(shape) > 1 and set(params) == {"axis"}
+    if not last or not 2 <= shape[-1] <= FEW or math.prod(shape) < LARGE or x.aval.dtype != node.aval.dtype:
+        return None
+    if not _is_chain(s, x):
+        return None
+    total = _element(s, x, 0)
+    for k in range(1, shape[-1]):
+        total = s.call(np.add, total, _element(s, x, k))
+    return total
+
+
+def _is_chain(s: Contractor, x: Node) -> bool:
+    """Whether an array is made by an elementwise operation, for one use."""
+    return getattr(x.op, "family", "") == "elementwise" and s.used.get(x, 0) == 1 and type(x.aval) is Aval and not x.exact
+
+
+def _element(s: Contractor, x: Node, k: int) -> Node:
+    """``x[..., k]``; of a chain of elementwise operations, the chain of that."""
+    if not x.aval.shape:
+        return x
+    if _is_chain(s, x):
+        return s.make(x.op, tuple([_element(s, arg, k) for arg in x.args]), x.params)
+    return s.call(index.GETITEM, x, spec=(Ellipsis, k if x.aval.shape[-1] > 1 else 0))
 
 
 def _elementwise(s: Contractor, x: Node) -> Product | None:

@@ -12,11 +12,17 @@ from symgrad.optimize.lower import lower
 from symgrad.optimize.scalarize import scalarize
 from symgrad.optimize.share import share
 from symgrad.optimize.simplify import simplify
+from symgrad.optimize.structure import structure
 from symgrad.program import Program
 
 #: What makes code better for readers too, and what only the code that runs goes through.
 SHARED: dict[str, Callable[[Program], Program]] = {"loops": trim_loops, "share": share, "simplify": simplify}
-FAST: dict[str, Callable[[Program], Program]] = {"contract": contract, "lower": lower, "scalarize": scalarize}
+FAST: dict[str, Callable[[Program], Program]] = {
+    "structure": structure,
+    "contract": contract,
+    "lower": lower,
+    "scalarize": scalarize,
+}
 
 
 def improve(program: Program, off: frozenset[str]) -> Program:

@@ -11,6 +11,7 @@ OPTIMISATIONS = {
     "loops": "what a loop does not need does not go round in it",
     "share": "what is dear in a loop is saved for the loop backwards, not computed again",
     "simplify": "the table of rewrites",
+    "structure": "what is known of Cholesky factors, diagonal matrices and outer products, in the code that runs",
     "contract": "products that sum over axes as few large matrix products, in the code that runs",
     "lower": "cheaper operations, in the code that runs",
     "scalarize": "programs of small arrays taken apart into Python's floats, in the code that runs",

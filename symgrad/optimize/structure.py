@@ -1,0 +1,178 @@
+"""Matrices known to be diagonal, triangular, symmetric or of rank one are never multiplied in full.
+
+What a Cholesky decomposition's derivative needs of ``sum(log(diagonal(L)))`` and ``solve(L, y)`` comes down to the inverse of
+the decomposed matrix and a product of vectors; these rules find that, one step at a time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symgrad import runtime
+from symgrad.ir import Aval, Node, ancestors
+from symgrad.ops import create
+from symgrad.ops.core import REGISTRY, Op
+from symgrad.optimize.simplify import Rewrite, Simplifier, const, is_op, rewrite
+from symgrad.program import Program
+
+STRUCTURE: dict[Any, list[Rewrite]] = {}
+INVERSE = Op(runtime.inverse, "op", ())  # made here only, after all derivatives are taken
+
+
+def structure(program: Program) -> Program:
+    """The same program with what is known of its matrices put to use."""
+    if not any(is_op(node, np.linalg.cholesky) for node in ancestors(program.roots())):
+        return program
+    program = Simplifier(program, STRUCTURE).run()
+    inverses = {node.args[0] for node in ancestors(program.roots()) if node.op is INVERSE}
+    return _Inverter(program, inverses).run() if inverses else program
+
+
+# -- what a matrix is ----------------------------------------------------------------------------------------------
+
+
+def _is_real_matrix(node: Node) -> bool:
+    return type(node.aval) is Aval and len(node.aval.shape) == 2 and node.aval.dtype.kind == "f" and 0 not in node.aval.shape
+
+
+def _diagonal(node: Node) -> Node | None:
+    """``v`` of ``diag(v)``."""
+    return node.args[0] if is_op(node, np.diag) and not node.params and len(node.aval.shape) == 2 else None
+
+
+def _outer(node: Node) -> tuple[Node, Node] | None:
+    """``(u, w)`` of ``outer(u, w)``."""
+    if is_op(node, np.outer) and all(len(arg.aval.shape) == 1 for arg in node.args):
+        return node.args[0], node.args[1]
+    return None
+
+
+def _is_thin(node: Node) -> bool:
+    """Whether a product with it is cheap."""
+    return node.op is create.EYE or _diagonal(node) is not None or _outer(node) is not None
+
+
+def _factored(node: Node) -> Node | None:
+    """The matrix whose lower Cholesky factor this is."""
+    return node.args[0] if is_op(node, np.linalg.cholesky) and not node.params else None
+
+
+def _is_turned(node: Node, of: Node) -> bool:
+    return is_op(node, np.transpose) and not node.params and node.args[0] is of
+
+
+# -- products ------------------------------------------------------------------------------------------------------
+
+
+@rewrite(np.matmul, rules=STRUCTURE)
+def product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """A product with a diagonal matrix, or one of rank one, or a sum that has one."""
+    a, b = args
+    if not _is_real_matrix(node) or not _is_real_matrix(a) or not _is_real_matrix(b):
+        return None
+    for x, y, left in ((b, a, False), (a, b, True)):
+        if x.op is create.EYE:
+            return y
+        v = _diagonal(x)
+        if v is not None:
+            return s.call(np.multiply, s.call(np.expand_dims, v, axis=1) if left else y, y if left else v)
+        pair = _outer(x)
+        if pair is not None:
+            u, w = pair
+            return s.call(np.outer, u, s.call(np.matmul, w, y)) if left else s.call(np.outer, s.call(np.matmul, y, u), w)
+        parts = x.args if is_op(x, np.subtract) or is_op(x, np.add) else ()
+        if all(part.aval == x.aval for part in parts) and any(_is_thin(part) for part in parts):
+            pairs = [(part, y) if left else (y, part) for part in parts]
+            return s.call(x.op.key, *(s.make(node.op, pair, (), node.aval) for pair in pairs))
+    inner = b.args[0] if is_op(b, np.linalg.inv) else None
+    matrix = _factored(inner) if inner is not None else None
+    if matrix is not None and inner is not None and _is_turned(a, b):  # inv(L).T @ inv(L)
+        return s.graph.add(INVERSE, (matrix, inner), (), node.aval)
+    return None
+
+
+@rewrite(np.matmul, rules=STRUCTURE)
+def product_with_vector(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """With ``k = L @ L.T``: ``L.T @ solve(k, b)`` is ``solve(L, b)``, and ``inv(L).T @ solve(L, b)`` is ``solve(k, b)``."""
+    if len(node.aval.shape) != 1 or node.aval.dtype.kind != "f":
+        return None
+    a, v = args if len(args[0].aval.shape) == 2 else (args[1], args[0])
+    if a is args[0]:  # a vector from the left sees the transpose
+        if not is_op(a, np.transpose) or a.params:
+            return None
+        (a,) = a.args
+    if not is_op(v, np.linalg.solve):
+        return None
+    factor = a.args[0] if is_op(a, np.linalg.inv) else a
+    matrix, (of, b) = _factored(factor), v.args
+    if matrix is None:
+        return None
+    if a is factor:
+        return s.graph.find(v.op, (factor, b), ()) if of is matrix else None
+    return s.graph.find(v.op, (matrix, b), ()) if of is factor else None
+
+
+# -- the derivative of a Cholesky decomposition --------------------------------------------------------------------
+
+
+@rewrite(np.add, rules=STRUCTURE)
+def mirrored(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``tril(m) + tril(tril(m), -1).T``: a symmetric matrix from the lower triangle of ``m``."""
+    for lower, upper in (args, args[::-1]):
+        if is_op(lower, np.tril) and not lower.params and is_op(upper, np.transpose) and not upper.params:
+            below = upper.args[0]
+            if is_op(below, np.tril) and dict(below.params) == {"k": -1} and below.args[0] in (lower, lower.args[0]):
+                return _mirrored(s, lower.args[0]) if _is_real_matrix(node) else None
+    return None
+
+
+def _mirrored(s: Simplifier, m: Node) -> Node | None:
+    """The lower triangle of ``m``, and its mirror image above, where that is simple."""
+    if is_op(m, np.subtract) or is_op(m, np.add):
+        parts = [_mirrored(s, arg) if arg.aval == m.aval else None for arg in m.args]
+        return None if None in parts else s.call(m.op.key, *parts)
+    pair = _outer(m)
+    if pair is not None:
+        return m if pair[0] is pair[1] else None
+    if is_op(m, np.multiply):
+        for turned, v in (m.args, m.args[::-1]):
+            plain = is_op(turned, np.transpose) and not turned.params and len(v.aval.shape) == 1
+            if plain and _factored(turned.args[0]) is not None:  # an upper triangle: only its diagonal is left
+                return _scaled_diagonal(s, turned.args[0], v)
+    return None
+
+
+def _scaled_diagonal(s: Simplifier, factor: Node, v: Node) -> Node:
+    """``diag(diagonal(factor) * v)``, the identity where ``v`` is one over that diagonal."""
+    ones = is_op(v, np.true_divide) and const(v.args[0]) == 1 and is_op(v.args[1], np.diagonal) and not v.args[1].params
+    if ones and v.args[1].args[0] is factor:  # which is never zero
+        params = (("dtype", factor.aval.dtype), ("n", factor.aval.shape[0]))
+        return s.graph.add(create.EYE, (), params, factor.aval)
+    return s.call(np.diag, s.call(np.multiply, s.call(np.diagonal, factor), v))
+
+
+@rewrite(np.linalg.solve, rules=STRUCTURE)
+def solve_both(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``solve(L.T, solve(L, b))`` is ``inv(L @ L.T) @ b``: one system in place of two."""
+    turned, inner = args
+    if not is_op(inner, np.linalg.solve) or node.aval.dtype.kind != "f" or not _is_turned(turned, inner.args[0]):
+        return None
+    matrix = _factored(inner.args[0])
+    return None if matrix is None else s.graph.add(node.op, (matrix, inner.args[1]), (), node.aval)
+
+
+class _Inverter(Simplifier):
+    """Multiplies by an inverse that is there anyway, in place of solving."""
+
+    def __init__(self, program: Program, inverses: set[Node]) -> None:
+        super().__init__(program, {})
+        self.inverses = inverses
+
+    def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
+        if is_op(node, np.linalg.solve) and node.args[0] in self.inverses and len(node.aval.shape) == 1:
+            factor = self.graph.add(REGISTRY[np.linalg.cholesky], args[:1], (), args[0].aval)
+            inverse = self.graph.add(INVERSE, (args[0], factor), (), args[0].aval)
+            return self.visit_as(REGISTRY[np.matmul], node, (inverse, args[1]))
+        return super().visit(node, args)

@@ -1,0 +1,123 @@
+"""What is known of matrices: the derivatives of likelihoods by way of Cholesky, against the same without it."""
+
+import numpy as np
+import pytest
+
+from symgrad import grad, runtime, value_and_grad, without
+
+RNG = np.random.default_rng(0)
+
+
+def kernel(theta, x):
+    distance = np.sum((x[:, None, :] - x[None, :, :]) ** 2, axis=2)
+    return np.exp(theta[0] - 0.5 * distance / np.exp(theta[1])) + np.exp(theta[2]) * np.eye(len(x))
+
+
+def likelihood(theta, x, y):
+    chol = np.linalg.cholesky(kernel(theta, x))
+    alpha = np.linalg.solve(chol, y)
+    return 0.5 * np.sum(alpha**2) + np.sum(np.log(np.diagonal(chol)))
+
+
+def both_ways(theta, x, y):
+    chol = np.linalg.cholesky(kernel(theta, x))
+    alpha = np.linalg.solve(chol.T, np.linalg.solve(chol, y))
+    return y @ alpha + 2 * np.sum(np.log(np.diag(chol)))
+
+
+def weighted(theta, x, y):
+    chol = np.linalg.cholesky(kernel(theta, x))
+    return np.sum(np.sin(np.diagonal(chol))) + np.sum(np.log(np.diagonal(chol)) * y)
+
+
+def whole(theta, x, y):
+    chol = np.linalg.cholesky(kernel(theta, x))
+    return np.sum(np.sin(chol) @ y)
+
+
+def whitened(theta, x, y):
+    chol = np.linalg.cholesky(kernel(theta, x))
+    return np.sum(np.cos(np.linalg.solve(chol, y)))
+
+
+def several(theta, x, y):
+    chol = np.linalg.cholesky(kernel(theta, x))
+    alpha = np.linalg.solve(chol, np.outer(y, np.cos(y))[:, :2])
+    return np.sum(alpha**2) + np.sum(np.log(np.diagonal(chol)))
+
+
+def inputs(n, d=3):
+    x = RNG.uniform(-2.0, 2.0, (n, d))
+    return np.array([0.3, 0.1, -1.0]), x, np.sin(x).sum(axis=1)
+
+
+@pytest.mark.parametrize("fun", [likelihood, both_ways, weighted, whole, whitened, several])
+@pytest.mark.parametrize("n", [2, 7, 50])
+@pytest.mark.parametrize("argnums", [0, (0, 1, 2)])
+def test_as_without(fun, n, argnums):
+    args = inputs(n)
+    with without("structure", "contract"):
+        plain = value_and_grad(fun, argnums)
+    known = value_and_grad(fun, argnums)
+    for _ in range(3):
+        want, got = plain(*args), known(*args)
+    np.testing.assert_allclose(got[0], want[0], rtol=1e-12)
+    for mine, theirs in zip(got[1] if argnums else got[1:], want[1] if argnums else want[1:], strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9 * np.max(np.abs(theirs)))
+
+
+def test_a_likelihood_needs_one_inverse():
+    args = inputs(40)
+    derivative = grad(likelihood)
+    derivative(*args)
+    code = "\n".join(line.partition("#")[0] for line in derivative.source(*args, fast=True).splitlines())
+    assert "runtime.inverse(" in code
+    assert code.count(".dot(") == 1
+    assert "solve" not in code
+    assert "tril" not in code
+
+
+def test_what_is_not_positive_definite_is_still_refused():
+    def fun(k, y):
+        chol = np.linalg.cholesky(k)
+        return np.sum(np.linalg.solve(chol, y) ** 2) + np.sum(np.log(np.diagonal(chol)))
+
+    derivative, y = grad(fun), np.ones(5)
+    for _ in range(3):
+        derivative(np.eye(5), y)
+    with pytest.raises(np.linalg.LinAlgError):
+        derivative(-np.eye(5), y)
+
+
+def test_no_digits_are_lost():
+    theta, x, y = inputs(30, 1)
+    theta[2] = -9.0  # nearly singular
+    derivative = grad(likelihood)
+    for _ in range(3):
+        got = derivative(theta, x, y)
+    with without():
+        plain = grad(likelihood)(theta, x, y)
+    exact = _exact(theta, x, y)
+    assert np.max(np.abs(got - exact)) <= 10 * np.max(np.abs(plain - exact)) + 1e-12 * np.max(np.abs(exact))
+
+
+def _exact(theta, x, y):
+    """The gradient in long doubles."""
+    theta, x, y = (a.astype(np.longdouble) for a in (theta, x, y))
+    distance = np.sum((x[:, None, :] - x[None, :, :]) ** 2, axis=2)
+    smooth = np.exp(theta[0] - 0.5 * distance / np.exp(theta[1]))
+    k = smooth + np.exp(theta[2]) * np.eye(len(x), dtype=np.longdouble)
+    inverse = np.linalg.inv(k.astype(float)).astype(np.longdouble)
+    for _ in range(6):  # Newton's iteration
+        inverse = inverse @ (2 * np.eye(len(x), dtype=np.longdouble) - k @ inverse)
+    alpha = inverse @ y
+    g = 0.5 * (inverse - np.outer(alpha, alpha))
+    parts = (g * smooth, g * smooth * 0.5 * distance / np.exp(theta[1]), np.diag(np.diag(g)) * np.exp(theta[2]))
+    return np.array([np.sum(part) for part in parts])
+
+
+def test_inverse_without_scipy(monkeypatch):
+    k = kernel(*inputs(6)[:2])
+    factor = np.linalg.cholesky(k)
+    monkeypatch.setattr(runtime, "_potri", lambda char: None)
+    np.testing.assert_allclose(runtime.inverse(k, factor) @ k, np.eye(6), atol=1e-12)
