@@ -6,6 +6,7 @@ functions without source) gets values from outside that are guarded, or the call
 
 from __future__ import annotations
 
+import abc
 import copy
 import dataclasses
 import enum
@@ -81,6 +82,8 @@ class Calls(Reads):
         if isinstance(fun, functools.partial):
             return self._call_partial(fun, args, kwargs)
         if isinstance(fun, (np.ufunc, type(np.sum))):
+            if isinstance(fun, np.ufunc) and all(set(kind) <= set("O->") for kind in fun.types):
+                self.stop(f"{fun.__name__} is made of a function that is not followed")
             if fun.__name__ in STATEFUL:
                 self.stop(f"{fun.__name__}() is called, which reads or changes a file or a setting of NumPy's")
             if "out" in kwargs:
@@ -369,7 +372,9 @@ class Calls(Reads):
             return self._len(args[0])
         if fun is vars and args:
             return self.attribute(args[0], "__dict__")
-        if fun in (isinstance, issubclass, callable):
+        if fun in (isinstance, issubclass) and len(args) == 2:
+            return self._belongs(fun, *args)
+        if fun is callable:
             return fun(*args)
         if fun is iter and len(args) == 1:
             return iter(self.iterate(args[0]))
@@ -411,7 +416,10 @@ class Calls(Reads):
         elif isinstance(owner, (np.ndarray, Iterator)) and name in ("fill", "sort", "put", "partition", "__next__", "send"):
             self.trace.writes.append(owner)
             return fun(*self._seen(args), **self._seen(kwargs))
-        elif not isinstance(owner, PURE_RECEIVERS) and type(owner).__module__ not in ("re", "builtins", "functools"):
+        elif not isinstance(owner, PURE_RECEIVERS) and (
+            type(owner).__module__ not in ("re", "builtins", "functools")
+            or (path is not None and type(owner).__module__ == "builtins")
+        ):
             self.stop(f"{type(owner).__name__}.{name} is called, which may change or depend on anything")
         elif isinstance(owner, CONTAINERS):
             if path is None:  # what it keeps are the very objects
@@ -434,6 +442,20 @@ class Calls(Reads):
         if default and not self._hasattr(owner, name):
             return default[0]
         return self.attribute(owner, name)
+
+    def _belongs(self, fun: Any, value: Any, kinds: Any) -> bool:
+        """``isinstance(value, kinds)`` or ``issubclass(value, kinds)``, where classes may have their own word in it."""
+        if isinstance(kinds, tuple):
+            return any([self._belongs(fun, value, kind) for kind in kinds])
+        own = of_class(type(kinds), "__instancecheck__" if fun is isinstance else "__subclasscheck__")
+        if is_users(own):
+            exact = fun is isinstance and type(value) is kinds
+            return exact or bool(self.test(self.call(own, kinds, value)))
+        found: bool = fun(value, kinds)
+        if isinstance(kinds, abc.ABCMeta) and is_users_class(kinds):  # others may be registered
+            kind = value if fun is issubclass else type(value.value) if type(value) is Tracer else type(value)
+            self.check(Path(issubclass, (("call", (kind, kinds)),)), "is", issubclass(kind, kinds))
+        return found
 
     def _hasattr(self, owner: Any, name: str) -> bool:
         found = hasattr(owner, name)

@@ -81,10 +81,10 @@ def is_users(fun: Any) -> bool:
 
 
 def is_library_module(module: ModuleType) -> bool:
-    file = getattr(module, "__file__", None)
+    file = vars(module).get("__file__")
     if file is not None:
         return is_library(file)
-    spec = getattr(module, "__spec__", None)  # a package in pieces, or a module made by hand, is the user's
+    spec = vars(module).get("__spec__")  # a package in pieces, or a module made by hand, is the user's
     return spec is not None and spec.origin in ("built-in", "frozen")
 
 

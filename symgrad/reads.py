@@ -142,7 +142,7 @@ class Reads:
             self.check(path, "is", value)
             if isinstance(value, ModuleType) and is_library_module(value):
                 return value
-            owner = getattr(value, "__self__", None)
+            owner = None if isinstance(value, ModuleType) else getattr(value, "__self__", None)
             if isinstance(value, BuiltinMethodType) and owner is not None and not isinstance(owner, ModuleType):
                 self.read(path.then("attr", "__self__"), owner)
             self.root(value, path)
@@ -281,6 +281,9 @@ class Reads:
         getter = None if fixed is None else of_class(type(fixed), "__get__")
         own = name in getattr(owner, "__dict__", ())
         if is_users(getter) and (not own or hasattr(type(fixed), "__set__")):
+            home = next(base for base in kind.__mro__ if name in base.__dict__)
+            self.check(Path(home, (("attr", "__dict__"), ("item", name))), "is", fixed)
+            self.check(Path(type(fixed), (("attr", "__get__"),)), "is", getter)
             return self.call(getter, fixed, owner, kind)
         if isinstance(fixed, functools.cached_property) and path is None and not own:
             owner.__dict__[name] = value = self.call(fixed.func, owner)

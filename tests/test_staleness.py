@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import corners
 import impure
 import numpy as np
 import probes
@@ -597,3 +598,19 @@ def test_types_in_functions_without_source(mode: str) -> None:
         with pytest.raises(LeavesNumPy, match="isinstance"):
             grad(space[name], mode=mode)(2.0)
     assert grad(space["kind"], mode=mode)(2.0) == 4.0
+
+
+# -- corners -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", corners.CASES, ids=lambda make: make.__name__)
+def test_corner(make: Any) -> None:
+    fun, changes = make()
+    derivative = grad(lambda x: np.sum(fun(x)))
+    for change in [lambda: None, *changes]:
+        change()
+        for i in range(CALLS):
+            x = 0.7 + 0.01 * i
+            np.testing.assert_allclose(derivative(x), grad(lambda x: np.sum(fun(x)), mode="dynamic")(x), 1e-9)
+            slope = (np.sum(fun(x + 1e-6)) - np.sum(fun(x - 1e-6))) / 2e-6
+            np.testing.assert_allclose(derivative(x), slope, 1e-4, 1e-6)
