@@ -7,12 +7,14 @@ functions without source) gets values from outside that are guarded, or the call
 from __future__ import annotations
 
 import abc
+import contextlib
 import copy
 import dataclasses
 import enum
 import functools
 import itertools
 import operator
+import os
 import types
 from collections.abc import Iterator, Sequence
 from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType, ModuleType
@@ -52,6 +54,8 @@ from symgrad.trace import Tracer
 _CALLED_BACK = (map, filter, sorted, min, max, functools.reduce, itertools.accumulate, itertools.groupby,
                 itertools.starmap, itertools.takewhile, itertools.dropwhile, itertools.filterfalse)  # fmt: skip
 _PARTIAL: Any = functools.partial
+_GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
+_MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__
 _CACHED = type(functools.lru_cache(maxsize=1)(abs))
 # modules whose classes take Tracers as they are: they only hold or pass on what they are given
 _TRANSPARENT = ("builtins", "collections", "itertools", "functools", "types", "dataclasses", "operator")
@@ -95,6 +99,8 @@ class Calls(Reads):
             return self._call_builtin(fun, args, kwargs)
         if isinstance(fun, _CACHED):
             return self._call_cached(fun, args, kwargs)
+        if isinstance(fun, _GETTERS):
+            return self._call_getter(fun, *args, **kwargs)
         handler = of_class(type(fun), "__call__")
         if is_users(handler):
             self.check(Path(type(fun), (("attr", "__call__"),)), "is", handler)
@@ -109,6 +115,22 @@ class Calls(Reads):
         if self.path_of(fun) is not None and not isinstance(fun, FUNCTIONS):
             self.stop(f"{self.path_of(fun)!r} is called, and what it holds is not followed")
         return self._call_opaque(fun, args, kwargs)
+
+    def _call_getter(self, fun: Any, owner: Any) -> Any:
+        """``operator.itemgetter``, ``attrgetter`` and ``methodcaller``, which cannot change."""
+        path = self.path_of(fun)
+        if path is not None:
+            self.check(path, "is", fun)
+        _, (first, *rest), *_ = fun.__reduce__()
+        if isinstance(fun, operator.itemgetter):
+            found = [self.item(owner, key) for key in (first, *rest)]
+        elif isinstance(fun, operator.attrgetter):
+            found = [functools.reduce(self.attribute, name.split("."), owner) for name in (first, *rest)]
+        elif isinstance(first, str):
+            return self.call(self.attribute(owner, first), *rest)
+        else:
+            return fun(*self._seen((owner,)))
+        return tuple(found) if rest else found[0]
 
     def caller(self, fun: Any) -> Any:
         """The same for a call with ``*`` or ``**`` in it."""
@@ -175,6 +197,15 @@ class Calls(Reads):
         code = fun.__code__
         if code.co_filename.startswith(OWN):  # it calls functions back through the trace
             return fun(*map(self._given, args), **{name: self._given(value) for name, value in kwargs.items()})
+        if code is _MANAGER_CODE:
+            wrapped = fun.__dict__["__wrapped__"]
+            self.check(Path(fun, (("attr", "__wrapped__"),)), "is", wrapped)
+            started = self.call(wrapped, *args, **kwargs)
+            return contextlib.contextmanager(lambda: started)()
+        if fun is os.getenv or (getattr(fun, "__name__", "") == "get" and args and args[0] is os.environ):
+            names = args if fun is os.getenv else args[1:]
+            if not kwargs and all(type(name) in (str, int, float, type(None)) for name in names):
+                return self.read(Path(os.getenv, (("call", names),)), os.getenv(*names))
         module = fun.__globals__.get("__name__") or ""
         package = module.split(".")[0]
         if package in ("logging", "warnings"):

@@ -622,6 +622,12 @@ class _Rewriter(ast.NodeTransformer):
 
     visit_TryStar = visit_Try
 
+    def visit_Raise(self, node: ast.Raise) -> Any:
+        self.generic_visit(node)
+        if node.exc is not None:
+            node.exc = _at(_hook("raised", node.exc, node.exc), node.exc)
+        return node
+
     def visit_Match(self, node: ast.Match) -> Any:
         patterns = [item for case in node.cases for item in ast.walk(case.pattern)]
         node.subject = _at(_hook("whole", node.subject, self.visit(node.subject)), node.subject)

@@ -55,6 +55,7 @@ class Reads:
     def __init__(self, trace: Trace, lifted: set[Path], accept_effects: bool = False, leaves: Sequence[Any] = ()) -> None:
         self.trace, self.lifted, self.accept_effects, self.leaves = trace, lifted, accept_effects, leaves
         self.lifts: dict[Path, Tracer] = {}
+        self.foreseen: list[BaseException] = []  # raised for reasons that are guarded
         self._arrays: list[tuple[Any, Tracer]] = []  # that were lifted, and their Tracers
         self.checks: dict[tuple[Path, str], Check] = {}
         self.impure: str | None = None
@@ -290,7 +291,13 @@ class Reads:
             return value
         if is_users(of_class(kind, "__getattribute__")):
             self.stop(f"{kind.__name__}.__getattribute__ is not followed")
-        value = getattr(owner, name)
+        try:
+            value = getattr(owner, name)
+        except AttributeError as error:
+            if path is not None and not is_users(of_class(kind, "__getattr__")):
+                self.check(path.then("has", name), "is", False)
+                self.foreseen.append(error)
+            raise
         if isinstance(value, MethodType) and value.__self__ is owner and fixed is value.__func__:
             if is_users(fixed):
                 self.check(Path(kind, (("attr", name),)), "is", fixed)
@@ -349,7 +356,7 @@ class Reads:
             return owner[key]
         if isinstance(key, slice):
             return self.deep(owner)[key]
-        value, key = owner[key], _key(key)
+        value, key = self._fetched(path, owner, key), _key(key)
         if not is_plain_key(key):
             self.stop(f"the key {key!r:.40} is no string or number, and is not followed")
             return value
@@ -359,6 +366,26 @@ class Reads:
                 self.check(path, "len", len(owner))
                 key += len(owner)
         return self.read(path.then("item", key), value)
+
+    def _fetched(self, path: Path, owner: Any, key: Any) -> Any:
+        try:
+            return owner[key]
+        except (KeyError, IndexError) as error:
+            if type(owner) is dict and is_plain_key(_key(key)):
+                self.check(path.then("in", _key(key)), "is", False)
+                self.foreseen.append(error)
+            elif type(owner) in (list, tuple):
+                self.check(path, "len", len(owner))
+                self.foreseen.append(error)
+            raise
+
+    def raised(self, error: Any) -> Any:
+        """What a ``raise`` statement raises: all that led there is guarded."""
+        if isinstance(error, type) and issubclass(error, BaseException):
+            error = self.call(error)
+        if isinstance(error, BaseException):
+            self.foreseen.append(error)
+        return error
 
     def iterate(self, value: Any) -> Any:
         """Something that is iterated over, or unpacked."""

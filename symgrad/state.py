@@ -112,7 +112,9 @@ class State(Calls):
 
     def caught(self) -> None:
         """An exception was caught."""
-        self.stop("an exception is caught, and compiled code would not raise it")
+        error = sys.exc_info()[1]
+        if not any([error is one for one in self.foreseen]):
+            self.stop("an exception is caught, and compiled code would not raise it")
 
     def swallowed(self) -> None:
         """A ``finally`` that leaves the function or the loop begins: an exception on its way would be lost."""

@@ -327,8 +327,8 @@ module_function: M = types.ModuleType("cfg"); M.g = lambda a: a * 2 | M.g(1.5) |
 module_swapped: M = types.ModuleType("a"); M.w = 2.0; N = types.ModuleType("b"); N.w = 7.0 | M.w | M = N
 globals_item!: W = 2.0 | globals().get("W", 2.5) | W = 3.0
 environ: os.environ["TRAP"] = "2.0" | float(os.environ["TRAP"]) | os.environ["TRAP"] = "3.0"
-environ_get!: os.environ["TRAP"] = "2.0" | float(os.environ.get("TRAP", 1)) | os.environ["TRAP"] = "3.0"
-getenv!: os.environ["TRAP"] = "2.0" | float(os.getenv("TRAP", "1")) | os.environ["TRAP"] = "3.0"
+environ_get: os.environ["TRAP"] = "2.0" | float(os.environ.get("TRAP", 1)) | os.environ["TRAP"] = "3.0"
+getenv: os.environ["TRAP"] = "2.0" | float(os.getenv("TRAP", "1")) | os.environ["TRAP"] = "3.0"
 lru_cache: W = 2.0\n@functools.lru_cache\ndef g(a): return a * W | g(1.5) | W = 3.0 | g.cache_clear()
 cache_made: @functools.cache\ndef g(a): return a * 2.0 | g(1.5) | g.cache_clear()
 numpy_patched: D = {"f": np.sin} | D["f"](0.5) | D["f"] = np.cos
@@ -337,7 +337,7 @@ errstate: W = 2.0 | np.divide(W, 1.0) | W = 3.0
 later_branch: W = 2.0; STEP = 0 | (W if STEP > 2 else 1.5) | W = 3.0 | STEP = 5 | W = 7.0
 later_flag: C = types.SimpleNamespace(on=False, w=2.0) | (C.w if C.on else 1.5) | C.w = 3.0 | C.on = True | C.w = 9.0
 later_key: D = {} | sum([D[k] for k in ("a", "b") if k in D]) + 1.0 | D["a"] = 2.0 | D["b"] = 3.0 | D["a"] = 1.0
-later_try!: D = {}\ndef use():\n    try:\n        return D["a"]\n    except KeyError:\n        return 2.0 | use() | D["a"] = 3.0
+later_try: D = {}\ndef use():\n    try:\n        return D["a"]\n    except KeyError:\n        return 2.0 | use() | D["a"] = 3.0
 try_unneeded: D = {"a": 2.0}\ndef use():\n    try:\n        return D["a"]\n    except KeyError:\n        return 1.5 | use() | D["a"] = 3.0 | del D["a"]
 default_or: W = 0.0 | (W or 1.5) | W = 3.0 | W = 0.0
 zero_weight: W = 0.0 | (W * 2 if W > 0 else 1.5) | W = 3.0
