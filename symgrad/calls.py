@@ -16,6 +16,7 @@ import itertools
 import operator
 import os
 import types
+import warnings
 from collections.abc import Iterator, Sequence
 from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -208,6 +209,14 @@ class Calls(Reads):
                 return self.read(Path(os.getenv, (("call", names),)), os.getenv(*names))
         module = fun.__globals__.get("__name__") or ""
         package = module.split(".")[0]
+        if (
+            package == "warnings"
+            and self.catching
+            and fun.__name__ in ("simplefilter", "filterwarnings")
+            and args[:1] == ("ignore",)
+        ):
+            self.silenced.add("all")
+            return fun(*args, **kwargs)
         if package in ("logging", "warnings"):
             self.effect(f"{module}.{fun.__name__}() is called")
         if not is_pure(module) or (package == "numpy" and fun.__name__ in STATEFUL):
@@ -361,7 +370,11 @@ class Calls(Reads):
                 return made
             elif is_users(setup) and not self.harmless(setup):
                 self.stop(f"{kind.__name__}.__init__ is not followed")
-        elif issubclass(kind, np.errstate) and not {*args, *kwargs.values()} <= {"ignore", "warn"}:
+        elif kind is warnings.catch_warnings and not args and not kwargs:
+            return kind()
+        elif issubclass(kind, np.errstate) and set(kwargs.values()) <= {"ignore", "warn"} and not args:
+            self.silenced |= {name for name, value in kwargs.items() if value == "ignore"}
+        elif issubclass(kind, np.errstate):
             self.stop("np.errstate makes NumPy do something about errors, and compiled code would not")
         elif kind is np.datetime64 and args and args[0] in ("now", "today"):
             self.stop("the time is asked for")

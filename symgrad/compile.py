@@ -375,6 +375,7 @@ class Variant:
         self.program = Program()
         self.checks: dict[tuple[Path, str], Check] = {}
         self.lifts: dict[Path, Any] = {}
+        self.silenced: set[str] = set()
         self.traces = 0
         self.simplified = self.program
         self.function: Callable[..., Any] | None = None
@@ -412,6 +413,7 @@ class Variant:
 
     def take(self, state: State) -> bool:
         """Add what a trace looked at; whether there was anything new."""
+        self.silenced |= state.silenced
         before = len(self.checks) + len(self.lifts)
         self.checks.update({key: check for key, check in state.checks.items() if key not in self.checks})
         self.lifts.update({path: kind_of(tracer.value) for path, tracer in state.lifts.items()})
@@ -522,6 +524,9 @@ class Variant:
         else:
             space["_function"] = self.function
             body = [f"return _function({', '.join([*names, *state])})"]
+        if self.silenced:
+            space |= {"_errstate": np.errstate, "_silenced": dict.fromkeys(sorted(self.silenced), "ignore")}
+            body = ["with _errstate(**_silenced):", *(f"    {line}" for line in body)]
         lines = [
             "def link(_busy, _miss):",
             "    _hits = 0",
@@ -573,7 +578,8 @@ class Variant:
             off = self.family.off | {"scalarize", "math"}
             code = build_fast(speed_up(self.simplified, off), self.signature(), off)
             self._plain = self.load(code.source, code)
-        return self._plain(*values)
+        with np.errstate(**dict.fromkeys(self.silenced, "ignore")):  # type: ignore[arg-type]
+            return self._plain(*values)
 
     def _namespace(self, code: Code) -> dict[str, Any]:
         return {"np": np, "runtime": runtime, "Unexplored": Unexplored, **code.namespace}

@@ -55,6 +55,8 @@ class Reads:
     def __init__(self, trace: Trace, lifted: set[Path], accept_effects: bool = False, leaves: Sequence[Any] = ()) -> None:
         self.trace, self.lifted, self.accept_effects, self.leaves = trace, lifted, accept_effects, leaves
         self.lifts: dict[Path, Tracer] = {}
+        self.silenced: set[str] = set()  # NumPy's warnings that the function does not want to see, as errstate names them
+        self.catching = 0  # how many ``warnings.catch_warnings()`` it is in
         self.foreseen: list[BaseException] = []  # raised for reasons that are guarded
         self._arrays: list[tuple[Any, Tracer]] = []  # that were lifted, and their Tracers
         self.checks: dict[tuple[Path, str], Check] = {}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import warnings
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -208,10 +209,12 @@ class _Manager:
 
     def __enter__(self) -> Any:
         self.state.trace.trying += 1
+        self.state.catching += isinstance(self.value, warnings.catch_warnings)
         return self._call("__enter__")
 
     def __exit__(self, *error: Any) -> Any:
         self.state.trace.trying -= 1
+        self.state.catching -= isinstance(self.value, warnings.catch_warnings)
         swallowed = self._call("__exit__", *error)
         if swallowed and error[0] is not None:
             self.state.caught()

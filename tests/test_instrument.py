@@ -36,7 +36,9 @@ class Inert:
     def _first(self, value: Any, *more: Any) -> Any:
         return value
 
-    iterate = mapping = unpacked = unpack = test = whole = stored = kept = matched = identity = manager = place = raised = _first
+    iterate = mapping = unpacked = unpack = test = whole = stored = kept = matched = identity = manager = place = raised = (
+        _first
+    )
 
     def _nothing(self, *more: Any) -> None:
         return None

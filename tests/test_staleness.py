@@ -614,3 +614,43 @@ def test_corner(make: Any) -> None:
             np.testing.assert_allclose(derivative(x), grad(lambda x: np.sum(fun(x)), mode="dynamic")(x), 1e-9)
             slope = (np.sum(fun(x + 1e-6)) - np.sum(fun(x - 1e-6))) / 2e-6
             np.testing.assert_allclose(derivative(x), slope, 1e-4, 1e-6)
+
+
+# -- warnings ------------------------------------------------------------------------------------------------------
+
+
+def _within(context: Callable[[], Any]) -> Any:
+    def fun(x: Any) -> Any:
+        with context():
+            warnings.simplefilter("ignore")
+            y = np.log(x * 0.0)
+        return np.sum(np.where(np.isfinite(y), y, x * x))
+
+    return fun
+
+
+def _errstate(x: Any) -> Any:
+    with np.errstate(divide="ignore"):
+        y = np.log(x * 0.0)
+    return np.sum(np.where(np.isfinite(y), y, x * x))
+
+
+@pytest.mark.parametrize("size", [3, 50])
+@pytest.mark.parametrize("fun", [_errstate, _within(warnings.catch_warnings)], ids=["errstate", "catch_warnings"])
+def test_warnings_that_the_function_silences_stay_silent(fun: Any, size: int) -> None:
+    derivative, x = grad(fun), np.ones(size)
+    for _ in range(CALLS):
+        np.testing.assert_array_equal(derivative(x), 2 * x)
+    assert derivative.cache_info().hits == CALLS - 2
+
+
+def test_errors_that_the_function_asks_for_are_raised() -> None:
+    def fun(x: Any) -> Any:
+        with np.errstate(divide="raise"):
+            return np.sum(np.log(x))
+
+    derivative = grad(fun)
+    for _ in range(CALLS):
+        np.testing.assert_array_equal(derivative(np.ones(3)), np.ones(3))
+    with pytest.raises(FloatingPointError):
+        derivative(np.zeros(3))

@@ -302,7 +302,7 @@ dispatch!: @functools.singledispatch\ndef g(a): return 2.0 * a | g(1.5) | g.regi
 reduce: L = [2.0, 3.0] | functools.reduce(lambda a, b: a * b, L) | L[0] = 5.0 | L.append(1.5)
 reduce_operator: L = [2.0, 3.0] | functools.reduce(operator.mul, L) | L[0] = 5.0 | L.append(1.5)
 itemgetter: D = {"a": 2.0} | operator.itemgetter("a")(D) | D["a"] = 3.0
-attrgetter!: C = types.SimpleNamespace(w=2.0) | operator.attrgetter("w")(C) | C.w = 3.0
+attrgetter: C = types.SimpleNamespace(w=2.0) | operator.attrgetter("w")(C) | C.w = 3.0
 accumulate: L = [2.0, 3.0] | list(itertools.accumulate(L))[-1] | L[0] = 5.0
 chain_from: L = [[2.0], [3.0]] | sum(itertools.chain.from_iterable(L)) | L[0][0] = 5.0 | L.append([1.0])
 sort_key: L = ["b", "a"]; K = {"a": 1, "b": 0}; V = {"a": 2.0, "b": 3.0} | V[sorted(L, key=lambda n: K[n])[0]] | K["a"] = -1
