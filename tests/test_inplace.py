@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ops_samples import OPERATIONS, cases
 
 import symgrad.numpy as snp
-from symgrad import grad, graph, jacobian
+from symgrad import grad, runtime, graph, jacobian
 from symgrad.errors import MutatedInput, NotDifferentiable
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.pytree import flatten
@@ -642,3 +642,17 @@ def follows_argument(t):
     while getattr(t, "base", None) is not None:
         t = t.base
     return getattr(t, "frozen", False)
+
+
+def test_zeros_that_are_filled_are_no_zeros_of_others():
+    def fun(x, y):
+        z = np.zeros_like(y)
+        z[...] = x
+        z[..., 0] -= 0.5
+        return np.sum(np.sin(z))
+
+    derivative, x, y = grad(fun, argnums=(0, 1)), np.array([0.1, 0.2, 0.3]), np.ones(3)
+    space = {"np": np, "runtime": runtime}
+    exec(derivative.source(x, y), space)
+    for a, b in zip(space["grad_fun"](x, y), derivative(x, y), strict=True):
+        np.testing.assert_allclose(a, b)

@@ -590,8 +590,6 @@ class Builder:
         statement = _assign(variable, expr)
         block.append(Line(statement, self._comment(node, block, statement)))
         self.exprs[node], self.weight[node] = name(variable), 0
-        if node.op is create.ZEROS:
-            self.buffers[node] = variable  # to be filled
 
     def _write(self, node: Node, block: list[Any]) -> None:
         """``base[index] = value`` as a statement, in place when the buffer is this code's own and nobody else reads it."""
