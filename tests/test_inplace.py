@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ops_samples import OPERATIONS, cases
 
 import symgrad.numpy as snp
-from symgrad import grad, runtime, graph, jacobian
+from symgrad import grad, graph, jacobian, runtime
 from symgrad.errors import MutatedInput, NotDifferentiable
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.pytree import flatten
