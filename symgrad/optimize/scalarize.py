@@ -341,6 +341,11 @@ class Scalarizer(Simplifier):
         roles = [inner.apart(items, role) for items, role in ((body.carry, "carry"), (body.elements, "element"))]
         inner.apart([body.index], "index")
         fixed = inner.apart(body.invariants, "invariant")
+        arrays = [(item, arg) for item, arg in zip(body.invariants, op.split(node.args)[2], strict=True) if item.aval.shape]
+        for i, (item, _) in enumerate(arrays):  # as a whole too: what is not needed is trimmed
+            inner.arrays[item] = whole = inner.graph.input(("whole", i), item.aval)
+            whole.name = item.name
+            fixed.append(whole)
         forward = {item for item in body.nodes() if item.phase is None}
         for item in body.nodes():
             inner.take(item, item in forward)
@@ -351,7 +356,7 @@ class Scalarizer(Simplifier):
         test = course.test
         if test is not None:
             test = sum(self.grids[arg].size for arg in node.args[:test])
-        args = _flat([self.grids[arg] for arg in node.args])
+        args = [*_flat([self.grids[arg] for arg in node.args]), *(self.array(arg) for _, arg in arrays)]
         made = loop_of(new, Course(course.count, course.start, course.step, test, course.backwards))
         avals = (*(item.aval for item in new.carry), *(ListAval(item.aval) for item in new.saved))
         whole = self.graph.add(made, tuple(args), (), avals)

@@ -314,6 +314,18 @@ def divide(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return join(s, ca / cb, s.call(np.true_divide, x, y)) if (ca, cb) != (1.0, 1.0) else None
 
 
+@rewrite(np.true_divide)
+def by_what_is_inverted(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``g / (1 + e)`` is ``g * share`` where ``share``, ``1 / (1 + e)``, is there: the slope of a logistic function."""
+    a, b = args
+    if s.phase is None or not is_op(b, np.add) or const(a) is not None:
+        return None
+    if not any(const(x) == 1 and is_op(y, np.exp) for x, y in (b.args, b.args[::-1])):  # from 1 on, nothing overflows
+        return None
+    share = s.graph.find(node.op, (s.graph.const(1.0), b), ())
+    return None if share is None or share.aval.dtype != node.aval.dtype else s.call(np.multiply, a, share)
+
+
 def _combine(s: Simplifier, a: Node, b: Node, sign: float) -> Node | None:
     """``a + sign * b`` with signs and common factors sorted out."""
     (ca, x), (cb, y) = split(a), split(b)
@@ -773,12 +785,43 @@ def read_what_was_written(s: Simplifier, node: Node, args: tuple[Node, ...]) -> 
         if written == spec:
             value = source.args[1]
             return value if value.aval.shape == node.aval.shape and value.aval.dtype == node.aval.dtype else None
-        if not _disjoint(spec, written):
+        if not _disjoint(spec, written, source.aval.shape):
             break
         source = source.args[0]
     return s.make(node.op, (source,), node.params, node.aval) if source is not args[0] else None
 
 
-def _disjoint(a: index.Spec, b: index.Spec) -> bool:
-    """Whether two indices surely name different elements: they start with different places of one sign."""
-    return bool(a and b) and type(a[0]) is int and type(b[0]) is int and a[0] != b[0] and (a[0] < 0) == (b[0] < 0)
+@rewrite(index.INDEX_ADD)
+def add_to_zeros(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What is added where nothing was written yet is written there."""
+    spec, base = dict(node.params)["spec"], args[0]
+    if len(args) != 2 or args[1].aval.dtype != node.aval.dtype:
+        return None
+    while base.op in (index.INDEX_ADD, index.SETITEM) and len(base.args) == 2:
+        if not _disjoint(spec, dict(base.params)["spec"], node.aval.shape):
+            return None
+        base = base.args[0]
+    if base.op is not index.SCATTER or len(base.args) != 1:
+        return None
+    return s.make(index.SETITEM, args, node.params) if _disjoint(spec, dict(base.params)["spec"], node.aval.shape) else None
+
+
+def _disjoint(a: index.Spec, b: index.Spec, shape: tuple[int, ...]) -> bool:
+    """Whether two indices surely name different elements: along one axis, they have no place in common."""
+    for one, other, size in zip(a, b, shape, strict=False):
+        first, second = _places(one, size), _places(other, size)
+        if first is None or second is None:
+            return False
+        if max(first.start, second.start) >= min(first.stop, second.stop):
+            return True
+    return False
+
+
+def _places(part: Any, size: int) -> range | None:
+    """The places from the lowest to the highest that a part of an index names on its axis; None where that is not known."""
+    if type(part) is int:
+        return range(part % size, part % size + 1) if size else None
+    if type(part) is not index.Slice:
+        return None
+    places = range(*slice(*part).indices(size))
+    return range(min(places), max(places) + 1) if places else range(0)
