@@ -252,3 +252,47 @@ def test_random_programs_agree(program: Program, seed: int) -> None:
             warnings.simplefilter("ignore")
             single = any(np.result_type(arg).itemsize < 8 for arg in args)
             agree(apart(*scaled), whole(*scaled), 1e-3 if single else 1e-8)
+
+
+def rows(x, table):
+    total = 0.0
+    for i in range(4):
+        total = total + np.sin(x * total) @ table[i]
+    return total
+
+
+def test_tables_go_into_loops_whole():
+    table = np.cos(np.arange(12.0)).reshape(4, 3)
+    apart, whole = both(value_and_grad, rows, X, table)
+    source = apart.source(X, table, fast=True)
+    assert "table[i]" in source
+    assert "np.sin(" not in source.split("@ table[i]")[1]  # no decision hangs on it
+    agree(apart(V, table), whole(V, table))
+
+
+def halved(x, limit):
+    for _ in range(6):
+        x = np.sin(x) * 0.7
+    return np.sum(x) if x[0] <= limit else np.sum(x * x)
+
+
+def steps(x, limit):
+    for _ in range(6):
+        x = np.sin(x) * 0.7
+    n = 0.0
+    while x[0] > limit:
+        x, n = x - 1.0, n + 1.0
+    return n * np.sum(x)
+
+
+@pytest.mark.parametrize("fun", [halved, steps])
+def test_loops_before_decisions_are_computed_as_written(fun):
+    derivative = value_and_grad(fun)
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        x = rng.normal(size=3) * 3.0
+        end = x
+        for _ in range(6):
+            end = np.sin(end) * 0.7
+        for limit in (end[0], np.nextafter(end[0], -9.0)):
+            assert derivative(x, limit)[0] == pytest.approx(fun(x, limit), rel=1e-12)

@@ -15,12 +15,18 @@ from symgrad.pytree import TreeDef
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 
 
-def trim_loops(program: Program) -> Program:
-    """The same program, its loops without what is not read, their bodies simplified."""
+def trim_loops(program: Program, exact: bool = False) -> Program:
+    """The same program, its loops without what is not read, their bodies simplified; ``exact``: to the bit."""
     size = None
     while size != (size := _load(program)) and size:  # what one loop no longer reads, another need not save
-        program = _Trimmer(program).run()
+        program = _Trimmer(program, exact).run()
     return program
+
+
+def decisive(program: Program) -> set[Node]:
+    """What decisions hang on: those of the program, and those of its loops to go round once more."""
+    loops = [node for node in ancestors(program.roots()) if isinstance(node.op, Loop) and node.op.course.test is not None]
+    return set(ancestors([*program.decisions(), *(arg for node in loops for arg in node.args)]))
 
 
 def expand(program: Program) -> Program:
@@ -47,8 +53,9 @@ def _load(program: Program) -> int:
 class _Trimmer(Simplifier):
     """Rebuilds a program with trimmed loops."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, exact: bool) -> None:
         super().__init__(program, {})
+        self.bits, self.decisive = exact, decisive(program)
         nodes = ancestors(program.roots())
         here = {(node.op, node.args): node for node in nodes if isinstance(node.op, Loop)}
         self.same: dict[Node, Node] = {}  # a loop that another one runs too, saving more
@@ -57,6 +64,7 @@ class _Trimmer(Simplifier):
                 other = here.get((node.op.saving(), node.args))
                 if other is not None and other is not node:
                     self.same[node] = other
+                    self.decisive |= {other} if node in self.decisive else set()
         self.read: dict[Node, set[int]] = {}
         for node in nodes:
             if node.op is ITEM and isinstance(node.args[0].op, Loop):
@@ -116,7 +124,8 @@ class _Trimmer(Simplifier):
             [body.saved[i] for i in saved],
         )
         test = None if course.test is None else carry.index(course.test)
-        made = simplified(small, Course(course.count, course.start, course.step, test, course.backwards))
+        exact = self.bits or test is not None or node in self.decisive
+        made = simplified(small, Course(course.count, course.start, course.step, test, course.backwards), exact)
         args = [*(firsts[i] for i in carry), *(lists[i] for i in elements), *(fixed[i] for i in kept)]
         new = self.graph.add(made, tuple(args), (), tuple([node.aval[i] for i in [*carry, *(n + i for i in saved)]]))
         new.line, new.phase = node.line, node.phase
@@ -183,21 +192,21 @@ class BodyProgram(Program):
         self.root = Leaf(list(ends), TreeDef(tuple), [])
 
 
-def simplified(body: Body, course: Course) -> Loop:
-    """The loop of a body, simplified, and the loops in it trimmed."""
+def simplified(body: Body, course: Course, exact: bool) -> Loop:
+    """The loop of a body, simplified, and the loops in it trimmed; ``exact``: to the bit, for a decision hangs on it."""
     raw = loop_of(body, course)
-    if raw.simplified is None:
-        raw.simplified = _simplified(body, course)
-        raw.simplified.simplified = raw.simplified
-    return raw.simplified
+    if exact not in raw.simplified:
+        raw.simplified[exact] = made = _simplified(body, course, exact)
+        made.simplified[exact] = made
+    return raw.simplified[exact]
 
 
-def _simplified(body: Body, course: Course) -> Loop:
-    program = trim_loops(BodyProgram(body))
+def _simplified(body: Body, course: Course, exact: bool) -> Loop:
+    program = trim_loops(BodyProgram(body), exact)
     scalar = all(getattr(node.aval, "shape", None) == () for node in body.nodes())
     # how often a loop runs, and what is decided on its results, must not hang on rounding; derivatives decide nothing
-    exact = {node for node in ancestors(program.roots()) if node.phase is None}
-    done = Simplifier(program, SCALAR if scalar else RULES).run(exact)
+    decided = ancestors(program.roots()) if exact else decisive(program)
+    done = Simplifier(program, SCALAR if scalar else RULES).run({node for node in decided if node.phase is None})
     return loop_of(_like(body, done), course)
 
 

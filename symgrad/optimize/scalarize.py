@@ -20,7 +20,7 @@ from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY, Op
-from symgrad.optimize.loops import SCALAR, BodyProgram, trim_loops
+from symgrad.optimize.loops import SCALAR, BodyProgram, decisive, trim_loops
 from symgrad.optimize.simplify import Simplifier, const, is_op
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Course, Loop, loop_of
@@ -79,7 +79,8 @@ def scalarize(program: Program) -> Program:
         taken = Scalarizer(program).run()
     except Unsuited:
         return program
-    taken = Simplifier(trim_loops(taken), SCALAR).run()
+    taken = trim_loops(taken)
+    taken = Simplifier(taken, SCALAR).run(decisive(taken))
     taken.apart = True
     return taken if cost(taken) < cost(program) else program
 
@@ -198,7 +199,7 @@ class Scalarizer(Simplifier):
 
     def run(self, exact: Any = ()) -> Program:
         """The program of numbers. Raises ``Unsuited``."""
-        decided = set(ancestors([*self.program.decisions(), *exact]))
+        decided = decisive(self.program) | set(ancestors(exact))
         for node in ancestors(self.program.roots()):
             self.take(node, node in decided)
         mapping = {}
@@ -346,9 +347,9 @@ class Scalarizer(Simplifier):
             inner.arrays[item] = whole = inner.graph.input(("whole", i), item.aval)
             whole.name = item.name
             fixed.append(whole)
-        forward = {item for item in body.nodes() if item.phase is None}
+        decided = {*body.nodes()} if self.exact or course.test is not None else decisive(inner.program)
         for item in body.nodes():
-            inner.take(item, item in forward)
+            inner.take(item, item.phase is None and item in decided)
         after, saved = ([inner.grids[item] for item in items] for items in (body.after, body.saved))
         if any(type(grid) is not np.ndarray for grid in (*after, *saved)):
             raise Unsuited

@@ -318,12 +318,12 @@ def divide(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
 def by_what_is_inverted(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``g / (1 + e)`` is ``g * share`` where ``share``, ``1 / (1 + e)``, is there: the slope of a logistic function."""
     a, b = args
-    if s.phase is None or not is_op(b, np.add) or const(a) is not None:
+    if s.phase is None or not is_op(b, np.add) or const(a) is not None or is_op(a, np.broadcast_to):
         return None
     if not any(const(x) == 1 and is_op(y, np.exp) for x, y in (b.args, b.args[::-1])):  # from 1 on, nothing overflows
         return None
     share = s.graph.find(node.op, (s.graph.const(1.0), b), ())
-    return None if share is None or share.aval.dtype != node.aval.dtype else s.call(np.multiply, a, share)
+    return None if share is None or share.aval.dtype != node.aval.dtype else s.add(np.multiply, a, share)
 
 
 def _combine(s: Simplifier, a: Node, b: Node, sign: float) -> Node | None:

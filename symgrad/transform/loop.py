@@ -69,7 +69,7 @@ class Loop(Op):
         self.joint = self._joint
         self.jvp = self._jvp
         self.reach = self._reach
-        self.simplified: Loop | None = None  # as optimize.loops has made it
+        self.simplified: dict[bool, Loop] = {}  # as optimize.loops has made it, to the bit or not
         self._made: dict[Any, Any] = {}
         self._plan = _plan(body)
 
@@ -425,7 +425,7 @@ def fingerprint(body: Body, notes: bool = True) -> Any:
             rows.append((INPUT, node.aval, node.name if node in carried else None))
         else:
             seen = (node.name, node.line) if notes else ()
-            rows.append((node.op, tuple(places[arg] for arg in node.args), node.params, node.aval, *seen))
+            rows.append((node.op, tuple(places[arg] for arg in node.args), node.params, node.aval, node.exact, *seen))
     ends = tuple(places[node] for node in body.after), tuple(places[node] for node in body.saved)
     shape = len(body.carry), len(body.elements), len(body.invariants)
     return tuple(rows), ends, shape

@@ -24,6 +24,6 @@ def value_and_grad_marginal_likelihood(theta, x, y):
     g_length = np.sum(g_k * pow_ * e_2 * gap / length * gap)
     g = np.zeros(3)
     g[2] = g_noise
-    g[1] += g_signal
-    g[0] += g_length
+    g[1] = g_signal
+    g[0] = g_length
     return result, g * e

@@ -5,4 +5,5 @@ def elementwise_grad_swish(x):
     total = 1.0 + e
     result = x / total
     # backward
-    return 1.0 / total + result / total * e
+    ratio = 1.0 / total
+    return ratio + result * ratio * e
