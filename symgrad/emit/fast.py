@@ -370,7 +370,7 @@ class FastBuilder(BlockBuilder):
     def _output(self, out: Any, kind: str, used: set[Node]) -> Expr:
         expr = super()._output(out, kind, used)
         if kind == "scalar" and isinstance(out, Node) and (self.scalar or self._is_own(out)):
-            return call_of(f"np.{out.aval.dtype.name}", expr)
+            return call_of(self.bind(out.aval.dtype.name, out.aval.dtype.type), expr)
         return expr
 
     def _spell(self, node: Node, block: list[Any]) -> Expr:

@@ -323,7 +323,9 @@ def by_what_is_inverted(s: Simplifier, node: Node, args: tuple[Node, ...]) -> No
     if not any(const(x) == 1 and is_op(y, np.exp) for x, y in (b.args, b.args[::-1])):  # from 1 on, nothing overflows
         return None
     share = s.graph.find(node.op, (s.graph.const(1.0), b), ())
-    return None if share is None or share.aval.dtype != node.aval.dtype else s.add(np.multiply, a, share)
+    if share is None or share.phase is not None or share.aval.dtype != node.aval.dtype:
+        return None
+    return s.add(np.multiply, a, share)
 
 
 def _combine(s: Simplifier, a: Node, b: Node, sign: float) -> Node | None:

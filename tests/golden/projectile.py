@@ -23,4 +23,4 @@ def value_and_grad_projectile(v, angle):
     cos_2 = cos(angle)
     g_t = v * cos_2
     g_angle = 0.2038735983690112 * (g_t * v * cos_2) - t * v * sin_2
-    return np.float64(g_t * t), (t * cos_2 + 0.2038735983690112 * (g_t * sin_2), g_angle)
+    return float64(g_t * t), (t * cos_2 + 0.2038735983690112 * (g_t * sin_2), g_angle)

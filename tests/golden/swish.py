@@ -5,5 +5,4 @@ def elementwise_grad_swish(x):
     total = 1.0 + e
     result = x / total
     # backward
-    ratio = 1.0 / total
-    return ratio + result * ratio * e
+    return 1.0 / total + result / total * e
