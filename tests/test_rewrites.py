@@ -50,6 +50,7 @@ def test_slopes_of_logistic_functions_divide_once(scale):
             for _ in range(3):
                 np.testing.assert_allclose(derivative(scale * x), dynamic(scale * x), rtol=1e-14)
     assert "broadcast" not in derivative.source(X)
+    assert " / " not in derivative.source(X).split("# backward")[1]
 
 
 def test_zeros_that_are_a_result_are_not_written_into():
