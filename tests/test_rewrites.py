@@ -43,7 +43,7 @@ def test_what_is_added_where_nothing_was_is_written(places, apart):
 
 @pytest.mark.parametrize("scale", [1.0, 40.0, 700.0, 800.0])
 def test_slopes_of_logistic_functions_divide_once(scale):
-    fun = lambda x: np.sum(1.0 / (1.0 + np.exp(-x)) * x)  # noqa: E731
+    fun = lambda x: np.sum(1.0 / (1.0 + np.exp(-x)) * x)
     derivative, dynamic = grad(fun), grad(fun, mode="dynamic")
     for x in (X, -X, X[0]):
         with np.errstate(all="ignore"):
