@@ -24,9 +24,9 @@ def _log_sigmoid(x: Any) -> Any:
 SIGMOID = Fused(_sigmoid, lambda g, y, x: g * ((1 - y) * y), family="elementwise", name="sigmoid")
 LOG_SIGMOID = Fused(_log_sigmoid, lambda g, y, x: g * SIGMOID(-x), family="elementwise", name="log_sigmoid")
 LOGIT = Fused(lambda x: np.log(x / (1 - x)), lambda g, y, x: g / (x * (1 - x)), family="elementwise", name="logit")
-RELU = Fused(lambda x: np.maximum(x, 0), lambda g, y, x: g * (y > 0), family="elementwise", name="relu")
+RELU = Fused(lambda x: np.maximum(x, 0), lambda g, y, x: np.where(y > 0, g, 0), family="elementwise", name="relu")
 RSQRT = Fused(lambda x: 1 / np.sqrt(x), lambda g, y, x: g * (-0.5 * y**3), family="elementwise", name="rsqrt")
-FILL = Fused(lambda x, v: np.full_like(x, v), lambda g, y, x, v: g * 0, None, family="elementwise", name="fill")
+FILL = Fused(lambda x, v: np.full_like(x, v), lambda g, y, x, v: np.zeros_like(g), None, family="elementwise", name="fill")
 COPY = Fused(
     lambda x, v: np.broadcast_to(v, np.shape(x)).astype(x.dtype),
     lambda g, y, x, v: np.zeros_like(g),
@@ -79,6 +79,26 @@ ADDCDIV = Fused(
     lambda g, y, x, a, b, value: -g * value * a / (b * b),
     family="elementwise",
     name="addcdiv",
+)
+
+
+def _first_unless_less(a: Any, b: Any) -> Any:
+    return (a >= b) | np.isnan(b)
+
+
+FMAX = Fused(  # torch gives all of a tie to the first
+    np.fmax,
+    lambda g, y, a, b: np.where(_first_unless_less(a, b), g, 0),
+    lambda g, y, a, b: np.where(_first_unless_less(a, b), 0, g),
+    family="elementwise",
+    name="fmax",
+)
+FMIN = Fused(
+    np.fmin,
+    lambda g, y, a, b: np.where(_first_unless_less(-a, -b), g, 0),
+    lambda g, y, a, b: np.where(_first_unless_less(-a, -b), 0, g),
+    family="elementwise",
+    name="fmin",
 )
 
 
@@ -223,7 +243,7 @@ LEAKY_RELU = Fused(
 )
 HARDTANH = Fused(
     lambda x, low, high: np.clip(x, low, high),
-    lambda g, y, x, low, high: g * ((x > low) & (x < high)),
+    lambda g, y, x, low, high: np.where((x > low) & (x < high), g, 0),
     family="elementwise",
     name="hardtanh",
 )
@@ -341,7 +361,7 @@ BCE = Fused(_bce, _bce_x, _bce_y, None, name="binary_cross_entropy")
 
 
 def _pairwise(name: str, loss: Any, slope: Any) -> Fused:
-    """A loss of the difference of two arrays, with its slope."""
+    """A loss of the difference of two arrays, with its slope; neither minds which is which, but for the slope's sign."""
 
     def rule(g: Any, _: Any, x: Any, y: Any, *, reduction: str, **options: Any) -> Any:
         return _spread(g, x, y, reduction) * slope(x - y, **options)
@@ -349,7 +369,7 @@ def _pairwise(name: str, loss: Any, slope: Any) -> Fused:
     return Fused(
         lambda x, y, *, reduction, **options: _reduced(loss(x - y, **options), reduction),
         rule,
-        lambda g, _, x, y, *, reduction, **options: -rule(g, _, x, y, reduction=reduction, **options),
+        lambda g, _, x, y, *, reduction, **options: rule(g, _, y, x, reduction=reduction, **options),
         name=name,
     )
 

@@ -251,7 +251,7 @@ def _binary(name: str, key: Any, floats: bool = False, label: str | None = None)
 
 
 for _name, _key in {
-    "maximum": np.maximum, "minimum": np.minimum, "fmax": np.fmax, "fmin": np.fmin, "remainder": np.remainder,
+    "maximum": np.maximum, "minimum": np.minimum, "fmax": ops.FMAX, "fmin": ops.FMIN, "remainder": np.remainder,
     "fmod": np.fmod, "copysign": np.copysign, "hypot": np.hypot, "gcd": np.gcd, "lcm": np.lcm,
     "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
     "bitwise_left_shift": np.left_shift, "bitwise_right_shift": np.right_shift,
