@@ -151,10 +151,11 @@ ERFINV_SCALE = math.sqrt(0.5)
 
 
 def _gelu(x: Any, approximate: str = "none") -> Any:
-    """``gelu``, and what its rule needs: the weight of ``x``, or the tanh in it."""
+    """``gelu``, and what its rule needs: the weight of ``x``, and its square where that is there."""
     if approximate == "tanh":
-        t = np.tanh(x * (x * x * (_GELU * 0.044715) + _GELU))
-        return 0.5 * x * (t + 1), t
+        square = x * x
+        weight = np.tanh(x * (square * (_GELU * 0.044715) + _GELU)) * 0.5 + 0.5
+        return x * weight, (weight, square)
     weight = 0.5 * (ERF(x * ERFINV_SCALE) + 1)
     return x * weight, weight
 
@@ -162,7 +163,8 @@ def _gelu(x: Any, approximate: str = "none") -> Any:
 def _gelu_rule(g: Any, y: Any, x: Any, approximate: str = "none", *, kept: Any = None) -> Any:
     kept = _gelu(x, approximate)[1] if kept is None else kept
     if approximate == "tanh":
-        return g * (0.5 * (kept + 1 + x * (1 - kept * kept) * (x * x * (3 * 0.044715 * _GELU) + _GELU)))
+        weight, square = kept
+        return g * (weight * (x * (1 - weight) * (square * (6 * 0.044715 * _GELU) + 2 * _GELU) + 1))
     return g * (kept + x * np.exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi)))
 
 

@@ -13,7 +13,7 @@ from symgrad.eager import ops
 from symgrad.eager.core import NAMES, Fused, Tensor, apply, axis_of, labelled, variant, wrap
 from symgrad.eager.dtypes import as_numpy, title
 from symgrad.eager.pointwise import FUNCTIONS, apply_alike, binary, function, in_place, known
-from symgrad.ops.core import Op, expand
+from symgrad.ops.core import Op, count, expand
 from symgrad.ops.reduction import along
 
 
@@ -78,7 +78,19 @@ def _mean(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 SUM = known(np.sum)
 MEAN = variant(known(np.mean), fun=lambda a, axis=None, keepdims=False: _mean(a, axis, keepdims))
-PROD, STD, VAR = (known(key) for key in (np.prod, np.std, np.var))
+PROD = known(np.prod)
+
+
+def _variance(a: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False) -> Any:
+    if a.dtype.kind != "f":
+        return np.var(a, axis, ddof=ddof, keepdims=keepdims)
+    n = count(a, axis)
+    gap = a - _add(a, axis, None, None, True) / a.dtype.type(n)
+    return _add(gap * gap, axis, None, None, keepdims) / a.dtype.type(n - ddof if n > ddof else 0)
+
+
+VAR = variant(known(np.var), fun=_variance)
+STD = variant(known(np.std), fun=lambda a, **params: np.sqrt(_variance(a, **params)))
 
 
 def _floats_only(name: str, input: Tensor) -> None:
