@@ -7,16 +7,13 @@ machines. How the loss falls goes to ``output/dask_regression.png``.
 from pathlib import Path
 
 import dask.array as da
-import matplotlib as mpl
 import numpy as np
+from _picture import picture
 from distributed import Client, LocalCluster
 from scipy.optimize import minimize
 
 import symgrad
 from symgrad.dask import value_and_grad
-
-mpl.use("Agg")  # pictures go to files
-from matplotlib import pyplot as plt
 
 DATA = Path(__file__).parent / "data" / "breast_cancer.csv"
 PENALTY = 1.0
@@ -66,12 +63,9 @@ def main():
     assert np.allclose(weights, alone, atol=1e-3)
     assert abs(losses[-1] - 37.758946) < 1e-4
 
-    figure, axes = plt.subplots(figsize=(6, 4))
-    axes.plot(losses, marker=".")
-    axes.set(xlabel="evaluation", ylabel="penalised loss", yscale="log", title="Logistic regression on a Dask cluster")
-    axes.grid(alpha=0.3)
-    Path("output").mkdir(exist_ok=True)
-    figure.savefig("output/dask_regression.png", dpi=100, bbox_inches="tight")
+    with picture("dask_regression") as axes:
+        axes.plot(losses, marker=".")
+        axes.set(xlabel="evaluation", ylabel="penalised loss", yscale="log", title="Logistic regression on a Dask cluster")
 
 
 if __name__ == "__main__":

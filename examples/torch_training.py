@@ -1,19 +1,16 @@
 """Train a small network as one would with PyTorch: is a breast tumour benign?
 
-The loss curve goes to ``loss_curve.png`` in the working directory.
+The loss curve goes to ``output/torch_training.png``.
 """
 
 import sys
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
+from _picture import picture
 
 import symgrad.eager as torch
 import symgrad.eager.nn.functional as F
-
-mpl.use("Agg")  # pictures go to files
-from matplotlib import pyplot as plt
 
 
 def load():
@@ -73,12 +70,9 @@ def main():
     assert losses[-1] < 0.05
     assert right > 0.95
 
-    figure, axes = plt.subplots(figsize=(6, 4))
-    axes.plot(range(1, len(losses) + 1), losses)
-    axes.set(xlabel="epoch", ylabel="binary cross entropy", yscale="log", title="Training with symgrad.eager")
-    axes.grid(alpha=0.3)
-    figure.savefig("loss_curve.png", dpi=120, bbox_inches="tight")
-    print("the loss curve is in loss_curve.png")
+    with picture("torch_training") as axes:
+        axes.plot(range(1, len(losses) + 1), losses)
+        axes.set(xlabel="epoch", ylabel="binary cross entropy", yscale="log", title="Training with symgrad.eager")
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ def export(
     if target is not None:
         target.write_text(text, encoding="utf-8")
         if arrays:
-            np.savez_compressed(target.with_suffix(".npz"), allow_pickle=False, **arrays)
+            np.savez_compressed(target.with_suffix(".npz"), **arrays)
     return text
 
 

@@ -228,7 +228,7 @@ def _check_size(entries: float) -> None:
 def pairs(outs: Any, ins: Any, shape: tuple[int, int]) -> Matrix:
     """The step in which element ``outs[k]`` depends on element ``ins[k]``."""
     _check_size(float(math.prod(np.broadcast_shapes(np.shape(outs), np.shape(ins)))))
-    outs, ins = (np.ravel(places) for places in np.broadcast_arrays(outs, ins))
+    outs, ins = (np.ravel(numbers) for numbers in np.broadcast_arrays(outs, ins))
     return sp.csr_array((np.ones(outs.size, np.int8), (outs, ins)), shape)
 
 
@@ -364,10 +364,35 @@ def difference(p: Patterns, node: Node, i: int) -> Matrix:
     return pairs(outs[..., None], windows, sizes(node, i))
 
 
+def blocks(node: Node, i: int, inner_out: int, inner: int) -> Matrix:
+    """Anything within the last axes, element by element (after broadcasting) along those before."""
+    shape, own = node.aval.shape, node.args[i].aval.shape
+    outer = shape[: len(shape) - inner_out]
+    ins = np.broadcast_to(places(node.args[i].aval), (*outer, *own[len(own) - inner :])).reshape(*outer, 1, -1)
+    return pairs(places(node.aval).reshape(*outer, -1, 1), ins, sizes(node, i))
+
+
+@rule(np.linalg.inv, np.linalg.cholesky, np.linalg.solve, np.cross, np.linalg.det)
+def stacked(p: Patterns, node: Node, i: int) -> Matrix:
+    """Matrices, or vectors, of which there are many."""
+    inner = 1 if node.op is REGISTRY[np.cross] else 2
+    if (
+        node.params
+        or any(len(arg.aval.shape) < inner for arg in node.args)
+        or 0 in (*node.aval.shape, *node.args[i].aval.shape)
+    ):
+        return anything(p, node, i)
+    if inner == 1 and any(arg.aval.shape[-1] != 3 for arg in node.args):  # of two dimensions: a number
+        return anything(p, node, i)
+    return blocks(node, i, 0 if node.op is REGISTRY[np.linalg.det] else inner, inner)
+
+
 @rule(np.matmul, np.dot)
 def product(p: Patterns, node: Node, i: int) -> Matrix:
     """A product of vectors and matrices; the zeros of a constant factor count."""
     shapes = [arg.aval.shape for arg in node.args]
+    if node.op is REGISTRY[np.matmul] and all(len(shape) >= 2 for shape in shapes) and len(node.aval.shape) > 2:
+        return blocks(node, i, 2, 2)
     if not all(len(shape) in (1, 2) for shape in shapes):
         return anything(p, node, i)
     m, k = (1, *shapes[0])[-2:]

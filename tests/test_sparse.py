@@ -94,6 +94,9 @@ EXACT = [
     ("loop", steps, SIX, 24),
     ("heat", heat, np.linspace(0, 1, 30).reshape(5, 6), 60),
     ("constant", lambda x: np.ones(3) * np.floor(x[:3]), SIX, 0),
+    ("cross", lambda x: np.cross(x.reshape(2, 3), np.arange(3.0)), SIX, 18),
+    ("stack_of_matrices", lambda x: np.linalg.inv(x.reshape(2, 2, 2)), np.array([2.0, 1, 1, 3, 1, 0.5, -0.5, 2]), 32),
+    ("products_of_matrices", lambda x: x.reshape(2, 1, 3) @ np.ones((2, 3, 2)), SIX, 12),
     ("dense_row", lambda x: np.concatenate([x**2, np.sum(x).reshape(1)]), SIX, 12),
     ("scalar", lambda x: np.sum(x**2), SIX, 6),
 ]  # fmt: skip
