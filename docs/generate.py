@@ -173,7 +173,7 @@ def conventions() -> str:
 
 # -- the reference -------------------------------------------------------------------------------------------------
 
-MODULES = ["symgrad", "symgrad.testing", "symgrad.sparse", "symgrad.dask", "symgrad.errors"]
+MODULES = ["symgrad", "symgrad.testing", "symgrad.pytest_plugin", "symgrad.sparse", "symgrad.dask", "symgrad.errors"]
 
 
 def reference() -> str:
@@ -221,8 +221,9 @@ def _signature(value: Any) -> str:
 def _text(doc: str) -> str:
     """A docstring as Markdown: sections as lists, examples as code."""
     rows: list[str] = []
-    code = False
+    code = section = False
     for line in doc.splitlines():
+        section = section and (line.startswith(" ") or not line)
         example = line.startswith((">>> ", "... ")) or (code and line.strip() != "")
         if example and not code:
             rows += ["```python"]
@@ -233,11 +234,12 @@ def _text(doc: str) -> str:
             rows.append(line)
         elif line in ("Args:", "Returns:", "Raises:"):
             rows += [f"**{line[:-1]}**", ""]
-        elif re.match(r"    [*\w, ]+: ", line):
+            section = True
+        elif section and re.match(r"    [*\w, ]+: ", line):
             name, _, rest = line.strip().partition(": ")
             rows.append(f"- `{name}`: {rest}")
         else:
-            rows.append(line.strip() if line.startswith("    ") else line)
+            rows.append(line.strip() if section else line)
     return "\n".join([*rows, *(["```"] if code else [])])
 
 

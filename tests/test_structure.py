@@ -33,7 +33,7 @@ LAYERS = """
     testing
     custom numpy scipy
     eager
-    flat sparse export dask
+    flat sparse export dask pytest_plugin
     __main__
 """
 ALLOWED = {"numpy"}  # besides the standard library
@@ -43,6 +43,7 @@ GUESTS = {
     "scipy": {"scipy"},
     "sparse": {"scipy", "networkx"},
     "dask": {"dask", "cloudpickle"},
+    "pytest_plugin": {"pytest"},
 }
 
 
