@@ -89,8 +89,8 @@ def export(
     if target is not None:
         target.write_text(text, encoding="utf-8")
         if arrays:
-            named: dict[str, Any] = dict(arrays)
-            np.savez_compressed(target.with_suffix(".npz"), **named)
+            stored: dict[str, Any] = dict(arrays)
+            np.savez_compressed(target.with_suffix(".npz"), **stored)
     return text
 
 
