@@ -752,6 +752,8 @@ class _Writer:
                 size = float(np.max(np.abs(value)))
         except (TypeError, ValueError, IndexError, ArithmeticError, AttributeError, np.linalg.LinAlgError, Warning):
             return False
+        if not isinstance(value, (np.ndarray, np.generic, float, complex)):
+            return False
         narrow = np.result_type(value).itemsize < 8 and not self.single  # finite differences would not know
         if not 1 <= np.size(value) <= 64 or np.ndim(value) > 3 or not _inexact(value) or narrow or not size < 1e3:
             return False
