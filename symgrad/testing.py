@@ -589,6 +589,21 @@ BRANCHING = [
     "k = int(np.sum({a} > {c}))\n{v} = {a} * k if k % 2 else np.sin({a})",
     "k = np.argmax({a})\n{v} = {b} * np.ravel({a})[k] ** 2",
 ]
+# What is not selected is NaN or infinite in places, or its derivative is.
+MASKED = [
+    "{v} = np.where({a} > {c}, np.sqrt({a} - {c} + 0.2), {b})",
+    "{v} = np.where({a} > {c}, ({a} - {c} + 0.3) ** 0.7 * {b}, np.sin({b}))",
+    "{v} = np.where(np.abs({a}) > 1.0, {b}, np.arccos({a} * 0.9) * {b})",
+    "{v} = np.where(np.rint({a}) == 0, {a}, {b} / np.rint({a}))",
+    "{v} = np.select([{a} > {c}, {b} > {c}], [np.sqrt({a} - {c} + 0.2), np.sqrt({b} - {c} + 0.1) * {a}], {a} * {b})",
+    "{v} = np.log({a} - {c} + 0.2)[{a} > {c}]",
+    "{v} = np.sum(np.log({a} - {c} + 0.2) * {b}, where={a} > {c})",
+    "{v} = np.maximum(np.sqrt(np.maximum({a} - {c}, 0.0)), 0.3) * {b}",
+    "{v} = np.minimum(np.exp(1000.0 * {a}), {b} + 3.0)",
+    "{v} = np.log({a} - {c} + 0.2)\n    {v}[{a} < {c}] = {p}",
+    "{v} = {b}\n    for i in range({i} + 3):\n        {v} = np.where({a} > {c}, {v} * 0.5 + np.sqrt({a} - {c} + 0.2), {v})",
+    "{v} = np.sqrt({a} - {c} + 0.2)\n    {v} = np.where({a} > {c}, {v} * {v} * {b}, {a}) + np.where({a} > {c} + 0.5, {v}, 0.0)",
+]
 COMPLEX = """
     {a}*{a} np.exp(1j*{a}) np.conj({a}) {a}.sum(axis=0) {a}.T {a}+{c} {a}*(1.0-{p}j) 1.0/({a}*np.conj({a})+{p})
     np.sin({a}) np.real({a}) {a}.imag np.abs({a}+{c}) np.mean({a}) {a}.reshape(-1) {a}@np.conj({a}).T
@@ -604,7 +619,10 @@ FORMS = {
     "loop": LOOPING,
     "branch": BRANCHING,
     "complex": [f"{{v}} = {text}" for text in [*COMPLEX, "{b}+1j*{b}"]],
+    "masked": [f"with np.errstate(all='ignore'):\n    {text}" for text in MASKED],
 }
+ALL_FORMS = (*FORMS, "numpy")
+QUIET_FORMS = tuple(form for form in ALL_FORMS if form != "masked")  # which warn of nothing
 
 
 @functools.cache
@@ -655,7 +673,7 @@ def _expression(value: Any, variables: Iterator[str]) -> str:
         if not size:
             raise TypeError("a program has no empty arrays")
         variable = next(variables)
-        spread = f"np.resize({variable}, {value.shape}) + np.arange({size}).reshape({value.shape})"
+        spread = f"np.resize({variable}, {value.shape}) + np.arange({size}).reshape({value.shape}) ** 1.3"
         text = f"{(lo + hi) / 2:.4g} + {(hi - lo) / 2.2:.4g} * np.sin({spread if value.shape else f'np.sum({variable})'})"
         if value.kind in ("spd", "well"):
             eye = f"{2.0 + value.shape[-1]} * np.eye({value.shape[-1]})"
@@ -675,9 +693,7 @@ def _expression(value: Any, variables: Iterator[str]) -> str:
     raise TypeError(value)
 
 
-def programs(
-    min_ops: int = 3, max_ops: int = 40, *, forms: Sequence[str] = (*FORMS, "numpy"), outputs: str = "scalar"
-) -> Strategy:
+def programs(min_ops: int = 3, max_ops: int = 40, *, forms: Sequence[str] = QUIET_FORMS, outputs: str = "scalar") -> Strategy:
     """Random programs with their arguments: straight lines, branches on values, loops and in-place writes.
 
     Values stay moderate, as do derivatives, and away from kinks almost surely. Arguments mix float64, float32, complex,
@@ -685,7 +701,8 @@ def programs(
 
     Args:
         min_ops, max_ops: bounds of the number of statements.
-        forms: the kinds of statements to draw: keys of ``FORMS``, and ``"numpy"`` for all that is registered.
+        forms: the kinds of statements to draw, of ``ALL_FORMS``: keys of ``FORMS``, and ``"numpy"`` for all that is registered.
+            ``"masked"`` ones, which are left out by default, make NumPy warn.
         outputs: ``"scalar"`` for one real number, ``"tree"`` for a dict of all unused variables.
     """
     st = _hypothesis()

@@ -58,6 +58,13 @@ def test_second_order(program: Program) -> None:
     check(program, 2)
 
 
+@few(0.6)
+@given(programs(max_ops=8, forms=("masked", "smooth", "reduce", "write")))
+def test_what_is_not_selected_stays_out(program: Program) -> None:
+    with np.errstate(all="ignore"):
+        check(program, 1)
+
+
 @slow
 @given(programs(max_ops=8), st.lists(st.integers(0, 9), min_size=3, max_size=9))
 def test_compiled_and_dynamic_agree_on_all_branches(program: Program, seeds: list[int]) -> None:
