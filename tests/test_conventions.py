@@ -269,6 +269,32 @@ def test_missing_data_stays_out():
         np.testing.assert_array_equal(hessian(fun, mode=mode)(p), np.diag([2.0, 0.0, 2.0]))
 
 
+Z0 = np.array([0.0, 1 + 1j, 2.0])
+OF_ALL_KINDS = [
+    *((lambda x: np.where(x > 0, np.log(x), 0.0), x) for x in (0.0, np.float64(0), np.array(0.0), np.zeros((0, 3)))),
+    *((lambda x: np.where(x > 0, np.log(x), 0), X[1:4].astype(dtype)) for dtype in (np.float16, np.float32, np.longdouble)),
+    (lambda z: np.abs(np.where(np.abs(z) > 0, np.log(z), 2 * z)), Z0),
+    (lambda z: np.real(np.where(np.abs(z) > 0, 1 / z, 2 * z)), Z0),
+    (lambda x: np.where(np.array([0.0, 1.0, 2.0]), np.log(x), 0), X[1:4]),  # what is no bool counts as one
+    (lambda x: np.divide(1.0, x, out=np.zeros_like(x), where=x != 0), X[1:4]),
+    (lambda x: -np.sum(x[x > 0] * np.log(x[x > 0])), X[1:4]),
+]
+
+
+@pytest.mark.parametrize(("fun", "x"), OF_ALL_KINDS)
+@np.errstate(all="ignore")
+def test_what_was_not_selected_stays_out_in_all_kinds(fun, x):
+    away = np.where(np.abs(x) == 0, np.asarray(0.125, np.result_type(x)), x)  # elementwise, so that the others are right there
+    for mode in ("auto", "dynamic"):
+        derivative = grad(lambda x: np.sum(fun(x)) * 1.0, mode=mode)
+        for _ in range(3):
+            g = derivative(x)
+            assert (type(g), np.shape(g), np.result_type(g)) == (type(x), np.shape(x), np.result_type(x))
+            assert np.isfinite(g).all()
+            expected = elementwise_grad(fun, mode="dynamic")(away) if np.size(x) else g
+            np.testing.assert_allclose(np.asarray(g)[np.abs(x) > 0], np.asarray(expected)[np.abs(x) > 0], 1e-3)
+
+
 @np.errstate(all="ignore")
 def test_eager_mode_follows_torch():
     """Which leaves it to IEEE arithmetic."""
