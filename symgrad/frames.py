@@ -73,14 +73,15 @@ def raised_at(traceback: TracebackType | None) -> str:
 
 def through_scipy(traceback: TracebackType | None) -> str | None:
     """What to write instead of the call of SciPy's that an exception came from; None where it came from elsewhere."""
-    frame = None
     while traceback is not None:
-        name = traceback.tb_frame.f_code.co_filename
-        if not is_internal(name):
-            frame = traceback.tb_frame
+        frame = traceback.tb_frame
+        if not is_internal(frame.f_code.co_filename):
+            node = _expression(frame)[1]
+            advice = _scipys(node, frame) if isinstance(node, ast.Call) else None
+            if advice is not None:
+                return advice
         traceback = traceback.tb_next
-    node = _expression(frame)[1] if frame is not None else None
-    return _scipys(node, frame) if isinstance(node, ast.Call) and frame is not None else None
+    return None
 
 
 # -- where a result goes -------------------------------------------------------------------------------------------

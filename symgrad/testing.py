@@ -599,7 +599,7 @@ MASKED = [
     "{v} = np.log({a} - {c} + 0.2)[{a} > {c}]",
     "{v} = np.sum(np.log({a} - {c} + 0.2) * {b}, where={a} > {c})",
     "{v} = np.maximum(np.sqrt(np.maximum({a} - {c}, 0.0)), 0.3) * {b}",
-    "{v} = np.minimum(np.exp(1000.0 * {a}), {b} + 3.0)",
+    "{v} = np.minimum(np.exp(1000.0 * ({a} + 0.0 * {b})), {b} + 3.0)",
     "{v} = np.log({a} - {c} + 0.2)\n    {v}[{a} < {c}] = {p}",
     "{v} = {b}\n    for i in range({i} + 3):\n        {v} = np.where({a} > {c}, {v} * 0.5 + np.sqrt({a} - {c} + 0.2), {v})",
     "{v} = np.sqrt({a} - {c} + 0.2)\n    {v} = np.where({a} > {c}, {v} * {v} * {b}, {a}) + np.where({a} > {c} + 0.5, {v}, 0.0)",
@@ -769,7 +769,8 @@ class _Writer:
                 size = float(np.max(np.abs(value)))
         except (TypeError, ValueError, IndexError, ArithmeticError, AttributeError, np.linalg.LinAlgError, Warning):
             return False
-        if not isinstance(value, (np.ndarray, np.generic, float, complex)):
+        is_number = isinstance(value, (np.ndarray, np.generic, float, complex))
+        if not is_number:
             return False
         narrow = np.result_type(value).itemsize < 8 and not self.single  # finite differences would not know
         if not 1 <= np.size(value) <= 64 or np.ndim(value) > 3 or not _inexact(value) or narrow or not size < 1e3:

@@ -222,7 +222,7 @@ def test_attributes_are_those_of_ndarray():
     with pytest.raises((NotDifferentiable, LeavesNumPy)):  # also where the function catches them
         grad(fun, mode="dynamic")(M)
     assert all(f".{name} " in message and "test_trace.py" in message for name, message in asked)
-    assert {name for name, _ in asked} == {
+    assert {name for name, _ in asked} - {"tostring"} == {  # which NumPy 2.3 has dropped
         "byteswap",
         "ctypes",
         "data",
