@@ -186,6 +186,7 @@ HIDDEN = {
     "nan_to_num": lambda x: np.nan_to_num(np.log(np.maximum(x, 0)), neginf=0.0),
     "maximum": lambda x: np.maximum(np.sqrt(np.abs(x)), 0.5) + np.minimum(np.exp(x), 100.0),
     "clip": lambda x: np.clip(np.exp(x), 0.2, 5.0) + np.clip(np.sqrt(np.abs(x)), 0.1, None),
+    "smaller number": lambda x: np.minimum(np.exp(x[4]), x + 3.0),
     "max": lambda x: np.max(np.sqrt(np.abs(x))),
     "broadcast": lambda x: np.where(x[:, None] > 0, np.log(x)[:, None] * np.arange(3.0), x[0]),
     "broadcast number": lambda x: np.where(x < -9, np.log(x[1]) * x, x),

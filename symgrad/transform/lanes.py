@@ -192,14 +192,11 @@ class Masks:
         return Lanes(None, (node, position), mask, True, explicit)
 
     def reduced(self, lanes: Lanes | None, node: Node, arg: Node) -> Lanes | None:
-        """The lanes of an argument that was broadcast: those that are live in any place it went to.
-
-        Only what the user's own masks hide can be expected to be hidden in all of them.
-        """
-        if lanes is None or not lanes.explicit:
+        """The lanes of an argument that was broadcast: those that are live in any place it went to."""
+        if lanes is None or self.levels[arg] < lanes.least:
             return None
         test = lambda: _gathered(mask_of(lanes, None, node.aval), arg.aval.shape)
-        return Lanes(None, ("any", lanes, arg.aval.shape), test, True, True)
+        return Lanes(None, ("any", lanes, arg.aval.shape), test, True, lanes.explicit)
 
     # ---- loops ----
 
