@@ -5,7 +5,7 @@ The files name this module's lines, so a new function goes to the end.
 
 import numpy as np
 
-from symgrad import custom_vjp
+from symgrad import checkpoint, custom_vjp
 
 # -- models --------------------------------------------------------------------------------------------------------
 
@@ -173,3 +173,21 @@ def fit_and_residual(w, x, y):
     """With an auxiliary output."""
     residual = x @ w - y
     return np.mean(residual**2), residual
+
+
+# -- of one example, for batches of them; checkpoints --------------------------------------------------------------
+
+
+def cross_entropy(w, b, x, label):
+    z = np.tanh(x @ w + b)
+    z = z - np.max(z)
+    return np.log(np.sum(np.exp(z))) - z[label]
+
+
+@checkpoint
+def layer(x, w):
+    return np.tanh(x @ w) + x
+
+
+def two_layers(w, x):
+    return np.sum(layer(layer(x, w), w) ** 2)

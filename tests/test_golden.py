@@ -14,7 +14,7 @@ import golden_functions as fun
 import numpy as np
 import pytest
 
-from symgrad import elementwise_grad, grad, hessian, hvp, jacfwd, jacobian, runtime, value_and_grad, without
+from symgrad import elementwise_grad, grad, hessian, hvp, jacfwd, jacobian, runtime, value_and_grad, vmap, without
 from symgrad.emit.build import build
 from symgrad.errors import Unexplored
 from symgrad.optimize.switches import OPTIMISATIONS
@@ -90,6 +90,18 @@ CASES = [
     case("upwind", lambda: grad(fun.upwind, (0, 1)), numbers(5), 0.4),
     case("embedding", lambda: grad(fun.embedding), numbers(4, 2), np.array([0, 2, 0])),
     case("clipped", lambda: grad(fun.clipped), numbers(3)),
+    case(
+        "per_example_gradients",
+        lambda: vmap(grad(fun.cross_entropy, (0, 1)), (None, None, 0, 0)),
+        numbers(3, 4),
+        numbers(4),
+        X,
+        LABELS,
+        fast=True,
+    ),
+    case("huber_batch", lambda: vmap(fun.huber, (0, None)), numbers(5), 0.7, before=[(np.full(5, 0.1), 0.7)]),
+    case("newton_batch", lambda: vmap(fun.newton_root), np.array([2.0, 10.0, 1.21])),
+    case("checkpointed", lambda: grad(fun.two_layers), numbers(3, 3), X),
     case("fit_and_residual", lambda: value_and_grad(fun.fit_and_residual, has_aux=True), numbers(3), X, Y),
 ]
 

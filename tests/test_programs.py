@@ -11,7 +11,7 @@ from agreement import same, tolerance
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from symgrad import grad, graph, hessian, hvp, jacfwd, jacobian, jacrev, jvp, runtime, value_and_grad, vjp, without
+from symgrad import grad, graph, hessian, hvp, jacfwd, jacobian, jacrev, jvp, runtime, value_and_grad, vjp, vmap, without
 from symgrad.emit.build import build
 from symgrad.errors import CheckFailed, Unexplored
 from symgrad.optimize.pipeline import improve
@@ -82,6 +82,30 @@ def test_compiled_and_dynamic_agree_on_all_branches(program: Program, seeds: lis
             result = compiled(*args)
             same(result, dynamic(*args), args)
         np.testing.assert_allclose(result[0], value, rtol=tolerance([*args, value]))
+
+
+@slow
+@given(programs(max_ops=8), st.lists(st.integers(0, 9), min_size=1, max_size=4), st.integers(0, 2**12))
+def test_batches_are_stacks(program: Program, seeds: list[int], shared: int) -> None:
+    """Values and gradients of a batch, whose elements may take other branches, and some arguments of which are shared."""
+    draws = [program.arguments(seed) for seed in seeds]
+    axes = [None if shared >> i & 1 else 0 for i in range(len(program.specs))]
+    assume(0 in axes)
+    rows = [[draws[0][i] if axis is None else row[i] for i, axis in enumerate(axes)] for row in draws]
+    with np.errstate(all="ignore"):
+        try:
+            assume(all(np.all(np.isfinite(program(*row))) for row in rows))
+        except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError):
+            assume(False)  # the source was written for other branches
+        single = value_and_grad(program, argnums=all_of(program), mode="dynamic")
+        # an element of an array is a NumPy number, not a Python one
+        rows = [[x if axis is None else np.asarray(x)[()] for x, axis in zip(row, axes, strict=True)] for row in rows]
+        results = [single(*row) for row in rows]
+        batched = vmap(value_and_grad(program, argnums=all_of(program)), tuple(axes))
+        columns = [draws[0][i] if axis is None else np.stack([row[i] for row in rows]) for i, axis in enumerate(axes)]
+        expected = [np.stack(leaves) for leaves in zip(*[flatten(result)[0] for result in results], strict=True)]
+        for _ in range(3):
+            same(flatten(batched(*columns))[0], expected, columns)
 
 
 @slow

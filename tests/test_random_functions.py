@@ -21,6 +21,7 @@ from symgrad import (
     stop_gradient,
     value_and_grad,
     vjp,
+    vmap,
 )
 
 Fun = Callable[[Any], Any]
@@ -70,11 +71,16 @@ def by_vector(fun: Fun) -> Fun:
     return lambda x: jacrev(lambda a: fun(a[0]) + 0.0 * a[1])(np.stack([x, 2.0 * x]))[0]
 
 
+def by_vmap(fun: Fun) -> Fun:
+    """One element of a batch, the other of which may go another way."""
+    return lambda x: vmap(grad(fun))(np.stack([x, 2.0 * x]))[0]
+
+
 OPERATORS = {
     op.__name__: op
     for op in (
         by_grad, by_dynamic_grad, by_value_and_grad, by_jvp, by_vjp, by_linearize, by_jacfwd, by_jacrev, by_elementwise,
-        by_vector,
+        by_vector, by_vmap,
     )
 }  # fmt: skip
 

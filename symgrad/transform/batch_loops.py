@@ -70,7 +70,10 @@ def loop(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
         value = inner.value(new)
         if item in depends:
             value = inner.full(value, new in inner.known)
-            value = value if taking_part is None else _kept(taking_part, value, old)
+            if old is taking_part:
+                value = np.logical_and(old, value)
+            elif taking_part is not None:
+                value = _kept(taking_part, value, old)
         after.append(value)
     if again:
         after.append(np.any(after[course.test]))  # type: ignore[index]
