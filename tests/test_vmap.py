@@ -319,6 +319,31 @@ def test_masks():
     agrees(lambda x: np.flatnonzero(x > -9)[-1] + x[0], X)
 
 
+def test_writes_through_masks():
+    """How many elements a mask chooses is not looked at where a number is written."""
+
+    def write(x, w):
+        y = x.copy()
+        y[y > 0.1] = w
+        return np.sum(np.sin(y) * x)
+
+    agrees(write, X, T)
+    slopes = vmap(grad(write, (0, 1)))
+    for rows in (X, X, X, -X, X[::-1]):
+        same(slopes(rows, T), stacked(grad(write, (0, 1)), rows, T))
+
+    def column(x, w):
+        y = np.stack([x, -x], axis=1)
+        y[x > 0.1, 0] = w
+        return np.sum(np.sin(y))
+
+    agrees(column, X, T, explained="masks choose different numbers of elements")
+    alike = np.sort(np.abs(X), axis=1) * [-1, 1, 1]  # as many in each row, at first
+    function = vmap(column)
+    for rows in (alike, alike, alike, alike * [[-1, -1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1]]):
+        same(function(rows, T), stacked(column, rows, T))
+
+
 def test_results_whose_shapes_hang_on_values():
     x = np.array([[1.0, 2.0, 1.0], [1.0, 2.0, 3.0], [5.0, 5.0, 5.0], [2.0, 1.0, 2.0]])
     agrees(lambda x: np.prod(np.unique(x)), x, explained="go 3 ways")

@@ -52,6 +52,13 @@ def dtype_of(x: Any) -> np.dtype[Any]:
 
 
 def _set_value(g: Any, y: Any, base: Any, value: Any, *arrays: Any, spec: Spec) -> Any:
+    if (
+        len(spec) == len(arrays) == 1
+        and np.ndim(value) == 0
+        and dtype_of(arrays[0]) == bool
+        and np.shape(arrays[0]) == np.shape(g)
+    ):
+        return np.where(arrays[0], g, 0)
     taken = GETITEM(g, *arrays, spec=spec)
     if any(np.ndim(array) and dtype_of(array) != bool for array in arrays):  # an element may be written twice
         return taken * LAST_WRITE(base, *arrays, spec=spec)

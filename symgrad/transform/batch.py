@@ -17,7 +17,7 @@ from symgrad.frames import shown
 from symgrad.ir import Aval, Node, ancestors, aval_of
 from symgrad.ops.core import REGISTRY, Op, fit
 from symgrad.ops.engine import ASTYPE
-from symgrad.trace import Trace, Tracer
+from symgrad.trace import Guard, Trace, Tracer, active_trace
 
 Rule = Callable[["Batch", Node, "list[Any]", "list[bool]"], Any]
 RULES: dict[Any, Rule] = {}
@@ -91,6 +91,15 @@ class Batch:
         if node in self.known:
             return self.known[node]
         return self.alike[node] if node in self.alike else self.trace.lookup(node)
+
+    def require(self, same: Any, why: str) -> None:
+        """Guard that all elements have something in common that the batched code relies on."""
+        every: Any = np.all(same)
+        value = every.value if type(every) is Tracer else every
+        if not value or (type(every) is Tracer and active_trace() is not self.trace):
+            raise CannotBatch(why)
+        if type(every) is Tracer and every.node.active:
+            self.trace.guards.append(Guard(every.node, True, self.trace.line))
 
     def full(self, value: Any, flag: bool) -> Any:
         """``value`` with the batch axis, made by broadcasting where it has none."""

@@ -388,6 +388,11 @@ def scatter(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
 @rule(index.SETITEM, index.INDEX_ADD)
 def write(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     base, value, *arrays = args
+    if _is_mask(dict(node.params)["spec"], node.args[2:]) and flags[2] and not _ndim(node.args[1]):  # how many is not asked
+        ndim = _ndim(node)
+        mask = np.reshape(arrays[0], np.shape(arrays[0]) + (1,) * (ndim - _ndim(node.args[2])))
+        value = line_up(value, 0, ndim) if flags[1] else value
+        return np.where(mask, value if node.op is index.SETITEM else base + value, base)
     base, spec, shape = b.full(base, flags[0]), dict(node.params)["spec"], node.args[0].aval.shape
     firsts = [plain(a)[0] if flag else plain(a) for a, flag in zip(arrays, flags[2:], strict=True)]
     taken = np.shape(np.empty(shape, bool)[index.fill(spec, firsts)])
@@ -398,6 +403,11 @@ def write(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     value = np.broadcast_to(value, (b.size, *taken))
     spec, arrays, place, rank = _lanes(b, shape, spec, node.args[2:], arrays, flags[2:], True)
     return node.op(base, _in_front(value, place, rank), *arrays, spec=spec)
+
+
+def _is_mask(spec: index.Spec, nodes: Sequence[Node]) -> bool:
+    """Whether an index is a mask over the first axes, and nothing else."""
+    return spec == (index.Hole(0),) and nodes[0].aval.dtype == bool
 
 
 def _splits(spec: index.Spec) -> bool:
@@ -427,7 +437,9 @@ def _lanes(
             taken.append((array, flag, _ndim(node)))
             continue
         found = REGISTRY[np.nonzero](array)  # type: ignore[operator]
-        if flag:  # each element has as many, which is looked at
+        if flag:
+            counts = np.count_nonzero(flat(b, array), axis=1)
+            b.require(counts == plain(counts)[0], "masks choose different numbers of elements")
             found = tuple(np.reshape(places, (b.size, len(places) // b.size)) for places in found[1:])
         for places in found:
             parts.append(index.Hole(len(taken)))
