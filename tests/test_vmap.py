@@ -344,6 +344,10 @@ def test_writes_through_masks():
         same(function(rows, T), stacked(column, rows, T))
 
 
+def test_a_number_indexed_by_a_condition():
+    agrees(lambda x: np.sum(np.sum(x)[np.sum(x) > 0.1]), X, explained="a number is indexed by a condition")
+
+
 def test_results_whose_shapes_hang_on_values():
     x = np.array([[1.0, 2.0, 1.0], [1.0, 2.0, 3.0], [5.0, 5.0, 5.0], [2.0, 1.0, 2.0]])
     agrees(lambda x: np.prod(np.unique(x)), x, explained="go 3 ways")

@@ -15,7 +15,7 @@ import numpy as np
 from symgrad.ir import Node
 from symgrad.ops import create, engine, index, linalg, statistics
 from symgrad.ops.core import ASTYPE, REGISTRY, Op
-from symgrad.transform.batch import RULES, Alike, Batch, elementwise, interned, line_up, rows_of, rule
+from symgrad.transform.batch import RULES, Alike, Batch, CannotBatch, elementwise, interned, line_up, rows_of, rule
 from symgrad.transform.loop import plain
 
 Args = list[Any]
@@ -437,6 +437,8 @@ def _lanes(
             taken.append((array, flag, _ndim(node)))
             continue
         found = REGISTRY[np.nonzero](array)  # type: ignore[operator]
+        if flag and not _ndim(node):
+            raise CannotBatch("a number is indexed by a condition")
         if flag:
             counts = np.count_nonzero(flat(b, array), axis=1)
             b.require(counts == plain(counts)[0], "masks choose different numbers of elements")
