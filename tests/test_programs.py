@@ -91,15 +91,14 @@ def test_batches_are_stacks(program: Program, seeds: list[int], shared: int) -> 
     draws = [program.arguments(seed) for seed in seeds]
     axes = [None if shared >> i & 1 else 0 for i in range(len(program.specs))]
     assume(0 in axes)
-    rows = [[draws[0][i] if axis is None else row[i] for i, axis in enumerate(axes)] for row in draws]
+    # an element of an array is a NumPy number, not a Python one or an array
+    rows = [[draws[0][i] if axis is None else np.asarray(row[i])[()] for i, axis in enumerate(axes)] for row in draws]
     with np.errstate(all="ignore"):
         try:
             assume(all(np.all(np.isfinite(program(*row))) for row in rows))
         except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError):
             assume(False)  # the source was written for other branches
         single = value_and_grad(program, argnums=all_of(program), mode="dynamic")
-        # an element of an array is a NumPy number, not a Python one
-        rows = [[x if axis is None else np.asarray(x)[()] for x, axis in zip(row, axes, strict=True)] for row in rows]
         results = [single(*row) for row in rows]
         batched = vmap(value_and_grad(program, argnums=all_of(program)), tuple(axes))
         columns = [draws[0][i] if axis is None else np.stack([row[i] for row in rows]) for i, axis in enumerate(axes)]
