@@ -76,7 +76,7 @@ def peak(call: Callable[[], Any]) -> float:
     from symgrad.buffers import POOL
 
     gc.collect()
-    limit, POOL.limit, POOL._blocks = POOL.limit, 0, {}  # what comes from the pool counts, too
+    limit, POOL.limit = POOL.limit, 0  # what would come from the pool counts, too
     tracemalloc.start()
     call()
     size = tracemalloc.get_traced_memory()[1]
