@@ -53,7 +53,7 @@ def fit(misfit_and_slope, x, y):
 
 def main():
     x, y = load()
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster) as client:
         chunks = client.persist([da.from_array(x, chunks=(100, x.shape[1])), da.from_array(y, chunks=100)])
         weights, losses = fit(value_and_grad(misfit), *chunks)
     print(f"{len(losses)} evaluations on {len(chunks[0].chunks[0])} chunks: the loss is {losses[-1]:.6f}")

@@ -83,7 +83,7 @@ def test_derivatives_pickle():
 def client():
     """Two processes. They cannot import this module, as a notebook's workers cannot import the notebook."""
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
     with cluster, Client(cluster) as client:
         yield client
     cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
