@@ -17,9 +17,9 @@ from symgrad.errors import CheckFailed, Unexplored
 from symgrad.optimize.pipeline import improve
 from symgrad.optimize.switches import OPTIMISATIONS
 from symgrad.pytree import flatten
-from symgrad.testing import FORMS, Program, check_grads, programs
+from symgrad.testing import QUIET_FORMS, Program, check_grads, programs
 
-REAL = tuple(form for form in FORMS if form != "complex")
+REAL = tuple(form for form in QUIET_FORMS if form != "complex")
 slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much])
 
 
