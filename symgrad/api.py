@@ -19,7 +19,8 @@ from symgrad.look import Annotation, Profile, Source, profile
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import STOP
 from symgrad.state import watching
-from symgrad.trace import Tape, Trace, Tracer, active_trace, tracing
+from symgrad.trace import Tape, Trace, active_trace, tracing
+from symgrad.tracer import Tracer
 from symgrad.transform import calculus
 from symgrad.transform.calculus import Argnums
 from symgrad.transform.vmap import AfterSelf, Axes

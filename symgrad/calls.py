@@ -50,7 +50,7 @@ from symgrad.origins import (
     own_ways,
 )
 from symgrad.reads import MAX_BYTES, QUICK, Reads
-from symgrad.trace import Tracer
+from symgrad.tracer import Tracer
 
 _CALLED_BACK = (map, filter, sorted, min, max, functools.reduce, itertools.accumulate, itertools.groupby,
                 itertools.starmap, itertools.takewhile, itertools.dropwhile, itertools.filterfalse)  # fmt: skip

@@ -35,7 +35,8 @@ from symgrad.optimize.switches import switched_off
 from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import LEAF, TreeDef
 from symgrad.state import Finished, State, watching
-from symgrad.trace import Tape, Trace, Tracer, running, tracing
+from symgrad.trace import Tape, Trace, running, tracing
+from symgrad.tracer import Tracer
 from symgrad.transform.loop import Loop
 
 MAX_SIGNATURES = 64  # of one derivative; the least recently used goes first

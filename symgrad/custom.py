@@ -14,7 +14,8 @@ from symgrad.errors import NotDifferentiable
 from symgrad.ir import Node
 from symgrad.ops.core import Op, Rule, Traced
 from symgrad.testing import check_grads
-from symgrad.trace import Tracer, active_trace
+from symgrad.trace import active_trace
+from symgrad.tracer import Tracer
 from symgrad.transform.batch import Batch, Each, interned, rule
 from symgrad.transform.checkpoint import checkpointed
 

@@ -13,7 +13,7 @@ from symgrad.ir import Aval, aval_of
 from symgrad.ops.core import ASTYPE
 from symgrad.ops.engine import TO_PYTHON
 from symgrad.pytree import TreeDef
-from symgrad.trace import Tracer
+from symgrad.tracer import Tracer
 
 
 class Unflatten:

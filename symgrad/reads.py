@@ -42,7 +42,8 @@ from symgrad.origins import (
     own_ways,
     ways_of,
 )
-from symgrad.trace import Trace, Tracer
+from symgrad.trace import Trace
+from symgrad.tracer import Tracer
 
 MAX_ITEMS = 1000  # of a container that is read as a whole
 MAX_BYTES = 1 << 16  # of an array whose content is compared at every call

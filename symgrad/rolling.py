@@ -22,7 +22,8 @@ import numpy as np
 
 from symgrad.ir import CONST, Aval, Graph, Node, ancestors
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT
-from symgrad.trace import Trace, Tracer
+from symgrad.trace import Trace
+from symgrad.tracer import Tracer
 from symgrad.transform.loop import Body, Course, loop_of
 
 SHORTEST = 4  # iterations that are worth a loop

@@ -21,7 +21,8 @@ from symgrad.ops.core import Traced
 from symgrad.ops.engine import BOOL
 from symgrad.origins import is_users, of_class
 from symgrad.rolling import SHORTEST, Over, Roller, over, paired
-from symgrad.trace import Trace, Tracer
+from symgrad.trace import Trace
+from symgrad.tracer import Tracer
 
 
 class State(Calls):

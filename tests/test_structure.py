@@ -18,6 +18,8 @@ LAYERS = """
     errors buffers runtime ir pytree frames instrument progress origins guards kinds
     ops.core
     ops
+    tracer
+    protocols
     trace
     transform draw nans
     rolling

@@ -19,7 +19,8 @@ from symgrad.eager.autograd.function import Function
 from symgrad.eager.core import Tensor, wrap
 from symgrad.eager.dtypes import default
 from symgrad.eager.modes import mode
-from symgrad.trace import Tracer, active_trace
+from symgrad.trace import active_trace
+from symgrad.tracer import Tracer
 from symgrad.transform import calculus
 
 

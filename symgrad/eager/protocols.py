@@ -13,8 +13,8 @@ from symgrad.errors import NotDifferentiable
 from symgrad.ops import create
 from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static, Traced
 from symgrad.ops.engine import ASTYPE
-from symgrad.trace import Tracer
-from symgrad.trace import _UFuncMethods as UFuncMethods
+from symgrad.protocols import UFuncMethods
+from symgrad.tracer import Tracer
 
 
 class _Recorder:

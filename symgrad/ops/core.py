@@ -42,7 +42,7 @@ Binder = Callable[..., "tuple[Sequence[Any], dict[str, Any]]"]
 class Traced:
     """What a traced value is to the operations: something that records them, with a ``value``.
 
-    ``symgrad.trace`` has one subclass, ``symgrad.eager`` the other.
+    ``symgrad.tracer`` has one subclass, ``symgrad.eager`` the other.
     """
 
     __slots__ = ()

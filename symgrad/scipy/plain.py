@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.trace import _plain
+from symgrad.tracer import plain
 
 
 def plain_values(tree: Any) -> Any:
     """The values of traced arrays and numbers, in tuples, lists, dicts and object arrays, too."""
     if isinstance(tree, np.ndarray) and tree.dtype == object:
-        return np.array(_plain(tree.ravel().tolist())).reshape(tree.shape)
-    return _plain(tree)
+        return np.array(plain(tree.ravel().tolist())).reshape(tree.shape)
+    return plain(tree)

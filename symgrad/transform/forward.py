@@ -8,7 +8,8 @@ from typing import Any
 from symgrad.ir import Aval, Node
 from symgrad.ops.core import fit
 from symgrad.ops.engine import ITEM
-from symgrad.trace import Trace, Tracer
+from symgrad.trace import Trace
+from symgrad.tracer import Tracer
 from symgrad.transform.lanes import select, wild
 from symgrad.transform.reverse import as_numpy, floor_of, path, reverse, tuple_of
 

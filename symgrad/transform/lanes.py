@@ -23,7 +23,7 @@ from symgrad.ops import create
 from symgrad.ops.core import Choice, fit
 from symgrad.ops.engine import ADD_LISTS, ITEM
 from symgrad.ops.index import GETITEM, dtype_of
-from symgrad.trace import Tracer
+from symgrad.tracer import Tracer
 
 FINITE, POLES = 1, 2  # a partial derivative is finite wherever the arguments are; has no bound
 

@@ -19,7 +19,8 @@ import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, INPUT, Graph, Node, ancestors, is_inexact
 from symgrad.ops.core import Op, fit
-from symgrad.trace import Trace, Tracer
+from symgrad.trace import Trace
+from symgrad.tracer import Tracer
 from symgrad.transform.forward import forward
 from symgrad.transform.lanes import Around, worst_of
 from symgrad.transform.reverse import reverse

@@ -14,7 +14,8 @@ from symgrad.ops.core import fit
 from symgrad.ops.engine import ADD_LISTS, ITEM
 from symgrad.ops.index import GETITEM, INDEX_ADD, fill
 from symgrad.runtime import add_at
-from symgrad.trace import Trace, Tracer
+from symgrad.trace import Trace
+from symgrad.tracer import Tracer
 from symgrad.transform.lanes import NOTHING, Around, Masks, State, fit_to, matters
 
 Lookup = Callable[[Node], Any]

@@ -16,7 +16,8 @@ import numpy as np
 from symgrad import pytree
 from symgrad.ir import Node, ancestors
 from symgrad.pytree import LEAF, TreeDef
-from symgrad.trace import Guard, Trace, Tracer
+from symgrad.trace import Guard, Trace
+from symgrad.tracer import Tracer
 from symgrad.transform.batch import Batch, CannotBatch, line_up
 from symgrad.transform.batch_loops import filled
 from symgrad.transform.batch_rules import forms

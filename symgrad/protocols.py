@@ -1,0 +1,357 @@
+"""NumPy's functions on Tracers: what the registry says that each one means, ``out=``, and ufuncs with their methods.
+
+These are the answers of a run (the ``trace`` that they take first) to ``__array_function__`` and ``__array_ufunc__``.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.errors import MutatedInput, NotDifferentiable
+from symgrad.frames import where
+from symgrad.ops import create, index
+from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static
+from symgrad.ops.engine import ASTYPE, SIZE, TO_NUMPY
+from symgrad.tracer import ADVICE, Tracer, escaped, into_plain, look_at_size, plain, split_index, tracers
+
+__all__ = ["UFuncMethods", "array_function", "array_ufunc"]
+
+# -- functions -----------------------------------------------------------------------------------------------------
+
+
+def array_function(trace: Any, like: Tracer, func: Any, args: Any, kwargs: Any) -> Any:
+    """What a NumPy function means that met ``like``, a traced array."""
+    if func in create.LIKE or "like" in kwargs:
+        return create.like(func, like, args, {k: v for k, v in kwargs.items() if k != "like"})
+    if func in index.WRITES:
+        return index.WRITES[func](*args, **kwargs)
+    if len(args) > (place := _place_of_out(func)):
+        args, kwargs = (*args[:place], *args[place + 1 :]), {**kwargs, "out": args[place]}  # what follows has names
+    if "out" not in kwargs:
+        return _call(trace, func, args, kwargs)
+    if isinstance(kwargs["out"], np.ndarray) and not any([t.node.differentiated for t in tracers((args, kwargs))]):
+        trace.note("values that were given as arguments are written into a plain array")
+        return func(*plain(args), **plain(kwargs))
+    outs = _outs(kwargs["out"])
+    result = _call(trace, func, args, {name: value for name, value in kwargs.items() if name != "out"})
+    return _written(trace, outs, result) if outs else result
+
+
+def _call(trace: Any, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """What a NumPy function means on traced arguments: the registry says."""
+    if func is np.where and len(args) + len(kwargs) == 1:
+        func = np.nonzero
+    if func in (np.may_share_memory, np.shares_memory):
+        return _share_memory(func, *args)
+    handler = REGISTRY.get(func)
+    if isinstance(handler, Static):
+        return func(*plain(args), **plain(kwargs))
+    if isinstance(handler, Composite):
+        try:
+            return handler.fun(*args, **kwargs)
+        except NotDifferentiable as error:  # an option, as a rule: right where no derivative flows
+            return _plainly(trace, func, args, kwargs, str(error).removeprefix(f"{where()}: "))
+    if not isinstance(handler, Op):
+        why = handler.why if isinstance(handler, Refused) else f"has no derivative rule; {ADVICE}"
+        return _plainly(trace, func, args, kwargs, f"{_called(func)} {why}")
+    if handler.family == "constant" and len(args) > 1:
+        args, kwargs = _by_name(func, args, kwargs)
+    try:
+        arrays, params = handler.bind(args, kwargs)
+    except NotDifferentiable as error:
+        return _plainly(trace, func, args, kwargs, str(error))
+    if params:
+        params = {name: _static(value, name) for name, value in params.items()}
+    result = trace.record(handler, arrays, params)
+    if handler.sized:
+        for part in result if isinstance(result, tuple) else (result,):
+            look_at_size(trace, trace.record(SIZE, (part,), {}))
+    return result
+
+
+def _by_name(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    """A call with the positional options behind its arrays, such as ``axis=None``, given by name."""
+    given = [i for i, arg in enumerate(args) if arg is None or isinstance(arg, (str, tuple))]
+    if not given or isinstance(func, np.ufunc):
+        return args, kwargs
+    try:
+        names = list(inspect.signature(func).parameters)
+    except (TypeError, ValueError):  # NumPy has no signature for it
+        return args, kwargs
+    if any(i >= len(names) for i in given) or given[0] == 0:
+        return args, kwargs
+    return args[: given[0]], {**dict(zip(names[given[0] :], args[given[0] :], strict=False)), **kwargs}
+
+
+def _share_memory(func: Any, a: Any, b: Any, max_work: Any = None) -> bool:
+    """Whether two arrays would overlap: two views of one array, or one and what ``np.asarray`` made of it."""
+    if type(a) is Tracer and type(b) is Tracer:
+        return _root(a) is _root(b) and func(plain(a), plain(b))
+    traced, array = (a, b) if type(a) is Tracer else (b, a)
+    return any(ref() is not None and func(ref(), array) for ref in _root(traced).lent or ())
+
+
+def _root(tracer: Tracer) -> Tracer:
+    while tracer.base is not None:
+        tracer = tracer.base
+    return tracer
+
+
+def _plainly(trace: Any, func: Any, args: Any, kwargs: Any, why: str) -> Any:
+    """A call without a rule, on plain values: right where no derivative flows into it."""
+    found = [*tracers(args), *tracers(kwargs)]
+    for tracer in found:
+        if tracer.tape is not trace or not trace.open:
+            raise escaped(tracer)
+    if any([tracer.node.differentiated for tracer in found]):
+        raise trace.refuse(NotDifferentiable(f"{where()}: {why}"))
+    if any([tracer.node.active for tracer in found]):
+        if all([isinstance(arg, (np.ndarray, np.generic, int, float, complex)) for arg in args]):
+            try:
+                return _opaque(trace, func, args, kwargs)
+            except (TypeError, AttributeError):  # its options or its result are no values
+                pass
+        trace.note(f"{_called(func)} runs on plain values")
+    return func(*plain(args, copy=True), **plain(kwargs, copy=True))
+
+
+_opaque_ops: dict[Any, Op] = {}
+
+
+def _opaque(trace: Any, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """A function without a rule, of values that no derivative flows through: called as it is, here and in the code."""
+    op = _opaque_ops.setdefault(func, Op(func, "constant", (), sized=True))
+    result = trace.record(op, args, {name: _static(value, name) for name, value in kwargs.items()})
+    for part in result if isinstance(result, tuple) else (result,):
+        look_at_size(trace, trace.record(SIZE, (part,), {}))
+    return result
+
+
+def _called(func: Any) -> str:
+    module = (getattr(func, "__module__", "") or "").replace("numpy", "np", 1)
+    name = getattr(func, "__name__", str(func))
+    return f"{module}.{name}" if module else f"{'np.' if hasattr(np, name) else ''}{name}"
+
+
+def _static(value: Any, name: str) -> Any:
+    """A static parameter: a Tracer in it is looked at, which guards the trace."""
+    if type(value) is Tracer:
+        kind = value.node.aval.dtype.kind
+        if np.ndim(value.value) == 0 and kind in "iub":
+            return value.look(bool if kind == "b" else int)
+        return value.leave(lambda: f"the option {name}= must be a plain number; a traced one would lose its derivative")
+    if isinstance(value, (list, tuple)) and any(type(item) is Tracer for item in value):
+        return tuple(_static(item, name) for item in value)
+    return value
+
+
+# -- out= ----------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _place_of_out(func: Any) -> int:
+    """At which position a function takes ``out``; beyond all arguments where it does not."""
+    try:
+        params = list(inspect.signature(func).parameters.values())
+        return [p.name for p in params if p.kind <= p.POSITIONAL_OR_KEYWORD].index("out")
+    except (TypeError, ValueError):
+        return 2 if func in (np.dot, np.concatenate) else sys.maxsize  # before NumPy 2.4 they have no signature
+
+
+def _outs(out: Any) -> tuple[Any, ...]:
+    """What ``out=`` names; empty when it names nothing. Plain arrays among it are refused."""
+    outs = out if isinstance(out, tuple) else (out,)
+    if all(item is None for item in outs):
+        return ()
+    if any(item is not None and type(item) is not Tracer for item in outs):
+        raise MutatedInput(into_plain("out= or an in-place operator"))
+    return outs
+
+
+def _written(trace: Any, outs: tuple[Any, ...], result: Any, casting: Any = "same_kind") -> Any:
+    """Write the results of a call where its ``out=`` said; what the call returns."""
+    if not outs:
+        return result
+    results = result if isinstance(result, tuple) else (result,)
+    for item, value in zip(outs, results, strict=True):
+        if item is not None:
+            item.assign(trace.gather(value), "out=", casting)
+    given = tuple(value if item is None else item for item, value in zip(outs, results, strict=True))
+    return given if isinstance(result, tuple) else given[0]
+
+
+# -- ufuncs --------------------------------------------------------------------------------------------------------
+
+
+def array_ufunc(trace: Any, ufunc: np.ufunc, method: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """A ufunc or one of its methods on traced arguments."""
+    if method == "__call__" and not kwargs:
+        op = REGISTRY.get(ufunc)
+        if isinstance(op, Op):
+            return _apply(trace, ufunc, op, args)
+    if ufunc.__name__ == "clip" and method == "__call__":  # what a.clip(x) of a plain array calls
+        return np.clip(*args, **kwargs)
+    rest = {name: value for name, value in kwargs.items() if name != "out"}
+    out = kwargs.get("out", ())
+    followed = any([tracer.node.differentiated for tracer in tracers((args, kwargs))])
+    if not followed and any([item is not None and type(item) is not Tracer for item in out]):
+        trace.note("values that were given as arguments are written into a plain array")
+        return getattr(ufunc, method)(*plain(args), **plain(kwargs))
+    outs = _outs(out)
+    if method == "__call__" and outs and "where" in rest:
+        rest["fallback"] = outs
+    result = getattr(UFuncMethods, method)(trace, ufunc, args, rest)
+    return _written(trace, outs, result, kwargs.get("casting", "same_kind"))
+
+
+def _apply(trace: Any, ufunc: np.ufunc, op: Op, args: Sequence[Any]) -> Any:
+    """A ufunc without options."""
+    if op.fun is not ufunc and not any([_is_numpy(arg) for arg in args]):
+        args = [trace.record(TO_NUMPY, (args[0],), {}), *args[1:]]  # a ufunc of Python numbers gives a NumPy number
+    return trace.record(op, args, {})
+
+
+class UFuncMethods:
+    """The methods of a ufunc on traced arguments."""
+
+    @staticmethod
+    def __call__(trace: Any, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        rest = {name: value for name, value in kwargs.items() if name not in ("order", "subok")}
+        mask, fallback = rest.pop("where", True), rest.pop("fallback", None)
+        dtype, casting = rest.pop("dtype", None), rest.pop("casting", None)
+        signature = rest.pop("signature", rest.pop("sig", None))
+        handler = REGISTRY.get(ufunc)
+        if not isinstance(handler, Op) or isinstance(signature, str) or (rest and handler.family == "elementwise"):
+            option = f" with {', '.join(kwargs)}=" if kwargs and isinstance(handler, Op) else ""
+            if option or handler is None:
+                return _plainly(trace, ufunc, args, kwargs, f"{_called(ufunc)}{option} has no derivative rule; {ADVICE}")
+            return _call(trace, ufunc, args, kwargs)
+        if rest:
+            return _call(trace, ufunc, args, rest)
+        if dtype is not None or signature is not None:
+            signature = signature or (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
+            args = _cast_arguments(trace, ufunc, args, signature, casting)
+        elif mask is True:
+            return _apply(trace, ufunc, handler, args)
+        if mask is True:
+            return trace.record(handler, args, {})
+        if fallback is None:
+            raise NotDifferentiable(f"{where()}: where= without out= leaves values undefined; use np.where or give out=")
+        safe = np.atleast_2d(handler.domain).mean(axis=-1)  # so that no NaN arises where nothing is computed
+        args = [np.where(mask, arg, safe[i % len(safe)].astype(_dtype(arg))) for i, arg in enumerate(args)]
+        result = trace.record(handler, args, {})
+        if not isinstance(result, tuple):
+            return np.where(mask, result, fallback[0])
+        return tuple(value if old is None else np.where(mask, value, old) for value, old in zip(result, fallback, strict=True))
+
+    @staticmethod
+    def reduce(trace: Any, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        names = ("array", "axis", "dtype", "out", "keepdims", "initial", "where")
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        array, axis = given.pop("array"), given.pop("axis", 0)
+        given = {
+            name: value
+            for name, value in given.items()
+            if value is not np._NoValue and not (value is None and name in ("dtype", "out"))
+        }
+        if ufunc in _REDUCTIONS and given.get("initial", 0) is not None:
+            return _REDUCTIONS[ufunc](array, axis=axis, **given)
+        known = ufunc.reduce(plain(array), axis=axis, **plain(given))  # NumPy checks the options, and knows the dtype
+        axes = range(np.ndim(array)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+        kept = [i for i in range(np.ndim(array)) if i not in [a % np.ndim(array) for a in axes]]
+        rows = np.moveaxis(array.astype(known.dtype) if "dtype" in given else array, kept, range(-len(kept), 0))
+        mask = np.moveaxis(np.broadcast_to(given.get("where", True), np.shape(array)), kept, range(-len(kept), 0))
+        inner = rows.shape[rows.ndim - len(kept) :]
+        rows, mask = rows.reshape(-1, *inner), mask.reshape(-1, *inner)
+        start = given.get("initial", ufunc.identity)
+        total: Any = None if start is None or (start is ufunc.identity and len(rows)) else np.broadcast_to(start, inner)
+        for i, row in enumerate(rows):
+            new = row if total is None else ufunc(total, row)
+            if "where" in given:
+                before = np.broadcast_to(start, inner) if total is None else total
+                new = np.where(mask[i], row if total is None and start is ufunc.identity else new, before)
+            total = new
+        if np.shape(total) != np.shape(known):
+            total = np.reshape(total, np.shape(known))
+        return total
+
+    @staticmethod
+    def accumulate(trace: Any, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        given = {**dict(zip(("array", "axis", "dtype"), args, strict=False)), **kwargs}
+        array, axis, dtype = given["array"], given.get("axis", 0), given.get("dtype")
+        if ufunc in _SCANS:
+            return _SCANS[ufunc](array, axis=axis, **({} if dtype is None else {"dtype": dtype}))
+        rows = list(np.moveaxis(array if dtype is None else array.astype(dtype), axis, 0))
+        for i in range(1, len(rows)):
+            rows[i] = ufunc(rows[i - 1], rows[i])
+        return np.stack(rows, axis=axis) if rows else array
+
+    @staticmethod
+    def outer(trace: Any, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        a, b = args
+        return ufunc(np.reshape(a, np.shape(a) + (1,) * np.ndim(b)), b, **kwargs)
+
+    @staticmethod
+    def at(trace: Any, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        x, key, *values = args
+        if type(x) is not Tracer:
+            raise MutatedInput(
+                f"{where()}: {_called(ufunc)}.at writes a traced value into a plain array, where its derivative would be "
+                "lost; make the array with np.zeros_like(x), np.zeros(n, like=x) or symgrad.numpy.zeros(n)"
+            )
+        spec, arrays = split_index(key, x, sized=bool(values) and np.ndim(values[0]) > 0)
+        if ufunc in (np.add, np.subtract):
+            value = values[0] if ufunc is np.add else np.negative(values[0])
+            x.assign(trace.record(index.INDEX_ADD, (x, value, *arrays), {"spec": spec}), f"{_called(ufunc)}.at")
+            return
+        named = index.fill(spec, [plain(array) for array in arrays])
+        places = np.arange(x.value.size).reshape(x.value.shape)[named]
+        if np.unique(places).size != places.size or any(type(a) is Tracer and a.node.active for a in arrays):
+            raise NotDifferentiable(
+                f"{where()}: {_called(ufunc)}.at has a derivative rule only where no index can repeat; np.add.at has one"
+            )
+        x[key] = ufunc(x[key], *values)
+
+    @staticmethod
+    def reduceat(trace: Any, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        given = {**dict(zip(("array", "indices", "axis", "dtype"), args, strict=False)), **kwargs}
+        array, axis, dtype = given["array"], given.get("axis", 0), given.get("dtype")
+        rows = np.moveaxis(array if dtype is None else array.astype(dtype), axis, 0)
+        starts = [operator.index(i) for i in given["indices"]]
+        ends = [*starts[1:], len(rows)]
+        parts = [ufunc.reduce(rows[i:j]) if i < j else rows[i] for i, j in zip(starts, ends, strict=True)]
+        return np.stack(parts, axis=axis)
+
+
+def _cast_arguments(trace: Any, ufunc: np.ufunc, args: Sequence[Any], signature: Any, casting: Any) -> list[Any]:
+    """The arguments in the types of the loop that ``dtype=`` or ``signature=`` chooses."""
+    kinds = [type(plain(arg)) if not _is_numpy(arg) else _dtype(arg) for arg in args]
+    kinds = [int if kind is bool else kind for kind in kinds]
+    loop = ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout), signature=signature, casting=casting or "same_kind")
+    return [
+        arg if _is_numpy(arg) and _dtype(arg) == dtype else trace.record(ASTYPE, (arg,), {"dtype": dtype})
+        for arg, dtype in zip(args, loop, strict=False)
+    ]
+
+
+_REDUCTIONS: dict[Any, Any] = {
+    np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min, np.logical_and: np.all,
+    np.logical_or: np.any,
+}  # fmt: skip
+_SCANS: dict[Any, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
+
+
+def _dtype(x: Any) -> np.dtype[Any]:
+    return x.dtype if hasattr(x, "dtype") else np.result_type(x)
+
+
+def _is_numpy(x: Any) -> bool:
+    value = x.value if type(x) is Tracer else x
+    return isinstance(value, (np.ndarray, np.generic, list, tuple))

@@ -1,0 +1,776 @@
+"""The Tracer: a value of a traced run, in place of what NumPy or Python would have.
+
+It carries the concrete value and the node that computes it, answers Python's operators by recording, and hands shapes and
+dtypes over from the value itself. Where Python looks at it (``if``, ``int``, ``range``) it has the run note a guard. What it
+asks of the run that it belongs to, recording and NumPy's functions, goes by way of ``tape`` (see ``symgrad.trace``).
+
+In-place writes become new nodes: a Tracer is a name that can be bound to a later node. A Tracer that NumPy would have
+made a view remembers its base, writes through to it, and looks again when the base has changed.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+import sys
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+
+from symgrad import pytree
+from symgrad.errors import EscapedTracer, LeavesNumPy, MutatedInput, NotDifferentiable
+from symgrad.frames import leaving, unpacked, user_frame, where
+from symgrad.ir import Node
+from symgrad.ops import create, index
+from symgrad.ops.core import REGISTRY, Op, Traced
+from symgrad.ops.engine import ASTYPE, BOOL, INT, ROUND, TO_ARRAY, TO_PYTHON
+
+__all__ = [
+    "ADVICE", "EINSUM", "NUMBERS", "Tracer", "escaped", "into_plain", "look_at_size", "plain", "split_index", "tracers",
+]  # fmt: skip
+NUMBERS: frozenset[Any] = frozenset({float, int, complex, bool, *(np.dtype(kind).type for kind in "?bhilqBHILQefdgFDG")})
+EINSUM, _REAL, _IMAG = REGISTRY[np.einsum], REGISTRY[np.real], REGISTRY[np.imag]
+_METHODS_OF_NUMPY = os.path.join(os.path.dirname(np.__file__), "_core", "_methods.py")
+ADVICE = (
+    "give it a rule with symgrad.primitive or symgrad.custom_vjp, write it with other NumPy functions, "
+    "or wrap its argument in symgrad.stop_gradient if it is a constant"
+)
+
+
+def escaped(tracer: Tracer) -> EscapedTracer:
+    line = tracer.node.line
+    born = f" (it was made at {line[0]}:{line[1]})" if line else ""
+    if tracer.tape.open and tracer.tape.thread != get_ident():
+        return EscapedTracer(
+            f"{where()}: a traced value{born} is used in another thread than the function that is differentiated; "
+            "compute in one thread, or differentiate what each thread does"
+        )
+    return EscapedTracer(
+        f"{where()}: a traced value{born} is used after the call that made it has ended; return it from the function "
+        "(has_aux=True returns more than the output) instead of keeping it"
+    )
+
+
+class _Missing(AttributeError, TypeError):
+    """What a value of this kind has not: ``hasattr`` says no, and ``len(x)`` or ``iter(x)`` raise a TypeError."""
+
+
+class _Only:
+    """A method that a Tracer has only if its value has it: duck typing (``hasattr(x, "__len__")``) tells kinds apart."""
+
+    def __init__(self, function: Callable[..., Any], name: str) -> None:
+        self.function, self.name = function, name
+        self.__doc__ = function.__doc__
+
+    def __get__(self, tracer: Tracer | None, owner: Any = None) -> Any:
+        if tracer is None:
+            return self
+        kind = type(tracer.value)
+        if not hasattr(kind, self.name):
+            raise _Missing(f"{kind.__name__!r} object has no {self.name}")
+        return self.function.__get__(tracer)
+
+
+class Tracer(Traced):
+    """A value of a traced run: ``value`` as NumPy or Python has it, ``node`` that computes it.
+
+    Behaves as its value does: operators, methods, attributes, NumPy's functions; ``isinstance`` sees the value's type.
+    ``base``, ``how`` and ``seen`` make it a view: of which Tracer, by which operation, and of which ``version`` of it.
+    ``lent`` are the arrays that ``np.asarray`` made of it.
+    """
+
+    __slots__ = ("base", "frozen", "how", "lent", "node", "seen", "tape", "value", "version")
+    __array_priority__ = 1000.0
+
+    def __init__(self, tape: Any, node: Node, value: Any, frozen: bool = False) -> None:
+        self.tape, self.node, self.value, self.frozen = tape, node, value, frozen
+        self.base: Tracer | None = None
+        self.how: Any = None
+        self.lent: list[weakref.ref[Any]] | None = None
+        self.version = self.seen = 0
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # isinstance(x, np.ndarray) in the user's code asks for this
+        return type(self.value)
+
+    def record(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        return self.tape.record(op, args, params)
+
+    def adopt(self, value: Any) -> Any:
+        return self.tape.adopt(value)
+
+    # ---- in place ----
+
+    def refresh(self) -> None:
+        """Look again at the base of a view, when the base has changed."""
+        base = self.base
+        assert base is not None
+        if base.base is not None:
+            base.refresh()
+        if base.version != self.seen:
+            op, rest, params = self.how
+            node = self.tape.run(op, (base, *rest), params)
+            value = self.tape.seen_from(self.tape.values[node], base, op, rest, params)
+            self.node, self.value, self.seen = node, value, base.version
+            self.version += 1  # views of this one must look again, too
+
+    def _check_writable(self, verb: str) -> None:
+        if not isinstance(self.value, np.ndarray):
+            raise TypeError(f"{where()}: {type(self.value).__name__} does not support {verb}")
+        if not self.tape.open or self.tape.thread != get_ident():
+            raise escaped(self)
+        one: Tracer | None = self
+        while one is not None:
+            if one.frozen and not (self.tape.hooks is not None and self.tape.hooks.writes_to(one)):
+                why = (
+                    f"{where()}: {verb} would change in place what the function did not make itself (an argument, or an array "
+                    "from outside); copy it first: x = x.copy()"
+                )
+                raise self.tape.refuse(MutatedInput(why))
+            if one.lent is not None and any(ref() is not None for ref in one.lent):
+                why = (
+                    f"{where()}: {verb} would change an array in place of which np.asarray made a second name, which cannot "
+                    "follow; write np.array(x), which copies, symgrad.numpy.asarray(x), or x = x + y for x += y"
+                )
+                raise self.tape.refuse(MutatedInput(why))
+            if one.base is not None and not one.value.flags.writeable and one.base.value.flags.writeable:
+                raise ValueError(f"{where()}: assignment destination is read-only")
+            one = one.base
+
+    def assign(self, new: Tracer, verb: str, casting: Any = "same_kind") -> None:
+        """Bind this name to a new value: what an in-place write means here. Views write through to their base."""
+        self._check_writable(verb)
+        if self.tape.watched:
+            self.tape.writes.append(self)
+        value = self.value
+        if new.value.dtype != value.dtype:
+            if not np.can_cast(new.value.dtype, value.dtype, casting):
+                raise TypeError(f"{where()}: {verb} cannot cast {new.value.dtype} to {value.dtype} in place")
+            new = new.astype(value.dtype)
+        if new.value.shape != value.shape:
+            new = np.broadcast_to(new, value.shape)  # type: ignore[assignment]
+        if type(new.value) is not np.ndarray:
+            new = TO_ARRAY(new)
+        if self.tape.outside and id(self) in self.tape.outside:
+            if new.node.differentiated:
+                raise self.tape.refuse(MutatedInput(into_plain(verb)))
+            array = self.tape.outside[id(self)][1]
+            array[...] = new.value
+            self.tape.hooks.wrote_array(array, self)
+        if self.base is not None:
+            self.refresh()
+            self._write_through(new, verb)
+            if new.value.strides != self.value.strides:  # stay a view as NumPy has it: whether ravel() copies hangs on it
+                self.refresh()
+                return
+            self.seen = self.base.version
+        self.node, self.value = new.node, new.value
+        self.version += 1
+
+    def _write_through(self, new: Tracer, verb: str) -> None:
+        """Change the base of this view so that the view is ``new``."""
+        base = self.base
+        assert base is not None
+        op, rest, params = self.how
+        if op is index.GETITEM:
+            base.write(params["spec"], rest, new, verb)
+        elif op in (_REAL, _IMAG) and np.iscomplexobj(base.value):
+            parts = (new, np.imag(base)) if op is _REAL else (np.real(base), new)
+            base.assign(self.tape.record(index.COMPLEX, parts, {}), verb)
+        elif op is not EINSUM and self.value.size == base.value.size:  # its transpose is its inverse
+            base.assign(op.vjp(0, new, self, (base, *rest), params), verb)
+        else:  # where did each element come from?
+            places = op.fun(np.arange(base.value.size).reshape(base.value.shape), *rest, **params)
+            arrays = np.unravel_index(places, base.value.shape)
+            base.write(tuple(index.Hole(i) for i in range(len(arrays))), arrays, new, verb)
+
+    def write(self, spec: index.Spec, arrays: Sequence[Any], new: Any, verb: str) -> None:
+        """``self[index] = new``."""
+        self._check_writable(verb)
+        if self.base is not None:
+            self.refresh()
+        if not self.value.shape and (not arrays or len(spec) == 1 == len(arrays)):  # of a 0-d array, all of it or nothing
+            whole = np.reshape(self.tape.gather(new), ())
+            self.assign(np.where(arrays[0], whole, self) if arrays else whole, verb, "unsafe")  # type: ignore[arg-type]
+            return
+        self.assign(self.tape.record(index.SETITEM, (self, new, *arrays), {"spec": spec}), verb)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        spec, arrays = split_index(key, self, sized=np.ndim(value) > 0)
+        if type(value) is Tracer and value.base is self and value.how[0] is index.GETITEM:
+            _, same_arrays, params = value.how
+            if params["spec"] == spec and all(map(operator.is_, same_arrays, arrays)):
+                return  # the end of x[i] += v, which has written through already
+        self.write(spec, arrays, value, "x[i] = v")
+
+    def __delitem__(self, key: Any) -> None:
+        raise ValueError(f"{where()}: cannot delete array elements")
+
+    def fill(self, value: Any) -> None:
+        self[...] = value
+
+    def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+        self.assign(np.sort(self, axis, kind, order, stable=stable), "x.sort()")  # type: ignore[arg-type]
+
+    def partition(self, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
+        self.assign(np.partition(self, kth, axis, kind, order), "x.partition()")  # type: ignore[arg-type]
+
+    def put(self, indices: Any, values: Any, mode: Any = "raise") -> None:
+        np.put(self, indices, values, mode)  # type: ignore[arg-type]
+
+    def resize(self, *shape: Any, refcheck: bool = True) -> None:
+        raise MutatedInput(f"{where()}: x.resize() changes a traced array in place; write x = np.resize(x, shape)")
+
+    def setflags(self, **flags: Any) -> None:
+        raise MutatedInput(f"{where()}: x.setflags() of a traced array; leave it out")
+
+    # ---- Python's looks at a value ----
+
+    def look(self, kind: type) -> Any:
+        """The plain bool or int of this value; the trace notes that Python has seen it."""
+        trace = self.tape
+        if not trace.open or trace.thread != get_ident():
+            raise escaped(self)
+        if self.base is not None:
+            self.refresh()
+        seen = kind(self.value)
+        if not trace.symbolic and not trace.lanes:
+            return seen
+        node = self.node
+        if kind is int and node.aval.dtype.kind not in "iu":
+            node = trace.run(INT, (self,), {})
+        elif kind is bool and node.aval.dtype.kind != "b":
+            node = trace.run(BOOL, (self,), {})
+        trace.guard(node, seen)
+        return seen
+
+    def leave(self, refusal: Callable[[], str] | None = None) -> Any:
+        """The plain value, where no derivative can be lost; generated code compares a number, or is not made at all."""
+        trace = self.tape
+        if not trace.open or trace.thread != get_ident():
+            raise escaped(self)
+        if self.base is not None:
+            self.refresh()
+        node, value = self.node, self.value
+        if node.differentiated:
+            raise trace.refuse(LeavesNumPy(f"{where()}: {refusal() if refusal else _refusal('number')}"))
+        if not node.active:
+            trace.peeks.append(node)
+            return value
+        if not trace.symbolic and not trace.lanes:
+            return value
+        wide = isinstance(value, (np.ndarray, np.longdouble, np.clongdouble))
+        if np.ndim(value) or wide or value != value or (value == 0 and isinstance(value, (complex, np.complexfloating))):
+            trace.note("plain numbers are made of values that were given as arguments")  # NaN equals nothing
+        elif value == 0 and isinstance(value, (float, np.floating)):
+            trace.guard(node, float(value))
+            sign = trace.run(REGISTRY[np.signbit], (self,), {})
+            trace.guard(sign, bool(trace.values[sign]))  # -0.0 equals 0.0
+        else:
+            trace.guard(node, value.item() if isinstance(value, np.generic) else value)
+        return value
+
+    def __bool__(self) -> bool:
+        return bool(self.look(bool))
+
+    def __int__(self) -> int:
+        return int(self.look(int))
+
+    __trunc__ = __int__
+
+    def __index__(self) -> int:
+        operator.index(self.value)
+        return int(self.look(int))
+
+    def __floor__(self) -> int:
+        return int(np.floor(self))
+
+    def __ceil__(self) -> int:
+        return int(np.ceil(self))
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        if isinstance(self.value, np.ndarray):
+            raise TypeError("type numpy.ndarray doesn't define __round__ method")
+        return int(np.rint(self)) if ndigits is None else self.record(ROUND, (self,), {"ndigits": ndigits})
+
+    def is_integer(self) -> bool:
+        return bool(_binary(np.remainder, self, 1) == 0)
+
+    def __float__(self) -> float:
+        self.tape.lent = True
+        return float(self.leave())
+
+    def __complex__(self) -> complex:
+        return complex(self.leave())
+
+    def __hash__(self) -> int:
+        if isinstance(self.value, np.ndarray):
+            raise TypeError("unhashable type: 'numpy.ndarray'")
+        return hash(
+            self.leave(
+                lambda: (
+                    "a traced value cannot be a dict key, a member of a set or an argument of a cached function, "
+                    "where its derivative would be lost; use a list, or a plain number as key"
+                )
+            )
+        )
+
+    def _text(self, show: Callable[[Any], str]) -> str:
+        """Text of a value. What a derivative follows is marked, so that no float() of it loses the derivative."""
+        if self.base is not None and self.tape.open:
+            self.refresh()
+        if not self.tape.open or self.tape.thread != get_ident():
+            return f"Traced({show(self.value)})"
+        if not self.node.differentiated:
+            return show(self.leave())
+        return self.tape.text(f"Traced({show(self.value)})")  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        return self._text(repr)
+
+    def __str__(self) -> str:
+        return self._text(str)
+
+    def __format__(self, spec: str) -> str:
+        return self._text(lambda value: format(value, spec))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if not self.tape.open or self.tape.thread != get_ident():
+            raise escaped(self)
+        value, self.tape.lent = self.value, True
+        whole = np.asarray(value).dtype.kind in "iub" if np.ndim(value) else not self.node.active
+        if whole or not np.size(value) or (dtype is not None and np.dtype(dtype) != object):
+            return np.array(self.leave(lambda: _refusal("array")), dtype)
+        if _is_strided():
+            raise NotDifferentiable(
+                f"{where()}: as_strided reads memory, which a traced array has not; use sliding_window_view or indexing"
+            )
+        if np.size(value) > 4096:
+            raise LeavesNumPy(
+                f"{where()}: np.asarray or np.array takes a traced array of {np.size(value)} elements apart; leave it out, "
+                "or use symgrad.numpy.asarray"
+            )
+        out = np.empty(np.shape(value), dtype=object)
+        for place in np.ndindex(out.shape):
+            out[place] = self[place] if place else self[()] if isinstance(value, np.ndarray) else self
+        if not copy:
+            out.flags.writeable = False
+            one: Tracer | None = self if isinstance(value, np.ndarray) else None
+            while one is not None:
+                one.lent = [*(one.lent or ()), weakref.ref(out)]
+                one = one.base
+        return out
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __iter__(self) -> Iterator[Any]:
+        if np.ndim(self.value) == 0:
+            raise TypeError(f"{where()}: iteration over a 0-d value")
+        names = unpacked(user_frame()) if self.tape.symbolic and self.tape.user else []
+        return (self._part(i, names) for i in range(len(self.value)))
+
+    def _part(self, i: int, names: list[str]) -> Any:
+        """An element, under the name that an unpacking gives it."""
+        part = self[i]
+        if i < len(names):
+            part.node.name = names[i]
+        return part
+
+    def __contains__(self, item: Any) -> bool:
+        return bool(np.any(self == item))
+
+    def __getitem__(self, key: Any) -> Any:
+        spec, arrays = split_index(key, self)
+        return self.tape.record(index.GETITEM, (self, *arrays), {"spec": spec})
+
+    def item(self, *place: Any) -> Any:
+        """The element as a Python number; it stays traced."""
+        if len(place) == 1 and isinstance(place[0], tuple):
+            (place,) = place
+        one = self if not place else np.reshape(self, -1)[place[0]] if len(place) == 1 else self[place]
+        if np.size(one.value) != 1:
+            raise ValueError("can only convert an array of size 1 to a Python scalar")
+        return one.tape.record(TO_PYTHON, (one,), {})
+
+    def tolist(self) -> Any:
+        return self.item() if np.ndim(self.value) == 0 else [row.tolist() for row in self]
+
+    def __pow__(self, other: Any, modulo: Any = None) -> Any:
+        if modulo is not None:
+            raise TypeError("pow() with three arguments is for integers")
+        return _binary(np.power, self, other)
+
+    def __rpow__(self, other: Any, modulo: Any = None) -> Any:
+        return _binary(np.power, other, self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __copy__(self) -> Any:
+        return self.copy() if isinstance(self.value, np.ndarray) else self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.__copy__()
+
+    def __reduce__(self) -> Any:
+        raise LeavesNumPy(
+            f"{where()}: a traced value cannot be pickled, saved or sent to another process; return it from the function"
+        )
+
+    def __bytes__(self) -> bytes:
+        return bytes(self.leave())
+
+    # ---- NumPy's protocols ----
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+        return self.tape.array_ufunc(ufunc, method, args, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if not kwargs:
+            op = REGISTRY.get(func)
+            if isinstance(op, Op) and len(args) == op.arity():
+                return self.tape.record(op, args, {})
+        return self.tape.array_function(self, func, args, kwargs)
+
+    # ---- attributes ----
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.value.shape  # type: ignore[no-any-return]
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        raise MutatedInput(f"{where()}: x.shape = ... changes a traced array in place; write x = x.reshape(shape)")
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        if type(self.value) is not np.ndarray and sys._getframe(1).f_code.co_filename == _METHODS_OF_NUMPY:
+            raise AttributeError  # np.mean of a list of Tracers would make the sum a plain np.float64
+        return self.value.dtype  # type: ignore[no-any-return]
+
+    @property
+    def ndim(self) -> int:
+        return self.value.ndim  # type: ignore[no-any-return]
+
+    @property
+    def size(self) -> int:
+        return self.value.size  # type: ignore[no-any-return]
+
+    @property
+    def T(self) -> Any:
+        return self._has("T", np.transpose)
+
+    @property
+    def mT(self) -> Any:
+        return self._has("mT", lambda x: np.swapaxes(x, -1, -2))
+
+    @property
+    def real(self) -> Any:
+        return np.real(self)
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self._has("real", np.real)[...] = value
+
+    @property
+    def imag(self) -> Any:
+        return np.imag(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        if not np.iscomplexobj(self.value):
+            raise TypeError("array does not have imaginary part to set")
+        np.imag(self)[...] = value
+
+    @property
+    def flat(self) -> Any:
+        return self._has("flat", Flat)
+
+    @flat.setter
+    def flat(self, value: Any) -> None:
+        Flat(self)[:] = value
+
+    def _has(self, name: str, function: Callable[[Any], Any]) -> Any:
+        """An attribute that is made by a function, if values of this kind have it."""
+        getattr(self.value, name)
+        return function(self)
+
+    def reshape(self, *shape: Any, order: Any = "C", copy: Any = None) -> Any:
+        shape = shape[0] if len(shape) == 1 else shape
+        result = np.reshape(self, shape) if order == "C" else np.reshape(self, shape, order=order)
+        return result.copy() if copy else result
+
+    def transpose(self, *axes: Any) -> Any:
+        axes = axes[0] if len(axes) == 1 else axes
+        return np.transpose(self, axes if axes else None)
+
+    def astype(self, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True) -> Any:
+        dtype = np.dtype(dtype)
+        if dtype == object:
+            return self.__array__(object, copy=True)
+        if not np.can_cast(self.dtype, dtype, casting):
+            raise TypeError(f"{where()}: Cannot cast array data from {self.dtype} to {dtype} by the rule {casting!r}")
+        if not copy and dtype == self.dtype:
+            return self
+        return self.tape.record(ASTYPE, (self,), {"dtype": dtype})
+
+    def copy(self, order: str = "C") -> Any:
+        """A Tracer of its own for the same value: later writes to one do not reach the other."""
+        if self.base is not None:
+            self.refresh()
+        layout: Any = order if order in ("C", "F", "A", "K") else "C"  # whether a later reshape is a view hangs on it
+        value = np.array(self.value, order=layout) if isinstance(self.value, np.ndarray) else self.value
+        return Tracer(self.tape, self.node, value)
+
+    def flatten(self, order: str = "C") -> Any:
+        return np.ravel(self, order=order).copy()  # type: ignore[call-overload]
+
+    def view(self, dtype: Any = None, type: Any = None) -> Any:
+        if (dtype is None or dtype is np.ndarray or dtype == self.dtype) and type in (None, np.ndarray):
+            return self[...]
+        raise NotDifferentiable(f"{where()}: x.view({dtype}) reinterprets memory; use x.astype or x.real and x.imag")
+
+    def clip(self, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
+        return np.clip(self, min, max, out=out, **options)
+
+    def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> Any:
+        return np.searchsorted(self, v, side=side, sorter=sorter)
+
+    def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Any:
+        return np.compress(condition, self, axis=axis, out=out)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _ELEMENTWISE and not isinstance(self.value, np.ndarray):
+            # NumPy calls these on each element of an object array, such as np.array([t0, t1]) makes
+            return lambda *args: getattr(np, name)(self, *args)
+        if hasattr(Tracer, name) or not hasattr(self.value, name) or (name.startswith("__") and name != "__array_namespace__"):
+            raise AttributeError(f"{type(self.value).__name__!r} object has no attribute {name!r}")
+        if name in ("nbytes", "itemsize", "strides", "flags", "device", "__array_namespace__"):
+            return getattr(self.value, name)
+        value = self.leave(lambda: f".{name} takes a traced value out of NumPy and loses its derivative; {ADVICE}")
+        return getattr(value.copy() if isinstance(value, np.ndarray) else value, name)
+
+
+_ELEMENTWISE = frozenset(
+    "exp exp2 expm1 log log2 log10 log1p sqrt cbrt square reciprocal sin cos tan arcsin arccos arctan sinh cosh tanh "
+    "arcsinh arccosh arctanh rint sign floor ceil trunc fabs deg2rad rad2deg degrees radians isnan isfinite isinf "
+    "logical_not hypot arctan2 logaddexp".split()
+)
+
+
+class Flat:
+    """``x.flat`` of a traced array: reads and writes its elements in C order."""
+
+    def __init__(self, x: Tracer) -> None:
+        self.base = x
+        self._next = 0
+
+    def __len__(self) -> int:
+        return self.base.size
+
+    def __getitem__(self, key: Any) -> Any:
+        return np.reshape(self.base, -1)[key].copy()
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        shape = self.base.shape
+        places = np.arange(self.base.size)[plain(key)]
+        if np.ndim(value) and np.size(value) != places.size:
+            value = np.resize(value, places.shape)
+        arrays = np.unravel_index(places, shape)
+        self.base[arrays] = np.reshape(value, places.shape) if np.ndim(value) else value
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        if self._next == len(self):
+            raise StopIteration
+        self._next += 1
+        return self[self._next - 1]
+
+    def copy(self) -> Any:
+        return self.base.flatten()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.copy().__array__(dtype, copy=True)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+        return getattr(ufunc, method)(*[a.copy() if a is self else a for a in args], **kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return func(*[a.copy() if a is self else a for a in args], **kwargs)
+
+
+def _refusal(what: str) -> str:
+    text, instead = leaving()
+    return f"{text or 'this line'} would make a plain {what} of a traced value and lose its derivative; {instead}"
+
+
+def into_plain(verb: str) -> str:
+    return (
+        f"{where()}: a traced value is written into a plain array here ({verb}), where its derivative would be lost; make "
+        "the array with np.zeros_like(x), np.zeros(n, like=x) or symgrad.numpy.zeros(n)"
+    )
+
+
+def _is_strided() -> bool:
+    """Whether it is ``as_strided`` that asks."""
+    frame = sys._getframe(2)
+    return frame.f_code.co_name == "as_strided" and "stride_tricks" in frame.f_code.co_filename
+
+
+# -- trees of Tracers and indices -----------------------------------------------------------------------------------
+
+
+def tracers(tree: Any) -> list[Tracer]:
+    if type(tree) is Tracer:
+        if tree.base is not None:
+            tree.refresh()
+        return [tree]
+    if isinstance(tree, dict):
+        tree = list(tree.values())
+    return [tracer for item in tree for tracer in tracers(item)] if isinstance(tree, (list, tuple)) else []
+
+
+def plain(tree: Any, copy: bool = False) -> Any:
+    """Plain values in place of Tracers, in the arguments of a static function."""
+    if type(tree) is Tracer:
+        if tree.base is not None:
+            tree.refresh()
+        return tree.value.copy() if copy and isinstance(tree.value, np.ndarray) else tree.value
+    if isinstance(tree, (list, tuple)):
+        items = [plain(item, copy) for item in tree]
+        return type(tree)(*items) if hasattr(tree, "_fields") else type(tree)(items)
+    if isinstance(tree, dict):
+        return {name: plain(item, copy) for name, item in tree.items()}
+    return tree
+
+
+def split_index(key: Any, x: Tracer, sized: bool = True) -> tuple[index.Spec, list[Any]]:
+    """The static part of an index and its arrays. Slices' bounds are looked at; so are counts of masks, if ``sized``."""
+    parts: list[Any] = []
+    arrays: list[Any] = []
+    for part in key if type(key) is tuple else (key,):
+        if isinstance(part, slice):
+            parts.append(index.Slice(*[None if end is None else operator.index(end) for end in _ends(part)]))
+        elif part is None or part is Ellipsis or type(part) is int:
+            parts.append(part)
+        elif type(part) is not Tracer and isinstance(part, np.integer):
+            parts.append(int(part))
+        else:
+            if type(part) is not Tracer and not isinstance(part, np.ndarray):
+                traced = create.contains_traced(part)
+                part = x.adopt(part) if traced else np.asarray(part)
+                if isinstance(part, np.ndarray) and not part.size and part.dtype == float:  # x[[]]
+                    part = part.astype(int)
+            elif type(part) is np.ndarray and part.dtype == object:
+                part = x.adopt(part)
+            if type(part) is Tracer and part.node.aval.dtype == bool and sized:
+                look_at_size(x.tape, x.tape.record(REGISTRY[np.count_nonzero], (part,), {}))
+            parts.append(index.Hole(len(arrays)))
+            arrays.append(part)
+    return tuple(parts), arrays
+
+
+def _ends(part: slice) -> tuple[Any, Any, Any]:
+    return part.start, part.stop, part.step
+
+
+def look_at_size(trace: Any, count: Tracer) -> None:
+    trace.guard(count.node, int(count.value))
+
+
+# -- operators ------------------------------------------------------------------------------------------------------
+
+
+_OPERANDS = frozenset({*NUMBERS, np.ndarray, Tracer})
+
+
+def _binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
+    """An operator: on Python numbers it stays Python's, on arrays it is the ufunc."""
+    tracer: Tracer = left if type(left) is Tracer else right
+    other = right if tracer is left else left
+    if type(other) not in _OPERANDS and not isinstance(other, (int, float, complex, np.ndarray, np.generic)):
+        if type(other) is Flat:
+            other = other.copy()
+            left, right = (tracer, other) if tracer is left else (other, tracer)
+        elif not isinstance(other, (list, tuple)) or not isinstance(tracer.value, (np.ndarray, np.generic)):
+            return NotImplemented
+        elif ufunc is np.multiply and isinstance(tracer.value, np.integer):
+            return NotImplemented  # repeats the sequence, as np.int64(2) * [0] does
+    return tracer.tape.record(REGISTRY[ufunc], (left, right), {})
+
+
+def _operator(ufunc: np.ufunc) -> Callable[[Tracer, Any], Any]:
+    op: Any = REGISTRY[ufunc]
+
+    def method(self: Tracer, other: Any) -> Any:
+        if type(other) in _OPERANDS:
+            return self.tape.record(op, (self, other), {})
+        return _binary(ufunc, self, other)
+
+    return method
+
+
+def _inplace(name: str, ufunc: np.ufunc, tracer: Tracer, other: Any) -> Any:
+    if not isinstance(tracer.value, np.ndarray):
+        return NotImplemented  # numbers are immutable: Python goes on to the plain operator
+    new = _binary(ufunc, tracer, other)
+    if new is NotImplemented:
+        return new
+    if np.shape(new.value) != tracer.value.shape:
+        raise ValueError(
+            f"{where()}: the result of shape {np.shape(new.value)} does not fit into {tracer.value.shape} in place"
+        )
+    tracer.assign(new, f"x {_SYMBOLS[name]}= y")
+    return tracer
+
+
+_SYMBOLS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "matmul": "@", "and": "&", "or": "|",
+    "xor": "^", "lshift": "<<", "rshift": ">>", "pow": "**",
+}  # fmt: skip
+
+
+def _install() -> None:
+    """The operators, in-place operators and methods that follow one pattern."""
+    binary = {
+        "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide, "floordiv": np.floor_divide,
+        "mod": np.remainder, "matmul": np.matmul, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+        "lshift": np.left_shift, "rshift": np.right_shift,
+    }  # fmt: skip
+    compare = {
+        "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
+    }  # fmt: skip
+    for name, ufunc in {**binary, **compare}.items():
+        setattr(Tracer, f"__{name}__", _operator(ufunc))
+    for name, ufunc in binary.items():
+        setattr(Tracer, f"__r{name}__", lambda self, other, ufunc=ufunc: _binary(ufunc, other, self))
+    for name, ufunc in {**binary, "pow": np.power}.items():
+        setattr(Tracer, f"__i{name}__", lambda self, other, n=name, ufunc=ufunc: _inplace(n, ufunc, self, other))
+    for name, ufunc in {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}.items():
+        setattr(Tracer, f"__{name}__", lambda self, ufunc=ufunc: self.tape.record(REGISTRY[ufunc], (self,), {}))
+    for name in (
+        "sum mean prod max min var std cumsum cumprod argmax argmin argsort all any dot ravel swapaxes squeeze repeat "
+        "take trace diagonal round conj conjugate nonzero choose argpartition"
+    ).split():
+        setattr(Tracer, name, lambda self, *args, fun=getattr(np, name), **kwargs: fun(self, *args, **kwargs))
+        setattr(Tracer, name, _Only(getattr(Tracer, name), name))
+    for name in (
+        "reshape transpose astype copy flatten view searchsorted compress item tolist fill sort partition put resize setflags "
+        "clip is_integer __len__ __contains__ __getitem__"
+    ).split():
+        setattr(Tracer, name, _Only(getattr(Tracer, name), name))
+    # iter() would count up __getitem__ where it is missing: NumPy's scalars have that and no __iter__
+    Tracer.__iter__ = _Only(Tracer.__iter__, "__getitem__")  # type: ignore[method-assign, assignment]
+
+
+_install()
+pytree.LEAVES.add(Tracer)
