@@ -59,7 +59,7 @@ def function(module: Any) -> Any:
     return made[0]
 
 
-KINDS = {"grad", "value", "elementwise", "jacobian", "jacrev", "jacfwd", "hessian", "hvp", "function"}
+KINDS = {"grad", "value", "elementwise", "jacobian", "jacrev", "jacfwd", "hessian", "hvp", "vmap", "function"}
 
 
 class Line(NamedTuple):

@@ -415,6 +415,13 @@ def index_is_a_number(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node
     return s.graph.const(dict(node.params)["value"])
 
 
+@rewrite(engine.AGAIN)
+def after_what_is_there(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What a value is computed once more after need not be computed for that alone."""
+    factor, after = split(args[1])
+    return None if factor == 1.0 else s.make(node.op, (args[0], after), node.params, node.aval)
+
+
 # -- patterns ------------------------------------------------------------------------------------------------------
 
 

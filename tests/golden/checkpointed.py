@@ -3,15 +3,12 @@ def grad_two_layers(w, x):
     # golden_functions.py:189: return np.tanh(x @ w) + x
     total = np.tanh(x @ w) + x
     total_2 = np.tanh(total @ w) + total
-    # backward
-    prod = 2.0 * total_2
     # once more
     tanh = np.tanh(total @ w)
     # backward
-    prod_2 = total_2 * (1 - tanh * tanh)
-    total_3 = total_2 + prod_2 @ w.T
-    prod_3 = 2.0 * total_3
+    prod = total_2 * (1 - tanh * tanh)
+    total_3 = total_2 + prod @ w.T
     # once more
     tanh_2 = np.tanh(x @ w)
     # backward
-    return 2.0 * (total.T @ prod_2 + x.T @ (total_3 * (1 - tanh_2 * tanh_2)))
+    return 2.0 * (total.T @ prod + x.T @ (total_3 * (1 - tanh_2 * tanh_2)))
