@@ -27,6 +27,7 @@ from symgrad.guards import Path, same_value
 from symgrad.instrument import HOOKS, instrumented
 from symgrad.ir import INPUT
 from symgrad.kinds import refuse_type
+from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.origins import (
     CONTAINERS,
@@ -441,6 +442,8 @@ class Calls(Reads):
         if module == "_operator" and (name in ("setitem", "delitem") or (name[0] == "i" and hasattr(operator, name[1:]))):
             self.wrote_into(args[0])
             return fun(*[self.stored(arg, args[0]) for arg in args], **kwargs)
+        if fun in (np.array, np.asarray) and len(args) == 1 and not kwargs and create.is_of_numbers(args[0]):
+            return create.array(self.trace, args[0])  # NumPy would make an array of objects
         return fun(*self._seen(args), **self._seen(kwargs))
 
     def _call_method(self, fun: Any, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -23,6 +23,7 @@ import numpy as np
 from symgrad.frames import where
 from symgrad.guards import Check, Path, same_value
 from symgrad.ir import Node
+from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import IDENTITY
 from symgrad.origins import (
@@ -355,6 +356,9 @@ class Reads:
             handler = of_class(kind, "__getitem__")
             self.check(Path(kind, (("attr", "__getitem__"),)), "is", handler)
             return self.call(handler, owner, key)
+        if owner is np.r_ or owner is np.c_:
+            made = owner[key]
+            return create.array(self.trace, made) if create.is_of_numbers(made) else made
         if path is None or isinstance(owner, (np.ndarray, type)) or is_numpys(kind):
             return owner[key]
         if isinstance(key, slice):

@@ -656,3 +656,25 @@ def test_zeros_that_are_filled_are_no_zeros_of_others():
     exec(derivative.source(x, y), space)
     for a, b in zip(space["grad_fun"](x, y), derivative(x, y), strict=True):
         np.testing.assert_allclose(a, b)
+
+
+MIXED = {
+    "array": lambda t: np.sum(np.sin(np.array([t[0], 1.0]))),
+    "nested": lambda t: np.sum(np.exp(np.array([[t[0], 1], [0.0, t[1]]]))),
+    "r_": lambda t: np.exp(np.r_[t[0], t[1], 2.0]).sum(),
+    "c_": lambda t: np.sum(np.tanh(np.c_[t, np.ones(2)])),
+    "inverse": lambda t: np.sum(np.linalg.inv(np.array([[t[0], t[1]], [-t[1], t[0]]]))),
+    "transform": lambda t: np.abs(np.fft.fft(np.array([t[0], 1.0, t[1]]))[1]),
+    "asarray": lambda t: np.sqrt(np.asarray((t[0], 2.0))).prod(),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_arrays_made_of_traced_numbers(name):
+    """NumPy would make arrays of objects, which few of its functions take."""
+    fun, t = MIXED[name], np.array([0.3, 0.4])
+    derivative = grad(fun)
+    steps = 1e-6 * np.eye(2)
+    expected = [(fun(t + step) - fun(t - step)) / 2e-6 for step in steps]
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(t), expected, rtol=1e-7)

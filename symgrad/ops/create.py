@@ -55,6 +55,25 @@ def contains_traced(value: Any) -> bool:
     return isinstance(value, Traced)
 
 
+def is_of_numbers(value: Any) -> bool:
+    """Whether there are numbers alone, some of them traced, in nested lists and tuples, or in an array of objects."""
+    if type(value) is np.ndarray and value.dtype == object:
+        leaves = list(value.flat)
+    elif isinstance(value, (list, tuple)):
+        leaves, waiting = [], [value]
+        while waiting:
+            item = waiting.pop()
+            if isinstance(item, (list, tuple)):
+                waiting += item
+            else:
+                leaves.append(item)
+    else:
+        return False
+    if not all(isinstance(leaf, (Traced, int, float, complex, np.generic)) for leaf in leaves):
+        return False
+    return any(isinstance(leaf, Traced) for leaf in leaves)
+
+
 def _like_one(fill: float) -> Callable[..., Any]:
     def make(like: Any, a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
         return full(like, np.shape(a) if shape is None else shape, fill, dtype or _dtype(a))
