@@ -543,3 +543,15 @@ def test_powers_of_floats_that_turn_complex():
         derivative(-1.0)
     assert size(-0.5, 1.5) == pytest.approx(-3.0)
     assert derivative(4.0) == 0.25
+
+
+def test_powers_of_numpys_numbers_keep_their_precision():
+    """Python's floats give way to float32, NumPy's do not."""
+    derivative = grad(lambda z, x: np.sum((z - 0.25) ** 0.7 * x))
+    z, x = np.array(0.9), np.array(0.3, np.float32)
+    first = derivative(z, x)
+    assert first.dtype == np.float64
+    for _ in range(3):
+        again = derivative(z, x)
+        assert again.dtype == np.float64
+        assert abs(again - first) < 1e-15

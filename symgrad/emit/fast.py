@@ -482,11 +482,10 @@ def power(b: Builder, node: Node, args: list[Expr]) -> Expr:
     """``math.pow`` for numbers, which raises where ``x ** 0.5`` turns complex at a negative ``x``: then the call is traced."""
     base, exponent = node.args
     whole = exponent.op is CONST and dict(exponent.params)["value"] % 1 == 0
-    if whole or base.op is CONST or base.aval.kind == "array" or exponent.aval.kind == "array":
+    plain = node.aval.kind == "python" or (isinstance(b, FastBuilder) and b.scalar)  # else NumPy's numbers, which give nan
+    if whole or base.op is CONST or not plain or node.aval.dtype != np.float64:
         return SPELLINGS[node.op](b, node, args)
-    if {base.aval.dtype.kind, exponent.aval.dtype.kind, node.aval.dtype.kind} <= set("fi") and node.aval.dtype == np.float64:
-        return call_of(b.bind("pow", math.pow), *args)
-    return SPELLINGS[node.op](b, node, args)
+    return call_of(b.bind("pow", math.pow), *args)
 
 
 @_fast(np.outer)
