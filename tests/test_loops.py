@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.flow import FLOWS
+from benchmarks.workloads import lorenz as lorenz_workload
+from benchmarks.workloads import newton as newton_workload
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -254,12 +255,19 @@ def test_born_inside():
     assert derivative(20.0) == pytest.approx(grad(fun, mode="dynamic")(20.0))
 
 
-@pytest.mark.parametrize("flow", FLOWS.values(), ids=FLOWS)
-def test_hand_written_gradients_agree(flow):
-    """Those that the benchmark compares to."""
-    derivative = grad(flow.function, flow.argnums)
-    for call in flow.calls:
-        np.testing.assert_allclose(derivative(*call), flow.hand(*call), rtol=1e-8)
+HAND_WRITTEN = {
+    "newton": (newton_workload, [(a,) for a in np.random.default_rng(0).uniform(0.1, 1000.0, 64).tolist()]),
+    "lorenz": (lorenz_workload, [(10.0 + s, 28.0, 8 / 3, 1000) for s in (0.3, 0.8)]),
+}
+
+
+@pytest.mark.parametrize(("module", "calls"), HAND_WRITTEN.values(), ids=HAND_WRITTEN)
+def test_hand_written_gradients_agree(module, calls):
+    """Those that the benchmarks compare to, at full length and in many trip counts."""
+    derivative = grad(module.make(np), module.WORKLOAD.argnums)
+    for _ in range(2):
+        for call in calls:
+            np.testing.assert_allclose(derivative(*call), module.hand(*call), rtol=1e-8)
 
 
 # -- every kind of derivative --------------------------------------------------------------------------------------

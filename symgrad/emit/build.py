@@ -598,8 +598,7 @@ class Builder:
         value, *arrays = [self.exprs[arg] for arg in node.args[base is not None :]]
         index_nodes = node.args[len(node.args) - len(arrays) :]
         self._comment(node, block)
-        # zeros that are written into do not count as read
-        if base is not None and base in self.buffers and self.uses.get(base, 0) == (base.op is not create.ZEROS):
+        if base is not None and base in self.buffers and self.uses[base] == 1:
             variable = self.buffers[base]
         else:
             variable = self.names.of(base if base is not None and base.name and not node.name else node)
