@@ -368,6 +368,7 @@ class Builder:
 
     def __init__(self, program: Program, signature: Signature, fresh: bool) -> None:
         self.program, self.signature, self.fresh = program, signature, fresh
+        self.nodes = ancestors(program.roots())
         self.names = Names(set(signature.names))
         self.namespace: dict[str, Any] = {}
         self.bound: dict[int, str] = {}
@@ -384,11 +385,10 @@ class Builder:
 
     def build(self) -> Code:
         program, signature = self.program, self.signature
-        nodes = ancestors(program.roots())
-        for read in [*(arg for node in nodes for arg in reads(node)), *program.roots()]:
+        for read in [*(arg for node in self.nodes for arg in reads(node)), *program.roots()]:
             self.uses[read] = self.uses.get(read, 0) + 1
         block: list[Any] = []
-        for node in nodes:
+        for node in self.nodes:
             if node.op is INPUT:
                 self._input(node, block)
         assert program.root is not None
@@ -661,27 +661,31 @@ class Builder:
             self.uses[item] = self.uses.get(item, 0) + 1
         loop = self._course(op, [self.exprs[item] for item in sequences], inner, {a for n in nodes for a in n.args})
         phase, self.loop_phase = self.loop_phase, self.loop_phase or node.phase
-        saved = [(item in body.carry, item, variable) for variable, item in zip(lists, body.saved, strict=True)]
-        for early in (True, False):
-            inner += [Line(ast.Expr(method(name(v), "append", self.exprs[item]))) for at, item, v in saved if at is early]
-            if early:
-                self._body(nodes, inner)
+
+        def save(carried: bool) -> None:
+            for variable, item in zip(lists, body.saved, strict=True):
+                if (item in body.carry) is carried:
+                    inner.append(Line(ast.Expr(method(name(variable), "append", self.exprs[item]))))
+
+        save(True)  # before it changes
+        self._body(nodes, inner)
+        save(False)
         self.loop_phase = phase
         changed = [
-            (ast.Name(variable, ast.Store()), self.exprs[item])
+            (ast.Name(variable, ast.Store()), item)
             for variable, item, old in zip(variables, body.after, body.carry, strict=True)
             if item is not old
         ]
-        once = [self.uses[item] == 1 for item, old in zip(body.after, body.carry, strict=True) if item is not old]
         if len(changed) == 1:
-            ((target, value),) = changed
+            ((target, item),) = changed
+            value = self.exprs[item]
             last = inner[-1].node if inner and isinstance(inner[-1], Line) else None
-            if once[0] and isinstance(last, ast.Assign) and text(last.targets[0]) == text(value):
+            if self.uses[item] == 1 and isinstance(last, ast.Assign) and text(last.targets[0]) == text(value):
                 last.targets = [target]  # the last statement may as well give the new value
             else:
                 inner.append(Line(ast.Assign([target], value, lineno=0)))
         elif changed:
-            self._at_once(changed, inner)
+            self._at_once([(target, self.exprs[item]) for target, item in changed], inner)
         loop.body = inner or [Line(ast.Pass())]
         block.append(loop)
         if course.backwards:

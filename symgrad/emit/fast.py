@@ -38,7 +38,7 @@ from symgrad.emit.build import call as call_of
 from symgrad.emit.numbers import ABS, CONDITIONAL, MATH, OPERATORS, REPEATING, ROUNDED, elements, packer
 from symgrad.emit.printer import Line
 from symgrad.emit.tidy import tidy
-from symgrad.ir import CONST, INPUT, Aval, Node, ancestors
+from symgrad.ir import CONST, INPUT, Aval, Node
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops import engine
 from symgrad.ops.core import REGISTRY
@@ -98,10 +98,10 @@ class FastBuilder(BlockBuilder):
         self.owner: dict[Node, str] = {}  # variables whose arrays this code may overwrite once they are dead
         self.free: dict[tuple[Any, ...], list[str]] = {}
         self.order: dict[Node, bool | None] = {}
-        self.scalar = "math" not in off and _is_scalar(program)
-        self.turned = turned(ancestors(program.roots()))
+        self.scalar = "math" not in off and all(map(_plain_number, self.nodes))
+        self.turned = turned(self.nodes)
         self.python: set[Node] = set()  # what is surely a Python number
-        self.items = _items(ancestors(program.roots()))
+        self.items = _items(self.nodes)
         self.straight = False  # no branch follows: what is not used below is used nowhere
 
     def build(self) -> Code:
@@ -110,10 +110,9 @@ class FastBuilder(BlockBuilder):
         return code
 
     def _finished(self, block: list[Any]) -> list[Any]:
-        nodes = ancestors(self.program.roots())
-        if "buffers" in self.off or (len(block) < MANY and not any(size_of(node) >= BIG for node in nodes)):
+        if "buffers" in self.off or (len(block) < MANY and not any(size_of(node) >= BIG for node in self.nodes)):
             return block
-        inputs = [self.exprs.get(node) for node in nodes if node.op is INPUT]
+        inputs = [self.exprs.get(node) for node in self.nodes if node.op is INPUT]
         return tidy(block, {expr.id for expr in inputs if isinstance(expr, ast.Name)})
 
     def _snapshot(self) -> Any:
@@ -427,11 +426,6 @@ def _takes_out(expr: Expr) -> bool:
     if not isinstance(expr, ast.Call):
         return False
     return expr.func.attr == "dot" if isinstance(expr.func, ast.Attribute) else ast.unparse(expr.func) == "matmul"
-
-
-def _is_scalar(program: Program) -> bool:
-    """Whether a program works on double-precision numbers alone."""
-    return all(_plain_number(node) for node in ancestors(program.roots()))
 
 
 def _plain_number(node: Node) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -156,8 +157,7 @@ def _without(body: Body, settled: dict[int, int], fixed: list[Node]) -> Body:
     numbers = {item: value for item, value in zip(body.invariants, fixed, strict=True) if value.op is CONST}
     if not settled and not numbers:
         return body
-    program = BodyProgram(body)
-    copier = Simplifier(program, {})
+    copier = Simplifier(BodyProgram(body), {})
     more = []
     for i, twin in settled.items():
         if twin == i:
@@ -166,20 +166,41 @@ def _without(body: Body, settled: dict[int, int], fixed: list[Node]) -> Body:
             copier.mapping[body.carry[i]] = more[-1]
     for item, value in numbers.items():
         copier.mapping[item] = copier.graph.const(dict(value.params)["value"])
-    for node in ancestors([*body.inputs, *body.after, *body.saved]):
-        if node not in copier.mapping:
-            twin = settled.get(body.carry.index(node), -1) if node in body.carry else -1
-            copier.mapping[node] = (
-                copier.mapping[body.carry[twin]]
-                if twin >= 0
-                else copier.visit(node, tuple([copier.mapping[arg] for arg in node.args]))
-            )
+    same = {body.carry[i]: body.carry[twin] for i, twin in settled.items() if twin != i}
+    return copied(body, copier, same, invariants=more)
 
-    def of(nodes: list[Node]) -> list[Node]:
-        return [copier.mapping[node] for node in nodes]
 
-    index, invariants = copier.mapping[body.index], [*of(body.invariants), *more]
-    return Body(copier.graph, of(body.carry), index, of(body.elements), invariants, of(body.after), of(body.saved))
+def copied(
+    body: Body,
+    copier: Simplifier,
+    same: dict[Node, Node],
+    elements: Sequence[Node] = (),
+    invariants: Sequence[Node] = (),
+    saved: Sequence[Node] = (),
+) -> Body:
+    """The body in the graph of ``copier``, which may know some of its nodes already.
+
+    ``same`` names inputs that equal other ones; ``elements`` and ``invariants`` are further inputs, of the new graph, and
+    ``saved`` what is saved besides, of the old one.
+    """
+    mapping = copier.mapping
+    for node in ancestors([*body.inputs, *body.after, *body.saved, *saved]):
+        if node not in mapping:
+            known = node in same
+            mapping[node] = mapping[same[node]] if known else copier.visit(node, tuple([mapping[arg] for arg in node.args]))
+
+    def of(nodes: Sequence[Node]) -> list[Node]:
+        return [mapping[node] for node in nodes]
+
+    return Body(
+        copier.graph,
+        of(body.carry),
+        mapping[body.index],
+        [*of(body.elements), *elements],
+        [*of(body.invariants), *invariants],
+        of(body.after),
+        of([*body.saved, *saved]),
+    )
 
 
 class BodyProgram(Program):

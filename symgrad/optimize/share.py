@@ -13,7 +13,7 @@ import numpy as np
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, Sequence, ancestors
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import ITEM
-from symgrad.optimize.loops import BodyProgram, trim_loops
+from symgrad.optimize.loops import BodyProgram, copied, trim_loops
 from symgrad.optimize.simplify import Simplifier
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Loop, loop_of
@@ -140,13 +140,4 @@ def _reading(body: Body, known: list[Node], saved: list[Node]) -> Body:
         more.append(copier.graph.input(("known", len(body.elements) + len(more)), node.aval))
         more[-1].name = node.name
         copier.mapping[node] = more[-1]
-    for node in ancestors([*body.inputs, *body.after, *body.saved, *saved]):
-        if node not in copier.mapping:
-            copier.mapping[node] = copier.visit(node, tuple([copier.mapping[arg] for arg in node.args]))
-
-    def of(nodes: list[Node]) -> list[Node]:
-        return [copier.mapping[node] for node in nodes]
-
-    (index,) = of([body.index])
-    elements = [*of(body.elements), *more]
-    return Body(copier.graph, of(body.carry), index, elements, of(body.invariants), of(body.after), of([*body.saved, *saved]))
+    return copied(body, copier, {}, elements=more, saved=saved)
