@@ -19,14 +19,14 @@ from symgrad.frames import where
 from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static
 from symgrad.ops.engine import ASTYPE, SIZE, TO_NUMPY
-from symgrad.tracer import ADVICE, Tracer, escaped, into_plain, look_at_size, plain, split_index, tracers
+from symgrad.tracer import ADVICE, Run, Tracer, escaped, into_plain, look_at_size, plain, split_index, tracers
 
 __all__ = ["UFuncMethods", "array_function", "array_ufunc"]
 
 # -- functions -----------------------------------------------------------------------------------------------------
 
 
-def array_function(trace: Any, like: Tracer, func: Any, args: Any, kwargs: Any) -> Any:
+def array_function(trace: Run, like: Tracer, func: Any, args: Any, kwargs: Any) -> Any:
     """What a NumPy function means that met ``like``, a traced array."""
     if func in create.LIKE or "like" in kwargs:
         return create.like(func, like, args, {k: v for k, v in kwargs.items() if k != "like"})
@@ -44,7 +44,7 @@ def array_function(trace: Any, like: Tracer, func: Any, args: Any, kwargs: Any) 
     return _written(trace, outs, result) if outs else result
 
 
-def _call(trace: Any, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def _call(trace: Run, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """What a NumPy function means on traced arguments: the registry says."""
     if func is np.where and len(args) + len(kwargs) == 1:
         func = np.nonzero
@@ -104,7 +104,7 @@ def _root(tracer: Tracer) -> Tracer:
     return tracer
 
 
-def _plainly(trace: Any, func: Any, args: Any, kwargs: Any, why: str) -> Any:
+def _plainly(trace: Run, func: Any, args: Any, kwargs: Any, why: str) -> Any:
     """A call without a rule, on plain values: right where no derivative flows into it."""
     found = [*tracers(args), *tracers(kwargs)]
     for tracer in found:
@@ -125,7 +125,7 @@ def _plainly(trace: Any, func: Any, args: Any, kwargs: Any, why: str) -> Any:
 _opaque_ops: dict[Any, Op] = {}
 
 
-def _opaque(trace: Any, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def _opaque(trace: Run, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A function without a rule, of values that no derivative flows through: called as it is, here and in the code."""
     op = _opaque_ops.setdefault(func, Op(func, "constant", (), sized=True))
     result = trace.record(op, args, {name: _static(value, name) for name, value in kwargs.items()})
@@ -175,7 +175,7 @@ def _outs(out: Any) -> tuple[Any, ...]:
     return outs
 
 
-def _written(trace: Any, outs: tuple[Any, ...], result: Any, casting: Any = "same_kind") -> Any:
+def _written(trace: Run, outs: tuple[Any, ...], result: Any, casting: Any = "same_kind") -> Any:
     """Write the results of a call where its ``out=`` said; what the call returns."""
     if not outs:
         return result
@@ -190,7 +190,7 @@ def _written(trace: Any, outs: tuple[Any, ...], result: Any, casting: Any = "sam
 # -- ufuncs --------------------------------------------------------------------------------------------------------
 
 
-def array_ufunc(trace: Any, ufunc: np.ufunc, method: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def array_ufunc(trace: Run, ufunc: np.ufunc, method: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A ufunc or one of its methods on traced arguments."""
     if method == "__call__" and not kwargs:
         op = REGISTRY.get(ufunc)
@@ -211,7 +211,7 @@ def array_ufunc(trace: Any, ufunc: np.ufunc, method: str, args: Sequence[Any], k
     return _written(trace, outs, result, kwargs.get("casting", "same_kind"))
 
 
-def _apply(trace: Any, ufunc: np.ufunc, op: Op, args: Sequence[Any]) -> Any:
+def _apply(trace: Run, ufunc: np.ufunc, op: Op, args: Sequence[Any]) -> Any:
     """A ufunc without options."""
     if op.fun is not ufunc and not any([_is_numpy(arg) for arg in args]):
         args = [trace.record(TO_NUMPY, (args[0],), {}), *args[1:]]  # a ufunc of Python numbers gives a NumPy number
@@ -222,7 +222,7 @@ class UFuncMethods:
     """The methods of a ufunc on traced arguments."""
 
     @staticmethod
-    def __call__(trace: Any, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def __call__(trace: Run, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         rest = {name: value for name, value in kwargs.items() if name not in ("order", "subok")}
         mask, fallback = rest.pop("where", True), rest.pop("fallback", None)
         dtype, casting = rest.pop("dtype", None), rest.pop("casting", None)
@@ -252,7 +252,7 @@ class UFuncMethods:
         return tuple(value if old is None else np.where(mask, value, old) for value, old in zip(result, fallback, strict=True))
 
     @staticmethod
-    def reduce(trace: Any, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def reduce(trace: Run, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         names = ("array", "axis", "dtype", "out", "keepdims", "initial", "where")
         given = {**dict(zip(names, args, strict=False)), **kwargs}
         array, axis = given.pop("array"), given.pop("axis", 0)
@@ -283,7 +283,7 @@ class UFuncMethods:
         return total
 
     @staticmethod
-    def accumulate(trace: Any, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def accumulate(trace: Run, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         given = {**dict(zip(("array", "axis", "dtype"), args, strict=False)), **kwargs}
         array, axis, dtype = given["array"], given.get("axis", 0), given.get("dtype")
         if ufunc in _SCANS:
@@ -294,12 +294,12 @@ class UFuncMethods:
         return np.stack(rows, axis=axis) if rows else array
 
     @staticmethod
-    def outer(trace: Any, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def outer(trace: Run, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         a, b = args
         return ufunc(np.reshape(a, np.shape(a) + (1,) * np.ndim(b)), b, **kwargs)
 
     @staticmethod
-    def at(trace: Any, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    def at(trace: Run, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         x, key, *values = args
         if type(x) is not Tracer:
             raise MutatedInput(
@@ -320,7 +320,7 @@ class UFuncMethods:
         x[key] = ufunc(x[key], *values)
 
     @staticmethod
-    def reduceat(trace: Any, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def reduceat(trace: Run, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         given = {**dict(zip(("array", "indices", "axis", "dtype"), args, strict=False)), **kwargs}
         array, axis, dtype = given["array"], given.get("axis", 0), given.get("dtype")
         rows = np.moveaxis(array if dtype is None else array.astype(dtype), axis, 0)
@@ -330,7 +330,7 @@ class UFuncMethods:
         return np.stack(parts, axis=axis)
 
 
-def _cast_arguments(trace: Any, ufunc: np.ufunc, args: Sequence[Any], signature: Any, casting: Any) -> list[Any]:
+def _cast_arguments(trace: Run, ufunc: np.ufunc, args: Sequence[Any], signature: Any, casting: Any) -> list[Any]:
     """The arguments in the types of the loop that ``dtype=`` or ``signature=`` chooses."""
     kinds = [type(plain(arg)) if not _is_numpy(arg) else _dtype(arg) for arg in args]
     kinds = [int if kind is bool else kind for kind in kinds]

@@ -16,20 +16,20 @@ import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from threading import get_ident
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from symgrad import pytree
-from symgrad.errors import EscapedTracer, LeavesNumPy, MutatedInput, NotDifferentiable
+from symgrad.errors import EscapedTracer, LeavesNumPy, MutatedInput, NotDifferentiable, SymgradError
 from symgrad.frames import leaving, unpacked, user_frame, where
-from symgrad.ir import Node
+from symgrad.ir import Aval, Node
 from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, Op, Traced
 from symgrad.ops.engine import ASTYPE, BOOL, INT, ROUND, TO_ARRAY, TO_PYTHON
 
 __all__ = [
-    "ADVICE", "EINSUM", "NUMBERS", "Tracer", "escaped", "into_plain", "look_at_size", "plain", "split_index", "tracers",
+    "ADVICE", "EINSUM", "NUMBERS", "Run", "Tracer", "escaped", "into_plain", "look_at_size", "plain", "split_index", "tracers",
 ]  # fmt: skip
 NUMBERS: frozenset[Any] = frozenset({float, int, complex, bool, *(np.dtype(kind).type for kind in "?bhilqBHILQefdgFDG")})
 EINSUM, _REAL, _IMAG = REGISTRY[np.einsum], REGISTRY[np.real], REGISTRY[np.imag]
@@ -74,6 +74,39 @@ class _Only:
         return self.function.__get__(tracer)
 
 
+class Run(Protocol):
+    """What Tracers and NumPy's protocols ask of the run that they belong to: see ``symgrad.trace.Trace``."""
+
+    symbolic: bool
+    open: bool
+    thread: int
+    user: bool
+    watched: bool
+    lent: bool
+    lanes: int
+    phase: str | None
+    double_where: bool
+    hooks: Any
+    peeks: list[Node]
+    values: dict[Node, Any]
+    writes: list[Any]
+    outside: dict[int, tuple[Tracer, Any]]
+
+    def record(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any: ...
+    def run(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Node: ...
+    def seen_from(self, value: Any, base: Tracer, op: Op, rest: Sequence[Any], params: dict[str, Any]) -> Any: ...
+    def lane(self, x: Tracer) -> Tracer: ...
+    def constant_like(self, number: float, aval: Aval) -> Tracer: ...
+    def gather(self, value: Any) -> Tracer: ...
+    def adopt(self, value: Any) -> Tracer: ...
+    def array_function(self, like: Tracer, func: Any, args: Any, kwargs: Any) -> Any: ...
+    def array_ufunc(self, ufunc: np.ufunc, method: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any: ...
+    def guard(self, node: Node, value: Any) -> None: ...
+    def note(self, reason: str) -> None: ...
+    def text(self, words: str) -> str: ...
+    def refuse(self, error: SymgradError) -> SymgradError: ...
+
+
 class Tracer(Traced):
     """A value of a traced run: ``value`` as NumPy or Python has it, ``node`` that computes it.
 
@@ -85,7 +118,7 @@ class Tracer(Traced):
     __slots__ = ("base", "frozen", "how", "lent", "node", "seen", "tape", "value", "version")
     __array_priority__ = 1000.0
 
-    def __init__(self, tape: Any, node: Node, value: Any, frozen: bool = False) -> None:
+    def __init__(self, tape: Run, node: Node, value: Any, frozen: bool = False) -> None:
         self.tape, self.node, self.value, self.frozen = tape, node, value, frozen
         self.base: Tracer | None = None
         self.how: Any = None
@@ -326,7 +359,7 @@ class Tracer(Traced):
             return f"Traced({show(self.value)})"
         if not self.node.differentiated:
             return show(self.leave())
-        return self.tape.text(f"Traced({show(self.value)})")  # type: ignore[no-any-return]
+        return self.tape.text(f"Traced({show(self.value)})")
 
     def __repr__(self) -> str:
         return self._text(repr)
@@ -683,7 +716,7 @@ def _ends(part: slice) -> tuple[Any, Any, Any]:
     return part.start, part.stop, part.step
 
 
-def look_at_size(trace: Any, count: Tracer) -> None:
+def look_at_size(trace: Run, count: Tracer) -> None:
     trace.guard(count.node, int(count.value))
 
 

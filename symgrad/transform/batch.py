@@ -271,6 +271,7 @@ def each_row(fun: Callable[[list[Any]], list[Any]], columns: Sequence[Any], flag
         return [None if column[0] is None else np.stack(column) for column in zip(*rows, strict=True)]
     size = next(len(column) for column, flag in zip(columns, flags, strict=True) if flag)
     trace = tracer.tape
+    assert isinstance(trace, Trace)
     known: dict[Node, Any] = {}
     row: list[Any] = []
     for column, flag in zip(columns, flags, strict=True):
