@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from symgrad import grad
+from symgrad import grad, runtime, without
 
 X = np.sin(np.arange(24.0)).reshape(4, 6)
 
@@ -66,3 +66,35 @@ def test_zeros_that_are_a_result_are_not_written_into():
     exec(derivative.source(X[0], X[1]), space)
     for got, want in zip(space["grad_fun"](X[0], X[1]), expected, strict=True):
         np.testing.assert_allclose(got, want)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_choices_are_made_by_bits(dtype):
+    odd = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-30, 1.5, -2.5], dtype)
+    x, mask = np.tile(odd, 512), np.random.default_rng(0).random(4096) < 0.5
+    fun = lambda x, y: np.sum(np.where(mask, x, y) * np.where(mask, 0, x) + np.where(mask, y, -1.5))
+    derivative = grad(fun, (0, 1))
+    with without("lower"):
+        plain = grad(fun, (0, 1))
+    with np.errstate(invalid="ignore"):
+        assert "runtime.select" in derivative.source(x, x[::-1], fast=True)
+        assert "runtime.select" not in plain.source(x, x[::-1], fast=True)
+        for _ in range(3):
+            results = derivative(x, x[::-1])
+        for got, want in zip(results, plain(x, x[::-1]), strict=True):
+            np.testing.assert_array_equal(got, want)
+            np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
+
+
+@pytest.mark.parametrize("over", [0, 1, None])
+def test_choices_written_over_what_they_choose_from(over):
+    mask = np.random.default_rng(0).random((30, 30)) < 0.5
+    args = [np.arange(900.0).reshape(30, 30), -np.arange(900.0).reshape(30, 30).T]
+    for a, b in (args, [args[0], args[0].T], [args[0], 0.0], [2.5, args[1]]):
+        expected, given = np.where(mask, a, b), [np.array(a, order="K"), np.array(b, order="K")]
+        out = None if over is None or given[over].ndim == 0 else given[over]
+        if b is getattr(a, "T", None):
+            given[1] = given[0].T
+        result = runtime.select(mask, *given, out)
+        assert out is None or result is out
+        np.testing.assert_array_equal(result, expected)

@@ -17,7 +17,7 @@ from symgrad.ops import engine, index
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize import cost
 from symgrad.optimize.fuse import Group, is_elementwise, is_view, is_whole, reduced
-from symgrad.optimize.lower import INNER
+from symgrad.optimize.lower import INNER, SELECT
 from symgrad.optimize.memory import Layout, Scratch, Window, first_row, lay_out
 from symgrad.program import Program
 
@@ -69,9 +69,20 @@ class BlockBuilder(Builder):
             block.append(Line(assign(name(variable), self.exprs[node])))
             self.exprs[node], self.weight[node] = name(variable), 0
 
+    def _into(self, node: Node, args: list[Expr], target: Expr) -> Expr:
+        """An elementwise operation with its result written into an array."""
+        operands = [self._number_of(node, arg) or expr for arg, expr in zip(node.args, args, strict=True)]
+        if node.op.key in KEYWORD_OUT:
+            return call_of(self._function(node), *operands, out=target)
+        return call_of(self._function(node), *operands, target)
+
+    def _function(self, node: Node) -> str:
+        """A ufunc, or what is like one."""
+        return node.op.name if node.op is SELECT else self.bind(node.op.key.__name__, node.op.key)
+
     def _number_of(self, node: Node, arg: Node) -> Expr | None:
         """A number beside arrays in a ufunc as a 0-d array, of the dtype that it would be cast to anyway."""
-        value = dict(arg.params)["value"] if arg.op is CONST else None
+        value = dict(arg.params)["value"] if arg.op is CONST and node.op is not SELECT else None
         if not isinstance(value, (int, float)) or isinstance(value, (bool, np.generic)):
             return None
         others = {other.aval.dtype for other in node.args if other.op is not CONST and other.aval.kind == "array"}
@@ -246,12 +257,7 @@ class _Loop:
             # NumPy 2.4 misreads numbers of stride 4 or 8 that it negates into strided memory
             self._do(call_of(name(b.bind("multiply", np.multiply)), args[0], number(-1), target))
         elif is_elementwise(node):
-            function = name(b.bind(node.op.key.__name__, node.op.key))
-            operands = [b._number_of(node, arg) or expr for arg, expr in zip(node.args, args, strict=True)]
-            if node.op.key in KEYWORD_OUT:
-                self._do(call_of(function, *operands, out=target))
-            else:
-                self._do(call_of(function, *operands, target))
+            self._do(b._into(node, args, target))
         elif node.op in REDUCE:
             self._do(self._reduction(node, args[0], target))
             if node.op is REGISTRY[np.mean]:

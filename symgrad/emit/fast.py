@@ -43,6 +43,7 @@ from symgrad.ir import Sequence as ListAval
 from symgrad.ops import engine
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize.fuse import Group, fuse, turned
+from symgrad.optimize.lower import SELECT
 from symgrad.optimize.memory import SLOW_IN_PLACE
 from symgrad.optimize.scalarize import PACK, UNPACK
 from symgrad.optimize.simplify import is_number
@@ -263,17 +264,12 @@ class FastBuilder(BlockBuilder):
         super()._write(node, block)
 
     def _is_ufunc(self, node: Node) -> bool:
-        return (
-            isinstance(node.op.key, np.ufunc)
-            and node.op.family in ("elementwise", "constant")
-            and isinstance(node.aval, Aval)
-            and node.aval.shape != ()
-            and not node.params
-        )
+        ufunc = isinstance(node.op.key, np.ufunc) and node.op.family in ("elementwise", "constant")
+        return (ufunc or node.op is SELECT) and isinstance(node.aval, Aval) and node.aval.shape != () and not node.params
 
     def _ufunc(self, node: Node, block: list[Any]) -> None:
         """``f(a, b, out)``, with a dead buffer as ``out`` where there is one."""
-        args = [self._number_of(node, arg) or self.exprs[arg] for arg in node.args]
+        args = [self.exprs[arg] for arg in node.args]
         in_place = self.straight and node.op.key not in SLOW_IN_PLACE
         target = self._dead_argument(node, block) if in_place else None
         if in_place:
@@ -282,19 +278,15 @@ class FastBuilder(BlockBuilder):
             target = self._dead_buffer(self._kind(node))
         if not in_place:
             self._retire(node)
-        function = name(self.bind(node.op.key.__name__, node.op.key))
         if target is None:
             kind = node.aval.shape, node.aval.dtype
             pooled = self._is_pooled(*kind) and self._in_order(node) is not False  # NumPy's own follows its arguments
             new = {"out": self._allocate(*kind)} if pooled else {}
-            self._store(node, call_of(function, *args, **new), block)
+            operands = [self._number_of(node, arg) or expr for arg, expr in zip(node.args, args, strict=True)]
+            self._store(node, call_of(self._function(node), *operands, **new), block)
             self.owner[node] = expr_name(self.exprs[node])
             return
-        if node.op.key in (np.maximum, np.minimum):  # NumPy deprecates their positional out
-            statement = ast.Expr(call_of(function, *args, out=name(target)))
-        else:
-            statement = ast.Expr(call_of(function, *args, name(target)))
-        block.append(Line(statement, self._comment(node, block)))
+        block.append(Line(ast.Expr(self._into(node, args, name(target))), self._comment(node, block)))
         self.exprs[node], self.weight[node] = name(target), 0
         self.owner[node] = target
 

@@ -21,7 +21,7 @@ class Sizes:
     saved: int = 4
     slab: int = 262_144
     far: int = 33_554_432
-    pooled: int = 1_048_576
+    pooled: int = 262_144
 
 
 SIZES = Sizes()

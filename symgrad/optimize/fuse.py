@@ -23,7 +23,7 @@ from symgrad.ir import Aval, Node
 from symgrad.ops import engine, index
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize import cost
-from symgrad.optimize.lower import INNER
+from symgrad.optimize.lower import INNER, SELECT
 
 _REDUCTIONS = {REGISTRY[key] for key in (np.sum, np.mean, np.max, np.min)}
 _PRODUCTS = {REGISTRY[np.matmul], REGISTRY[np.dot]}
@@ -308,7 +308,7 @@ def is_elementwise(node: Node) -> bool:
     """Whether an operation on big arrays has a result whose elements need the same elements of its arguments."""
     if not isinstance(node.aval, Aval) or not node.aval.shape:
         return False
-    if node.op is engine.ASTYPE or node.op is REGISTRY[np.where]:
+    if node.op in (engine.ASTYPE, REGISTRY[np.where], SELECT):
         return True
     return isinstance(node.op.key, np.ufunc) and node.op.family in ("elementwise", "constant") and not node.params
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad import runtime
-from symgrad.ir import Node
+from symgrad.ir import CONST, Node
 from symgrad.ops.core import Op
 from symgrad.optimize.simplify import Rewrite, Simplifier, const, is_op, rewrite
 from symgrad.program import Program
@@ -16,6 +16,7 @@ from symgrad.program import Program
 MANY = 1024  # numbers in an array, from which on a call costs less than what it computes
 LONG = 65_536  # numbers in a vector, from which on the order of a sum matters
 INNER = Op(runtime.inner, "constant", (), name="runtime.inner")
+SELECT = Op(runtime.select, "constant", (), name="runtime.select")
 LOWER: dict[Any, list[Rewrite]] = {}
 
 
@@ -76,6 +77,19 @@ def _is_squared(x: Node) -> bool:
         factor = const(x.args[0])
         return isinstance(factor, (int, float)) and factor > 0 and x.args[1].aval == x.aval and _is_squared(x.args[1])
     return is_op(x, np.square) and len(x.aval.shape) == 1
+
+
+@rewrite(np.where, rules=LOWER, exact=True)
+def select(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """A choice between many numbers without a branch at each."""
+    mask, *choices = args
+    if math.prod(node.aval.shape) < MANY or mask.aval.shape != node.aval.shape or mask.aval.dtype != bool:
+        return None
+    if node.aval.dtype.char not in "fd" or not any(x.aval.kind == "array" for x in choices):
+        return None
+    if not all(x.op is CONST or x.aval.dtype == node.aval.dtype for x in choices):
+        return None
+    return s.graph.add(SELECT, args, (), node.aval)
 
 
 @rewrite(np.multiply, rules=LOWER)
