@@ -17,7 +17,7 @@ import warnings
 import weakref
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import BuiltinFunctionType, CellType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -518,7 +518,8 @@ class Variant:
         children = [child for group in family.layout.tree.children for child in group.children]
         for name, child in zip(names, children, strict=True):
             _check(child, name, kinds, checks, space, leaves)
-        outside = self._outside(state, leaves, space)
+        cells: dict[str, CellType] = {}
+        outside = self._outside(state, leaves, space, cells)
         if clear and len(code.body) <= SHORT:
             space = {**self._namespace(code), **space}
             body = [line[4:] for line in code.body]
@@ -529,8 +530,8 @@ class Variant:
             space |= {"_errstate": np.errstate, "_silenced": dict.fromkeys(sorted(self.silenced), "ignore")}
             body = ["with _errstate(**_silenced):", *(f"    {line}" for line in body)]
         lines = [
-            "def link(_busy, _miss):",
-            "    _hits = 0",
+            f"def link({', '.join(['_busy', '_miss', *cells])}):",
+            "    _hits = 0.0",  # counts faster than an int
             f"    def {self.family.name}({header}):",
             "        nonlocal _hits",
             f"        if {' and '.join([*form, *checks])}:",
@@ -539,14 +540,14 @@ class Variant:
             lines += [
                 "            try:",
                 f"                _same = {' and '.join(outside)}",
-                "            except (LookupError, AttributeError, TypeError, ValueError):",
+                "            except (LookupError, AttributeError, TypeError, ValueError, NameError):",
                 "                _same = False  # it is not even there",
                 "            if not _same:",
                 f"                return _miss({given})",
             ]
         lines += [
             "            try:",
-            "                _hits += 1",
+            "                _hits += 1.0",
             *(f"                {line}" for line in body),
             "            except _Unexplored:",
             "                pass  # to be traced",
@@ -563,13 +564,14 @@ class Variant:
         else:
             lines.append("                pass  # to be traced: an error as Python has it")
         lines += [
-            "            _hits -= 1",
+            "            _hits -= 1.0",
             f"        return _miss({given})",
-            f"    return {self.family.name}, lambda: _hits",
+            f"    return {self.family.name}, lambda: int(_hits)",
         ]
         self._execute("\n".join(lines) + "\n", f"{self.family.name} entry", space)
-        self.entry, hits = space["link"](running, miss)
-        self.probe, more = space["link"]((), _missed)
+        entry, hits = space["link"](running, miss, *cells)
+        probe, more = space["link"]((), _missed, *cells)
+        self.entry, self.probe = _sharing(entry, cells), _sharing(probe, cells)
         self.entry.__qualname__ = self.probe.__qualname__ = family.form.title
         self.counters += [hits, more]
 
@@ -585,13 +587,17 @@ class Variant:
     def _namespace(self, code: Code) -> dict[str, Any]:
         return {"np": np, "runtime": runtime, "Unexplored": Unexplored, **code.namespace}
 
-    def _outside(self, state: list[str], leaves: list[str], space: dict[str, Any]) -> list[str]:
-        """Conditions that what lies outside is as it was, which also fetch what is lifted."""
+    def _outside(self, state: list[str], leaves: list[str], space: dict[str, Any], cells: dict[str, CellType]) -> list[str]:
+        """Conditions that what lies outside is as it was, which also fetch what is lifted.
+
+        What they refer to goes into ``space``, and what are to be variables of the user's own into ``cells``.
+        """
 
         def bind(value: Any) -> str:
-            name = next((key for key, known in space.items() if known is value and key.startswith("_r")), None)
-            name = name or f"_r{len(space)}"
-            space[name] = value
+            known, letter = (cells, "_c") if isinstance(value, CellType) else (space, "_r")
+            same = (key for key, other in known.items() if other is value and key.startswith(letter))
+            name = next(same, f"{letter}{len(known)}")
+            known[name] = value
             return name
 
         paths = [path for path, _ in self.checks] + [c.expected for c in self.checks.values() if c.kind == "same"]
@@ -614,6 +620,15 @@ class Variant:
             _check_kind(kind, name, found, space)
             conditions.append(found[0].replace(f"({name})", f"({name} := {shown(path)})", 1))
         return conditions
+
+
+def _sharing(function: FunctionType, cells: dict[str, CellType]) -> FunctionType:
+    """The function with others' cells as its own: it reads their variables as they are now, as fast as its own."""
+    own = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    closure = tuple([cells.get(name, cell) for name, cell in own])
+    made = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, closure)
+    made.__kwdefaults__ = function.__kwdefaults__
+    return made
 
 
 LONG_KINDS = ("value_and_grad_", "elementwise_grad_")

@@ -463,6 +463,34 @@ def test_flags_that_alternate_are_compiled_both() -> None:
     assert derivative.cache_info().misses <= 10, derivative.explain()
 
 
+def test_a_variable_of_an_enclosing_function_that_is_deleted_and_comes_back() -> None:
+    def make() -> Any:
+        scale, wave = 2.0, np.sin
+
+        def delete() -> None:
+            nonlocal scale, wave
+            del scale, wave
+
+        def put(number: float, function: Any) -> None:
+            nonlocal scale, wave
+            scale, wave = number, function
+
+        return lambda x: np.sum(wave(x) * scale), delete, put
+
+    fun, delete, put = make()
+    derivative = grad(fun)
+    for _ in range(CALLS):
+        np.testing.assert_allclose(derivative(X), 2.0 * np.cos(X))
+    delete()
+    with pytest.raises(NameError):
+        derivative(X)
+    for number, function, slope in ((3.0, np.sin, np.cos), (3.0, np.exp, np.exp)):
+        put(number, function)
+        for _ in range(CALLS):
+            np.testing.assert_allclose(derivative(X), number * slope(X))
+    assert derivative.cache_info().misses == 5  # two for each function, and the one that raised
+
+
 def test_what_is_not_looked_at_causes_no_trace() -> None:
     box = types.SimpleNamespace(on=False, used=2.0, unused=1.0)
     derivative = grad(lambda x: np.sum(x) * (box.unused if box.on else box.used))
