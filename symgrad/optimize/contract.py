@@ -218,6 +218,28 @@ def turned_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | 
     return _made(s, inner._replace(out="".join([inner.out[i] for i in places])))
 
 
+@rewrite(np.linalg.norm, rules=CONTRACT)
+def norm(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """The lengths of many vectors by their squares, as NumPy has it."""
+    (x,) = args
+    params = dict(node.params)
+    plain = params.pop("ord", None) is None and isinstance(params.get("axis"), int)
+    if not plain or x.aval.dtype.char not in "fd" or math.prod(x.aval.shape) < LARGE:
+        return None
+    return s.call(np.sqrt, s.call(np.sum, s.call(np.multiply, x, x), **params))
+
+
+@rewrite(np.var, rules=CONTRACT)
+def variance(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """The variance of a large array by the squares of its distances from the mean, as NumPy has it."""
+    (x,) = args
+    params = dict(node.params)
+    if not set(params) <= {"axis", "keepdims"} or x.aval.dtype.char not in "fd" or math.prod(x.aval.shape) < LARGE:
+        return None
+    gap = s.call(np.subtract, x, s.call(np.mean, x, axis=params.get("axis"), keepdims=True))
+    return s.call(np.mean, s.call(np.square, gap), **params)
+
+
 @rewrite(np.sum, rules=CONTRACT)
 def sum_of_few(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """A sum over a very short last axis is written out: loops of three are NumPy's slowest."""

@@ -29,6 +29,7 @@ _REDUCTIONS = {REGISTRY[key] for key in (np.sum, np.mean, np.max, np.min)}
 _PRODUCTS = {REGISTRY[np.matmul], REGISTRY[np.dot]}
 _TURNED = {REGISTRY[key] for key in (np.transpose, np.swapaxes, np.moveaxis)}
 _THIN = 4  # columns up to which a matrix product waits for memory, not for arithmetic
+_SHORT = 16  # rows that are few pieces
 _WIDTH = 8  # bytes that an element is reckoned at, so that arrays of one shape get one lane
 
 
@@ -138,9 +139,10 @@ class _Fuser:
 
     def _natural(self, shape: tuple[int, ...]) -> int | None:
         """The first axis that cuts an array of this shape into pieces that are small enough."""
-        most = 4 * cost.SIZES.slab // _WIDTH  # whole rows, if need be somewhat longer than a slab
+        most = cost.SIZES.slab // _WIDTH
         for axis, length in enumerate(shape):
-            if length > 1 and math.prod(shape) // length <= most:
+            piece = math.prod(shape) // max(length, 1)
+            if length > 1 and piece <= (most if length <= _SHORT else 4 * most):  # many rows may be somewhat longer than a slab
                 return axis - len(shape)
         return None
 
@@ -226,10 +228,12 @@ class _Fuser:
             axes = dict(node.params).get("axes") or tuple(reversed(range(ndim)))
             new = [axis % ndim for axis in axes].index(lane + ndim) - ndim
         else:
-            spec = dict(node.params)["spec"]
-            if lane != -ndim or not spec or spec[0] != index.Slice(None, None, None) or Ellipsis in spec:
+            spec, place = dict(node.params)["spec"], lane + ndim
+            if not all(type(part) in (int, index.Slice) for part in spec):
                 return None
-            new = -len(node.aval.shape)
+            if spec[place : place + 1] not in ((), (index.Slice(None, None, None),)):
+                return None
+            new = lane + sum(type(part) is int for part in spec[place:])
         self.lane[node], self.length[node] = new, self.length[x]
         return (lane,)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from symgrad import progress
 from symgrad.optimize.contract import contract
+from symgrad.optimize.layout import layout
 from symgrad.optimize.loops import expand, trim_loops
 from symgrad.optimize.lower import lower
 from symgrad.optimize.scalarize import scalarize
@@ -20,6 +21,7 @@ SHARED: dict[str, Callable[[Program], Program]] = {"loops": trim_loops, "share":
 FAST: dict[str, Callable[[Program], Program]] = {
     "structure": structure,
     "contract": contract,
+    "layout": layout,
     "lower": lower,
     "scalarize": scalarize,
 }

@@ -1,0 +1,169 @@
+"""Big arrays whose last axis is short, such as ``x[:, None, :] - x[None, :, :]`` of points in space, lie with that axis first.
+
+NumPy runs one inner loop for each row of such an array, and starting a loop costs more than a few numbers. Chains of
+elementwise operations are moved as a whole, from small arrays that are broadcast to the sums that end them; what does
+anything else with such an array keeps it as it is.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir import Aval, Node, ancestors
+from symgrad.ops import index
+from symgrad.ops.core import REGISTRY
+from symgrad.optimize.fuse import is_elementwise, reduced
+from symgrad.optimize.simplify import Simplifier, is_op
+from symgrad.program import Program
+
+SHORT = 16  # elements of an axis, up to which loops along it are too short
+LARGE = 4096  # elements of an array that is worth it
+_REDUCTIONS = {REGISTRY[key] for key in (np.sum, np.mean, np.max, np.min)}
+_PRODUCTS = {REGISTRY[np.matmul], REGISTRY[np.dot]}
+
+
+def layout(program: Program) -> Program:
+    """The same program with short last axes moved to the front."""
+    moved = _worth_moving(program)
+    return _Mover(program, moved).run() if moved else program
+
+
+def _worth_moving(program: Program) -> set[Node]:
+    """Elementwise results that are made of what can be moved, and only go where their place does not matter."""
+    nodes = ancestors(program.roots())
+    found: set[Node] = set()
+    for node in nodes:
+        if _is_short(node) and is_elementwise(node) and all(arg in found or _can_move(arg, node) for arg in node.args):
+            found.add(node)
+    if not found:
+        return found
+    roots = set(program.roots())
+    readers: dict[Node, list[Node]] = {node: [] for node in found}
+    for node in nodes:
+        for arg in node.args:
+            if arg in readers:
+                readers[arg].append(node)
+    waiting = [node for node in found if node in roots or not all(_takes_moved(reader, found) for reader in readers[node])]
+    while waiting:  # what is not moved holds back what it is made of, and what is made of it
+        node = waiting.pop()
+        if node in found:
+            found.remove(node)
+            waiting += [arg for arg in node.args if arg in found]
+            waiting += [reader for reader in readers[node] if reader in found]
+    return found
+
+
+def _is_short(node: Node) -> bool:
+    if not node.args or type(node.aval) is not Aval or len(node.aval.shape) < 2:
+        return False
+    shape: tuple[int, ...] = node.aval.shape
+    return SHORT >= shape[-1] > 1 and math.prod(shape) >= LARGE
+
+
+def _can_move(arg: Node, node: Node) -> bool:
+    """Whether an argument that is not moved itself is a number, the same along the last axis, turned already, or small."""
+    if type(arg.aval) is not Aval:
+        return False
+    shape = arg.aval.shape
+    if not shape or shape[-1] == 1 or _is_turned(arg):
+        return True
+    return bool(4 * math.prod(shape) <= math.prod(node.aval.shape))
+
+
+def _is_turned(node: Node) -> bool:
+    return is_op(node, np.transpose) and len(node.aval.shape) == 2
+
+
+def _takes_moved(node: Node, moved: set[Node]) -> bool:
+    if node in moved or _element(node) is not None:
+        return True
+    if node.op in _PRODUCTS and not node.params:  # BLAS takes matrices as they lie
+        return all(len(arg.aval.shape) <= 2 for arg in node.args)
+    return node.op in _REDUCTIONS and not node.exact and set(dict(node.params)) <= {"axis", "keepdims", "dtype"}
+
+
+def _element(node: Node) -> int | None:
+    """``k`` of ``x[..., k]``."""
+    spec: tuple[Any, ...] = dict(node.params)["spec"] if node.op is index.GETITEM and len(node.args) == 1 else ()
+    return spec[1] if len(spec) == 2 and spec[0] is Ellipsis and type(spec[1]) is int else None
+
+
+class _Mover(Simplifier):
+    """``front`` has, for each moved array as its readers had it, the array with the last axis first."""
+
+    def __init__(self, program: Program, moved: set[Node]) -> None:
+        super().__init__(program, {})
+        self.moved = moved
+        self.front: dict[Node, Node] = {}
+        self.visited: Node | None = None
+
+    def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
+        self.visited = node
+        return super().visit(node, args)
+
+    def make(self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...] = (), aval: Any = None) -> Node:
+        node = self.visited
+        if node in self.moved:
+            inner = tuple([self._moved(arg, len(aval.shape)) for arg in args])
+            return self._back(self.graph.add(op, inner, params, _first(aval)), aval)
+        if node is not None and args and args[0] in self.front:
+            x = self.front[args[0]]
+            k = _element(node)
+            if k is not None:
+                return self.graph.add(op, (x,), (("spec", (k % x.aval.shape[0],)),), aval)
+            if op in _REDUCTIONS and not node.exact:
+                return self._reduction(node, x)
+        return super().make(op, args, params, aval)
+
+    def _reduction(self, node: Node, x: Node) -> Node:
+        ndim = len(x.aval.shape)
+        axes = sorted([(axis + 1) % ndim for axis in reduced(node)])  # the last one is the first now
+        params = dict(node.params) | {"axis": axes[0] if len(axes) == 1 else tuple(axes)}
+        back = params.get("keepdims", False) or 0 not in axes
+        aval = _first(node.aval) if back else node.aval
+        new = self.graph.add(node.op, (x,), tuple(sorted(params.items())), aval)
+        return self._back(new, node.aval) if back else new
+
+    def _back(self, x: Node, aval: Aval) -> Node:
+        """A moved array as its readers had it."""
+        ndim = len(aval.shape)
+        if ndim < 2:
+            return x
+        axes = () if ndim == 2 else (("axes", (*range(1, ndim), 0)),)
+        view = self.graph.add(REGISTRY[np.transpose], (x,), axes, aval)
+        self.front[view] = x
+        return view
+
+    def _moved(self, x: Node, ndim: int) -> Node:
+        """An argument of what is moved: its last axis first, the others lined up at the end."""
+        shape = x.aval.shape
+        if not shape:
+            return x
+        if x in self.front:
+            front = self.front[x]
+        elif shape[-1] == 1:
+            if is_op(x, np.expand_dims) and dict(x.params)["axis"] in (-1, len(shape) - 1):
+                return x.args[0]
+            spec = (("spec", (Ellipsis, 0)),)
+            return self.graph.add(index.GETITEM, (x,), spec, Aval(shape[:-1], x.aval.dtype, x.aval.kind))
+        elif _is_turned(x):
+            front = x.args[0]
+        else:
+            axes = (("axes", (len(shape) - 1, *range(len(shape) - 1))),)
+            front = x if len(shape) == 1 else self.graph.add(REGISTRY[np.transpose], (x,), axes, _first(x.aval))
+            front = self.graph.add(REGISTRY[np.copy], (front,), (("order", "C"),), front.aval)
+        missing = ndim - len(shape)
+        if not missing:
+            return front
+        first, *rest = front.aval.shape
+        place: Any = tuple(range(1, missing + 1)) if missing > 1 else 1
+        aval = Aval((first, *[1] * missing, *rest), x.aval.dtype, x.aval.kind)
+        return self.graph.add(REGISTRY[np.expand_dims], (front,), (("axis", place),), aval)
+
+
+def _first(aval: Aval) -> Aval:
+    """With the last axis first."""
+    return aval._replace(shape=(*aval.shape[-1:], *aval.shape[:-1]))

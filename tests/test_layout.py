@@ -1,0 +1,94 @@
+"""Short last axes that are moved to the front: the same derivatives as without, and arrays as they should lie."""
+
+import re
+
+import numpy as np
+import pytest
+
+from symgrad import grad, jacobian, without
+
+APART = {
+    "norms": lambda x, y: np.sum(np.linalg.norm(x[:, None] - y, axis=-1)),
+    "squares": lambda x, y: np.sum(np.exp(-np.sum((x[:, None, :] - y[None, :, :]) ** 2, axis=2))),
+    "einsum": lambda x, y: np.sum(np.exp(-np.einsum("ijk,ijk->ij", x[:, None] - y, x[:, None] - y))),
+    "means": lambda x, y: np.sum(np.mean(np.sin(x[:, None] * y), axis=-1) * np.mean(np.cos(x[:, None] * y), axis=2)),
+    "elements": lambda x, y: np.sum(np.arctan2((x[:, None] - y)[..., 0], (x[:, None] - y)[..., -1] + 2.5)),
+    "nearest": lambda x, y: np.sum(np.min(np.sum((x[:, None] - y) ** 2, axis=2), axis=1)),
+    "scales": lambda x, y: np.sum(np.exp(-0.5 * np.sum(((x[:, None] - y) / (1.5 + y[0])) ** 2, axis=-1))),
+    "choices": lambda x, y: np.sum(np.where(x[:, None] > y, x[:, None] * y, y - x[:, None]).sum(axis=(0, 2)) ** 2),
+    "kept": lambda x, y: np.sum(np.sum(np.abs(x[:, None] - y), axis=2, keepdims=True) * (x[:, None] - y)),
+}
+STAY = {
+    "read otherwise": lambda x, y: np.sum(np.cumsum(np.sin(x[:, None] - y), axis=1) ** 2),
+    "large arguments": lambda x, y: np.sum(np.sum(x[:, None] * np.cumsum(x[:, None] * y, axis=0), axis=2) ** 2),
+}
+
+
+def points(size, dtype="f8"):
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((90, size)).astype(dtype), rng.standard_normal((70, size)).astype(dtype)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 16])
+@pytest.mark.parametrize("name", APART | STAY)
+def test_derivatives(name, size):
+    fun = (APART | STAY)[name]
+    args = points(size)
+    derivative = grad(fun, (0, 1))
+    with without("layout"):
+        plain = grad(fun, (0, 1))
+    for _ in range(3):
+        results = derivative(*args)
+    for got, want in zip(results, plain(*args), strict=True):
+        assert got.flags.c_contiguous
+        np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-12 * np.max(np.abs(want)))
+    assert (derivative.source(*args, fast=True) != plain.source(*args, fast=True)) == (name in APART)
+
+
+@pytest.mark.parametrize("name", ["norms", "squares", "means"])
+def test_single_precision(name):
+    derivative = grad(APART[name], (0, 1))
+    args = points(3, "f4")
+    expected = grad(APART[name], (0, 1), mode="dynamic")(*[arg.astype(float) for arg in args])
+    for _ in range(3):
+        results = derivative(*args)
+    for got, want in zip(results, expected, strict=True):
+        assert got.dtype == np.float32
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5 * np.max(np.abs(want)))
+
+
+def test_products_that_are_turned_already():
+    def loss(w, b, x):
+        z = x @ w + b
+        return np.sum(np.log(np.sum(np.exp(z - np.max(z, axis=1, keepdims=True)), axis=1)))
+
+    rng = np.random.default_rng(0)
+    args = rng.standard_normal((20, 10)), rng.standard_normal(10), rng.standard_normal((2000, 20))
+    derivative, expected = grad(loss, (0, 1)), grad(loss, (0, 1), mode="dynamic")(*args)
+    for _ in range(3):
+        for got, want in zip(derivative(*args), expected, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-11)
+    with without("layout"):
+        assert derivative.source(*args, fast=True) != grad(loss, (0, 1)).source(*args, fast=True)
+
+
+def test_what_is_a_result_stays_as_it_is():
+    x, y = points(3)
+    fun = lambda x: x[:, None] * np.sin(y)
+    derivative = jacobian(fun)
+    with without("layout"):
+        plain = jacobian(fun)
+    for _ in range(3):
+        got = derivative(x[:4])
+    np.testing.assert_allclose(got, plain(x[:4]), rtol=1e-14)
+
+
+def test_variances_and_norms_are_written_out():
+    x = np.random.default_rng(0).standard_normal((300, 40))
+    for fun in (lambda x: np.sum(np.sqrt(np.var(x, axis=1))), lambda x: np.sum(np.linalg.norm(x, axis=0) ** 3)):
+        derivative, expected = grad(fun), grad(fun, mode="dynamic")(x)
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(x), expected, rtol=1e-12, atol=1e-15)
+        code = re.sub("#.*", "", derivative.source(x, fast=True))
+        assert "np.var" not in code
+        assert "norm" not in code
