@@ -50,6 +50,7 @@ from symgrad.origins import (
     of_class,
     own_ways,
 )
+from symgrad.protocols import is_of_objects
 from symgrad.reads import MAX_BYTES, QUICK, Reads
 from symgrad.tracer import Tracer
 
@@ -88,13 +89,13 @@ class Calls(Reads):
         if isinstance(fun, functools.partial):
             return self._call_partial(fun, args, kwargs)
         if isinstance(fun, (np.ufunc, type(np.sum))):
-            if isinstance(fun, np.ufunc) and all(set(kind) <= set("O->") for kind in fun.types):
+            if isinstance(fun, np.ufunc) and is_of_objects(fun):
                 self.stop(f"{fun.__name__} is made of a function that is not followed")
             if fun.__name__ in STATEFUL:
                 self.stop(f"{fun.__name__}() is called, which reads or changes a file or a setting of NumPy's")
             if "out" in kwargs:
                 self.trace.writes.append(kwargs["out"])
-            return fun(*self._seen(args), **self._seen(kwargs))
+            return create.call(self.trace, fun, self._seen(args), self._seen(kwargs))
         if isinstance(fun, type):
             return self._construct(fun, args, kwargs)
         if isinstance(fun, (BuiltinFunctionType, BuiltinMethodType, types.MethodWrapperType)):
@@ -442,9 +443,8 @@ class Calls(Reads):
         if module == "_operator" and (name in ("setitem", "delitem") or (name[0] == "i" and hasattr(operator, name[1:]))):
             self.wrote_into(args[0])
             return fun(*[self.stored(arg, args[0]) for arg in args], **kwargs)
-        if fun in (np.array, np.asarray) and len(args) == 1 and not kwargs and create.is_of_numbers(args[0]):
-            return create.array(self.trace, args[0])  # NumPy would make an array of objects
-        return fun(*self._seen(args), **self._seen(kwargs))
+        args, kwargs = self._seen(args), self._seen(kwargs)
+        return create.call(self.trace, fun, args, kwargs) if fun in create.ARRAYS else fun(*args, **kwargs)
 
     def _call_method(self, fun: Any, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A method written in C."""

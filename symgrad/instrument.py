@@ -26,17 +26,21 @@ _FRAME_READERS = frozenset({"super", "locals", "globals", "eval", "exec", "vars"
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
-# by identity: code objects of different files can be equal
-_codes: dict[int, tuple[weakref.ref[CodeType], CodeType | None]] = {}
+# by identity, and by rewriter: code objects of different files can be equal
+_codes: dict[tuple[int, type], tuple[weakref.ref[CodeType], CodeType | None]] = {}
 _trees: dict[str, tuple[int, list[ast.stmt], list[FunctionNode]]] = {}  # of a file: its hash, imports and functions
 
 
-def instrumented(fun: FunctionType, hooks: Any) -> Callable[..., Any] | None:
-    """The rewritten function; ``None`` where its source cannot be had or is not what was compiled."""
-    code = fun.__code__
-    known = _codes.get(id(code))
+def instrumented(fun: FunctionType, hooks: Any, calls_only: bool = False) -> Callable[..., Any] | None:
+    """The rewritten function; ``None`` where its source cannot be had or is not what was compiled.
+
+    ``calls_only``: of what it does, only calls go through the hooks, and ``np.r_[...]`` and ``np.c_[...]``.
+    """
+    code, kind = fun.__code__, _Calls if calls_only else _Rewriter
+    key = id(code), kind
+    known = _codes.get(key)
     if known is None or known[0]() is not code:
-        known = _codes[id(code)] = (weakref.ref(code, functools.partial(_forget, _codes, id(code))), _rewrite(fun))
+        known = _codes[key] = (weakref.ref(code, functools.partial(_forget, _codes, key)), _rewrite(fun, kind))
     new = known[1]
     if new is None:
         return None
@@ -49,11 +53,11 @@ def instrumented(fun: FunctionType, hooks: Any) -> Callable[..., Any] | None:
     return made
 
 
-def _forget(codes: dict[int, Any], key: int, _: Any) -> None:
+def _forget(codes: dict[Any, Any], key: Any, _: Any) -> None:
     codes.pop(key, None)
 
 
-def _rewrite(fun: FunctionType) -> CodeType | None:
+def _rewrite(fun: FunctionType, kind: type[_Calls | _Rewriter]) -> CodeType | None:
     code = fun.__code__
     found = definition(fun)
     if found is None:
@@ -67,7 +71,7 @@ def _rewrite(fun: FunctionType) -> CodeType | None:
         return None
     if plain is None or not _same_code(plain, code):
         return None
-    rewriter = _Rewriter(frozenset(free), owner)
+    rewriter = kind(frozenset(free), owner)
     return _compile(rewriter.function(_copied(node)), [*free, HOOKS], code, imports, owner)
 
 
@@ -234,6 +238,48 @@ def _at(node: ast.AST, like: ast.AST) -> Any:
             if "lineno" in child._attributes and not hasattr(child, "lineno"):
                 stack.append(ast.copy_location(child, like))
     return node
+
+
+class _Calls(ast.NodeTransformer):
+    """Puts the hooks for calls in, and those for ``np.r_`` and ``np.c_``.
+
+    ``free``: the function's closure variables; ``owner``: the class whose body it stands in.
+    """
+
+    def __init__(self, free: frozenset[str], owner: str | None) -> None:
+        self.free, self.owner = free, owner
+
+    def function(self, node: FunctionNode) -> FunctionNode:
+        """The rewritten function."""
+        return ast.fix_missing_locations(self.generic_visit(node))  # type: ignore[return-value]
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        return node
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        return node if _called_name(node) in _FRAME_READERS else _followed(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        self.generic_visit(node)
+        name = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", None)
+        if name not in ("r_", "c_") or not isinstance(node.ctx, ast.Load):
+            return node
+        return _at(_hook("item", node, node.value, _as_value(node.slice)), node)
+
+
+def _called_name(node: ast.Call) -> str:
+    return node.func.id if isinstance(node.func, ast.Name) else ""
+
+
+def _followed(node: ast.Call) -> Any:
+    """A call by way of the hooks."""
+    if all(k.arg for k in node.keywords) and not any(isinstance(item, ast.Starred) for item in node.args):
+        call = _hook("call", node, node.func, *node.args)
+    else:  # Python's words about wrong ones name the function that is called
+        call = ast.Call(_hook("caller", node.func, node.func), node.args, [])
+    call.keywords = node.keywords
+    return _at(call, node)
 
 
 class _Rewriter(ast.NodeTransformer):
@@ -428,23 +474,18 @@ class _Rewriter(ast.NodeTransformer):
     # ---- calls, iteration, tests ----
 
     def visit_Call(self, node: ast.Call) -> Any:
-        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        name = _called_name(node)
         if name in _FRAME_READERS and not self._local(name) and not (name == "vars" and node.args):
             if name != "super":
                 node.args = [*map(self.visit, node.args)]
                 return _at(_hook("frame_reader", node, ast.Constant(name), node), node)
             return node
-        fun, args = self.visit(node.func), [self.visit(item) for item in node.args]
-        keywords = [
+        node.func, node.args = self.visit(node.func), [self.visit(item) for item in node.args]
+        node.keywords = [
             _at(ast.keyword(k.arg, self.visit(k.value) if k.arg else _hook("mapping", k.value, self.visit(k.value))), k)
             for k in node.keywords
         ]
-        if all(k.arg for k in keywords) and not any(isinstance(item, ast.Starred) for item in args):
-            call = _hook("call", node, fun, *args)
-        else:  # Python's words about wrong ones name the function that is called
-            call = ast.Call(_hook("caller", node.func, fun), args, [])
-        call.keywords = keywords
-        return _at(call, node)
+        return _followed(node)
 
     def visit_For(self, node: ast.For) -> Any:
         """``loop = hooks.loop(...); for ... in loop:``, with the numbers that go round traced before it begins."""

@@ -1,4 +1,4 @@
-"""Which functions ask for ``type(x)``, where a traced value must not show its own type: the source must be at hand."""
+"""What functions do that a traced value must be hidden from: ask for ``type(x)``, hand NumPy lists of numbers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import contextlib
 import dis
 import functools
 import weakref
+from collections.abc import Callable
+from itertools import pairwise
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -32,23 +34,53 @@ def _loads_type(code: CodeType) -> bool:
     return loads or any(_loads_type(item) for item in code.co_consts if isinstance(item, CodeType))
 
 
-_asking: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+def _makes_lists(fun: FunctionType) -> bool:
+    return _makes_list(fun.__code__)
+
+
+def _makes_list(code: CodeType) -> bool:
+    """Whether code makes lists or tuples, other than as an index or a result."""
+    for name, then in pairwise([step.opname for step in dis.get_instructions(code)]):
+        if name in ("BUILD_LIST", "LIST_APPEND"):
+            return True
+        if name == "BUILD_TUPLE" and then not in ("BINARY_SUBSCR", "STORE_SUBSCR", "RETURN_VALUE"):
+            return True
+    if not _MAKERS.isdisjoint(code.co_names):
+        return True
+    return any(_makes_list(item) for item in code.co_consts if isinstance(item, CodeType))
+
+
+_MAKERS = frozenset("array asarray asanyarray ascontiguousarray asfortranarray r_ c_ list tuple".split())
+_known: dict[Callable[[FunctionType], bool], weakref.WeakKeyDictionary[Any, bool]] = {
+    ask: weakref.WeakKeyDictionary() for ask in (_mentions_type, _makes_lists)
+}
 
 
 def asks_for_type(fun: Any) -> bool:
     """Whether a function, or one that it can get at by name, calls ``type``."""
+    return _anywhere(fun, _mentions_type)
+
+
+def makes_lists(fun: Any) -> bool:
+    """Whether a function, or one that it can get at by name, makes lists, which NumPy may be handed, or arrays of them."""
+    return _anywhere(fun, _makes_lists)
+
+
+def _anywhere(fun: Any, ask: Callable[[FunctionType], bool]) -> bool:
+    """Whether this is so of a function, or of one that it can get at by name."""
     if isinstance(fun, MethodType):
-        return asks_for_type(fun.__func__) or asks_for_type(type(fun.__self__))
+        return _anywhere(fun.__func__, ask) or _anywhere(type(fun.__self__), ask)
+    known = _known[ask]
     try:
-        known = _asking.get(fun)
+        found = known.get(fun)
     except TypeError:  # it has no hash, or no weak references
-        return _find_type(fun)
-    if known is None:
-        known = _asking[fun] = _find_type(fun)
-    return known
+        return _find(fun, ask)
+    if found is None:
+        found = known[fun] = _find(fun, ask)
+    return found
 
 
-def _find_type(fun: Any) -> bool:
+def _find(fun: Any, ask: Callable[[FunctionType], bool]) -> bool:
     seen: set[int] = set()
     stack = [fun]
     while stack:
@@ -59,7 +91,7 @@ def _find_type(fun: Any) -> bool:
         if isinstance(one, MethodType):
             stack += [one.__func__, one.__self__]
         elif is_users(one):
-            if _mentions_type(one):
+            if ask(one):
                 return True
             names = names_in(one.__code__)
             stack += [one.__globals__[name] for name in names if name in one.__globals__]
@@ -76,6 +108,8 @@ def _find_type(fun: Any) -> bool:
             stack += list(one.values())[:100]
         elif isinstance(one, functools.partial):
             stack += [one.func, *one.args]
+        elif hasattr(type(one), "__wrapped__") or "__wrapped__" in getattr(one, "__dict__", ()):  # a derivative, a cache
+            stack.append(one.__wrapped__)
         elif not isinstance(one, (ModuleType, *PLAIN)) and is_users_class(type(one)):
             stack.append(type(one))
     return False

@@ -21,7 +21,7 @@ from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static
 from symgrad.ops.engine import ASTYPE, SIZE, TO_NUMPY
 from symgrad.tracer import ADVICE, Run, Tracer, escaped, into_plain, look_at_size, plain, split_index, tracers
 
-__all__ = ["UFuncMethods", "array_function", "array_ufunc"]
+__all__ = ["UFuncMethods", "array_function", "array_ufunc", "is_of_objects"]
 
 # -- functions -----------------------------------------------------------------------------------------------------
 
@@ -198,6 +198,10 @@ def array_ufunc(trace: Run, ufunc: np.ufunc, method: str, args: Sequence[Any], k
             return _apply(trace, ufunc, op, args)
     if ufunc.__name__ == "clip" and method == "__call__":  # what a.clip(x) of a plain array calls
         return np.clip(*args, **kwargs)
+    if is_of_objects(ufunc):
+        return getattr(ufunc, method)(
+            *[arg.__array__(object, copy=True) if type(arg) is Tracer else arg for arg in args], **kwargs
+        )
     rest = {name: value for name, value in kwargs.items() if name != "out"}
     out = kwargs.get("out", ())
     followed = any([tracer.node.differentiated for tracer in tracers((args, kwargs))])
@@ -209,6 +213,11 @@ def array_ufunc(trace: Run, ufunc: np.ufunc, method: str, args: Sequence[Any], k
         rest["fallback"] = outs
     result = getattr(UFuncMethods, method)(trace, ufunc, args, rest)
     return _written(trace, outs, result, kwargs.get("casting", "same_kind"))
+
+
+def is_of_objects(ufunc: np.ufunc) -> bool:
+    """Whether a ufunc is of Python objects alone: ``np.frompyfunc`` makes such of Python functions."""
+    return all(set(kind) <= set("O->") for kind in ufunc.types)
 
 
 def _apply(trace: Run, ufunc: np.ufunc, op: Op, args: Sequence[Any]) -> Any:

@@ -357,8 +357,7 @@ class Reads:
             self.check(Path(kind, (("attr", "__getitem__"),)), "is", handler)
             return self.call(handler, owner, key)
         if owner is np.r_ or owner is np.c_:
-            made = owner[key]
-            return create.array(self.trace, made) if create.is_of_numbers(made) else made
+            return create.join(self.trace, owner, key)
         if path is None or isinstance(owner, (np.ndarray, type)) or is_numpys(kind):
             return owner[key]
         if isinstance(key, slice):

@@ -8,15 +8,16 @@ from __future__ import annotations
 import functools
 import sys
 import warnings
-from types import FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
-from symgrad.calls import Calls, Frame
+from symgrad.calls import Calls
 from symgrad.guards import Path
 from symgrad.instrument import HOOKS, instrumented
-from symgrad.kinds import asks_for_type, refuse_type
+from symgrad.kinds import asks_for_type, makes_lists, refuse_type
+from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import BOOL
 from symgrad.origins import is_users, of_class
@@ -168,21 +169,26 @@ class Finished(State):
         return fun(*args, **kwargs)
 
 
-class Kinds(Finished):
-    """The hooks of a run that is not compiled, of a function that asks for ``type(x)``: it is told the value's, not Tracer."""
+class Plain(Finished):
+    """The hooks of a run that is not compiled: calls alone are followed, for what the function would see of Tracers.
+
+    ``type(x)`` is told the value's, not Tracer; and NumPy makes no arrays of objects of traced numbers.
+    """
 
     def call(self, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """A call: the user's functions see ``type`` as it should be, those handed on too."""
+        """A call: the user's functions are followed, those handed on too."""
         if fun is type and len(args) == 1 and not kwargs:
             return type(args[0].value if type(args[0]) is Tracer else args[0])
         if type(fun) is MethodType:
             return self.call(fun.__func__, fun.__self__, *args, **kwargs)
+        if isinstance(fun, (np.ufunc, type(np.sum))) or (type(fun) is BuiltinFunctionType and fun in create.ARRAYS):
+            return create.call(self.trace, fun, args, kwargs)
         handler = of_class(type(fun), "__call__")
         if is_users(handler):
             return self.call(handler, fun, *args, **kwargs)
         if not is_users(fun) or HOOKS in fun.__code__.co_freevars:
             return fun(*map(self._back, args), **{name: self._back(value) for name, value in kwargs.items()})
-        inside = instrumented(fun, Frame(self, fun))
+        inside = instrumented(fun, self, calls_only=True)
         if inside is None:
             refuse_type(fun)
         return fun(*args, **kwargs) if inside is None else inside(*args, **kwargs)
@@ -193,9 +199,9 @@ class Kinds(Finished):
         return functools.wraps(value)(lambda *args, **kwargs: self.call(value, *args, **kwargs)) if followed else value
 
 
-def watching(trace: Trace, fun: Any) -> Kinds | None:
+def watching(trace: Trace, fun: Any) -> Plain | None:
     """The hooks that a run of ``fun`` needs that is not compiled, if it needs any."""
-    return Kinds(trace, set(), True) if asks_for_type(fun) else None
+    return Plain(trace, set(), True) if asks_for_type(fun) or makes_lists(fun) else None
 
 
 class _Manager:

@@ -70,9 +70,6 @@ PLAIN = {
     "float": (lambda x: float(x[0]), r"float\(x\[0\]\)", r"leave float\(\) out"),
     "complex": (lambda x: complex(x[0], 1).real, r"1j"),
     "np.float64": (lambda x: np.float64(x[0]), r"x\.astype\(np\.float64\)"),
-    "np.array dtype": (lambda x: np.array(x, dtype=float).sum(), r"leave dtype= out", r"symgrad\.numpy\.array"),
-    "np.array list": (lambda x: np.array([x[0], 1], dtype=float).sum(), r"leave dtype= out"),
-    "np.asarray": (lambda x: np.asarray(x, dtype=float).sum(), r"symgrad\.numpy\.asarray"),
     "astype": (lambda x: np.array([x[0], x[1]], dtype=object).astype(float).sum(), r"would make a plain number"),
     "np.random.normal": (lambda x: np.random.normal(x[0]), r"standard_normal"),
     "rng.normal": (lambda x: np.random.default_rng(0).normal(x, 1.0).sum(), r"standard_normal"),
@@ -177,7 +174,6 @@ def test_other_ways_out():
         lambda x: np.fromstring(str(x), sep=" "),
         lambda x: np.testing.assert_allclose(x, x + 1),
         lambda x: np.testing.assert_array_equal(x, x + 1),
-        lambda x: np.array(x, dtype=np.float32).sum(),
         lambda x: np.lib.stride_tricks.as_strided(x, (2, 2), (8, 8)).sum(),
         lambda x: np.nditer(x),
         lambda x: sys.float_info.max.__mul__(x[0]) + 0,
@@ -204,8 +200,6 @@ def test_numpy_functions_without_a_rule():
     refuses(lambda x: np.savetxt(io.StringIO(), x), NotDifferentiable, r"np\.savetxt")
     refuses(lambda x: np.packbits(x > 0).sum() * np.busday_count(x, x), NotDifferentiable, r"np\.busday_count", "rule")
     refuses(lambda x: np.insert(x, 1, x[0]).sum() * 0 + np.array2string(x), NotDifferentiable, "array2string|insert")
-    made = np.frompyfunc(lambda v: v * 2, 1, 1)
-    refuses(lambda x: made(x).sum(), NotDifferentiable, "rule")
 
 
 def test_options_without_a_rule_where_no_derivative_flows():
@@ -250,12 +244,13 @@ def test_arrays_of_other_kinds():
 
 
 def test_object_arrays_where_they_do_not_work():
+    """NumPy makes them of traced numbers in functions whose source is not at hand."""
     with pytest.raises(NotDifferentiable, match=r"object(.|\n)*np\.stack"):
-        grad(lambda x: np.linalg.inv(np.array([[x[0], 0], [0, x[1]]])).sum(), mode="dynamic")(np.ones(2))
+        grad(eval("lambda x: np.linalg.inv(np.array([[x[0], 0], [0, x[1]]])).sum()"))(np.ones(2))
     with pytest.raises(NotDifferentiable, match=r"object(.|\n)*symgrad\.numpy\.array"):
-        grad(lambda x: np.sin(np.array([x[0], 1.0])).sum(), mode="dynamic")(np.ones(2))
+        grad(eval("lambda x: np.sin(np.array([x[0], 1.0])).sum()"))(np.ones(2))
     with pytest.raises(SymgradError):
-        grad(lambda x: np.fft.fft(np.array([x[0], x[1]])).real.sum(), mode="dynamic")(np.ones(2))
+        grad(eval("lambda x: np.fft.fft(np.array([x[0], x[1]])).real.sum()"))(np.ones(2))
 
 
 # -- arguments and outputs -----------------------------------------------------------------------------------------

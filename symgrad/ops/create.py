@@ -56,22 +56,66 @@ def contains_traced(value: Any) -> bool:
 
 
 def is_of_numbers(value: Any) -> bool:
-    """Whether there are numbers alone, some of them traced, in nested lists and tuples, or in an array of objects."""
-    if type(value) is np.ndarray and value.dtype == object:
-        leaves = list(value.flat)
-    elif isinstance(value, (list, tuple)):
-        leaves, waiting = [], [value]
-        while waiting:
-            item = waiting.pop()
-            if isinstance(item, (list, tuple)):
-                waiting += item
-            else:
-                leaves.append(item)
-    else:
+    """Whether nested lists and tuples, or an array of objects, hold numbers and arrays of them alone, some of them traced."""
+    leaves: list[Any] = []
+    waiting = [value] if isinstance(value, (list, tuple, np.ndarray)) else []
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, (list, tuple)):
+            waiting += item
+        elif type(item) is np.ndarray and item.dtype == object:
+            waiting += item.flat
+        else:
+            leaves.append(item)
+    if not any(isinstance(leaf, Traced) for leaf in leaves):
         return False
-    if not all(isinstance(leaf, (Traced, int, float, complex, np.generic)) for leaf in leaves):
-        return False
-    return any(isinstance(leaf, Traced) for leaf in leaves)
+    return all(isinstance(leaf, (Traced, int, float, complex, np.generic, np.ndarray)) for leaf in leaves)
+
+
+# functions that ask each item of a list for what NumPy's protocol makes of it
+_OF_SEQUENCES = frozenset(
+    {
+        np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack, np.block, np.select, np.choose,
+        np.lexsort, np.linalg.multi_dot, np.broadcast_arrays,
+    }
+)  # fmt: skip
+
+
+def call(like: Any, fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """A call of one of NumPy's functions: traced numbers in lists, which NumPy does not look for, are made arrays first."""
+    if fun in ARRAYS:
+        traced = args and "like" not in kwargs and (isinstance(args[0], Traced) or is_of_numbers(args[0]))
+        return LIKE[fun](like, *args, **kwargs) if traced and not _wants_objects(args, kwargs) else fun(*args, **kwargs)
+    if fun not in _OF_SEQUENCES and not any([isinstance(arg, Traced) for arg in (*args, *kwargs.values())]):
+        args = [_gathered(like, arg) for arg in args]
+        kwargs = {name: _gathered(like, arg) for name, arg in kwargs.items()}
+    return fun(*args, **kwargs)
+
+
+def _gathered(like: Any, value: Any) -> Any:
+    return array(like, value) if isinstance(value, (list, tuple, np.ndarray)) and is_of_numbers(value) else value
+
+
+def _wants_objects(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    dtype = args[1] if len(args) > 1 else kwargs.get("dtype")
+    return dtype is not None and np.dtype(dtype) == object
+
+
+def join(like: Any, maker: Any, key: Any) -> Any:
+    """``np.r_[key]`` and ``np.c_[key]``, with traced values as arrays, not taken apart."""
+    parts = [np.r_[part] if isinstance(part, slice) else part for part in (key if isinstance(key, tuple) else (key,))]
+    if not contains_traced(parts) or isinstance(parts[0], str):  # a directive
+        made = maker[key]
+        return array(like, made) if is_of_numbers(made) else made
+    plain = [part.value if isinstance(part, Traced) else part for part in parts]
+    made = [array(like, part, copy=False) for part in parts]
+    dtype = np.result_type(
+        *[v if type(v) in (bool, int, float, complex) else x.dtype for v, x in zip(plain, made, strict=True)]
+    )
+    made = [x.astype(dtype, copy=False) for x in made]
+    if maker is np.r_:
+        return np.concatenate([np.atleast_1d(x) for x in made])
+    return np.concatenate([np.reshape(x, (-1, 1)) if x.ndim < 2 else x for x in made], axis=-1)
 
 
 def _like_one(fill: float) -> Callable[..., Any]:
@@ -94,7 +138,8 @@ def _dtype(a: Any) -> Any:
 
 
 def _as(like: Any, a: Any, dtype: Any = None, order: Any = None, copy: Any = False, **rest: Any) -> Any:
-    return array(like, a, dtype, copy)
+    result = array(like, a, dtype, copy)
+    return result.copy(order) if order in ("C", "F") and not result.flags[f"{order}_CONTIGUOUS"] else result
 
 
 def _in_order(order: str) -> Callable[..., Any]:
@@ -125,6 +170,7 @@ LIKE: dict[Any, Callable[..., Any]] = {
     np.asarray_chkfinite: _as,
     np.arange: lambda like, *args, **rest: _arange(like, *args, **rest),
 }
+ARRAYS = frozenset({np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray})
 
 
 def _arange(like: Any, *args: Any, dtype: Any = None, device: Any = None, **ends: Any) -> Any:
