@@ -27,8 +27,11 @@ def scatter(value: Array, index: Any, shape: tuple[int, ...]) -> Array:
     >>> scatter(np.array([1.0, 2.0]), slice(1, 3), (4,))
     array([0., 1., 2., 0.])
     """
-    out = np.zeros(shape, np.result_type(value))
-    add_at(out, index, value)
+    out = np.zeros(shape, value.dtype if hasattr(value, "dtype") else np.result_type(value))
+    if repeats(index):
+        np.add.at(out, index, value)
+    else:
+        out[index] = value
     return out
 
 
@@ -53,8 +56,10 @@ def add_at(out: Array, index: Any, value: Array) -> None:
 
 def repeats(index: Any) -> bool:
     """Whether an index can name an element twice: it holds an integer array or list."""
-    parts = index if isinstance(index, tuple) else (index,)
-    return any(isinstance(part, list) or (isinstance(part, np.ndarray) and part.dtype != bool) for part in parts)
+    for part in index if isinstance(index, tuple) else (index,):
+        if isinstance(part, list) or (isinstance(part, np.ndarray) and part.dtype != bool):
+            return True
+    return False
 
 
 def inner(a: Array, b: Array) -> Array:

@@ -103,3 +103,5 @@ from symgrad.eager.random import (
 pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
 det, inverse, slogdet = linalg.det, linalg.inv, linalg.slogdet
 globals().update(_FUNCTIONS)
+_names = (f"{name}_" for name in (*_FUNCTIONS, "fill", "zero", "detach"))
+globals().update({name: getattr(Tensor, name) for name in _names if hasattr(Tensor, name)})

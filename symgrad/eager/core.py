@@ -30,6 +30,7 @@ from symgrad.tracer import Tracer
 Array = Any
 Label = str | tuple[Any, ...] | None  # torch's name of an operation; see ``Step``
 NONE: dict[str, Any] = {}
+_array = np.ndarray
 
 # -- what a rule reads ---------------------------------------------------------------------------------------------
 
@@ -175,6 +176,20 @@ class Node:
         """Whether values were kept for the backward pass."""
         return bool(self.plan.reads or self.plan.result)
 
+    def __getattr__(self, name: str) -> Any:
+        """``_saved_result``, ``_saved_self``, ``_saved_other`` …: what the rules will read, None where they do not."""
+        place = _SAVED.get(name)
+        if place is None or not self.saves or (place < 0 and not self.plan.result):
+            raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
+        if self.args is None:
+            raise RuntimeError(TWICE)
+        if place < 0:
+            return self.revived_result()
+        if place not in self.plan.reads:
+            return None
+        value = self.revive()[place]
+        return wrap(value) if isinstance(value, np.ndarray) else value
+
     def pull(self, g: Any) -> list[Any]:
         """A cotangent for each edge, from the result's: arrays, or tensors if that is one."""
         if self.args is None:
@@ -183,7 +198,9 @@ class Node:
             if counter[0] != seen:
                 raise RuntimeError(self.changed(which, counter, seen))
         args, y, op, params, plan = self.args, self.result, self.op, self.params, self.plan
-        if isinstance(g, Tensor) or (type(g) is tuple and any([isinstance(part, Tensor) for part in g])):
+        if g.__class__ is not _array and (
+            isinstance(g, Tensor) or (type(g) is tuple and any([isinstance(part, Tensor) for part in g]))
+        ):
             args, y = self.revive(), self.revived_result()
             params = {name: value for name, value in params.items() if name != "kept"}
         if plan.anew:
@@ -276,6 +293,9 @@ class PackedNode(Node):
             self.packed = {}, self.packed[1]
 
 
+_SAVED = {"_saved_result": -1, "_saved_self": 0, "_saved_condition": 0} | dict.fromkeys(
+    ("_saved_other", "_saved_exponent", "_saved_mat2", "_saved_target"), 1
+)
 _OF_NUMBERS = {  # operations with a number that does not count as an argument
     "PowBackward0", "PowBackward2", "ClampBackward1", "ClampMinBackward0", "ClampMaxBackward0", "RsubBackward1",
     "XlogyBackward1", "XlogyBackward2", "RemainderBackward0", "FmodBackward0", "MaskedFillBackward0",
@@ -491,13 +511,15 @@ class Tensor(Traced):
                 )
             return
         if wanted and self.value.dtype.kind not in "fc":
-            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         if wanted and self.inference and not mode.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         self.needs = bool(wanted)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set ``requires_grad``, and return this tensor."""
+        if requires_grad and self.value.dtype.kind not in "fc":
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
         self.requires_grad = requires_grad
         return self
 
@@ -666,9 +688,16 @@ class Fused(Op):
 
     def __call__(self, *arrays: Any, **params: Any) -> Any:
         for array in arrays:
-            if array.__class__ is not np.ndarray and isinstance(array, Tensor):
+            if array.__class__ is not _array and isinstance(array, Tensor):
                 return apply(self, arrays, params)
         return self.fun(*arrays, **params)
+
+
+def known(key: Any) -> Op:
+    """The operation that the registry has for a function of NumPy's."""
+    found = REGISTRY[key]
+    assert isinstance(found, Op)
+    return found
 
 
 def variant(op: Op, **changes: Any) -> Op:
@@ -995,13 +1024,16 @@ def conjugate(g: Any) -> Any:
 
 def fitted(g: Any, shape: Any, kind: Any) -> Any:
     """A cotangent in the shape and dtype of what it belongs to."""
-    value = g.value if isinstance(g, Tensor) else g
-    if not isinstance(value, (np.ndarray, np.generic, Traced)):
-        return np.full(shape, g, kind)
-    if value.shape == shape and value.dtype == kind:  # type: ignore[union-attr]
+    if g.__class__ is not _array:
+        value = g.value if isinstance(g, Tensor) else g
+        if not isinstance(value, (np.ndarray, np.generic, Traced)):
+            return np.full(shape, g, kind)
+        if value.shape == shape and value.dtype == kind:  # type: ignore[union-attr]
+            return g
+        if isinstance(g, Traced):
+            return fit(g, Aval(shape, kind, "array"))
+    elif g.shape == shape and g.dtype is kind:
         return g
-    if isinstance(g, Traced):
-        return fit(g, Aval(shape, kind, "array"))
     extra = g.ndim - len(shape)
     if extra >= 0 and g.dtype is kind:  # as ``fit`` does, by fewer calls
         if g.shape[extra:] == shape:

@@ -65,14 +65,14 @@ class Sweep:
 
     def flow(self) -> None:
         pending, order, leaves, anomaly, keep = self.pending, self.order, self.leaves, mode.anomaly, self.keep
-        send, ndarray = self.send, np.ndarray
+        send, only, ndarray = self.send, self.only, np.ndarray
         free = self.path is None and not self.create  # the usual pass: arrays, to all that can be reached
         while order:
             node = heappop(order)[1]
             g = pending.pop(node)
             if node.hooks:
                 g = self.hooked(node, g)
-            if self.only is not None and id(node) in self.only:
+            if only is not None and id(node) in only:
                 self.found[id(node)] = g
                 assert self.path is not None
                 if not any(id(edge) in self.path for edge in _targets(node)):
@@ -148,24 +148,22 @@ class Sweep:
 
     def settle(self, leaf: Tensor) -> None:
         """Give a leaf its gradient, through its hooks."""
-        g = self.pending.pop(leaf)
-        if not isinstance(g, Tensor):
-            g = wrap(g)
+        g, old = self.pending.pop(leaf), leaf._grad
         if leaf.value.dtype.kind == "c":
             g = conjugate(g)
         if leaf.hooks:
-            g = run_hooks(leaf.hooks, "tensor", g)
+            g = run_hooks(leaf.hooks, "tensor", g if isinstance(g, Tensor) else wrap(g))
         if self.collect:
-            self.found[id(leaf)] = g
+            self.found[id(leaf)] = g if isinstance(g, Tensor) else wrap(g)
             return
-        old = leaf._grad
         if old is None:
+            g = g if isinstance(g, Tensor) else wrap(g)
             leaf._grad = apply(COPIED, (g,), NONE, "CopyBackwards") if self.create and g.node is not None else g
         elif self.create:
             leaf._grad = old + g
         else:
             total = whole(old)
-            np.add(total, g.value, out=total)
+            np.add(total, g.value if isinstance(g, Tensor) else g, total)
             old.counter[0] += 1
         if leaf.hooks:
             for kind, hook in list(_kinds(leaf.hooks)):

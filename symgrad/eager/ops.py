@@ -1,6 +1,7 @@
 """Operations for which NumPy has no function: activations and losses, each with its rule, stable at both ends.
 
-Rules follow torch at kinks: ``relu`` is flat at 0.
+Rules follow torch at kinks: ``relu`` is flat at 0. Where torch gives zeros of another sign than the rules of NumPy's own
+functions do, these stand here, too.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import Fused
+from symgrad.eager.core import Fused, known, variant
+from symgrad.ops.core import expand
+from symgrad.ops.elementwise import power_x1
 
 
 def _sigmoid(x: Any) -> Any:
@@ -24,7 +27,7 @@ def _log_sigmoid(x: Any) -> Any:
 SIGMOID = Fused(_sigmoid, lambda g, y, x: g * ((1 - y) * y), family="elementwise", name="sigmoid")
 LOG_SIGMOID = Fused(_log_sigmoid, lambda g, y, x: g * SIGMOID(-x), family="elementwise", name="log_sigmoid")
 LOGIT = Fused(lambda x: np.log(x / (1 - x)), lambda g, y, x: g / (x * (1 - x)), family="elementwise", name="logit")
-RELU = Fused(lambda x: np.maximum(x, 0), lambda g, y, x: np.where(y > 0, g, 0), family="elementwise", name="relu")
+RELU = Fused(lambda x: np.maximum(0, x), lambda g, y, x: np.where(y > 0, g, 0), family="elementwise", name="relu")
 RSQRT = Fused(lambda x: 1 / np.sqrt(x), lambda g, y, x: g * (-0.5 * y**3), family="elementwise", name="rsqrt")
 FILL = Fused(lambda x, v: np.full_like(x, v), lambda g, y, x, v: np.zeros_like(g), None, family="elementwise", name="fill")
 COPY = Fused(
@@ -99,6 +102,56 @@ FMIN = Fused(
     lambda g, y, a, b: np.where(_first_unless_less(-a, -b), 0, g),
     family="elementwise",
     name="fmin",
+)
+
+
+# -- NumPy's functions, with torch's signs of zero -----------------------------------------------------------------
+
+CLIP = variant(
+    known(np.clip),
+    rules=(
+        lambda g, y, a, low, high: np.where(y == a, g, 0),
+        lambda g, y, a, low, high: np.where((a < low) & (low <= high), g, 0),
+        lambda g, y, a, low, high: np.where(np.maximum(a, low) > high, g, 0),
+    ),
+)
+MAXIMUM = variant(
+    known(np.maximum),
+    rules=(
+        lambda g, y, a, b: np.where(a < b, 0, np.where(a == b, 0.5 * g, g)),
+        lambda g, y, a, b: np.where(b < a, 0, np.where(a == b, 0.5 * g, g)),
+    ),
+)
+MINIMUM = variant(
+    known(np.minimum),
+    rules=(
+        lambda g, y, a, b: np.where(a > b, 0, np.where(a == b, 0.5 * g, g)),
+        lambda g, y, a, b: np.where(b > a, 0, np.where(a == b, 0.5 * g, g)),
+    ),
+)
+
+
+def _power_base(g: Any, y: Any, x: Any, n: Any) -> Any:
+    if isinstance(n, (int, float)):
+        return np.zeros_like(g) if n == 0 else power_x1(g, y, x, n)
+    return np.where(n == 0, 0, power_x1(g, y, x, n))
+
+
+POWER = variant(known(np.power), rules=(_power_base, known(np.power).rules[1]))
+
+
+def _shared(g: Any, y: Any, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    hit = a == expand(y, a, axis, keepdims)
+    return expand(g, a, axis, keepdims) * hit / np.sum(hit, axis=axis, keepdims=True)
+
+
+AMAX, AMIN = (variant(known(key), rules=(_shared,)) for key in (np.max, np.min))
+EVENLY: Any = known(np.max).rules[0]
+MEDIAN = Fused(  # the element at a place, and all that equal it
+    lambda a, place: a.reshape(-1)[place],
+    lambda g, y, a, place: EVENLY(g, y, a),
+    None,
+    name="median",
 )
 
 
@@ -179,15 +232,13 @@ def _silu_rule(g: Any, y: Any, x: Any, *, kept: Any = None) -> Any:
 
 
 def _elu(x: Any, alpha: float, scale: float = 1) -> Any:
-    low = np.expm1(np.minimum(x, 0)) * alpha
-    y = np.where(x > 0, x, low)
-    return y if scale == 1 else y * scale, low
+    y = np.where(x > 0, x, np.expm1(np.minimum(0, x)) * alpha)
+    return y if scale == 1 else y * scale
 
 
-def _elu_rule(g: Any, y: Any, x: Any, alpha: float, scale: float = 1, *, kept: Any = None) -> Any:
-    low = np.expm1(np.minimum(x, 0)) * alpha if kept is None else kept
+def _elu_rule(g: Any, y: Any, x: Any, alpha: float, scale: float = 1) -> Any:
     g = g if scale == 1 else g * scale
-    return np.where(x > 0, g, g * (low + alpha))
+    return np.where(x > 0, g, g * (np.exp(np.minimum(0, x)) * alpha))
 
 
 def _softplus(x: Any, beta: float, threshold: float) -> Any:
@@ -210,7 +261,7 @@ def _first(fun: Any) -> Any:
 _GELU = math.sqrt(2 / math.pi)
 GELU = Fused(_first(_gelu), _gelu_rule, family="elementwise", name="gelu", keeps=_gelu)
 SILU = Fused(_first(_silu), _silu_rule, family="elementwise", name="silu", keeps=_silu)
-ELU = Fused(_first(_elu), _elu_rule, family="elementwise", name="elu", keeps=_elu)
+ELU = Fused(_elu, _elu_rule, family="elementwise", name="elu")
 AT_LEAST = Fused(
     lambda x, eps: np.maximum(x, eps),
     lambda g, y, x, eps: g * (x >= eps),
@@ -260,6 +311,11 @@ _max: Any = np.maximum.reduce
 def _total(x: Any, axis: Any) -> Any:
     """The sum over axes, which stay."""
     return _add(x, axis, None, None, True)
+
+
+def _products(x: Any, y: Any, axis: Any) -> Any:
+    """The sum of products over axes, which stay."""
+    return np.vecdot(x, y)[..., None] if axis == -1 else _total(x * y, axis)
 
 
 def _shifted(x: Any, axis: int) -> Any:
@@ -459,7 +515,7 @@ def _scatter_added(x: Any, src: Any, places: Any) -> Any:
 SCATTER: Fused = Fused(
     _scattered,
     lambda g, y, x, src, places: SCATTER(g, 0.0, places),
-    lambda g, y, x, src, places: GATHER(g, places, shape=np.shape(x)),
+    lambda g, y, x, src, places: GATHER(g, places, shape=x.shape),
     None,
     family="linear",
     name="scatter",
@@ -467,7 +523,7 @@ SCATTER: Fused = Fused(
 SCATTER_ADD = Fused(
     _scatter_added,
     lambda g, y, x, src, places: g,
-    lambda g, y, x, src, places: GATHER(g, places, shape=np.shape(x)),
+    lambda g, y, x, src, places: GATHER(g, places, shape=x.shape),
     None,
     family="linear",
     name="scatter_add",
@@ -519,7 +575,7 @@ EVEN = Fused(_even, _even_rule, None, None, None, family="linear", name="even")
 def _normed(x: Any, axes: Any, n: int, eps: float) -> Any:
     """``x`` less its mean, over its deviation, and one over that."""
     centred = x - _total(x, axes) / n
-    scale = math.sqrt(n) / np.sqrt(_total(centred * centred, axes) + n * eps)
+    scale = math.sqrt(n) / np.sqrt(_products(centred, centred, axes) + n * eps)
     return centred * scale, scale
 
 
@@ -535,7 +591,7 @@ def _layer_norm_x(
 ) -> Any:
     y, scale = kept or _normed(x, axes, n, eps)
     g = g if weight is None else g * weight
-    return scale * (g - (y * _total(g * y, axes) + _total(g, axes)) / n)
+    return scale * (g - (y * _products(g, y, axes) + _total(g, axes)) / n)
 
 
 def _layer_norm_weight(

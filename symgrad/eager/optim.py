@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -17,7 +19,7 @@ class Optimizer:
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
-        self.state: dict[Tensor, dict[str, Any]] = {}
+        self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         if isinstance(params, Tensor):
             raise TypeError(
@@ -38,9 +40,13 @@ class Optimizer:
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
             if p.node is not None:
                 raise ValueError("can't optimize a non-leaf Tensor")
+        if len({id(p) for p in params}) < len(params):
+            warnings.warn(_DUPLICATES, stacklevel=3)
         if {id(p) for group in self.param_groups for p in group["params"]} & {id(p) for p in params}:
             raise ValueError("some parameters appear in more than one parameter group")
-        self.param_groups.append({**self.defaults, **param_group, "params": params})
+        self.param_groups.append(
+            {**param_group, "params": params, **{k: v for k, v in self.defaults.items() if k not in param_group}}
+        )
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients."""
@@ -92,7 +98,9 @@ class Optimizer:
                     "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
                 )
             group.update({k: v for k, v in saved.items() if k != "params"})
-        self.state = {params[i]: {k: _copied(v) for k, v in values.items()} for i, values in state_dict["state"].items()}
+        self.state.clear()
+        for i, values in state_dict["state"].items():
+            self.state[params[i]] = {k: _copied(v) for k, v in values.items()}
 
     def _order(self) -> dict[int, int]:
         params: Iterable[Tensor] = (p for group in self.param_groups for p in group["params"])
@@ -104,6 +112,12 @@ class Optimizer:
             lines += [""] * (i > 0) + [f"Parameter Group {i}"]
             lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
         return "\n".join([*lines, ")"])
+
+
+_DUPLICATES = (
+    "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see "
+    "github.com/pytorch/pytorch/issues/40967 for more information"
+)
 
 
 def _copied(value: Any) -> Any:
@@ -164,7 +178,7 @@ class SGD(Optimizer):
         if group["weight_decay"]:
             g = _plus(g, group["weight_decay"], value)
         if group["momentum"]:
-            state = self.state.setdefault(p, {})
+            state = self.state[p]
             buffer = state.get("momentum_buffer")
             if buffer is None:
                 state["momentum_buffer"] = buffer = wrap(np.array(g))
@@ -212,7 +226,7 @@ class Adam(Optimizer):
         super().__init__(params, {**options, **rest, "decoupled_weight_decay": decoupled})
 
     def move(self, p: Tensor, value: Any, g: Any, group: dict[str, Any]) -> None:
-        state = self.state.setdefault(p, {})
+        state = self.state[p]
         if not state:
             state["step"] = wrap(np.array(0, np.float32))
             state["exp_avg"], state["exp_avg_sq"] = wrap(np.zeros_like(value)), wrap(np.zeros_like(value))

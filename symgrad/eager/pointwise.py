@@ -19,6 +19,7 @@ from symgrad.eager.core import (
     as_tensor_of,
     assign,
     execute,
+    known,
     method,
     methods,
     plain,
@@ -26,17 +27,11 @@ from symgrad.eager.core import (
     wrap,
 )
 from symgrad.eager.dtypes import default, promoted
-from symgrad.ops.core import REGISTRY, Op, Traced
+from symgrad.ops.core import Op, Traced
 from symgrad.ops.engine import ASTYPE
 
 __all__: list[str] = []
 FUNCTIONS: dict[str, Any] = {}
-
-
-def known(key: Any) -> Op:
-    found = REGISTRY[key]
-    assert isinstance(found, Op)
-    return found
 
 
 def function(fun: Any) -> Any:
@@ -251,7 +246,7 @@ def _binary(name: str, key: Any, floats: bool = False, label: str | None = None)
 
 
 for _name, _key in {
-    "maximum": np.maximum, "minimum": np.minimum, "fmax": ops.FMAX, "fmin": ops.FMIN, "remainder": np.remainder,
+    "maximum": ops.MAXIMUM, "minimum": ops.MINIMUM, "fmax": ops.FMAX, "fmin": ops.FMIN, "remainder": np.remainder,
     "fmod": np.fmod, "copysign": np.copysign, "hypot": np.hypot, "gcd": np.gcd, "lcm": np.lcm,
     "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
     "bitwise_left_shift": np.left_shift, "bitwise_right_shift": np.right_shift,
@@ -267,7 +262,7 @@ for _name, _key in {
 }.items():  # fmt: skip
     _binary(_name, _key, floats=True)
 
-ADD, SUB, MUL, DIV, POW = (known(key) for key in (np.add, np.subtract, np.multiply, np.divide, np.power))
+ADD, SUB, MUL, DIV = (known(key) for key in (np.add, np.subtract, np.multiply, np.divide))
 FLOOR_DIVIDE = known(np.floor_divide)
 
 
@@ -345,7 +340,7 @@ def power(input: Any, exponent: Any) -> Any:
     """``input ** exponent``."""
     if isinstance(exponent, int) and exponent < 0 and isinstance(input, Tensor) and input.value.dtype.kind in "iu":
         raise RuntimeError("Integers to negative integer powers are not allowed.")
-    return binary(POW, input, exponent, _power_label(input, exponent))
+    return binary(ops.POWER, input, exponent, _power_label(input, exponent))
 
 
 @function
@@ -369,7 +364,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Any:
             return clamp(input.to(default.real), min, max)
     else:
         low, high = -math.inf if min is None else min, math.inf if max is None else max
-    return apply(known(np.clip), (input, low, high), NONE, label)
+    return apply(ops.CLIP, (input, low, high), NONE, label)
 
 
 FUNCTIONS["clip"] = clamp
@@ -379,13 +374,13 @@ methods(clip=clamp)
 @function
 def clamp_min(input: Tensor, min: Any) -> Any:
     """Each element, no less than ``min``."""
-    return apply(known(np.clip), (input, min, math.inf), NONE, "ClampMinBackward0")
+    return apply(ops.CLIP, (input, min, math.inf), NONE, "ClampMinBackward0")
 
 
 @function
 def clamp_max(input: Tensor, max: Any) -> Any:
     """Each element, no more than ``max``."""
-    return apply(known(np.clip), (input, -math.inf, max), NONE, "ClampMaxBackward0")
+    return apply(ops.CLIP, (input, -math.inf, max), NONE, "ClampMaxBackward0")
 
 
 @function

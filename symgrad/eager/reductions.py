@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from symgrad.eager import ops
-from symgrad.eager.core import NAMES, Fused, Tensor, apply, axis_of, labelled, variant, wrap
+from symgrad.eager.core import NAMES, Fused, Tensor, apply, axis_of, known, labelled, variant, wrap
 from symgrad.eager.dtypes import as_numpy, title
-from symgrad.eager.pointwise import FUNCTIONS, apply_alike, binary, function, in_place, known
+from symgrad.eager.pointwise import FUNCTIONS, apply_alike, binary, function, in_place
 from symgrad.ops.core import Op, count, expand
 from symgrad.ops.reduction import along
 
@@ -312,25 +312,25 @@ def _first(arg: Any, value: Any, axis: int) -> Any:
 @function
 def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """The largest element; along ``dim``, the largest ones and their places; of two tensors, as ``maximum``."""
-    return _extreme("max", known(np.max), np.argmax, known(np.maximum), input, dim, keepdim)
+    return _extreme("max", known(np.max), np.argmax, ops.MAXIMUM, input, dim, keepdim)
 
 
 @function
 def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """The smallest element; along ``dim``, the smallest ones and their places; of two tensors, as ``minimum``."""
-    return _extreme("min", known(np.min), np.argmin, known(np.minimum), input, dim, keepdim)
+    return _extreme("min", known(np.min), np.argmin, ops.MINIMUM, input, dim, keepdim)
 
 
 @function
 def amax(input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
     """The largest elements; equal ones share the gradient."""
-    return apply(known(np.max), (input,), _axes(dim, keepdim, input.value.ndim), "AmaxBackward0")
+    return apply(ops.AMAX, (input,), _axes(dim, keepdim, input.value.ndim), "AmaxBackward0")
 
 
 @function
 def amin(input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
     """The smallest elements; equal ones share the gradient."""
-    return apply(known(np.min), (input,), _axes(dim, keepdim, input.value.ndim), "AminBackward0")
+    return apply(ops.AMIN, (input,), _axes(dim, keepdim, input.value.ndim), "AminBackward0")
 
 
 @function
@@ -398,7 +398,7 @@ def median(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
         if not value.size:
             return apply(SUM, (input,)) / 0
         place = _lower_median(value.reshape(-1), 0)
-        return apply(ops.PICK, (input, np.asarray(place)), {"shape": value.shape}, "MedianBackward0")
+        return apply(ops.MEDIAN, (input, np.asarray(place)))
     axis = axis_of(dim, value.ndim)
     if value.ndim == 0:
         return _TYPES["median"](input.clone(), wrap(np.asarray(0)))

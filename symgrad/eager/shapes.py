@@ -22,6 +22,7 @@ from symgrad.eager.core import (
     assign,
     axis_of,
     execute,
+    known,
     labelled,
     method,
     methods,
@@ -32,7 +33,7 @@ from symgrad.eager.core import (
     wrap,
 )
 from symgrad.eager.dtypes import as_numpy, device, dtype, title
-from symgrad.eager.pointwise import FUNCTIONS, cast_alike, function, known
+from symgrad.eager.pointwise import FUNCTIONS, cast_alike, function
 from symgrad.ops import index
 from symgrad.ops.contract import matmul_a, matmul_b
 from symgrad.ops.core import Traced
@@ -770,18 +771,19 @@ def _index_of(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any], Label]:
     keys = key if isinstance(key, tuple) else (key,)
     shape, axis = x.value.shape, 0
     for part in keys:
+        if part.__class__ is slice:
+            first, last, step = [end if end is None else int(end) for end in (part.start, part.stop, part.step)]
+            parts.append(index.Slice(first, last, step))
+            whole_of_it = not first and step in (None, 1) and (last is None or (axis < len(shape) and last == shape[axis]))
+            if not whole_of_it or part is key:
+                steps.append("SliceBackward0")
+            axis += 1
+            continue
         if isinstance(part, Tensor) and part.value.ndim == 0 and part.value.dtype.kind in "iu":
             part = part if isinstance(part.value, Traced) else int(part.value)
         if isinstance(part, (int, np.integer)) and not isinstance(part, (bool, np.bool_)):
             parts.append(int(part))
             steps.append("SelectBackward0")
-            axis += 1
-        elif isinstance(part, slice):
-            first, last, step = [None if end is None else int(end) for end in (part.start, part.stop, part.step)]
-            parts.append(index.Slice(first, last, step))
-            whole_of_it = not first and step in (None, 1) and (last is None or (axis < len(shape) and last == shape[axis]))
-            if not whole_of_it or part is key:
-                steps.append("SliceBackward0")
             axis += 1
         elif part is None:
             parts.append(part)
@@ -955,7 +957,9 @@ def _table(x: Tensor, dim: int, places: Tensor, label: str) -> tuple[Any, tuple[
         return table, ()
     if table.ndim != len(shape):
         raise RuntimeError(f"Index tensor must have the same number of dimensions as {label} tensor")
-    if table.size and np.maximum.reduce(table.astype(np.int64, copy=False).view(np.uint64), None) >= shape[axis]:
+    if table.dtype is not _INT64:
+        table = table.astype(_INT64)
+    if table.size and _highest(table.view(np.uint64), None) >= shape[axis]:
         wrong = table[(table < 0) | (table >= shape[axis])][0]
         raise RuntimeError(f"index {wrong} is out of bounds for dimension {axis} with size {shape[axis]}")
     flat: Any = table * math.prod(shape[axis + 1 :])
@@ -963,7 +967,11 @@ def _table(x: Tensor, dim: int, places: Tensor, label: str) -> tuple[Any, tuple[
         if i != axis:
             step = math.prod(shape[i + 1 :])
             flat = flat + np.arange(0, n * step, step or 1).reshape((-1,) + (1,) * (len(shape) - i - 1))
-    return flat, tuple(slice(n) for n in table.shape)
+    return flat, tuple([slice(n) for n in table.shape])
+
+
+_INT64 = np.dtype(np.int64)
+_highest: Any = np.maximum.reduce
 
 
 @function

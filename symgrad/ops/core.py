@@ -434,11 +434,11 @@ def spread(g: Any, shape: tuple[int, ...]) -> Any:
 
 def expand(g: Any, a: Any, axis: Any, keepdims: bool = False) -> Any:
     """The cotangent of a reduction of ``a`` over ``axis``, with the reduced axes back as ones."""
-    ndim = np.ndim(a)
+    ndim = getattr(a, "ndim", 0)
     if keepdims or ndim == 0:
         return g
     if axis is None:
-        return np.reshape(g, (1,) * ndim) if np.ndim(g) else g
+        return np.reshape(g, (1,) * ndim) if getattr(g, "ndim", 0) else g
     insert: Any = REGISTRY[np.expand_dims]
     if not isinstance(axis, tuple):
         return insert(g, axis=axis % ndim)

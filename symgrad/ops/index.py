@@ -76,7 +76,7 @@ def _overwritten(y: Any, base: Any, value: Any, *arrays: Any, spec: Spec) -> Any
 GETITEM = Indexing(
     lambda x, *arrays, spec: (x if hasattr(x, "shape") else np.asarray(x))[fill(spec, arrays)],
     "getitem",
-    (lambda g, y, x, *arrays, spec: SCATTER(g, *arrays, spec=spec, shape=np.shape(x)) if np.ndim(x) else np.sum(g),),
+    (lambda g, y, x, *arrays, spec: SCATTER(g, *arrays, spec=spec, shape=shape) if (shape := np.shape(x)) else np.sum(g),),
     lanes="some",
     alias=True,
 )

@@ -45,8 +45,8 @@ def _cumprod_along(g: Any, y: Any, a: Any, axis: int) -> Any:
         return g
     step, s, ratio = 1, g, a[along(axis, slice(1, None))]
     while True:
-        early, late, rest = (along(axis, slice(*ends)) for ends in ((None, -step), (step, None), (-step, None)))
-        s = np.concatenate((s[early] + ratio * s[late], s[rest]), axis)
+        early, late = along(axis, slice(None, -step)), along(axis, slice(step, None))
+        s = np.concatenate((s[early] + ratio * s[late], s[along(axis, slice(-step, None))]), axis)
         if 2 * step >= n:
             break
         step, ratio = 2 * step, ratio[early] * ratio[late]

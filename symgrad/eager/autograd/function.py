@@ -98,6 +98,9 @@ class FunctionNode(Node):
     def next_functions(self) -> tuple[Any, ...]:
         return tuple(_next(edge) for edge in self.edges)
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.context, name)  # to torch, the node and ``ctx`` are one
+
     def pull(self, g: Any) -> list[Any]:
         create = mode.grad
         parts = list(g) if type(g) is tuple else [g]
