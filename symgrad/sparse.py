@@ -2,7 +2,7 @@
 
 The graph of a traced call says which variables each value may depend on: its *pattern*, a sparse matrix of truth values that
 is propagated from operation to operation. Variables that no output shares are moved together, so that a few pushforwards (or
-pullbacks) hold all derivatives. Needs ``pip install "symgrad[scipy]"``: SciPy for the matrices, NetworkX for the colouring.
+pullbacks) hold all derivatives. Needs ``pip install "symgrad[scipy]"``.
 
 >>> from symgrad.sparse import sparse_jacobian
 >>> print(sparse_jacobian(lambda x: x[1:] * x[:-1] ** 2, np.array([1.0, 2.0, 3.0])).toarray())
@@ -12,20 +12,24 @@ pullbacks) hold all derivatives. Needs ``pip install "symgrad[scipy]"``: SciPy f
 
 from __future__ import annotations
 
+import functools
 import math
+import string
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import networkx as nx
 import numpy as np
 import scipy.sparse as sp
+from scipy.optimize._numdiff import group_columns  # what least_squares(jac_sparsity=...) colours with
 
 from symgrad.api import Derivative, grad
 from symgrad.compile import layout
 from symgrad.errors import NotDifferentiable, SymgradError
 from symgrad.ir import Aval, Node
 from symgrad.ops import engine
+from symgrad.ops.contract import axis_pairs, cut, terms
 from symgrad.ops.core import ASTYPE, REGISTRY, Op
+from symgrad.ops.signal import INTERP
 from symgrad.state import watching
 from symgrad.trace import Tape, Trace, tracing
 from symgrad.transform import calculus
@@ -33,7 +37,7 @@ from symgrad.transform.reverse import path
 
 Matrix = Any  # a scipy.sparse.csr_array
 LARGEST = 30_000_000  # entries of a pattern, or of one step; what is larger is not sparse
-MOST_EDGES = 30_000_000  # pairs of columns that meet in a row, above which they are not grouped
+PUSH, PULL = "pushforwards", "pullbacks"
 
 
 def sparse_jacobian(fun: Callable[..., Any], *args: Any, argnums: int | str = 0, **kwargs: Any) -> Any:
@@ -74,13 +78,20 @@ def sparse_hessian(fun: Callable[..., Any], *args: Any, argnums: int | str = 0, 
     return sparse_jacobian(grad(fun, argnums), *args, argnums=argnums, **kwargs)
 
 
+class _Pass(NamedTuple):
+    """One call of compiled products, and which entries of the Jacobian are taken from it."""
+
+    kind: str
+    seeds: np.ndarray[Any, Any]  # for each group of columns or rows, the sum of their unit vectors
+    entries: np.ndarray[Any, Any]  # places in the pattern's data
+    at: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]  # where in the products they are
+
+
 class _Plan(NamedTuple):
     """How the Jacobians of one signature are computed: where they may be other than zero, and what is computed together."""
 
     pattern: Matrix
-    group: np.ndarray[Any, Any]  # of each column, or of each row
-    seeds: np.ndarray[Any, Any]  # the sum of the unit vectors of each group; last a random vector
-    forward: bool
+    passes: list[_Pass]  # the last seed of the first is a random vector: it checks the result
 
 
 class _Sparse:
@@ -90,7 +101,7 @@ class _Sparse:
         self.__wrapped__ = fun
         self.argnums = argnums
         self._products: dict[str, Derivative[..., Any]] = {
-            kind: Derivative(kind, fun, {"argnums": argnums}) for kind in ("pushforwards", "pullbacks")
+            kind: Derivative(kind, fun, {"argnums": argnums}) for kind in (PUSH, PULL)
         }
         self._plans: dict[Any, _Plan] = {}
 
@@ -123,49 +134,89 @@ class _Sparse:
 
     def _computed(self, plan: _Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The Jacobian; None where it contradicts its pattern."""
-        products = self._products["pushforwards" if plan.forward else "pullbacks"](plan.seeds, *args, **kwargs)
-        products = np.reshape(products, (len(plan.seeds), -1))
-        pattern = plan.pattern
-        rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
-        data = products[plan.group[pattern.indices], rows] if plan.forward else products[plan.group[rows], pattern.indices]
-        found = sp.csr_array((data, pattern.indices, pattern.indptr), pattern.shape)
-        matrix, direction, expected = found if plan.forward else found.T, plan.seeds[-1].ravel(), products[-1]
+        pattern, first = plan.pattern, plan.passes[0]
+        products = [np.reshape(self._products[p.kind](p.seeds, *args, **kwargs), (len(p.seeds), -1)) for p in plan.passes]
+        data = np.empty(pattern.nnz, products[0].dtype)
+        for one, found in zip(plan.passes, products, strict=True):
+            data[one.entries] = found[one.at]
+        jacobian = sp.csr_array((data, pattern.indices, pattern.indptr), pattern.shape)
+        matrix, direction, expected = jacobian if first.kind == PUSH else jacobian.T, first.seeds[-1], products[0][-1]
         actual, scale = matrix @ direction, abs(matrix) @ np.abs(direction) + np.abs(expected)
         known = np.isfinite(actual) & np.isfinite(expected)
         same = np.abs(actual - expected)[known] <= np.finfo(data.dtype).eps ** 0.5 * scale[known]
-        return found.copy() if np.all(same) else None
+        return jacobian.copy() if np.all(same) else None
+
+
+# -- what is computed together -------------------------------------------------------------------------------------
 
 
 def _plan(pattern: Matrix) -> _Plan:
-    """Group the columns, or the rows where fewer groups do, so that no two of a group meet."""
-    by_columns, by_rows = _groups(pattern), _groups(pattern.T.tocsr())
-    forward = by_rows is None or (by_columns is not None and _count(by_columns) <= _count(by_rows))
-    group = by_columns if forward else by_rows
-    if group is None:
+    """Columns that meet in no row make a group, and one pushforward gives it; rows that are too full for that take pullbacks.
+
+    Or rows and columns the other way round, where that takes fewer products.
+    """
+    rows, columns = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr)), pattern.indices
+    sides = [_Side(pattern, (PUSH, PULL), (rows, columns)), _Side(pattern.T.tocsr(), (PULL, PUSH), (columns, rows))]
+    most = LARGEST // max(*pattern.shape, 1)
+    best = None
+    for side in sorted(sides, key=lambda side: side.least):
+        if side.least <= most and side.count <= most:
+            most, best = side.count - 1, side
+    if best is None:
         raise ValueError(f"the Jacobian of shape {pattern.shape} is not sparse: each row or column meets too many others")
-    seeds = np.zeros((_count(group) + 1, group.size))
-    seeds[group, np.arange(group.size)] = 1.0
-    seeds[-1] = np.random.default_rng(group.size).uniform(0.5, 1.5, group.size)
-    return _Plan(pattern, group, seeds, forward)
+    return _Plan(pattern, best.passes())
+
+
+class _Side:
+    """A pattern whose columns are grouped, but for the rows that are full; or, transposed, whose rows are."""
+
+    def __init__(self, pattern: Matrix, kinds: tuple[str, str], entries: tuple[np.ndarray[Any, Any], ...]) -> None:
+        self.pattern, self.kinds, self.entries = pattern, kinds, entries
+        counts = np.diff(pattern.indptr)
+        fullest = np.append(np.sort(counts)[::-1], 0)  # the columns of one row are in as many groups
+        out = int(np.argmin(np.arange(fullest.size) + fullest))
+        self.full = counts > fullest[out]
+        self.least = int(fullest[out]) + (out > 0)
+
+    @functools.cached_property
+    def groups(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """The group of each column, and of each row that is full, -1 of the others."""
+        rows = np.full(self.full.size, -1)
+        rows[self.full] = _groups(self.pattern[self.full].T)
+        return _groups(self.pattern[~self.full]), rows
+
+    @functools.cached_property
+    def count(self) -> int:
+        """How many products there are; calls of both kinds count for one more."""
+        columns, rows = map(_count, self.groups)
+        return columns + rows + (rows > 0 and not np.all(self.full))
+
+    def passes(self) -> list[_Pass]:
+        """The products that give all entries."""
+        rows, columns = self.entries
+        full = self.full[rows]
+        made = []
+        for kind, group, own, across, mine in zip(
+            self.kinds, self.groups, (columns, rows), (rows, columns), (~full, full), strict=True
+        ):
+            seeds = np.zeros((_count(group), group.size))
+            members = np.flatnonzero(group >= 0)
+            seeds[group[members], members] = 1.0
+            made.append(_Pass(kind, seeds, np.flatnonzero(mine), (group[own[mine]], across[mine])))
+        first, *more = [one for one in made if one.entries.size] or made[:1]
+        size = first.seeds.shape[1]
+        check = np.random.default_rng(size).uniform(0.5, 1.5, (1, size))
+        return [first._replace(seeds=np.concatenate([first.seeds, check])), *more]
 
 
 def _count(group: np.ndarray[Any, Any]) -> int:
     return int(group.max(initial=-1)) + 1
 
 
-def _groups(pattern: Matrix) -> np.ndarray[Any, Any] | None:
-    """A number for each column, different for any two that share a row; None where too many do."""
-    size = pattern.shape[1]
-    counts = np.diff(pattern.indptr).astype(float)
-    if counts @ counts > MOST_EDGES:
-        return None
-    ones = sp.csr_array((np.ones(pattern.nnz, np.int32), pattern.indices, pattern.indptr), pattern.shape)
-    shared = sp.triu(ones.T @ ones, 1).tocoo()
-    graph = nx.Graph()
-    graph.add_nodes_from(range(size))
-    graph.add_edges_from(zip(*(places.tolist() for places in shared.coords), strict=True))
-    colours = nx.greedy_color(graph, lambda graph, colours: range(size))
-    return np.fromiter((colours[i] for i in range(size)), int, size)
+def _groups(pattern: Matrix) -> np.ndarray[Any, Any]:
+    """A number for each column, different for any two that share a row."""
+    found: np.ndarray[Any, Any] = group_columns(pattern, np.arange(pattern.shape[1]))
+    return found
 
 
 # -- patterns ------------------------------------------------------------------------------------------------------
@@ -283,22 +334,22 @@ def _zero(value: Any) -> Any:
 
 def _origins(move: Callable[[Any], Any], size: int, expected: int) -> np.ndarray[Any, Any] | None:
     """Which element each element of ``move(x)`` is (-1: zero), if that is all it does."""
-    found = None
-    for seed in (1, 2):
-        x = np.random.default_rng(seed).uniform(1.0, 2.0, size)
-        try:
-            y = np.ravel(move(x))
-        except (TypeError, ValueError, AttributeError, IndexError):
-            return None
-        if y.size != expected or y.dtype != x.dtype or not size:
-            return None
-        order = np.argsort(x)
-        at = order[np.minimum(np.searchsorted(x, y, sorter=order), size - 1)]
-        at[y == 0] = -1
-        if np.any((x[at] != y) & (at >= 0)) or (found is not None and np.any(found != at)):
-            return None
-        found = at
-    return found
+    try:
+        number, y = (np.ravel(move(x)) for x in _probes(size))
+    except (TypeError, ValueError, AttributeError, IndexError):
+        return None
+    if y.size != expected or y.dtype != np.float64 or not size:
+        return None
+    at = number.astype(int) - 1
+    if np.any((at < -1) | (at >= size)) or np.any(np.where(at < 0, 0.0, _probes(size)[1][at]) != y):
+        return None
+    return at
+
+
+@functools.lru_cache(maxsize=8)
+def _probes(size: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """The numbers of elements, from 1, and random numbers: what gives both their own only moves them."""
+    return np.arange(1.0, size + 1.0), np.random.default_rng(size).uniform(1.0, 2.0, size)
 
 
 def rule(*keys: Any) -> Callable[[Rule], Rule]:
@@ -312,6 +363,12 @@ def rule(*keys: Any) -> Callable[[Rule], Rule]:
         return made
 
     return register
+
+
+@rule(INTERP)
+def interpolation(p: Patterns, node: Node, i: int) -> Matrix:
+    """Element by element of what is looked up; anything of the table."""
+    return (elementwise if i == 0 else anything)(p, node, i)
 
 
 @rule(ASTYPE, engine.IDENTITY, engine.TO_PYTHON, engine.TO_NUMPY, engine.TO_ARRAY, engine.TO_FLOAT)
@@ -329,29 +386,44 @@ def item(p: Patterns, node: Node, i: int) -> Matrix:
     return pairs(np.arange(size), start + np.arange(size), sizes(node, i))
 
 
-@rule(np.sum, np.mean, np.prod, np.max, np.min, np.var, np.std)
+@rule(np.sum, np.mean, np.prod, np.max, np.min, np.var, np.std, np.linalg.norm)
+@rule(np.median, np.nanmedian, np.quantile, np.nanquantile)
 def reduction(p: Patterns, node: Node, i: int) -> Matrix:
-    """What is reduced to one element."""
+    """What is reduced to one element, or to several along a first axis."""
     shape, axis = node.args[i].aval.shape, dict(node.params).get("axis")
-    if not shape:
-        return same(p, node, i)
+    if not shape or i:
+        return anything(p, node, i)
     axes = tuple(range(len(shape))) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     axes = tuple(k % len(shape) for k in axes)
     kept = tuple(1 if k in axes else n for k, n in enumerate(shape))
-    outs = np.broadcast_to(np.arange(math.prod(kept)).reshape(kept), shape)
-    return pairs(outs, places(node.args[i].aval), sizes(node, i))
+    outs = np.arange(sizes(node, i)[0]).reshape(-1, *kept)
+    return pairs(np.broadcast_to(outs, (len(outs), *shape)), places(node.args[i].aval), sizes(node, i))
 
 
-@rule(np.cumsum, np.cumprod, np.sort)
+@rule(np.cumsum, np.cumprod, np.sort, np.partition, np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft)
 def along_axis(p: Patterns, node: Node, i: int) -> Matrix:
     """Anything along one axis."""
-    aval = node.args[i].aval
-    axis = dict(node.params).get("axis", -1 if node.op is REGISTRY[np.sort] else None)
-    at = places(aval)
-    lines = at.reshape(1, -1) if axis is None or not aval.shape else np.moveaxis(at, axis, -1)
-    if lines.size != sizes(node, i)[0]:
+    axis = dict(node.params).get("axis", None if node.op in (REGISTRY[np.cumsum], REGISTRY[np.cumprod]) else -1)
+    if axis is None or not node.aval.shape:
         return anything(p, node, i)
-    return pairs(lines[..., :, None], lines[..., None, :], sizes(node, i))
+    outs, ins = (np.moveaxis(places(aval), axis, -1) for aval in (node.aval, node.args[i].aval))
+    return pairs(outs[..., :, None], ins[..., None, :], sizes(node, i))
+
+
+@rule(np.convolve, np.correlate)
+def convolution(p: Patterns, node: Node, i: int) -> Matrix:
+    """A band, as wide as the other array; the zeros of a constant one count."""
+    mine, other = node.args[i].aval, np.ravel(p.values[node.args[1 - i]])
+    used = np.arange(other.size) if node.args[1 - i] in p.known else np.flatnonzero(other)
+    ins, outs = np.ix_(np.arange(_size(mine)), used)
+    a, v, at_v = (_size(mine), other.size, outs) if i == 0 else (other.size, _size(mine), ins)
+    mode = dict(node.params).get("mode")
+    if node.op is REGISTRY[np.convolve]:
+        outs = ins + outs - cut(min(a, v), mode or "full")[0]
+    else:  # a convolution with the second array reversed
+        outs = ins + outs + v - 1 - 2 * at_v - cut(min(a, v), mode or "valid")[v > a]
+    there = (outs >= 0) & (outs < node.aval.shape[0])
+    return pairs(outs[there], np.broadcast_to(ins, outs.shape)[there], sizes(node, i))
 
 
 @rule(np.diff)
@@ -409,20 +481,36 @@ def product(p: Patterns, node: Node, i: int) -> Matrix:
 @rule(np.einsum)
 def einsum(p: Patterns, node: Node, i: int) -> Matrix:
     """Elements whose letters agree."""
-    subscripts = dict(node.params)["subscripts"].replace(" ", "")
-    if "..." in subscripts or "->" not in subscripts:
-        return anything(p, node, i)
-    inputs, out = subscripts.split("->")
-    mine = inputs.split(",")[i]
-    letters = sorted({*mine, *out})
-    length = dict(zip(mine + out, node.args[i].aval.shape + node.aval.shape, strict=True))
-    grid = dict(zip(letters, np.ix_(*(np.arange(length[c]) for c in letters)), strict=True))
-    outs, ins = (_number([grid[c] for c in word], [length[c] for c in word]) for word in (out, mine))
+    inputs, out = terms(dict(node.params)["subscripts"], [p.values[arg] for arg in node.args])
+    return _agreeing(node, i, inputs[i], out)
+
+
+@rule(np.tensordot)
+def tensordot(p: Patterns, node: Node, i: int) -> Matrix:
+    """As an einsum."""
+    a, b = (p.values[arg] for arg in node.args)
+    first, second = string.ascii_lowercase[: np.ndim(a)], list(string.ascii_uppercase[: np.ndim(b)])
+    summed = list(zip(*axis_pairs(a, b, dict(node.params).get("axes", 2)), strict=True))
+    for k, j in summed:
+        second[j] = first[k]
+    out = "".join(c for c in [*first, *second] if c not in [first[k] for k, _ in summed])
+    return _agreeing(node, i, (first, "".join(second))[i], out)
+
+
+def _agreeing(node: Node, i: int, mine: str, out: str) -> Matrix:
+    """Elements of argument ``i``, with these letters for its axes, and of the result."""
+    shapes = [*zip(out, node.aval.shape, strict=True)], [*zip(mine, node.args[i].aval.shape, strict=True)]
+    length: dict[str, int] = {}
+    for letter, size in (*shapes[0], *shapes[1]):
+        length[letter] = size if length.get(letter, 1) == 1 else length[letter]
+    grid = dict(zip(length, np.ix_(*map(np.arange, length.values())), strict=True))
+    outs, ins = (_number([(grid[letter], size) for letter, size in shape]) for shape in shapes)
     return pairs(outs, ins, sizes(node, i))
 
 
-def _number(index: Sequence[Any], shape: Sequence[int]) -> Any:
+def _number(axes: Sequence[tuple[Any, int]]) -> Any:
+    """The number of the element at these places on axes of these sizes; one of size 1 is broadcast."""
     number: Any = 0
-    for k, n in zip(index, shape, strict=True):
-        number = number * n + k
+    for place, size in axes:
+        number = number * size + (place if size != 1 else 0)
     return number

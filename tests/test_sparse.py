@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 pytest.importorskip("scipy")
-pytest.importorskip("networkx")
 import scipy.sparse as sp
 from ops_samples import DIFFERENTIABLE, cases
 
-from symgrad import flatten, hessian, jacobian
+from symgrad import flatten, grad, hessian, jacobian
 from symgrad.errors import NotDifferentiable
 from symgrad.sparse import sparse_hessian, sparse_jacobian
 
@@ -99,6 +98,16 @@ EXACT = [
     ("products_of_matrices", lambda x: x.reshape(2, 1, 3) @ np.ones((2, 3, 2)), SIX, 12),
     ("dense_row", lambda x: np.concatenate([x**2, np.sum(x).reshape(1)]), SIX, 12),
     ("scalar", lambda x: np.sum(x**2), SIX, 6),
+    ("norm", lambda x: np.linalg.norm(x, axis=0), TABLE, 12),
+    ("quantiles", lambda x: np.quantile(x, [0.2, 0.5], axis=1), TABLE, 24),
+    ("spectra", lambda x: np.fft.rfft(x, axis=1).real, TABLE, 36),
+    ("einsum_with_dots", lambda x: np.einsum("...i,...i", x, x), TABLE, 12),
+    ("tensordot", lambda x: np.tensordot(x, np.ones((4, 2)), 1), TABLE, 24),
+    ("tensordot_axes", lambda x: np.tensordot(np.ones((2, 3)), x, ([1], [0])), TABLE, 24),
+    ("table", lambda x: np.interp(x, [0.0, 1.0, 2.0], [0.0, 1.0, 4.0]), SIX, 6),
+    ("band", lambda x: np.convolve(x, [1.0, 0.0, -1.0], "same"), SIX, 10),
+    ("filter", lambda x: np.correlate(x, [1.0, -2.0, 1.0]), SIX, 12),
+    ("kernel", lambda x: np.convolve([1.0, 0.0, 0.0, 2.0], x), SIX, 12),
 ]  # fmt: skip
 
 
@@ -119,15 +128,42 @@ def test_hessian():
         assert made(2.0, SIX).nnz == made(2.0, x=SIX).nnz == made(x=SIX, a=2.0).nnz == 6
 
 
-def test_whichever_needs_fewer_products():
-    """A dense row is one pullback, a dense column one pushforward."""
-    row = sparse_jacobian(lambda x: np.concatenate([x**2, np.sum(x**3).reshape(1)]))
-    column = sparse_jacobian(lambda x: x * x[0])
-    for made, forward in ((row, False), (column, True)):
-        made(np.linspace(1.0, 2.0, 50))
-        (plan,) = made._plans.values()
-        assert plan.forward is forward
-        assert len(plan.seeds) == 3  # two groups, and the check
+def products(made):
+    """The kind of each call of compiled code, and for how many groups."""
+    (plan,) = made._plans.values()
+    return [(one.kind, len(one.seeds) - (k == 0)) for k, one in enumerate(plan.passes)]  # the first has the check, too
+
+
+def last(x):
+    return np.concatenate([x**2, np.sum(x**3).reshape(1)])
+
+
+def arrow(x):
+    return np.concatenate([x[:1] * np.sum(x**3), x[1:] * x[0]])
+
+
+def squares(x):
+    return np.sum((x[2:] * x[0] + x[1] - np.roll(x[2:], 1)) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("fun", "expected"),
+    [
+        (last, [("pullbacks", 2)]),
+        (lambda x: x * x[0], [("pushforwards", 2)]),
+        (arrow, [("pushforwards", 2), ("pullbacks", 1)]),
+        (grad(squares), [("pushforwards", 5), ("pullbacks", 2)]),
+        (lambda x: x**2, [("pushforwards", 1)]),
+        (lambda x: np.sum(x.reshape(5, 10) ** 2, axis=1), [("pullbacks", 1)]),
+        (lambda x: np.zeros(3) * x[:3], [("pushforwards", 1)]),
+    ],
+    ids=["row", "column", "arrow", "bordered", "diagonal", "blocks", "nothing"],
+)
+def test_whichever_needs_fewer_products(fun, expected):
+    """A dense row is one pullback, a dense column one pushforward, and both may be there."""
+    x = np.linspace(1.0, 2.0, 50)
+    made = agrees(fun, x)
+    assert products(made) == expected
 
 
 def test_other_branches_and_indices_are_found_again():
@@ -141,6 +177,17 @@ def test_other_branches_and_indices_are_found_again():
         np.testing.assert_allclose(made(SIX, k, far).toarray(), jacobian(fun)(SIX, k, far))
 
 
+@pytest.mark.parametrize("kind", ["same", "valid", "full"])
+@pytest.mark.parametrize(("n", "m"), [(6, 3), (6, 2), (2, 5), (3, 6), (4, 4), (1, 3), (3, 1)])
+@pytest.mark.parametrize("fun", [np.convolve, np.correlate])
+def test_convolutions(fun, n, m, kind):
+    a, v = np.linspace(1.0, 2.0, n), np.linspace(2.0, 3.0, m)
+    entries = np.count_nonzero(jacobian(fun)(a, v, kind)), np.count_nonzero(jacobian(fun, 1)(a, v, kind))
+    agrees(lambda x: fun(x, v, kind), a, entries=entries[0])
+    agrees(lambda x: fun(a, x, kind), v, entries=entries[1])
+    agrees(lambda x: fun(x[:n], x[n:], kind), np.concatenate([a, v]), entries=sum(entries))
+
+
 def test_large_and_banded():
     n = 100_000
     made = sparse_jacobian(lambda u: u[1:-1] * (u[2:] - u[:-2]))
@@ -149,6 +196,15 @@ def test_large_and_banded():
     assert found.shape == (n - 2, n)
     assert found.nnz == 3 * (n - 2)
     np.testing.assert_allclose(found @ np.ones(n), u[2:] - u[:-2], atol=1e-12)
+
+
+def test_large_and_an_arrow():
+    n = 100_000
+    u = np.linspace(0.0, 1.0, n)
+    found = sparse_hessian(lambda u: np.sum(u[1:] * u[0] ** 2) + np.sum(u**4), u + 1.0)
+    assert found.nnz == 3 * n - 2
+    np.testing.assert_allclose(found.diagonal()[1:], 12 * (u[1:] + 1.0) ** 2)
+    np.testing.assert_allclose(found[[0], 1:].toarray()[0], 2.0)
 
 
 def test_not_sparse():

@@ -43,7 +43,7 @@ GUESTS = {
     "emit.printer": {"astor"},
     "testing": {"hypothesis"},
     "scipy": {"scipy"},
-    "sparse": {"scipy", "networkx"},
+    "sparse": {"scipy"},
     "dask": {"dask", "cloudpickle"},
     "pytest_plugin": {"pytest"},
 }

@@ -168,7 +168,7 @@ def _other_axes(x: Any, axes: Sequence[int]) -> list[int]:
     return [k for k in range(np.ndim(x)) if k not in axes]
 
 
-def _axis_pairs(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
+def axis_pairs(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
     n, m = np.ndim(a), np.ndim(b)
     if isinstance(axes, int):
         return list(range(n - axes, n)), list(range(axes))
@@ -187,13 +187,13 @@ def _placed(g: Any, b: Any, i: Sequence[int], j: Sequence[int], kept: list[int],
 
 
 def tensordot_a(g: Any, y: Any, a: Any, b: Any, axes: Any = 2) -> Any:
-    i, j = _axis_pairs(a, b, axes)
+    i, j = axis_pairs(a, b, axes)
     kept, free = _other_axes(a, i), _other_axes(b, j)
     return _placed(g, b, range(len(kept), np.ndim(g)), free, kept, [k for _, k in sorted(zip(j, i, strict=True))])
 
 
 def tensordot_b(g: Any, y: Any, a: Any, b: Any, axes: Any = 2) -> Any:
-    i, j = _axis_pairs(a, b, axes)
+    i, j = axis_pairs(a, b, axes)
     free, kept = _other_axes(a, i), _other_axes(b, j)
     return _placed(g, a, range(len(free)), free, kept, [k for _, k in sorted(zip(i, j, strict=True))])
 
@@ -394,22 +394,22 @@ def _letters(operands: Sequence[Any]) -> Sequence[Any]:
     return subscripts, *pairs[::2]
 
 
-def _terms(subscripts: str, arrays: Sequence[Any]) -> tuple[list[str], str]:
+def terms(subscripts: str, arrays: Sequence[Any]) -> tuple[list[str], str]:
     """The labels of each array and of the result, with letters for the ellipses."""
     inputs, output = subscripts.split("->")
-    terms = inputs.split(",")
+    words = inputs.split(",")
     if "..." not in subscripts:
-        return terms, output
-    widths = [np.ndim(x) - len(t) + 3 if "..." in t else 0 for t, x in zip(terms, arrays, strict=True)]
+        return words, output
+    widths = [np.ndim(x) - len(word) + 3 if "..." in word else 0 for word, x in zip(words, arrays, strict=True)]
     free = "".join(c for c in string.ascii_uppercase + string.ascii_lowercase if c not in subscripts)[: max(widths)]
-    terms = [t.replace("...", free[len(free) - w :]) for t, w in zip(terms, widths, strict=True)]
-    return terms, output.replace("...", free)
+    words = [word.replace("...", free[len(free) - w :]) for word, w in zip(words, widths, strict=True)]
+    return words, output.replace("...", free)
 
 
 def einsum_vjp(position: int, g: Any, y: Any, *arrays: Any, subscripts: str, optimize: Any = False) -> Any:
     """The einsum with the cotangent in place of its argument; a label that only it had was summed alone: broadcast."""
-    terms, output = _terms(subscripts, arrays)
-    term, others = terms[position], [output, *terms[:position], *terms[position + 1 :]]
+    words, output = terms(subscripts, arrays)
+    term, others = words[position], [output, *words[:position], *words[position + 1 :]]
     operands = (g, *arrays[:position], *arrays[position + 1 :])
     first = [label in "".join(others) and term.index(label) == k for k, label in enumerate(term)]
     kept = "".join(label for label, is_first in zip(term, first, strict=True) if is_first)
@@ -522,11 +522,16 @@ multilinear(
 )
 
 
+def cut(short: int, mode: Any) -> tuple[int, int]:
+    """What ``mode`` leaves out of a full convolution, before and after; ``short`` is the shorter array's length."""
+    mode = {0: "valid", 1: "same", 2: "full"}.get(mode, mode)
+    return {"f": (0, 0), "s": ((short - 1) // 2, short // 2), "v": (short - 1, short - 1)}[mode[0]]
+
+
 def _whole(g: Any, a: Any, v: Any, mode: Any, late: bool = False) -> Any:
     """The cotangent of a convolution in ``full`` mode, of which ``mode`` kept the middle."""
-    short, mode = min(np.size(a), np.size(v)), {0: "valid", 1: "same", 2: "full"}.get(mode, mode)
-    cut = {"f": (0, 0), "s": ((short - 1) // 2, short // 2), "v": (short - 1, short - 1)}[mode[0]]
-    return np.pad(g, cut[::-1] if late else cut) if any(cut) else g
+    ends = cut(min(np.size(a), np.size(v)), mode)
+    return np.pad(g, ends[::-1] if late else ends) if any(ends) else g
 
 
 # np.correlate conjugates its second argument
