@@ -260,7 +260,7 @@ class _Parts:
                 return name
         if isinstance(value, Rebuild):
             return self._class(value.tree.kind)
-        if isinstance(value, ModuleType | FunctionType | BuiltinFunctionType | np.ufunc | type):
+        if isinstance(value, ModuleType | FunctionType | BuiltinFunctionType | np.ufunc | type(np.sum) | type):
             return self._object(wish, value)
         name = self._named(wish, value)
         self.constants[name] = self.shown(value, name)

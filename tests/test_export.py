@@ -107,6 +107,11 @@ def mixed(z):
     return np.sum(np.abs(z) ** 2)
 
 
+def eigenvectors(a):
+    w, v = np.linalg.eig(a)
+    return np.sum(np.abs(v) ** 3 * np.abs(w))
+
+
 def with_names(found, result, expected):
     return found * result**expected
 
@@ -127,6 +132,7 @@ MORE = [
     ("adjugate", grad(determinant), [(np.eye(4) + 0.1 * np.arange(16.0).reshape(4, 4),)]),
     ("last_write", grad(overwritten), [(SIX, np.array([0, 2, 2]))]),
     ("complex", grad(mixed), [(SIX + 1j,)]),
+    ("eigenvectors", grad(eigenvectors), [(np.arange(9.0).reshape(3, 3) % 4 + 1j * np.eye(3),)]),
     ("names", grad(with_names, (0, 1, 2)), [(2.0, 3.0, 1.5)]),
     ("structured", jacobian(pair), [(SIX,)]),
     ("reverse", jacrev(fun.swish), [(SIX,)]),

@@ -25,11 +25,6 @@ def hermitian(x: Any) -> Any:
     return transpose(conj(x))
 
 
-def _only_real(name: str, x: Any, advice: str = "of the vectors, whose phase is arbitrary; use the values alone") -> None:
-    if np.iscomplexobj(x):
-        raise NotDifferentiable(f"np.linalg.{name} of a complex matrix has no derivative rule {advice}")
-
-
 SQUARE = [
     Sample(A(3, 3, kind="well")),
     Sample(A(4, 4, kind="well")),
@@ -41,7 +36,7 @@ SQUARE = [
 ]
 
 
-def _own(fun: Callable[..., Any], *rules: Rule, **options: Any) -> Op:
+def _own(fun: Callable[..., Any], *rules: Rule | None, **options: Any) -> Op:
     """An operation of ours, for which NumPy has no function; rules call the ``Op``."""
     REGISTRY[fun] = made = Op(fun, "op", rules, **options)
     return made
@@ -214,7 +209,8 @@ def cholesky(g: Any, y: Any, a: Any, *, upper: bool = False) -> Any:
 def over_gaps(m: Any, w: Any, skew: bool = False, hollow: bool = False) -> Any:
     """``m[i, j] / (w[j] - w[i])``, and the diagonal as it is; ``w`` are eigenvalues, ``m`` a cotangent in their basis.
 
-    ``skew``: of ``m`` off the diagonal, only its antisymmetric part. ``hollow``: as if its diagonal were zero.
+    ``skew``: of ``m`` off the diagonal, only what is minus its own conjugate transpose. ``hollow``: as if its diagonal were
+    zero.
 
     Where eigenvalues coincide, their vectors are arbitrary within a subspace. If what is left of ``m`` on it is a
     multiple of the identity, it does not depend on the choice, and 0 is exact off the diagonal; else the derivative is
@@ -226,7 +222,7 @@ def over_gaps(m: Any, w: Any, skew: bool = False, hollow: bool = False) -> Any:
     near = np.abs(gap) <= rounding * np.max(np.abs(w), axis=-1, initial=0)[..., None, None]
     tiny = 64 * rounding * np.max(np.abs(m), axis=(-2, -1), keepdims=True, initial=0)
     if skew:
-        m = np.where(eye, m, 0.5 * (m - np.swapaxes(m, -1, -2)))
+        m = np.where(eye, m, 0.5 * (m - np.conj(np.swapaxes(m, -1, -2))))
     if hollow:
         m = np.where(eye, 0, m)
     diagonal = np.diagonal(m, axis1=-2, axis2=-1)
@@ -242,7 +238,7 @@ def over_gaps(m: Any, w: Any, skew: bool = False, hollow: bool = False) -> Any:
 
 
 def over_gaps_m(g: Any, y: Any, m: Any, w: Any, skew: bool = False, hollow: bool = False) -> Any:
-    return OVER_GAPS(0.5 * (g + transpose(g)) if skew else g, w, hollow=hollow)
+    return OVER_GAPS(0.5 * (g + hermitian(g)) if skew else g, w, hollow=hollow)
 
 
 def over_gaps_w(g: Any, y: Any, m: Any, w: Any, skew: bool = False, hollow: bool = False) -> Any:
@@ -263,6 +259,28 @@ OVER_GAPS: Op = _own(
         Sample(A(0, 0), A(0)),
     ],
 )
+
+
+def settled(x: Any, m: Any, scale: Any, space: bool = False) -> Any:
+    """``x``, a cotangent that was made from ``m``, the cotangent of vectors in their own basis; ``scale`` is the size of it.
+
+    The phase of a complex vector is arbitrary, and vectors that only complete others (``space``) may be turned among
+    themselves: where that makes a difference, the derivative is lost: NaN, and a warning.
+    """
+    turned = m - np.conj(np.swapaxes(m, -1, -2))
+    turned = turned if space else np.diagonal(turned, axis1=-2, axis2=-1)[..., None]
+    lost = np.max(np.abs(turned), axis=(-2, -1), initial=0) > np.sqrt(np.finfo(m.dtype).eps) * scale
+    if lost.any():
+        why = "the derivative depends on an arbitrary phase or choice of vectors (NaN)"
+        warnings.warn(why, RuntimeWarning, stacklevel=3)
+    return np.where(lost[..., None, None], x.dtype.type(np.nan), x)
+
+
+SETTLED: Op = _own(settled, lambda g, y, x, m, scale, space=False: g, None, None)
+
+
+def _size(*gs: Any) -> Any:
+    return sum(np.sum(np.abs(g)) for g in gs if g is not None)
 
 
 def _spectral(m: Any, d: Any, w: Any, skew: bool = False) -> Any:
@@ -287,8 +305,9 @@ def eigh_a(g: Any, y: Any, a: Any, UPLO: str = "L") -> Any:
     (g_w, g_v), (w, v) = g, y
     if g_v is None:
         return (conj(v) * g_w[..., None, :]) @ transpose(v)
-    _only_real("eigh", v)
-    return v @ _spectral(transpose(v) @ g_v, g_w, w, skew=True) @ transpose(v)
+    inner = transpose(v) @ g_v
+    result = conj(v) @ _spectral(inner, g_w, w, skew=True) @ transpose(v)
+    return SETTLED(result, inner, _size(g_v)) if np.iscomplexobj(v) else result
 
 
 def eigh_jvp(ts: Any, y: Any, a: Any, UPLO: str = "L") -> Any:
@@ -297,21 +316,39 @@ def eigh_jvp(ts: Any, y: Any, a: Any, UPLO: str = "L") -> Any:
     inner = 0.5 * (inner + hermitian(inner))
 
     def t_v() -> Any:
-        _only_real("eigh", v)
         return v @ OVER_GAPS(inner, w, hollow=True)
 
     return np.real(np.diagonal(inner, axis1=-2, axis2=-1)), t_v
 
 
+def pivots(v: Any) -> Any:
+    """Where LAPACK's ``geev`` makes its eigenvectors, the columns, real: their largest elements."""
+    if not v.size:
+        return np.zeros(v.shape, dtype=bool)
+    row = np.argmax(np.where(np.imag(v) == 0, np.abs(v), -1), axis=-2)
+    return np.arange(v.shape[-1])[:, None] == row[..., None, :]
+
+
+PIVOTS: Op = _own(pivots, None)
+
+
 def eig_a(g: Any, y: Any, a: Any) -> Any:
-    """C. Boeddeker et al., "On the computation of complex-valued gradients" (2017), eq. 4.77, for vectors of norm 1."""
+    """C. Boeddeker et al., "On the computation of complex-valued gradients" (2017), eq. 4.77, for vectors as LAPACK has
+    them: of norm 1, their largest element real."""
     (g_w, g_v), (w, v) = g, y
     left = transpose(np.linalg.inv(v))
     if g_v is None:
         return (left * g_w[..., None, :]) @ transpose(v)
-    _only_real("eig", v)
-    inner = transpose(v) @ g_v - (transpose(v) @ v) * np.sum(v * g_v, axis=-2)[..., None, :]
-    return left @ _spectral(inner, g_w, w) @ transpose(v)
+    along = np.sum(v * g_v, axis=-2)[..., None, :]
+    g_v = g_v - np.real(along) * conj(v)
+    if np.iscomplexobj(v):
+        pivot = PIVOTS(v)
+        g_v = g_v - 1j * np.imag(along) * pivot / _pivot_of(v, pivot)
+    return left @ _spectral(transpose(v) @ g_v, g_w, w) @ transpose(v)
+
+
+def _pivot_of(x: Any, pivot: Any) -> Any:
+    return np.sum(np.where(pivot, np.real(x), 0), axis=-2)[..., None, :]
 
 
 def eig_jvp(ts: Any, y: Any, a: Any) -> Any:
@@ -319,9 +356,12 @@ def eig_jvp(ts: Any, y: Any, a: Any) -> Any:
     inner = np.linalg.inv(v) @ ts[0] @ v
 
     def t_v() -> Any:
-        _only_real("eig", v)
         moved = v @ OVER_GAPS(inner, w, hollow=True)
-        return moved - v * np.sum(v * moved, axis=-2)[..., None, :]
+        moved = moved - v * np.real(np.sum(conj(v) * moved, axis=-2))[..., None, :]
+        if not np.iscomplexobj(v):
+            return moved
+        pivot = PIVOTS(v)
+        return moved - 1j * v * _pivot_of(-1j * moved, pivot) / _pivot_of(v, pivot)
 
     return np.diagonal(inner, axis1=-2, axis2=-1), t_v
 
@@ -338,11 +378,11 @@ def real_eig(a: Any) -> Any:
 
 
 _ALWAYS_COMPLEX = np.iscomplexobj(np.linalg.eig(np.eye(1))[0])
-EIG = Op(real_eig if _ALWAYS_COMPLEX else np.linalg.eig, "op", (eig_a,), jvp=eig_jvp, complex=False, sized=True)
+EIG = Op(real_eig if _ALWAYS_COMPLEX else np.linalg.eig, "op", (eig_a,), jvp=eig_jvp, sized=True)
 _EIG = [x for x in SYMMETRIC if not x.kwargs]
 
 
-@composite(np.linalg.eig, samples=_EIG, complex=False)
+@composite(np.linalg.eig, samples=_EIG)
 def eig(a: Any) -> Any:
     """Whether its results are complex is looked at: it hangs on the values of a real matrix."""
     found = EIG(a)
@@ -369,9 +409,7 @@ def _thin(g: Any, u: Any, k: int) -> tuple[Any, Any]:
     if g is None:
         return None, u1
     g1, g2 = g[..., :k], g[..., k:]
-    equal = np.zeros_like(u2[..., 0, :])
-    turn = OVER_GAPS(transpose(u2) @ g2, equal, skew=True, hollow=True)  # 0, or NaN where the choice matters
-    return g1 - (u2 + u2 @ turn) @ transpose(g2) @ u1, u1
+    return SETTLED(g1 - conj(u2) @ hermitian(g2) @ conj(u1), transpose(u2) @ g2, _size(g2), space=True), u1
 
 
 SVD = [
@@ -408,24 +446,24 @@ def svd(g: Any, y: Any, a: Any, full_matrices: bool = True, compute_uv: bool = T
     if g_u is None and g_v is None:
         u, v = (u[..., :k], v[..., :k, :]) if full_matrices and m != n else (u, v)
         return (conj(u) * g_s[..., None, :]) @ conj(v)
-    _only_real("svd", a)
     if full_matrices and m > n:
         g_u, u = _thin(g_u, u, k)
     if full_matrices and m < n:
         g_v, v = map(transpose, _thin(transpose(g_v), transpose(v), k)) if g_v is not None else (None, v[..., :k, :])
     left = transpose(u) @ g_u if g_u is not None else 0
-    right = v @ transpose(g_v) if g_v is not None else 0
-    sums = np.where(np.eye(k, dtype=bool), 1, s[..., None, :] + s[..., None])
+    right = conj(v @ transpose(g_v)) if g_v is not None else 0
+    sums = s[..., None, :] + s[..., None]
+    sums = np.where(np.eye(k, dtype=bool) & (sums == 0), 1, sums)
     apart = 0.5 * (left - right)
-    inner = _spectral(left + right, g_s, s, skew=True) + (apart - transpose(apart)) / sums
-    result = u @ inner @ v
+    inner = _spectral(left + right, g_s, s, skew=True) + (apart - hermitian(apart)) / sums
+    result = conj(u) @ inner @ conj(v)
     if g_u is not None and m > k:
         g_u = g_u / s[..., None, :]
-        result = result + (g_u - u @ (transpose(u) @ g_u)) @ v
+        result = result + (g_u - conj(u) @ (transpose(u) @ g_u)) @ conj(v)
     if g_v is not None and n > k:
         g_v = g_v / s[..., None]
-        result = result + u @ (g_v - (g_v @ transpose(v)) @ v)
-    return result
+        result = result + conj(u) @ (g_v - (g_v @ transpose(v)) @ conj(v))
+    return SETTLED(result, left + right, _size(g_u, g_v)) if np.iscomplexobj(u) else result
 
 
 @composite(np.linalg.svdvals, samples=[Sample(A(3, 3)), Sample(A(2, 4, 3)), Sample(A(1, 1)), Sample(A(0, 2))])
@@ -452,8 +490,10 @@ def svdvals(x: Any, /) -> Any:
     complex=False,
 )
 def qr(g: Any, y: Any, a: Any, mode: str = "reduced") -> Any:
-    """S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions" (2010)."""
-    _only_real("qr", a, "yet")
+    """S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions" (2010).
+
+    LAPACK makes the diagonal of a complex ``r`` real.
+    """
     m, n = np.shape(a)[-2:]
     if mode == "raw":
         raise NotDifferentiable("np.linalg.qr(..., mode='raw') has no derivative rule; use mode='reduced'")
@@ -464,14 +504,15 @@ def qr(g: Any, y: Any, a: Any, mode: str = "reduced") -> Any:
         g_q, q = _thin(g_q, q, n)
         g_r, r = g_r if g_r is None else g_r[..., :n, :], r[..., :n, :]
     if n > m:  # r[:, m:] is q.T @ a[:, m:]
-        rest = np.zeros_like(a[..., m:]) if g_r is None else q @ g_r[..., m:]
+        rest = np.zeros_like(a[..., m:]) if g_r is None else conj(q) @ g_r[..., m:]
         if g_r is not None:
-            tail = a[..., m:] @ transpose(g_r[..., m:])
+            tail = conj(a[..., m:]) @ hermitian(g_r[..., m:])
             g_q, g_r = tail if g_q is None else g_q + tail, g_r[..., :m]
         r = r[..., :m]
-    inner = r @ transpose(g_r) if g_r is not None else 0
-    inner = inner - transpose(g_q) @ q if g_q is not None else inner
-    result = q @ (np.tril(inner) + transpose(np.tril(inner, -1)))
+    inner = conj(r) @ hermitian(g_r) if g_r is not None else 0
+    inner = inner - hermitian(g_q) @ conj(q) if g_q is not None else inner
+    lower = np.tril(inner, -1)
+    result = conj(q) @ (lower + np.real(np.tril(np.triu(inner))) + hermitian(lower))
     result = result + g_q if g_q is not None else result
     result = transpose(np.linalg.solve(r, transpose(result)))
     return np.concatenate((result, rest), axis=-1) if n > m else result
@@ -512,22 +553,21 @@ def lstsq_a(g: Any, y: Any, a: Any, b: Any, rcond: Any = None) -> Any:
         inverse = _lstsq_inverse(a, rcond)
         result = pinv_vjp(np.outer(g_x, b) if np.ndim(b) == 1 else g_x @ transpose(b), inverse, a)
     if g_rest is not None and np.size(g_rest):
-        r = 2 * g_rest * (b - a @ x)
+        r = 2 * g_rest * conj(b - a @ x)
         result = result - (np.outer(r, x) if np.ndim(b) == 1 else r @ transpose(x))
     if g_s is not None:
         u, _, v = np.linalg.svd(a, full_matrices=False)
-        result = result + (u * g_s) @ v
+        result = result + (conj(u) * g_s) @ conj(v)
     return result
 
 
 def lstsq_b(g: Any, y: Any, a: Any, b: Any, rcond: Any = None) -> Any:
     g_x, g_rest, _, _ = g
     result = 0 if g_x is None else transpose(_lstsq_inverse(a, rcond)) @ g_x
-    return result if g_rest is None or not np.size(g_rest) else result + 2 * g_rest * (b - a @ y[0])
+    return result if g_rest is None or not np.size(g_rest) else result + 2 * g_rest * conj(b - a @ y[0])
 
 
 def _lstsq_inverse(a: Any, rcond: Any) -> Any:
-    _only_real("lstsq", a, "yet; write np.linalg.pinv(a) @ b")
     return np.linalg.pinv(a, max(np.shape(a)) * float(np.finfo(a.dtype).eps) if rcond is None else rcond)
 
 
@@ -544,7 +584,6 @@ op(
         Sample(A(5, 3), A(5), rcond=1e-10),
         Sample(A(1, 1, kind="well"), A(1)),
     ],
-    complex=False,
 )
 
 

@@ -55,7 +55,7 @@ def tangent(trace: Trace, node: Node, known: dict[Node, Any], unsure: set[Node])
         return op.jvp(ts, y, *args, **params)
     if op.family == "linear":
         moved = [
-            (ts[i] if i in active else zeros(trace, arg)) if op.differentiable(i) else args[i]
+            (ts[i] if i in active else zeros(trace, arg.aval)) if op.differentiable(i) else args[i]
             for i, arg in enumerate(node.args)
         ]
         return trace.record(op, moved, params)
@@ -84,12 +84,12 @@ def _elementwise(op: Any, i: int, t: Any, y: Any, args: list[Any], params: dict[
 def _transposed(trace: Trace, node: Node, active: list[int], ts: list[Any]) -> Any:
     """The tangent through an op that has only a reverse rule: that rule is linear in its cotangent, so transpose it.
 
-    The cotangent is a stand-in; what is linear does not depend on it.
+    The cotangent is a stand-in, of zeros: what is linear does not depend on it, and no rule can find fault with it.
     """
     op, params = node.op, dict(node.params)
     args = [trace.lookup(arg) for arg in node.args]
     avals = [node.aval] if isinstance(node.aval, Aval) else list(node.aval)
-    stand_ins = [trace.fresh(ones(trace, aval)) if aval.dtype.kind in "fc" else None for aval in avals]
+    stand_ins = [trace.fresh(zeros(trace, aval)) if aval.dtype.kind in "fc" else None for aval in avals]
     several = not isinstance(node.aval, Aval)
     g = tuple(stand_ins) if several else stand_ins[0]
     y = tuple_of(node, trace.lookup) if several else trace.lookup(node)
@@ -105,14 +105,9 @@ def _transposed(trace: Trace, node: Node, active: list[int], ts: list[Any]) -> A
     return tuple(results) if several else results[0]
 
 
-def zeros(trace: Trace, node: Node) -> Any:
-    """A traced zero for a tangent that an operation on several needs."""
-    return trace.constant_like(0.0, node.aval)
-
-
-def ones(trace: Trace, aval: Aval) -> Any:
-    """A traced one of this kind."""
-    return trace.constant_like(1.0, aval)
+def zeros(trace: Trace, aval: Aval) -> Any:
+    """A traced zero of this kind."""
+    return trace.constant_like(0.0, aval)
 
 
 def _name(node: Node, t: Any) -> None:
