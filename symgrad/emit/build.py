@@ -164,7 +164,7 @@ def _unary(operation: ast.unaryop) -> Spelling:
     return lambda b, node, args: ast.UnaryOp(operation, args[0])
 
 
-def _index(spec: index.Spec, arrays: Sequence[Expr]) -> Expr:
+def index_of(spec: index.Spec, arrays: Sequence[Expr]) -> Expr:
     parts: list[Expr] = []
     for part in spec:
         if type(part) is index.Hole:
@@ -216,12 +216,12 @@ def absolute(b: Builder, node: Node, args: list[Expr]) -> Expr:
 @spelling(index.GETITEM)
 def getitem(b: Builder, node: Node, args: list[Expr]) -> Expr:
     base = call("np.asarray", args[0]) if node.args[0].aval.kind == "python" else args[0]
-    return _subscript(base, _index(dict(node.params)["spec"], args[1:]))
+    return _subscript(base, index_of(dict(node.params)["spec"], args[1:]))
 
 
 @spelling(index.LAST_WRITE)
 def last_write(b: Builder, node: Node, args: list[Expr]) -> Expr:
-    return call("runtime.last_write", args[0], _as_value(_index(dict(node.params)["spec"], args[1:])))
+    return call("runtime.last_write", args[0], _as_value(index_of(dict(node.params)["spec"], args[1:])))
 
 
 @spelling(engine.AGAIN)
@@ -378,6 +378,7 @@ class Builder:
         self.buffers: dict[Node, str] = {}
         self.uses: dict[Node, int] = {}
         self.results: dict[Node, list[Expr]] = {}  # of loops
+        self.rows: dict[Node, str] = {}  # of loops that are printed: what an iteration saves, and the row that is for it
         self.outputs = {node for leaf in program.leaves() for node in leaf.nodes()}
         self.last_phase: str | None = None
         self.loop_phase: str | None = None  # of the loop whose body is printed
@@ -601,13 +602,12 @@ class Builder:
         if base is not None and base in self.buffers and self.uses[base] == 1:
             variable = self.buffers[base]
         else:
-            variable = self.names.of(base if base is not None and base.name and not node.name else node)
-            block.append(Line(_assign(variable, self._copied(node, base))))
-        target = ast.Subscript(name(variable), _index(params["spec"], arrays), ast.Store())
+            variable = self._buffer(node, base, block)
+        target = ast.Subscript(name(variable), index_of(params["spec"], arrays), ast.Store())
         if node.op is index.SETITEM:
             block.append(Line(ast.Assign([target], value, lineno=0)))
         elif any(len(n.aval.shape) and n.aval.dtype.kind in "iu" for n in index_nodes) and not self._unique(index_nodes):
-            where = _index(params["spec"], arrays)
+            where = index_of(params["spec"], arrays)
             block.append(Line(ast.Expr(call("np.add.at", name(variable), _as_value(where), value))))
         elif node.op is index.SCATTER or (base is not None and base.op is create.ZEROS):
             block.append(Line(ast.Assign([target], value, lineno=0)))
@@ -615,6 +615,12 @@ class Builder:
             block.append(Line(ast.AugAssign(target, ast.Add(), value)))
         self.exprs[node], self.weight[node] = name(variable), 0
         self.buffers[node] = variable
+
+    def _buffer(self, node: Node, base: Node | None, block: list[Any]) -> str:
+        """The variable of the array that a write, and those that follow it, go into."""
+        variable = self.names.of(base if base is not None and base.name and not node.name else node)
+        block.append(Line(_assign(variable, self._copied(node, base))))
+        return variable
 
     def _copied(self, node: Node, base: Node | None) -> Expr:
         """What a write begins with: an array of its own."""
@@ -653,21 +659,30 @@ class Builder:
                 expr = name(variable)
             self.exprs[item], self.weight[item] = expr, 0
         lists = [self.names.unique(f"{self.names.stem(item)}s") for item in body.saved]
-        for variable in lists:
-            block.append(Line(_assign(variable, ast.List([], ast.Load()))))
+        arrays = dict(node.params).get("arrays", ())
+        rows = {lists[j]: self.names.unique(f"{self.names.stem(body.saved[j])}_row") for j in arrays}
+        for variable, aval in zip(lists, node.aval[len(variables) :], strict=True):
+            new = self._array(aval) if variable in rows else ast.List([], ast.Load())
+            block.append(Line(_assign(variable, new)))
         inner: list[Any] = []
         nodes = body.nodes()
         for item in [*(arg for node in nodes for arg in reads(node)), *body.after, *body.saved]:
             self.uses[item] = self.uses.get(item, 0) + 1
-        loop = self._course(op, [self.exprs[item] for item in sequences], inner, {a for n in nodes for a in n.args})
+        loop = self._course(op, [self.exprs[item] for item in sequences], rows, {a for n in nodes for a in n.args})
         phase, self.loop_phase = self.loop_phase, self.loop_phase or node.phase
 
         def save(carried: bool) -> None:
             for variable, item in zip(lists, body.saved, strict=True):
-                if (item in body.carry) is carried:
+                if (item in body.carry) is not carried:
+                    continue
+                if variable not in rows:
                     inner.append(Line(ast.Expr(method(name(variable), "append", self.exprs[item]))))
+                elif text(self.exprs[item]) != rows[variable]:
+                    target = ast.Subscript(name(rows[variable]), ast.Constant(...), ast.Store())
+                    inner.append(Line(ast.Assign([target], self.exprs[item], lineno=0)))
 
         save(True)  # before it changes
+        self.rows |= {item: rows[variable] for variable, item in zip(lists, body.saved, strict=True) if variable in rows}
         self._body(nodes, inner)
         save(False)
         self.loop_phase = phase
@@ -688,9 +703,13 @@ class Builder:
             self._at_once([(target, self.exprs[item]) for target, item in changed], inner)
         loop.body = inner or [Line(ast.Pass())]
         block.append(loop)
+        views = [*rows.values(), *(text(self.exprs[e]) for e, s in zip(body.elements, sequences, strict=True) if is_array(s))]
+        if views:  # the last row would keep all of them
+            block.append(Line(ast.Delete([ast.Name(view, ast.Del()) for view in views])))
         if course.backwards:
             for variable in lists:
-                block.append(Line(ast.Expr(method(name(variable), "reverse"))))
+                if variable not in rows:
+                    block.append(Line(ast.Expr(method(name(variable), "reverse"))))
         self.results[node] = [name(variable) for variable in (*variables, *lists)]
         for item in (*body.inputs, *nodes):  # the same body may run elsewhere, with other variables
             self.exprs.pop(item, None)
@@ -698,6 +717,7 @@ class Builder:
             self.uses.pop(item, None)
             self.results.pop(item, None)
             self.buffers.pop(item, None)
+            self.rows.pop(item, None)
 
     def _at_once(self, changed: list[tuple[ast.Name, Expr]], block: list[Any]) -> None:
         """Several variables get their new values."""
@@ -713,15 +733,19 @@ class Builder:
         """The statements of one iteration."""
         self._nodes(nodes, block, set())
 
-    def _course(self, op: Loop, sequences: list[Expr], inner: list[Any], read: set[Node]) -> For | While:
-        """The head of a loop."""
+    def _array(self, aval: Aval) -> Expr:
+        """An array of any content."""
+        return call("np.empty", literal(aval.shape), literal(aval.dtype))
+
+    def _course(self, op: Loop, sequences: list[Expr], rows: dict[str, str], read: set[Node]) -> For | While:
+        """The head of a loop; ``rows`` names those of the arrays that it fills."""
         body, course = op.body, op.course
         if course.test is not None:
             return While(self.exprs[body.carry[course.test]])
         targets: list[Expr] = []
         over: list[Expr] = []
         indexed = body.index in read or body.index in body.after or body.index in body.saved
-        if course.count is not None and (indexed or not sequences):
+        if course.count is not None and (indexed or not (sequences or rows)):
             ends = [course.start, course.start + course.step * course.count, course.step]
             if course.backwards:
                 ends = [ends[1] - course.step, course.start - course.step, -course.step]
@@ -736,6 +760,9 @@ class Builder:
             targets.append(ast.Name(variable, ast.Store()))
             over.append(call("reversed", sequence) if course.backwards else sequence)
             self.exprs[item], self.weight[item] = name(variable), 0
+        for array, row in rows.items():
+            targets.append(ast.Name(row, ast.Store()))
+            over.append(call("reversed", name(array)) if course.backwards else name(array))
         if len(over) == 1:
             return For(targets[0], over[0])
         return For(ast.Tuple(targets, ast.Store()), call("zip", *over))
@@ -819,6 +846,11 @@ def reads(node: Node) -> list[Node]:
     """The arguments whose values a node needs: not the zeros that it writes into."""
     written = node.op in (index.SETITEM, index.INDEX_ADD) and node.args[0].op is create.ZEROS
     return list(node.args[1:] if written else node.args)
+
+
+def is_array(node: Node) -> bool:
+    """Whether a value is an array; a sequence of a loop's may be one."""
+    return isinstance(node.aval, Aval) and node.aval.kind == "array"
 
 
 def may_be_view(node: Node) -> bool:

@@ -16,15 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.emit.blocks import BlockBuilder
+from symgrad.emit.blocks import BlockBuilder, assign
 from symgrad.emit.build import (
     SPELLINGS,
+    WRITES,
     Builder,
     Code,
     Expr,
     Signature,
     Spelling,
     default_spelling,
+    index_of,
     is_contiguous,
     is_trivial,
     literal,
@@ -40,7 +42,7 @@ from symgrad.emit.printer import Line
 from symgrad.emit.tidy import tidy
 from symgrad.ir import CONST, INPUT, Aval, Node
 from symgrad.ir import Sequence as ListAval
-from symgrad.ops import engine
+from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize.fuse import Group, fuse, turned
 from symgrad.optimize.lower import SELECT
@@ -103,6 +105,10 @@ class FastBuilder(BlockBuilder):
         self.turned = turned(self.nodes)
         self.python: set[Node] = set()  # what is surely a Python number
         self.items = _items(self.nodes)
+        self.whole: dict[Node, Node] = {}  # of writes that put an array together: the last one of them
+        self.into: dict[Node, Node] = {}  # of values that may be computed in such an array: the write that puts them there
+        self.written: dict[Node, Node] = {}  # of writes whose value was
+        self.assemblies: dict[Node, str] = {}
         self.straight = False  # no branch follows: what is not used below is used nowhere
 
     def build(self) -> Code:
@@ -136,12 +142,15 @@ class FastBuilder(BlockBuilder):
     def _nodes(self, nodes: list[Node], block: list[Any], done: set[Node]) -> None:
         if not self.remaining:
             self.remaining = dict(self.uses)
+        self._look_at_writes(nodes)
         for unit in fuse(nodes, self.uses, self.turned) if "blocks" not in self.off else nodes:
             if isinstance(unit, Group):
                 done.update(unit.nodes)
                 self._group(unit, block)
             else:
                 super()._nodes([unit], block, done)
+                if unit.op is engine.ITEM and isinstance(unit.args[0].op, Loop) and _is_own_array(unit):
+                    self.owner[unit], self.order[unit] = expr_name(self.exprs[unit]), True
 
     def _group(self, group: Group, block: list[Any]) -> None:
         for node in group.nodes:
@@ -189,11 +198,16 @@ class FastBuilder(BlockBuilder):
             self._ufunc(node, block)
             return
         expr = self._spell(node, block)
-        out = self._out(node) if _takes_out(expr) else None
+        row = self.rows.get(node)
+        out = (self._out(node) if row is None else name(row)) if _takes_out(expr) else None
         self._retire(node)
         if out is not None:
             assert isinstance(expr, ast.Call)
             expr.args.append(out)
+            if row is not None:
+                block.append(Line(ast.Expr(expr), self._comment(node, block)))
+                self.exprs[node], self.weight[node] = out, 0
+                return
         self._store(node, expr, block)
         if node.op in _NEW and node.aval.shape:
             self.owner[node] = expr_name(self.exprs[node])
@@ -258,10 +272,61 @@ class FastBuilder(BlockBuilder):
         super()._body(nodes, block)
         self.owner, self.free, self.straight = kept
 
+    def _array(self, aval: Aval) -> Expr:
+        return self._allocate(aval.shape, aval.dtype, scratch=True)
+
     def _write(self, node: Node, block: list[Any]) -> None:
         for arg in reads(node):
             self.remaining[arg] -= 1
-        super()._write(node, block)
+        if self.written.get(node) is None:
+            super()._write(node, block)
+            return
+        variable = self._assembly(node, block)  # its value is there already
+        self.exprs[node], self.weight[node], self.buffers[node] = name(variable), 0, variable
+
+    def _look_at_writes(self, nodes: Sequence[Node]) -> None:
+        """Find arrays that are put together from parts, all of them, and parts that can be computed in place."""
+        following = {}
+        for node in nodes:
+            if node.op in WRITES[:2] and node.args[0].op in WRITES and self.uses[node.args[0]] == 1:
+                following[node.args[0]] = node
+        here = set(nodes)
+        for first in nodes if "buffers" not in self.off else ():
+            if first.op not in WRITES or not (first.op is index.SCATTER or first.args[0].op is create.ZEROS):
+                continue
+            chain = [first]
+            while chain[-1] in following:
+                chain.append(following[chain[-1]])
+            parts = [node.args[node is not first or first.op is not index.SCATTER] for node in chain]
+            if not is_tiled(chain):
+                continue
+            for node, part in zip(chain, parts, strict=True):
+                self.whole[node] = chain[-1]
+                if self.uses[part] == 1 and part in here and self._is_ufunc(part) and part.aval.dtype == node.aval.dtype:
+                    self.into[part] = node
+
+    def _assembly(self, node: Node, block: list[Any]) -> str:
+        """The array that a write is part of; all of it is written."""
+        end = self.whole[node]
+        if end not in self.assemblies:
+            self.assemblies[end] = variable = self.rows.get(end) or self.names.of(end)
+            if end not in self.rows:
+                block.append(Line(assign(name(variable), self._allocate(end.aval.shape, end.aval.dtype))))
+        return self.assemblies[end]
+
+    def _buffer(self, node: Node, base: Node | None, block: list[Any]) -> str:
+        if node in self.whole:
+            return self._assembly(node, block)
+        return super()._buffer(node, base, block)
+
+    def _part(self, node: Node, block: list[Any]) -> Expr | None:
+        """Where to compute a part of an array that is put together."""
+        write = self.into.get(node)
+        if write is None:
+            return None
+        self.written[write] = node
+        spec = dict(write.params)["spec"]
+        return ast.Subscript(name(self._assembly(write, block)), index_of(spec, []), ast.Load())
 
     def _is_ufunc(self, node: Node) -> bool:
         ufunc = isinstance(node.op.key, np.ufunc) and node.op.family in ("elementwise", "constant")
@@ -271,14 +336,18 @@ class FastBuilder(BlockBuilder):
         """``f(a, b, out)``, with a dead buffer as ``out`` where there is one."""
         args = [self.exprs[arg] for arg in node.args]
         in_place = self.straight and node.op.key not in SLOW_IN_PLACE
-        target = self._dead_argument(node, block) if in_place else None
+        row = self.rows.get(node)
+        place = self._part(node, block) if row is None else name(row)
+        target = self._dead_argument(node, block) if in_place and place is None else None
         if in_place:
             self._retire(node)
-        if target is None and self.straight:
+        if target is None and place is None and self.straight:
             target = self._dead_buffer(self._kind(node))
         if not in_place:
             self._retire(node)
-        if target is None:
+        if target is not None:
+            place = name(target)
+        if place is None:
             kind = node.aval.shape, node.aval.dtype
             pooled = self._is_pooled(*kind) and self._in_order(node) is not False  # NumPy's own follows its arguments
             new = {"out": self._allocate(*kind)} if pooled else {}
@@ -286,9 +355,10 @@ class FastBuilder(BlockBuilder):
             self._store(node, call_of(self._function(node), *operands, **new), block)
             self.owner[node] = expr_name(self.exprs[node])
             return
-        block.append(Line(ast.Expr(self._into(node, args, name(target))), self._comment(node, block)))
-        self.exprs[node], self.weight[node] = name(target), 0
-        self.owner[node] = target
+        block.append(Line(ast.Expr(self._into(node, args, place)), self._comment(node, block)))
+        self.exprs[node], self.weight[node] = place, 0
+        if target is not None:
+            self.owner[node] = target
 
     def _out(self, node: Node) -> Expr | None:
         """An array for a big result: a dead one, else one from the pool."""
@@ -400,6 +470,43 @@ class FastBuilder(BlockBuilder):
     def _is_own(self, node: Node) -> bool:
         """Whether it is a number of an array that was taken apart."""
         return self.program.apart and getattr(node.aval, "kind", "") == "python"
+
+
+def _is_own_array(item: Node) -> bool:
+    """Whether a result of a loop is an array that it fills, and that nothing else of it is a view of."""
+    (loop,) = item.args
+    body, arrays = loop.op.body, dict(loop.params).get("arrays", ())
+    rows = {body.saved[j] for j in arrays}
+    return dict(item.params)["item"] - len(body.after) in arrays and rows.isdisjoint(map(_memory, body.after))
+
+
+def _memory(node: Node) -> Node:
+    """The node whose memory another one may show."""
+    while node.args and may_be_view(node):
+        node = node.args[0]
+    return node
+
+
+def is_tiled(chain: Sequence[Node]) -> bool:
+    """Whether writes put all of an array there, each element once, in slabs along one axis."""
+    if any(node.op is index.INDEX_ADD for node in chain[1:]) or not chain[0].aval.shape:
+        return False
+    shape = chain[0].aval.shape
+    spans = []
+    for node in chain:
+        spec = dict(node.params)["spec"]
+        value = node.args[node.op is not index.SCATTER]
+        if not all(type(part) is index.Slice for part in spec) or len(spec) > len(shape):
+            return False
+        places = [range(*slice(*part).indices(size)) for part, size in zip(spec, shape, strict=False)]
+        cut = [axis for axis, place in enumerate(places) if place != range(shape[axis])]
+        region = (*map(len, places), *shape[len(places) :])
+        if len(cut) != 1 or places[cut[0]].step != 1 or value.aval.shape != region:
+            return False
+        spans.append((cut[0], places[cut[0]].start, places[cut[0]].stop))
+    spans.sort()
+    axis, ends = spans[0][0], [0, *(stop for _, _, stop in spans)]
+    return ends[-1] == shape[axis] and all(a == axis and start == end for (a, start, _), end in zip(spans, ends, strict=False))
 
 
 def _items(nodes: Sequence[Node]) -> dict[Node, dict[int, Node]]:

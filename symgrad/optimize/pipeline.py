@@ -7,6 +7,7 @@ from typing import Any
 
 from symgrad import progress
 from symgrad.optimize.contract import contract
+from symgrad.optimize.distribute import distribute
 from symgrad.optimize.layout import layout
 from symgrad.optimize.loops import expand, trim_loops
 from symgrad.optimize.lower import lower
@@ -24,6 +25,7 @@ FAST: dict[str, Callable[[Program], Program]] = {
     "layout": layout,
     "lower": lower,
     "scalarize": scalarize,
+    "distribute": distribute,
 }
 
 

@@ -84,8 +84,8 @@ class Loop(Op):
 
     # ---- running ----
 
-    def run(self, *args: Any) -> tuple[Any, ...]:
-        """The loop, one operation after the other."""
+    def run(self, *args: Any, arrays: Sequence[int] = ()) -> tuple[Any, ...]:
+        """The loop, one operation after the other; what it saves at ``arrays`` as arrays, not as lists."""
         carry, sequences, invariants = self.split(args)
         saved: list[list[Any]] = [[] for _ in self.body.saved]
         steps, width, after, kept = self._plan
@@ -118,7 +118,7 @@ class Loop(Op):
         if self.course.backwards:
             for values in saved:
                 values.reverse()
-        return (*carry, *saved)
+        return (*carry, *(np.array(values) if j in arrays else values for j, values in enumerate(saved)))
 
     def order(self, sequences: Sequence[Any]) -> Any:
         """The iterations' numbers; None without end for a loop with a test."""

@@ -1,0 +1,506 @@
+"""Loops distributed: what the iterations do not need of one another is done for all of them at once.
+
+Reverse mode makes loops that sum up the cotangent of what every iteration reads, one small product an iteration. Nobody reads
+such a total before the loop is over: the loop saves what the terms are made of, as one array with a row an iteration, and after
+it one large product of these arrays gives the total.
+
+Whatever else a loop saves lies in such arrays, too, where it is much: rows of one array need no fresh memory each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from collections.abc import Sequence as Several
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir import CAPTURED, CONST, Aval, Node, Sequence, ancestors
+from symgrad.ops import index
+from symgrad.ops.core import REGISTRY, Op
+from symgrad.ops.engine import ITEM
+from symgrad.optimize.contract import CONTRACT, LABELS, Contractor, product_of
+from symgrad.optimize.fuse import is_elementwise
+from symgrad.optimize.loops import BodyProgram, copied
+from symgrad.optimize.simplify import Simplifier, const, is_op, is_zero
+from symgrad.program import Program
+from symgrad.transform.loop import Body, Course, Loop, loop_of
+
+ROW = 65_536  # bytes that an iteration saves of one value at most: larger products are as fast one by one
+ROWS = 33_554_432  # and all iterations together
+MUCH = 262_144  # bytes of a value that all iterations save, and of one of them, from which on they lie in an array
+SOME = 2048
+FEW = 4  # iterations for which it is not worth it
+
+
+def distribute(program: Program) -> Program:
+    """The same program with the totals of its loops taken out of them, and what they save in arrays."""
+    if program.apart:
+        return program
+    nodes = ancestors(program.roots())
+    plans = {node: plan_of(node) for node in nodes if isinstance(node.op, Loop)}
+    arrays = {sequence for plan in plans.values() for sequence in plan.arrays}
+    arrays |= {node for node in nodes if isinstance(node.aval, Sequence) and is_counted(node) and _is_much(node)}
+    if not arrays and not any(plan.totals or plan.before for plan in plans.values()):
+        return program
+    return _Distributor(program, plans, arrays).run()
+
+
+# -- what to do ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Plan:
+    """What becomes of one loop.
+
+    ``before`` are the nodes of its body that are computed before it, ``totals`` the carried values that are computed after
+    it, with the terms of each and their signs. ``saved`` is saved for them, and ``arrays`` are the sequences of the loop's
+    that must be arrays.
+    """
+
+    body: Body
+    before: list[Node] = field(default_factory=list)
+    totals: dict[int, list[tuple[Node, float]]] = field(default_factory=dict)
+    saved: list[Node] = field(default_factory=list)
+    arrays: set[Node] = field(default_factory=set)
+
+
+def plan_of(node: Node) -> Plan:
+    """What is best done with a loop."""
+    op: Loop = node.op
+    if op.course.count is None or op.course.count < FEW or op.course.test is not None:
+        return Plan(op.body)
+    apart = _Planner(node, regrouped(op.body))
+    planner = apart if apart.before() else _Planner(node, op.body)
+    return planner.plan()
+
+
+class _Planner:
+    """Looks at one loop that runs a known number of times."""
+
+    def __init__(self, node: Node, body: Body) -> None:
+        self.body, self.course = body, node.op.course
+        self.count = self.course.count
+        _, sequences, _ = node.op.split(node.args)
+        self.sequences = dict(zip(body.elements, sequences, strict=True))
+        self.uses: dict[Node, int] = {}
+        for read in [*(arg for n in body.nodes() for arg in n.args), *body.after, *body.saved]:
+            self.uses[read] = self.uses.get(read, 0) + 1
+        self.given = set(body.inputs)
+        self.early: list[Node] = []
+        self.kept: set[Node] = set()  # what is computed in the loop anyway
+
+    def before(self) -> list[Node]:
+        """What to compute before the loop, from what earlier ones have saved: where that is less to keep than what it is of."""
+        body = self.body
+        ready = {item for item in body.elements if self._is_row(item)} | set(body.invariants)
+        moving = {item for item in body.elements if item in ready}  # other in each iteration
+        for node in body.nodes():
+            if node.op in (CONST, CAPTURED):
+                ready.add(node)
+            elif all(arg in ready for arg in node.args) and node.args and self._is_movable(node):
+                ready.add(node)
+                moving |= {node} if any(arg in moving for arg in node.args) else set()
+        computed = moving - self.given
+        reads: dict[Node, list[Node]] = {}
+        for node in body.nodes():
+            for arg in node.args:
+                reads.setdefault(arg, []).append(node)
+        ends = {*body.after, *body.saved}
+        found = [n for n in computed if n in ends or any(user not in computed for user in reads[n])]
+        found = [n for n in found if not n.op.alias and self._is_row(n)]
+        below = set(ancestors(found))
+        gone = [e for e in body.elements if e in below and e not in ends and all(user in below for user in reads.get(e, ()))]
+        if found and sum(map(_bytes, found)) < sum(map(_bytes, gone)):
+            self.early = self._in_order(found, set(gone))
+        return self.early
+
+    def _in_order(self, found: list[Node], gone: set[Node]) -> list[Node]:
+        """Those first that need most of what nothing needs after them, for the memory."""
+        left = {node: gone & set(ancestors([node])) for node in sorted(found, key=lambda node: node.index)}
+        order = []
+        while left:
+            others = {node: set[Node]().union(*(left[o] for o in left if o is not node)) for node in left}
+            order.append(max(left, key=lambda node: len(left[node] - others[node])))
+            del left[order[-1]]
+        return order
+
+    def plan(self) -> Plan:
+        """The totals that are worth it, and the rest."""
+        body = self.body
+        plan = Plan(body, self.early)
+        sums = {i: terms for i in range(len(body.carry)) if (terms := self._terms(i))}
+        self.kept = _needed([*(after for i, after in enumerate(body.after) if i not in sums), *body.saved], self.early)
+        parts = {i: self._parts([t for t, _ in terms]) for i, terms in sums.items()}
+        dear = [i for i, part in parts.items() if part is not None and self._pays([t for t, _ in sums[i]])]
+        saved = {part: None for i in dear for part in parts[i] or ()}
+        for i, part in parts.items():
+            if part is not None and dear and saved.keys() >= set(part):
+                plan.totals[i] = sums[i]
+        plan.saved = [part for part in saved if part not in self.given or part in body.carry]
+        plan.arrays = {self.sequences[part] for part in [*saved, *ancestors(self.early)] if part in self.sequences}
+        return plan
+
+    def _terms(self, i: int) -> list[tuple[Node, float]]:
+        """What is added to a carried value that nothing else reads, with signs; nothing for any other."""
+        total, node, sign = self.body.carry[i], self.body.after[i], 1.0
+        terms: list[tuple[Node, float]] = []
+        if self.uses.get(total) != 1 or total.aval.dtype.kind not in "fc" or total.aval.kind == "python":
+            return []
+        while node is not total:
+            if self.uses[node] != 1 or node.aval != total.aval or node.op not in (_ADD, _SUBTRACT):
+                return []
+            a, b = node.args
+            into = a if node.op is _SUBTRACT or self._leads_to(a, total) else b
+            terms.append((b if into is a else a, sign if node.op is _ADD else -sign))
+            if terms[-1][0].aval != total.aval:
+                return []
+            node = into
+        return terms
+
+    def _leads_to(self, node: Node, total: Node) -> bool:
+        while node is not total and node.op in (_ADD, _SUBTRACT):
+            node = node.args[0] if node.op is _SUBTRACT or self._leads_to(node.args[0], total) else node.args[1]
+        return node is total
+
+    def _parts(self, terms: Several[Node]) -> list[Node] | None:
+        """What an iteration must save for these terms to be computed later; None where that is not possible, or too much."""
+        parts: dict[Node, None] = {}
+        seen: set[Node] = {*self.early, *self.body.invariants}
+        stack = list(terms)
+        while stack:
+            node = stack.pop()
+            if node in seen or node.op in (CONST, CAPTURED):
+                continue
+            seen.add(node)
+            if line(node, self.body, self.course) is not None:
+                continue
+            if node not in self.given and node not in self.kept and self._is_movable(node, node in terms):
+                stack += node.args
+            elif self._is_row(node):
+                parts[node] = None
+            else:
+                return None
+        return list(parts)
+
+    def _is_movable(self, node: Node, last: bool = False) -> bool:
+        """Whether an operation can be done for all iterations at once; what is summed at once need not lie in memory."""
+        if not isinstance(node.aval, Aval) or node.aval.kind == "python" or how(node) is None or node.exact:
+            return False
+        return self.count * _bytes(node) <= ROWS or (last and _is_product(node))
+
+    def _is_row(self, node: Node) -> bool:
+        """Whether a value can be saved, or is, in an array of all iterations."""
+        source = self.sequences.get(node)
+        if source is not None and not is_counted(source):
+            return False
+        plain = isinstance(node.aval, Aval) and node.aval.kind == "array" and node.aval.shape != ()
+        return plain and node.aval.dtype.kind in "fc" and _bytes(node) <= min(ROW, ROWS // self.count)
+
+    def _pays(self, terms: list[Node]) -> bool:
+        """Whether there is a product among what is taken out of the loop."""
+        return any(_is_product(node) for node in ancestors(terms) if node not in self.kept and node not in self.given)
+
+
+def _needed(outputs: Several[Node], given: Several[Node]) -> set[Node]:
+    """What ``outputs`` need to be computed, where some nodes are there."""
+    seen, stack = set(given), [node for node in outputs if node not in given]
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            stack.extend(node.args)
+    return seen
+
+
+# -- regrouping ----------------------------------------------------------------------------------------------------
+
+
+def regrouped(body: Body) -> Body:
+    """The body, its products of arrays multiplied in another order: what hangs on no carried value first."""
+    return copied(body, _Regrouper(BodyProgram(body), set(body.carry)), {})
+
+
+class _Regrouper(Simplifier):
+    def __init__(self, program: Program, carried: set[Node]) -> None:
+        super().__init__(program, {})
+        self.carried = carried
+        for node in ancestors(program.roots()):
+            if any(arg in carried for arg in node.args):
+                carried.add(node)
+            for arg in node.args:
+                self.uses[arg] = self.uses.get(arg, 0) + 1
+
+    def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
+        factors = self._factors(node) if node in self.carried else []
+        steady = [self.mapping[factor] for factor in factors if factor not in self.carried]
+        if len(steady) < 2:
+            return super().visit(node, args)
+        rest = [self.mapping[factor] for factor in factors if factor in self.carried]
+        return self._multiplied(node, [self._multiplied(node, rest), self._multiplied(node, steady)])
+
+    def _factors(self, node: Node) -> list[Node]:
+        """The factors of a product of arrays alike, those of its factors that nothing else needs in their place."""
+        if not is_op(node, np.multiply) or node.exact or any(arg.aval != node.aval for arg in node.args):
+            return []
+        return [f for arg in node.args for f in (self.uses[arg] == 1 and self._factors(arg)) or [arg]]
+
+    def _multiplied(self, node: Node, factors: list[Node]) -> Node:
+        product = factors[0]
+        for factor in factors[1:]:
+            product = self.visit_as(REGISTRY[np.multiply], node, (product, factor))
+        return product
+
+
+# -- what iterations are -------------------------------------------------------------------------------------------
+
+_ADD, _SUBTRACT = REGISTRY[np.add], REGISTRY[np.subtract]
+
+
+def is_counted(sequence: Node) -> bool:
+    """Whether a sequence is what one loop saves that runs a known number of times, so that it can be an array."""
+    loop = sequence.args[0] if sequence.op is ITEM else None
+    return loop is not None and isinstance(loop.op, Loop) and loop.op.course.count is not None and loop.op.course.test is None
+
+
+def _is_much(sequence: Node) -> bool:
+    """Whether the elements of a sequence should lie in one array."""
+    element = sequence.aval.element
+    if not isinstance(element, Aval) or element.kind != "array":
+        return False
+    size = math.prod(element.shape) * element.dtype.itemsize
+    return size >= SOME and size * int(sequence.args[0].op.course.count) >= MUCH
+
+
+def _bytes(node: Node) -> int:
+    size: int = math.prod(node.aval.shape) * node.aval.dtype.itemsize
+    return size
+
+
+def _is_product(node: Node) -> bool:
+    return is_op(node, np.outer) or product_of(node) is not None
+
+
+def line(node: Node, body: Body, course: Course) -> tuple[Node, index.Spec] | None:
+    """``(x, spec)`` where an iteration reads ``x[i]`` of an invariant, and all of them together ``x[spec]``."""
+    if node.op is not index.GETITEM or len(node.args) != 2 or node.args[0] not in body.invariants:
+        return None
+    first, *rest = dict(node.params)["spec"]
+    if type(first) is not index.Hole or any(type(part) not in (int, index.Slice) for part in rest):
+        return None
+    ends = [_index_at(node.args[1], body, course, i) for i in (0, (course.count or 1) - 1)]
+    if None in ends or min(ends) < 0:
+        return None
+    step, stop = course.step, ends[1] + course.step
+    return node.args[0], (index.Slice(ends[0], stop if stop >= 0 else None, step), *rest)
+
+
+def _index_at(node: Node, body: Body, course: Course, i: int) -> Any:
+    """What the loop's index, or that moved by a number, is in an iteration; None for anything else."""
+    if node is body.index:
+        return course.start + course.step * i
+    if node.op in (_ADD, _SUBTRACT) and node.aval.dtype.kind == "i":
+        a, b = [const(arg) if arg.op is CONST else _index_at(arg, body, course, i) for arg in node.args]
+        if type(a) is int and type(b) is int:
+            return a + b if node.op is _ADD else a - b
+    return None
+
+
+# -- all iterations at once ----------------------------------------------------------------------------------------
+
+How = Callable[[Contractor, Node, "list[Node]", "list[bool]", Aval], Node]
+ALL: dict[Any, How] = {}
+
+
+def how(node: Node) -> How | None:
+    """How an operation is done for all iterations: ``how(s, node, args, flags, aval)`` gives the node of the result, of
+    ``aval``; arguments with ``flags`` have a first axis more, for the iterations."""
+    if is_elementwise(node) or (isinstance(node.op.key, np.ufunc) and node.op.family == "elementwise" and not node.params):
+        return _elementwise
+    if node.op in ALL:
+        return ALL[node.op]
+    return _product if _is_product(node) else None
+
+
+def _for_all(key: Any) -> Callable[[How], How]:
+    def register(rule: How) -> How:
+        ALL[key if isinstance(key, Op) else REGISTRY[key]] = rule
+        return rule
+
+    return register
+
+
+def _elementwise(s: Contractor, node: Node, args: list[Node], flags: list[bool], aval: Aval) -> Node:
+    lined = [_lined_up(s, arg, len(aval.shape)) if flag else arg for arg, flag in zip(args, flags, strict=True)]
+    return s.make(node.op, tuple(lined), node.params, aval)
+
+
+def _lined_up(s: Contractor, x: Node, ndim: int) -> Node:
+    """``x``, with axes put in after the first one so that it has ``ndim``."""
+    more = tuple(range(1, 1 + ndim - len(x.aval.shape)))
+    return s.call(np.expand_dims, x, axis=more if len(more) > 1 else more[0]) if more else x
+
+
+def _product(s: Contractor, node: Node, args: list[Node], flags: list[bool], aval: Aval) -> Node:
+    found = product_of(node)
+    terms, out, sizes = (("a", "b"), "ab", {}) if found is None else (found.terms, found.out, found.sizes)
+    new = next(label for label in LABELS if label not in sizes and label not in out)
+    terms = tuple([f"{new}{term}" if flag else term for term, flag in zip(terms, flags, strict=True)])
+    return s.make(REGISTRY[np.einsum], tuple(args), (("subscripts", f"{','.join(terms)}->{new}{out}"),), aval)
+
+
+@_for_all(np.transpose)
+def _transpose(s: Contractor, node: Node, args: list[Node], flags: list[bool], aval: Aval) -> Node:
+    ndim = len(node.aval.shape)
+    axes = dict(node.params).get("axes") or range(ndim)[::-1]
+    return s.make(node.op, tuple(args), (("axes", (0, *(1 + i % ndim for i in axes))),), aval)
+
+
+@_for_all(np.expand_dims)
+@_for_all(np.reshape)
+def _reshape(s: Contractor, node: Node, args: list[Node], flags: list[bool], aval: Aval) -> Node:
+    return s.make(REGISTRY[np.reshape], tuple(args), (("shape", aval.shape),), aval)
+
+
+@_for_all(index.GETITEM)
+def _getitem(s: Contractor, node: Node, args: list[Node], flags: list[bool], aval: Aval) -> Node:
+    spec = (index.Slice(None, None, None), *dict(node.params)["spec"])
+    return s.make(node.op, tuple(args), (("spec", spec),), aval)
+
+
+@_for_all(np.sum)
+def _sum(s: Contractor, node: Node, args: list[Node], flags: list[bool], aval: Aval) -> Node:
+    return s.make(node.op, tuple(args), (("axis", summed(node)),), aval)
+
+
+def summed(node: Node) -> tuple[int, ...]:
+    """The axes that a sum is over, as they are for all iterations."""
+    axis, ndim = dict(node.params).get("axis"), len(node.args[0].aval.shape)
+    axes = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    return tuple(sorted([1 + i % ndim for i in axes]))
+
+
+# -- doing it ------------------------------------------------------------------------------------------------------
+
+
+class _Distributor(Contractor):
+    """Rebuilds a program, its loops as planned."""
+
+    def __init__(self, program: Program, plans: dict[Node, Plan], arrays: set[Node]) -> None:
+        super().__init__(program, CONTRACT)
+        self.plans, self.arrays = plans, arrays
+        self.results: dict[Node, dict[int, Node]] = {}  # of loops, by the number that they had
+
+    def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
+        if isinstance(node.op, Loop):
+            return self._loop(node, args)
+        if node.op is ITEM and node.args[0] in self.results:
+            new = self.results[node.args[0]][dict(node.params)["item"]]
+            new.name = new.name or node.name
+            return new
+        return super().visit(node, args)
+
+    def _loop(self, node: Node, args: tuple[Node, ...]) -> Node:
+        """The loop as planned, and its results by the numbers that they had."""
+        op: Loop = node.op
+        plan, n, count = self.plans[node], len(op.body.carry), op.course.count or 0
+        self.phase = node.phase
+        firsts, sequences, fixed = op.split(args)
+        known = dict(zip(plan.body.invariants, [(x, False) for x in fixed], strict=True))
+        known |= dict(zip(plan.body.elements, [(x, True) for x in sequences], strict=True))
+        sequences += [self._all(item, plan, op.course, known)[0] for item in plan.before]
+        body, carry = self._smaller(plan), [i for i in range(n) if i not in plan.totals]
+        needed = set(ancestors([*body.after, *body.saved]))
+        elements = [i for i, item in enumerate(body.elements) if item in needed]
+        kept = [i for i, item in enumerate(body.invariants) if item in needed]
+        body = replace(body, elements=[body.elements[i] for i in elements], invariants=[body.invariants[i] for i in kept])
+        saved = [*plan.body.saved, *(item for item in plan.saved if item not in plan.body.saved)]
+        arrays = {dict(item.params)["item"] - n for item in self.arrays if item.args[0] is node}
+        arrays |= {saved.index(item) for item in plan.saved}
+        avals = [item.aval for item in body.carry]
+        avals += [_stacked(item.aval, count) if j in arrays else Sequence(item.aval) for j, item in enumerate(body.saved)]
+        params = (("arrays", tuple(sorted(arrays))),) if arrays else ()
+        given = (*(firsts[i] for i in carry), *(sequences[i] for i in elements), *(fixed[i] for i in kept))
+        loop = self.graph.add(loop_of(body, op.course), given, params, tuple(avals))
+        loop.line, loop.phase = node.line, node.phase
+        made = [self.graph.add(ITEM, (loop,), (("item", i),), aval) for i, aval in enumerate(avals)]
+        found = dict(zip([*carry, *range(n, n + len(saved))], made, strict=True))
+        known |= {item: (found[n + saved.index(item)], True) for item in plan.saved}
+        for i, terms in plan.totals.items():
+            found[i] = firsts[i]
+            for term, sign in terms:
+                total = self._total(term, plan, op.course, known)
+                if is_zero(found[i]) and sign > 0:
+                    found[i] = total
+                else:
+                    found[i] = self.call(np.add if sign > 0 else np.subtract, found[i], total)
+        self.results[node] = found
+        return loop
+
+    def _smaller(self, plan: Plan) -> Body:
+        """The body without totals, what is computed before for elements, and with what is to be saved."""
+        body = plan.body
+        copier = Simplifier(BodyProgram(body), {})
+        more: list[Node] = []
+        for item in plan.before:
+            more.append(copier.graph.input(("element", len(body.elements) + len(more)), item.aval))
+            more[-1].name = item.name
+            copier.mapping[item] = more[-1]
+        saved = [item for item in plan.saved if item not in body.saved]
+        whole = copied(body, copier, {}, elements=more, saved=saved)
+        carry = [i for i in range(len(body.carry)) if i not in plan.totals]
+        return replace(whole, carry=[whole.carry[i] for i in carry], after=[whole.after[i] for i in carry])
+
+    def _total(self, term: Node, plan: Plan, course: Course, known: dict[Node, tuple[Node, bool]]) -> Node:
+        """The sum of a term over all iterations."""
+        axes: tuple[int, ...] = (0,)
+        if is_op(term, np.sum) and term not in known:
+            axes, (term,) = (0, *summed(term)), term.args
+        x, flag = self._all(term, plan, course, known)
+        if not flag:
+            inner = x if len(axes) == 1 else self.call(np.sum, x, axis=tuple([i - 1 for i in axes[1:]]))
+            return self.call(np.multiply, float(course.count or 0), inner)
+        return self.call(np.sum, x, axis=axes if len(axes) > 1 else 0)
+
+    def _all(self, term: Node, plan: Plan, course: Course, known: dict[Node, tuple[Node, bool]]) -> tuple[Node, bool]:
+        """The values of a node of the body in all iterations, as one array; or the one value, and False."""
+        missing: set[Node] = set()
+        stack = [term]
+        while stack:
+            node = stack.pop()
+            if node in known or node in missing:
+                continue
+            row = line(node, plan.body, course)
+            if row is not None:
+                known[node] = self._rows(known[row[0]][0], row[1]), True
+            elif node.op is CONST:
+                known[node] = self.graph.const(const(node)), False
+            elif node.op is CAPTURED:
+                known[node] = self.graph.captured(plan.body.graph.arrays[node]), False
+            else:
+                missing.add(node)
+                stack += node.args
+        for node in sorted(missing, key=lambda node: node.index):
+            args, flags = [known[arg][0] for arg in node.args], [known[arg][1] for arg in node.args]
+            known[node] = self._one(node, args, flags, course.count or 0)
+        return known[term]
+
+    def _one(self, node: Node, args: list[Node], flags: list[bool], count: int) -> tuple[Node, bool]:
+        if not any(flags):
+            return self.make(node.op, tuple(args), node.params, node.aval), False
+        rule = how(node)
+        assert rule is not None
+        return rule(self, node, args, flags, _stacked(node.aval, count)), True
+
+    def _rows(self, x: Node, spec: index.Spec) -> Node:
+        """The rows of an array that the iterations read."""
+        first = spec[0]
+        if len(spec) == 1 and range(*slice(*first).indices(x.aval.shape[0])) == range(x.aval.shape[0]):
+            return x
+        return self.call(index.GETITEM, x, spec=spec)
+
+
+def _stacked(aval: Aval, count: int) -> Aval:
+    return Aval((count, *aval.shape), aval.dtype, "array")

@@ -1,0 +1,198 @@
+"""Loops distributed: totals and what can be known before, taken out of loops."""
+
+import re
+
+import numpy as np
+import pytest
+
+import symgrad
+
+
+def rnn(w, u, b, xs, h):
+    for x in xs:
+        h = np.tanh(x @ w + h @ u + b)
+    return np.sum(h**2)
+
+
+def gated(w, u, b, xs, h):
+    for x in xs:
+        z = x @ w + h @ u + b
+        gate = 1 / (1 + np.exp(-z[:, :40]))
+        h = gate * h + (1 - gate) * np.tanh(z[:, 40:])
+    return np.sum(h**2)
+
+
+def lstm(w, u, b, xs, h):
+    c = h
+    for x in xs:
+        z = x @ w + h @ u + b
+        i, f, o = (1 / (1 + np.exp(-z[:, 40 * k : 40 * k + 40])) for k in range(3))
+        c = f * c + i * np.tanh(z[:, 120:])
+        h = o * np.tanh(c)
+    return np.sum(h**2)
+
+
+def backwards(w, u, b, xs, h):
+    for t in range(len(xs) - 1, -1, -1):
+        h = np.tanh(xs[t] @ w + h @ u + b)
+    return np.sum(h)
+
+
+def shifted(w, u, b, xs, h):
+    for t in range(1, len(xs)):
+        h = np.tanh(xs[t - 1] @ w - xs[t] @ w + h @ u - b)
+    return np.sum(np.sin(h))
+
+
+def every_state(w, u, b, xs, h):
+    total = 0.0
+    for t in range(len(xs)):
+        h = np.tanh(xs[t] @ w + h @ u + b)
+        total = total + np.sum((h - xs[t, :, :1]) ** 2)
+    return total / len(xs) + h[0, 0]
+
+
+def columns(w, u, b, xs, h):
+    for t in range(len(xs)):
+        h = np.tanh(xs[t, 0] @ w + h @ u + b)
+    return np.sum(h)
+
+
+def summed(w, u, b, xs, h):
+    total = np.zeros((xs.shape[2], h.shape[1]))
+    for x in xs:
+        total = total + x.T @ np.sin(x @ w) - w
+    return np.sum(np.cos(total)) + h[0, 0] * np.sum(u) * b[0]
+
+
+def descent(w, u, b, xs, h):
+    x = xs[0]
+    v = np.zeros_like(b)
+    for _ in range(12):
+        v = 0.9 * v - 0.1 * w.T @ (w @ b) / len(x)
+        b = b + v
+    return np.sum(np.sin(b)) + np.sum(u) + h[0, 0] + x[0, 0]
+
+
+def nested(w, u, b, xs, h):
+    for x in xs:
+        for _ in range(5):
+            h = np.tanh(x @ w + h @ u)
+    return np.sum(h * b)
+
+
+def in_parts(w, u, b, xs, h):
+    for x in xs:
+        z = x @ w + h @ u + b
+        h = np.concatenate([np.tanh(z[:, :15]), np.sin(z[:, 15:30]), np.cos(z[:, 30:])], axis=1)
+    return np.sum(h)
+
+
+def nothing_to_save(w, u, b, xs, h):
+    for _ in range(30):
+        h = h @ u
+    return np.sum(h) + np.sum(w) + b[0] + xs[0, 0, 0]
+
+
+PROGRAMS = [rnn, gated, lstm, backwards, shifted, every_state, columns, summed, descent, nested, in_parts, nothing_to_save]
+
+
+def arguments(fun, dtype=float, rows=8, size=40):
+    rng = np.random.default_rng(0)
+    width = {gated: 2, lstm: 4}.get(fun, 1) * size
+    shapes = (16, width), (size, width), (width,), (30, rows, 16), (rows, size)
+    return [(rng.standard_normal(shape) / 6).astype(dtype) for shape in shapes]
+
+
+def compiled(fun, *args):
+    derivative = symgrad.grad(fun, argnums=(0, 1, 2, 3, 4))
+    for _ in range(3):
+        derivative(*args)
+    return derivative
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32])
+@pytest.mark.parametrize("fun", PROGRAMS)
+def test_results_stay(fun, dtype):
+    args = arguments(fun, dtype)
+    with symgrad.without("distribute"):
+        plain = compiled(fun, *args)
+    fast = compiled(fun, *args)
+    for a, b in zip(fast(*args), plain(*args), strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_allclose(a, b, rtol=0, atol=(1e-14 if dtype is float else 2e-6) * (1 + np.abs(b).max()))
+
+
+@pytest.mark.parametrize("fun", [rnn, gated, lstm])
+def test_more_rows_than_fit_in_small_memory(fun):
+    args = arguments(fun, rows=64)
+    with symgrad.without("distribute"):
+        plain = compiled(fun, *args)
+    fast = compiled(fun, *args)
+    first = fast(*args)
+    kept = [part.copy() for part in first]
+    second = fast(*[2 * arg for arg in args])  # does not write where the first call's results are
+    for a, b, c, d in zip(first, kept, second, plain(*args), strict=True):
+        np.testing.assert_array_equal(a, b)
+        assert not np.shares_memory(a, c)
+        np.testing.assert_allclose(a, d, rtol=0, atol=1e-14 * np.abs(d).max())
+
+
+def bodies(source):
+    """The lines within loops, and the others."""
+    lines = str(source).splitlines()
+    return [line for line in lines if line.startswith("        ")], [line for line in lines if re.match(r" {4}\S", line)]
+
+
+@pytest.mark.parametrize("fun", [rnn, gated, lstm, backwards, shifted, columns, descent])
+def test_totals_are_one_product(fun):
+    args = arguments(fun)
+    derivative = symgrad.grad(fun, argnums=(0, 1, 2))
+    for _ in range(3):
+        derivative(*args)
+    inside, outside = bodies(derivative.source(*args, fast=True))
+    assert not any(".T.dot(" in line and "g_" in line.split("=")[0] for line in inside)
+    assert any(".dot(" in line for line in outside)
+
+
+def test_what_is_saved_for_the_way_back_is_made_less():
+    args = arguments(lstm, rows=64)
+    inside, outside = bodies(compiled(lstm, *args).source(*args, fast=True))
+    kept = [line for line in outside if "empty((30, 64, 40)" in line]
+    assert not any(".append(" in line for line in inside)
+    assert kept
+    way_back = next(line for line in outside if line.lstrip().startswith("for") and "reversed" in line)
+    assert way_back.count("reversed") - 1 < len(kept)  # one of them is written
+
+
+def test_big_steps_stay_in_the_loop():
+    def loss(w, x):
+        for _ in range(10):
+            x = np.tanh(x @ w)
+        return np.sum(x)
+
+    rng = np.random.default_rng(0)
+    args = rng.standard_normal((40, 40)), rng.standard_normal((2000, 40))
+    derivative = symgrad.grad(loss)
+    for _ in range(3):
+        derivative(*args)
+    inside, _ = bodies(derivative.source(*args, fast=True))
+    assert any(".T.dot(" in line for line in inside)
+
+
+def test_decisions_are_as_written():
+    def loss(w, x):
+        total = np.zeros((30, 30))
+        for i in range(10):
+            total = total + np.outer(x, w[i])
+        if total[0, 0] > 0.3:
+            return np.sum(np.sin(total))
+        return np.sum(total)
+
+    rng = np.random.default_rng(0)
+    w, x = rng.standard_normal((10, 30)), rng.standard_normal(30)
+    derivative = symgrad.grad(loss)
+    with symgrad.without():
+        plain = symgrad.grad(loss)
+    for sign in (1, 1, -1, -1, 1, -1):
+        np.testing.assert_allclose(derivative(w, sign * x), plain(w, sign * x), rtol=1e-12)
