@@ -52,7 +52,7 @@ from symgrad.origins import (
 )
 from symgrad.protocols import is_of_objects
 from symgrad.reads import MAX_BYTES, QUICK, Reads
-from symgrad.tracer import Tracer
+from symgrad.tracer import Tracer, plain
 
 _CALLED_BACK = (map, filter, sorted, min, max, functools.reduce, itertools.accumulate, itertools.groupby,
                 itertools.starmap, itertools.takewhile, itertools.dropwhile, itertools.filterfalse)  # fmt: skip
@@ -89,13 +89,9 @@ class Calls(Reads):
         if isinstance(fun, functools.partial):
             return self._call_partial(fun, args, kwargs)
         if isinstance(fun, (np.ufunc, type(np.sum))):
-            if isinstance(fun, np.ufunc) and is_of_objects(fun):
-                self.stop(f"{fun.__name__} is made of a function that is not followed")
-            if fun.__name__ in STATEFUL:
-                self.stop(f"{fun.__name__}() is called, which reads or changes a file or a setting of NumPy's")
-            if "out" in kwargs:
-                self.trace.writes.append(kwargs["out"])
-            return create.call(self.trace, fun, self._seen(args), self._seen(kwargs))
+            return self._call_numpy(fun, fun, args, kwargs)
+        if isinstance(fun, np.vectorize):
+            return self._call_vectorized(fun, args, kwargs)
         if isinstance(fun, type):
             return self._construct(fun, args, kwargs)
         if isinstance(fun, (BuiltinFunctionType, BuiltinMethodType, types.MethodWrapperType)):
@@ -118,6 +114,50 @@ class Calls(Reads):
         if self.path_of(fun) is not None and not isinstance(fun, FUNCTIONS):
             self.stop(f"{self.path_of(fun)!r} is called, and what it holds is not followed")
         return self._call_opaque(fun, args, kwargs)
+
+    def _call_numpy(self, fun: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A function of NumPy's, or a method of the ufunc ``owner``."""
+        if isinstance(owner, np.ufunc) and is_of_objects(owner):
+            self.stop(f"{owner.__name__} is made of a function that is not followed")
+        if fun.__name__ in STATEFUL:
+            self.stop(f"{fun.__name__}() is called, which reads or changes a file or a setting of NumPy's")
+        if "out" in kwargs:
+            self.trace.writes.append(kwargs["out"])
+        elif fun.__name__ == "at":
+            self.trace.writes.append(args[0])
+        return create.call(self.trace, fun, self._seen(args), self._seen(kwargs))
+
+    def _call_vectorized(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """``np.vectorize`` of a function of the user's, which is followed."""
+        path, inner = self.path_of(fun), fun.pyfunc
+        if path is not None:
+            inner = self.read(path.then("attr", "pyfunc"), inner)
+            for name in ("otypes", "excluded", "cache", "signature"):
+                value = getattr(fun, name)
+                self.read(path.then("attr", name), value)
+                self.deep(value)
+        return self.vectorized(fun, inner, self._seen(args), self._seen(kwargs))
+
+    def vectorized(self, fun: Any, inner: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """The elements' results, traced, as the arrays that NumPy would make of plain ones."""
+
+        def element(*args: Any, **kwargs: Any) -> Any:
+            return self.call(inner, *args, **kwargs)
+
+        if fun.signature:
+            return np.vectorize(element, fun.otypes, None, fun.excluded, fun.cache, fun.signature)(*args, **kwargs)
+        kinds = fun.otypes or ""
+        made = np.vectorize(element, "O" * max(len(kinds), 1), None, fun.excluded, fun.cache)  # traced values stay objects
+        result = made(*args, **kwargs)
+        if not kinds and isinstance(result.flat[0], tuple):
+            result = tuple(np.frompyfunc(operator.itemgetter(i), 1, 1)(result) for i in range(len(result.flat[0])))
+        parts = result if isinstance(result, tuple) else (result,)
+        kinds = kinds or [np.asarray(plain(part.flat[0])).dtype for part in parts]
+        parts = tuple(
+            (create.array(self.trace, part) if create.is_of_numbers(part) else part).astype(kind)
+            for part, kind in zip(parts, kinds, strict=True)
+        )
+        return parts if isinstance(result, tuple) else parts[0]
 
     def _call_getter(self, fun: Any, owner: Any) -> Any:
         """``operator.itemgetter``, ``attrgetter`` and ``methodcaller``, which cannot change."""
@@ -336,7 +376,7 @@ class Calls(Reads):
         """A function whose inside is not followed: it must not see objects from outside that can change."""
         self._handed(fun, (*args, *kwargs.values()))
         if isinstance(fun, FunctionType) and is_library(fun.__code__.co_filename) and hides(fun):
-            self.stop(f"{fun.__name__} calls functions of yours that are not followed")
+            self.stop(f"{fun.__name__} calls functions of ynumpys that are not followed")
         return self._hand(fun, self._out(self._seen(args)), self._out(self._seen(kwargs)))
 
     def _hand(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -451,6 +491,8 @@ class Calls(Reads):
         path = self.path_of(owner)
         if isinstance(owner, Traced):
             return fun(*self._seen(args), **self._seen(kwargs))
+        if isinstance(owner, np.ufunc):
+            return self._call_numpy(fun, owner, args, kwargs)
         drawn = isinstance(owner, np.random.Generator | np.random.RandomState | np.random.BitGenerator)
         if drawn or type(owner).__module__ == "random":
             self.stop(f"random numbers are drawn ({name})")

@@ -11,6 +11,8 @@ from itertools import pairwise
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+import numpy as np
+
 from symgrad.errors import LeavesNumPy
 from symgrad.frames import where
 from symgrad.origins import PLAIN, is_library_module, is_users, is_users_class, names_in
@@ -50,7 +52,7 @@ def _makes_list(code: CodeType) -> bool:
     return any(_makes_list(item) for item in code.co_consts if isinstance(item, CodeType))
 
 
-_MAKERS = frozenset("array asarray asanyarray ascontiguousarray asfortranarray r_ c_ list tuple".split())
+_MAKERS = frozenset("array asarray asanyarray ascontiguousarray asfortranarray r_ c_ list tuple vectorize".split())
 _known: dict[Callable[[FunctionType], bool], weakref.WeakKeyDictionary[Any, bool]] = {
     ask: weakref.WeakKeyDictionary() for ask in (_mentions_type, _makes_lists)
 }
@@ -108,6 +110,10 @@ def _find(fun: Any, ask: Callable[[FunctionType], bool]) -> bool:
             stack += list(one.values())[:100]
         elif isinstance(one, functools.partial):
             stack += [one.func, *one.args]
+        elif isinstance(one, np.vectorize):  # whose results NumPy puts in an array
+            if ask is _makes_lists:
+                return True
+            stack.append(one.pyfunc)
         elif hasattr(type(one), "__wrapped__") or "__wrapped__" in getattr(one, "__dict__", ()):  # a derivative, a cache
             stack.append(one.__wrapped__)
         elif not isinstance(one, (ModuleType, *PLAIN)) and is_users_class(type(one)):

@@ -311,6 +311,9 @@ class UFuncMethods:
     def at(trace: Run, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         x, key, *values = args
         if type(x) is not Tracer:
+            if not any([tracer.node.differentiated for tracer in tracers(args)]):
+                trace.note("values that were given as arguments are written into a plain array")
+                return ufunc.at(x, *plain(args[1:]))
             raise MutatedInput(
                 f"{where()}: {_called(ufunc)}.at writes a traced value into a plain array, where its derivative would be "
                 "lost; make the array with np.zeros_like(x), np.zeros(n, like=x) or symgrad.numpy.zeros(n)"
@@ -320,11 +323,11 @@ class UFuncMethods:
             value = values[0] if ufunc is np.add else np.negative(values[0])
             x.assign(trace.record(index.INDEX_ADD, (x, value, *arrays), {"spec": spec}), f"{_called(ufunc)}.at")
             return
-        named = index.fill(spec, [plain(array) for array in arrays])
-        places = np.arange(x.value.size).reshape(x.value.shape)[named]
-        if np.unique(places).size != places.size or any(type(a) is Tracer and a.node.active for a in arrays):
+        numbers = np.arange(x.value.size).reshape(x.value.shape)
+        places = np.sort(np.ravel(trace.record(index.GETITEM, (numbers, *arrays), {"spec": spec})))
+        if np.any(places[1:] == places[:-1]):
             raise NotDifferentiable(
-                f"{where()}: {_called(ufunc)}.at has a derivative rule only where no index can repeat; np.add.at has one"
+                f"{where()}: {_called(ufunc)}.at has a derivative rule only where no index repeats; np.add.at has one"
             )
         x[key] = ufunc(x[key], *values)
 

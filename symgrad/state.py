@@ -181,7 +181,9 @@ class Plain(Finished):
             return type(args[0].value if type(args[0]) is Tracer else args[0])
         if type(fun) is MethodType:
             return self.call(fun.__func__, fun.__self__, *args, **kwargs)
-        if isinstance(fun, (np.ufunc, type(np.sum))) or (type(fun) is BuiltinFunctionType and fun in create.ARRAYS):
+        if isinstance(fun, np.vectorize):
+            return self.vectorized(fun, fun.pyfunc, args, kwargs)
+        if isinstance(fun, (np.ufunc, type(np.sum))) or (type(fun) is BuiltinFunctionType and self._of_numpy(fun)):
             return create.call(self.trace, fun, args, kwargs)
         handler = of_class(type(fun), "__call__")
         if is_users(handler):
@@ -192,6 +194,10 @@ class Plain(Finished):
         if inside is None:
             refuse_type(fun)
         return fun(*args, **kwargs) if inside is None else inside(*args, **kwargs)
+
+    @staticmethod
+    def _of_numpy(fun: BuiltinFunctionType) -> bool:
+        return isinstance(fun.__self__, np.ufunc) or fun in create.ARRAYS
 
     def _back(self, value: Any) -> Any:
         """A function that other code will call."""

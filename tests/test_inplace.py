@@ -465,7 +465,7 @@ def test_functions_that_write_matrices():
 
 
 def test_at_refuses_what_repeats():
-    with pytest.raises(NotDifferentiable, match=r"np.multiply.at has a derivative rule only where no index can repeat"):
+    with pytest.raises(NotDifferentiable, match=r"np.multiply.at has a derivative rule only where no index repeats"):
         grad(lambda x: np.multiply.at(x * 1.0, [0, 0], x[:2]))(V)
 
 
@@ -720,3 +720,43 @@ def test_arrays_of_traced_numbers_at_ties(name, mode):
     derivative = grad(fun, mode=mode)
     for _ in range(3):
         assert derivative(0.0) == expected
+
+
+@np.vectorize
+def _bend(a, k):
+    return k * a * a if a > 0.35 else 0
+
+
+VECTORIZED = {
+    "results that are plain": lambda t: np.vectorize(lambda a, b: a * b if a > 0.35 else 0.0)(t, t[0]).sum(),
+    "types": lambda t: np.vectorize(lambda a: (a * a, a), otypes=[float, float])(t)[0].sum(),
+    "several results": lambda t: np.vectorize(lambda a: (a * a, 1.0))(t)[0].sum(),
+    "rows": lambda t: np.vectorize(lambda a: a @ a, signature="(n)->()")(t[:, None] * t).prod(),
+    "a keyword": lambda t: np.vectorize(lambda a, p: np.polyval(p, a), excluded=["p"])(t, p=t).sum(),
+    "a builtin": lambda t: np.vectorize(max)(t, 0.35).sum(),
+    "of a global": lambda t: _bend(t[::-1], 2.0).sum(),
+}
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("name", VECTORIZED)
+def test_vectorized_functions_are_followed(name, mode):
+    fun, t = VECTORIZED[name], np.array([0.3, 0.4])
+    derivative = grad(fun, mode=mode)
+    expected = [(fun(t + step) - fun(t - step)) / 2e-6 for step in 1e-6 * np.eye(2)]
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(t), expected, rtol=1e-7)
+    assert mode == "dynamic" or "dynamic" not in derivative.explain()
+
+
+def test_vectorized_results_are_of_the_first_ones_type():
+    derivative = grad(lambda t: np.sum(_bend(t, 2.0)))
+    for _ in range(3):
+        np.testing.assert_array_equal(derivative(np.array([0.4, 0.5, 0.1])), [1.6, 2.0, 0.0])
+        np.testing.assert_array_equal(derivative(np.array([0.1, 0.5, 1.4])), [0.0, 0.0, 0.0])
+    np.testing.assert_array_equal(grad(lambda t: np.sum(t * np.vectorize(lambda k: k * 2)(np.arange(3))))(V[:3]), [0, 2, 4])
+
+
+def test_coordinates_in_a_list_are_no_table():
+    fun = lambda x, y: np.histogramdd([x, y], 2)[1][1].sum()
+    np.testing.assert_allclose(grad(fun, (0, 1))(V, 2 * V)[1], [0, 1.5, 0, 1.5])

@@ -151,6 +151,20 @@ def test_ufuncs(fun, args):
     agrees(fun, *args)
 
 
+def test_ufunc_methods_are_compiled():
+    derivative = grad(lambda x: np.add.reduce(np.multiply.outer(x, x)[0]) * np.maximum.accumulate(x)[-1] + at(x).sum())
+
+    def at(x):
+        x = x.copy()
+        np.multiply.at(x, [0, 2], W[:2])
+        np.add.at(x, np.argsort(x)[:2], W[2:])
+        return np.logaddexp.reduceat(x, [0, 2])
+
+    for _ in range(3):
+        derivative(V)
+    assert "dynamic" not in derivative.explain()
+
+
 def test_empty_reductions():
     empty = np.zeros((0, 3))
     for fun in (np.add.reduce, np.logaddexp.reduce, np.multiply.reduce):

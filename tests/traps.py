@@ -320,7 +320,7 @@ conditional_lambda: N = 0; g = lambda a: a if N else 2 * a | g(1.5) | N = 1
 ufunc: F = np.sin | F(0.5) | F = np.cos | F = abs
 numpy_function: F = np.sum; A = np.array([2.0, 3.0]) | F(A) | A[0] = 5.0 | F = np.max
 numpy_partial: A = np.array([2.0, 3.0]); F = functools.partial(np.interp, xp=A, fp=A * 2) | F(2.5) | A[0] = 2.25
-vectorize!: F = np.vectorize(lambda a: a * 2.0) | F(0.5) | F = np.vectorize(lambda a: a * 3.0)
+vectorize: F = np.vectorize(lambda a: a * 2.0) | F(0.5) | F = np.vectorize(lambda a: a * 3.0)
 poly!: P = np.poly1d([1.0, 2.0]) | P(1.5) | P = np.poly1d([1.0, 5.0]) | P.coeffs[0] = 3.0
 module_attribute: M = types.ModuleType("cfg"); M.w = 2.0 | M.w | M.w = 3.0 | del M.w | M.w = 1.0
 module_function: M = types.ModuleType("cfg"); M.g = lambda a: a * 2 | M.g(1.5) | M.g = lambda a: a * 3
