@@ -12,7 +12,6 @@ import copy
 import dataclasses
 import enum
 import functools
-import itertools
 import operator
 import os
 import types
@@ -54,8 +53,7 @@ from symgrad.protocols import is_of_objects
 from symgrad.reads import MAX_BYTES, QUICK, Reads
 from symgrad.tracer import Tracer, plain
 
-_CALLED_BACK = (map, filter, sorted, min, max, functools.reduce, itertools.accumulate, itertools.groupby,
-                itertools.starmap, itertools.takewhile, itertools.dropwhile, itertools.filterfalse)  # fmt: skip
+_TO_TEXT = (str, repr, ascii, format)
 _PARTIAL: Any = functools.partial
 _GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
 _MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__
@@ -401,6 +399,10 @@ class Calls(Reads):
             return _PARTIAL(*args, **kwargs)
         if kind is type and len(args) == 1:
             return type(args[0].value if type(args[0]) is Tracer else args[0])
+        if kind is str:
+            args = tuple(map(self.shown, args))
+        elif kind is map and any([args[0] is fun for fun in _TO_TEXT]):
+            args = (self.caller(args[0]), *args[1:])
         setup, maker = of_class(kind, "__init__"), of_class(kind, "__new__")
         if is_users_class(kind):
             if not self.harmless(getattr(maker, "__func__", maker)) or is_users(of_class(type(kind), "__call__")):
@@ -462,6 +464,8 @@ class Calls(Reads):
             return self._belongs(fun, *args)
         if fun is callable:
             return fun(*args)
+        if fun in _TO_TEXT:
+            args = tuple(map(self.shown, args))
         if fun is iter and len(args) == 1:
             return iter(self.iterate(args[0]))
         module = fun.__module__ or home_of(fun)
@@ -497,6 +501,10 @@ class Calls(Reads):
         if drawn or type(owner).__module__ == "random":
             self.stop(f"random numbers are drawn ({name})")
             return self._hand(fun, args, kwargs)
+        elif isinstance(owner, str) and name in ("format", "format_map"):
+            args, kwargs = tuple(map(self.shown, args)), {key: self.shown(value) for key, value in kwargs.items()}
+        elif isinstance(owner, np.ndarray) and name in ("__str__", "__repr__", "__format__"):
+            self.shown(owner)
         elif isinstance(owner, type):
             if name in ("now", "today", "utcnow"):
                 self.stop(f"{owner.__name__}.{name}() is called")

@@ -416,13 +416,14 @@ class _Rewriter(ast.NodeTransformer):
 
     # ---- operators: what is combined, compared or shown is read as a whole ----
 
-    def _whole(self, node: ast.expr) -> ast.expr:
+    def _whole(self, node: ast.expr, hook: str = "whole") -> ast.expr:
         if isinstance(node, (ast.Constant, ast.JoinedStr)):
             return node
-        return _at(_hook("whole", node, self.visit(node)), node)  # type: ignore[no-any-return]
+        return _at(_hook(hook, node, self.visit(node)), node)  # type: ignore[no-any-return]
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
-        node.left, node.right = self._whole(node.left), self._whole(node.right)
+        right = "shown" if isinstance(node.op, ast.Mod) else "whole"
+        node.left, node.right = self._whole(node.left), self._whole(node.right, right)
         return node
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
@@ -446,7 +447,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
-        node.value = self._whole(node.value)
+        node.value = self._whole(node.value, "shown")
         node.format_spec = node.format_spec and self.visit(node.format_spec)
         return node
 

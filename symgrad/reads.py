@@ -490,6 +490,12 @@ class Reads:
         self._operand(value)
         return value
 
+    def shown(self, value: Any) -> Any:
+        """Something that becomes text: how NumPy's numbers read hangs on its print options."""
+        if _holds_numpys(value):
+            self.check(Path(np.get_printoptions, (("call", ()),)), "eq", np.get_printoptions())
+        return self.whole(value)
+
     def identity(self, value: Any, single: bool) -> Any:
         """One side of ``is``; ``single``: the other side is ``None`` or the like, so that the type tells."""
         path = self.path_of(value)
@@ -609,6 +615,13 @@ def _key(key: Any) -> Any:
     if type(key) is Tracer:
         return key.value
     return tuple(map(_key, key)) if type(key) is tuple else key
+
+
+def _holds_numpys(value: Any, depth: int = 0) -> bool:
+    """Whether a value is one of NumPy's, or a container of such."""
+    if isinstance(value, CONTAINERS) and depth < 20:
+        return any([_holds_numpys(item, depth + 1) for item in (value.values() if isinstance(value, dict) else value)])
+    return isinstance(value, (np.ndarray, np.generic))
 
 
 def _is(a: Any, b: Any) -> bool:

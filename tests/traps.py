@@ -333,6 +333,10 @@ lru_cache: W = 2.0\n@functools.lru_cache\ndef g(a): return a * W | g(1.5) | W = 
 cache_made: @functools.cache\ndef g(a): return a * 2.0 | g(1.5) | g.cache_clear()
 numpy_patched: D = {"f": np.sin} | D["f"](0.5) | D["f"] = np.cos
 errstate: W = 2.0 | np.divide(W, 1.0) | W = 3.0
+text_of_array: W = 2.0 | W * len(str(np.arange(3) / 7)) | np.set_printoptions(precision=3) | np.set_printoptions(precision=8)
+text_of_arrays: W = 2.0 | W * len(", ".join(map(str, [np.arange(2) / 7, 1.5]))) | np.set_printoptions(precision=3) | np.set_printoptions(precision=8)
+formatted_array: W = 2.0 | W * len(f"{np.arange(3) / 7} {[np.float64(0.1)]!r}") | np.set_printoptions(precision=3, legacy="1.25") | np.set_printoptions(precision=8, legacy=False)
+percent_of_array: W = 2.0 | W * len("%s" % (np.arange(3) / 7)) | np.set_printoptions(precision=3) | np.set_printoptions(precision=8)
 # what starts to matter later
 later_branch: W = 2.0; STEP = 0 | (W if STEP > 2 else 1.5) | W = 3.0 | STEP = 5 | W = 7.0
 later_flag: C = types.SimpleNamespace(on=False, w=2.0) | (C.w if C.on else 1.5) | C.w = 3.0 | C.on = True | C.w = 9.0
