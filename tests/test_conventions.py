@@ -304,6 +304,39 @@ def test_eager_mode_follows_torch():
     np.testing.assert_array_equal(x.grad.numpy(), [0.0, np.nan, 2.0, 0.5, 0.001])
 
 
+PICKED = {
+    "getitem": (lambda x, i: np.sum(np.sqrt(x)[i] ** 2 + np.log(x)[i]), [0, 2]),
+    "one": (lambda x, i: np.log(x)[i] * x[0], 2),
+    "take": (lambda x, i: np.sum(np.take(1 / x, i) * i), [2, 0, 2]),
+    "take_along_axis": (lambda x, i: np.sum(np.take_along_axis(np.sqrt(x), i, 0)), [0, 2]),
+    "chain": (lambda x, i: np.sum((np.exp(np.log(x) / x[0]) * np.sqrt(2 * x) - x)[i]), [2]),
+    "rows": (lambda x, i: np.sum(np.log(np.outer(x, x))[i, 0] + np.outer(x, x)[0, i] ** -0.5), [0, 2]),
+    "row and column": (lambda x, i: np.sum(np.log(x[:, None] * np.ones(2))[i, i // 2]), [0, 2]),
+    "two picks": (lambda x, i: (lambda y: np.sum(y[i] * y[i[::-1]]))(np.log(x)), [0, 2]),
+    "and a mask": (lambda x, i: np.sum(np.where(x[i] > 2, np.sqrt(x - 1)[i], 0.0)), [0, 2]),
+    "in a mask": (lambda x, i: np.sum(np.where(x - 1 > 0, np.log(x - 1), x)[i]), [0, 2]),
+    "broadcast": (lambda x, i: np.sum((np.log(x * np.ones((2, 1))) / x[0] ** np.array([[1.0], [2.0]]))[1, i]), [0, 2]),
+    "greatest": (lambda x, i: np.log(x)[np.argmax(x)] + np.sqrt(x)[np.argsort(x)[i]].sum(), [1, 2]),
+    "sorted": (lambda x, i: np.sum(np.sqrt(x)[np.argsort(x)][1:]), 0),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("name", PICKED)
+def test_what_numbers_do_not_pick_takes_no_part(name, mode):
+    fun, index = PICKED[name]
+    index, x = np.array(index), np.array([1.5, 0.0, 4.0])
+    derivative, curvature = grad(fun, mode=mode), hessian(fun, mode=mode)
+    steps = 1e-6 * np.eye(3)[[0, 2]]
+    expected = [(fun(x + step, index) - fun(x - step, index)) / 2e-6 for step in steps]
+    for _ in range(3):
+        g = derivative(x, index)
+        np.testing.assert_allclose(g[[0, 2]], expected, rtol=1e-6)
+        assert g[1] == 0
+        assert np.all(np.isfinite(curvature(x, index)))
+
+
 @np.errstate(all="ignore")
 def test_double_where_can_be_left_out():
     for mode in ("auto", "dynamic"):

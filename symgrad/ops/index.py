@@ -118,7 +118,7 @@ COMPLEX = Op(
 def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Any:
     """``a[indices]`` along an axis; out-of-range indices wrap or clip by ``mode``."""
     if axis is None:
-        a, axis = np.reshape(a, -1), 0
+        a, axis = a if np.ndim(a) == 1 else np.reshape(a, -1), 0
     size = np.shape(a)[axis]
     indices = array_of(indices)
     if mode == "wrap":

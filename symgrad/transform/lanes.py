@@ -7,10 +7,15 @@ the masks once, at the end of the chain: ``np.where(x > 0, g / x, 0)``.
 
 This happens only where it matters: where an operation below a choice has a partial derivative that may be infinite or NaN.
 The operations say which (``partial``) and what becomes of their arguments' elements (``lanes``); see ``symgrad.ops.core``.
+
+Where integers known at run time alone pick elements (``np.log(x)[rows]``), masks would cost as much as all the rest. There the
+elementwise operations are run, and differentiated, once more on what is picked.
 """
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -80,7 +85,7 @@ class Masks:
     ) -> None:
         self.lookup = lookup
         self.hot = _hot(nodes)
-        self.flows = set(order)
+        self.flows, self.ends = set(order), ends
         self.levels: dict[Node, int] = {}
         for node in order:
             self.levels[node] = ends[node] if node in ends else self._level(node)
@@ -181,7 +186,7 @@ class Masks:
             cover = _gathered(_as_mask(_moved_back(node, position, ones, plain)), arg.aval.shape)
             return None if cover.all() else Lanes(None, (node, position), cover, True, explicit, cover)
         if not explicit:
-            return None  # which elements numbers pick at run time is not followed
+            return None  # which elements numbers pick at run time is not followed any further
 
         def mask() -> Any:
             args = [self.lookup(a) for a in node.args]
@@ -190,6 +195,42 @@ class Masks:
             return _gathered(_as_mask(back), arg.aval.shape)
 
         return Lanes(None, (node, position), mask, True, explicit)
+
+    def chain(self, node: Node) -> list[Node]:
+        """The elementwise operations, down to the last that has poles, whose results ``x[index]`` alone uses; in order.
+
+        If which elements it picks is known at run time only. The derivatives are taken of those elements: that costs less
+        than masks, if they are not many.
+        """
+        x, *arrays = node.args
+        if not any([array.active for array in arrays]) or any(map(_is_mask, arrays)):
+            return []
+        if math.prod(node.aval.shape) > 2 * math.prod(x.aval.shape):
+            return []
+        order, waiting = [], {x}
+        while waiting:
+            one = max(waiting, key=lambda one: one.index)  # all that uses it has been seen
+            waiting.remove(one)
+            within = one in self.flows and one not in self.ends and one.op.family == "elementwise" and one.aval == x.aval
+            if within and all([user in order or user.op.lanes_of(0) == "some" for user in self.users[one]]):
+                order.append(one)
+                waiting.update(one.args)
+        found: list[Node] = []
+        for one in reversed(order):
+            steep = _badness(one, self.hot) == POLES and all([arg.aval.shape in ((), x.aval.shape) for arg in one.args])
+            if steep or any([arg in found for arg in one.args]):
+                found.append(one)
+        return found
+
+    @functools.cached_property
+    def users(self) -> dict[Node, list[Node]]:
+        """What uses each node, among those that a derivative flows through."""
+        found: dict[Node, list[Node]] = {}
+        for node in self.levels:
+            if node not in self.ends:
+                for _, arg in _flowing(node, self.flows):
+                    found.setdefault(arg, []).append(node)
+        return found
 
     def reduced(self, lanes: Lanes | None, node: Node, arg: Node) -> Lanes | None:
         """The lanes of an argument that was broadcast: those that are live in any place it went to."""

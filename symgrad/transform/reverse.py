@@ -106,6 +106,10 @@ def _sweep(
                 found[node] = g if lanes is None else lanes.settle(node, g)
             elif node.op is ITEM:
                 _add_part(pending, node, g if lanes is None else lanes.item(node, g))
+            elif lanes is not None and node.op.lanes_of(0) == "some" and (chain := lanes.chain(node)):
+                for arg, part, state in _of_picked(trace, node, chain, g, symbolic, lanes):
+                    _give(pending, arg, part, lanes, state)
+                    owned.discard(arg)
             elif node.op is GETITEM and node.args[0] in flows and node.args[0].aval.shape:
                 _add_at(pending, owned, node, g, lookup, lanes)
             else:
@@ -128,6 +132,34 @@ def _sweep(
     finally:
         trace.line, trace.phase = outer
     return [found.get(node) for node in wrt]
+
+
+def _of_picked(
+    trace: Trace, node: Node, chain: Sequence[Node], g: Any, symbolic: bool, lanes: Masks
+) -> list[tuple[Node, Any, State]]:
+    """The cotangents, with their lanes, of what goes into a chain of elementwise operations that ``node`` picks from.
+
+    The chain is run once more on what is picked: what is not picked takes no part, infinite or not.
+    """
+    x, *indices = [trace.lookup(arg) for arg in node.args]
+    made: dict[Node, Any] = {}
+    for one in chain:
+        for arg in one.args:
+            if arg not in made:
+                value = trace.lookup(arg)
+                whole = value if np.shape(value) == x.shape else np.broadcast_to(value, x.shape)
+                made[arg] = node.op(whole, *indices, **dict(node.params)) if np.ndim(value) else value
+        made[one] = trace.record(one.op, [made[arg] for arg in one.args], dict(one.params))
+    leaves = [arg for arg in made if arg not in chain and arg in lanes.flows]
+    live = lanes.live(node)
+    around = Around({arg: 0 if live is None else lanes.levels[arg] for arg in leaves}, [live])
+    g = lanes.settle(node, g)
+    parts = reverse(trace, [(made[x.node].node, g)], leaves, symbolic, around)
+    return [
+        (arg, part, lanes.start(arg, around.found.get(arg)))
+        for arg, part in zip(leaves, parts, strict=True)
+        if part is not None
+    ]
 
 
 def _give(pending: dict[Node, Any], node: Node, part: Any, lanes: Masks | None, state: State) -> None:
