@@ -443,6 +443,7 @@ class Tensor(Traced):
     base: Any = None  # what it looks at in the end, a tensor that is no view, and the node that this had then
     base_node: Any = None
     hooks: dict[Any, Any] | None = None
+    several: bool = False  # whether it is, or looks at, one of several views that an operation has made
     kept: bool = False
     inference: bool = False
     _grad: Tensor | None = None
@@ -741,7 +742,7 @@ def execute(
     except ValueError as error:
         if op.family != "elementwise" and not op.name.endswith("_loss"):
             raise
-        pairs = itertools.combinations([value for value in values if value is not None], 2)
+        pairs = itertools.combinations([np.shape(value) for value in values if value is not None], 2)
         raise next(filter(None, itertools.starmap(unlike, pairs)), error) from None
     if type(y) is Tracer:
         return y  # a function of tensors met a traced value of ``symgrad.grad``, which goes on as it is
@@ -754,9 +755,8 @@ def execute(
     return tuple([wrap(part) for part in y]) if isinstance(y, tuple) else wrap(y)
 
 
-def unlike(x: Any, y: Any) -> RuntimeError | None:
-    """Torch's error for two values whose shapes do not go together; None where they do."""
-    a, b = np.shape(x), np.shape(y)
+def unlike(a: tuple[int, ...], b: tuple[int, ...]) -> RuntimeError | None:
+    """Torch's error for two shapes that do not go together; None where they do."""
     for i in range(1, min(len(a), len(b)) + 1):
         if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
             return RuntimeError(
@@ -828,6 +828,8 @@ def view(op: Op, args: Sequence[Any], params: dict[str, Any], y: Any) -> Tensor:
         tensor.base = top = root(source)
         tensor.base_node = top.node
         tensor.counter = source.counter
+        if source.several:
+            tensor.several = True
     return tensor
 
 
@@ -869,6 +871,8 @@ def assign(x: Tensor, new: Tensor, verb: str, place: Any = None) -> Tensor:
         top = root(x)
     recorded = mode.grad and (x.needs or top.needs or new.needs)
     if recorded:
+        if x.several:
+            raise RuntimeError(_ONE_OF_SEVERAL.format(_made(x)))
         if x.needs and x.node is None and place is None:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
         if top.needs and top.node is None:  # also where a place in ``x`` itself is written to
@@ -893,6 +897,11 @@ def assign(x: Tensor, new: Tensor, verb: str, place: Any = None) -> Tensor:
     if recorded and new.node is not None:
         _keep_first(new.node, x)
     if isinstance(target, np.ndarray):  # a traced one, too
+        if type(target) is np.ndarray and 0 in target.strides and verb not in ("zero_", "fill_") and _overlaps(target):
+            raise RuntimeError(
+                "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+                "Please clone() the tensor before performing the operation."
+            )
         target[...] = source
     else:
         x.value = source
@@ -913,6 +922,23 @@ def assign(x: Tensor, new: Tensor, verb: str, place: Any = None) -> Tensor:
 
 
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+_ONE_OF_SEVERAL = (
+    "{} This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
+    "modified inplace. You should replace the inplace operation by an out-of-place one."
+)
+
+
+def _made(view: Tensor) -> str:
+    """How torch introduces a view that may not be written to."""
+    if view.node is None:
+        return "A view was created in no_grad mode and is being modified inplace with grad mode enabled."
+    name = view.grad_fn.name().split("Backward")[0]
+    return f"Output {view.output_nr} of {name} is a view and is being modified inplace."
+
+
+def _overlaps(array: Any) -> bool:
+    """Whether several elements lie in one place."""
+    return any([step == 0 and n > 1 for step, n in zip(array.strides, array.shape, strict=True)])
 
 
 def _keep_first(node: Any, x: Tensor) -> None:

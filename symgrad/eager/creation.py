@@ -34,7 +34,8 @@ def _inferred(data: Any, dtype: Any = None) -> Any:
     if value.dtype.kind in "US":
         raise TypeError("new(): invalid data type 'str'")
     if value.dtype == object:
-        raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+        odd = next((x for x in value.ravel() if not isinstance(x, (int, float, np.generic))), data)
+        raise RuntimeError(f"Could not infer dtype of {type(odd).__name__}")
     if dtype is not None:
         return value.astype(as_numpy(dtype))
     if isinstance(data, (np.ndarray, np.generic)) or (isinstance(data, (list, tuple)) and _holds(np.generic, data)):

@@ -102,6 +102,11 @@ def title(numpy: np.dtype[Any]) -> str:
     return TITLES[numpy.name]
 
 
+def c_name(numpy: np.dtype[Any]) -> str:
+    """What C++ calls it, as some of torch's messages do."""
+    return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}.get(numpy.name, numpy.name)
+
+
 class _Default:
     real = np.dtype(np.float32)
     complex = np.dtype(np.complex64)

@@ -24,9 +24,10 @@ from symgrad.eager.core import (
     methods,
     plain,
     renewed,
+    variant,
     wrap,
 )
-from symgrad.eager.dtypes import default, promoted
+from symgrad.eager.dtypes import c_name, default, promoted, title
 from symgrad.ops.core import Op, Traced
 from symgrad.ops.engine import ASTYPE
 
@@ -246,8 +247,8 @@ def _binary(name: str, key: Any, floats: bool = False, label: str | None = None)
 
 
 for _name, _key in {
-    "maximum": ops.MAXIMUM, "minimum": ops.MINIMUM, "fmax": ops.FMAX, "fmin": ops.FMIN, "remainder": np.remainder,
-    "fmod": np.fmod, "copysign": np.copysign, "hypot": np.hypot, "gcd": np.gcd, "lcm": np.lcm,
+    "maximum": ops.MAXIMUM, "minimum": ops.MINIMUM, "fmax": ops.FMAX, "fmin": ops.FMIN,
+    "copysign": np.copysign, "hypot": np.hypot, "gcd": np.gcd, "lcm": np.lcm,
     "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
     "bitwise_left_shift": np.left_shift, "bitwise_right_shift": np.right_shift,
     "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor,
@@ -262,8 +263,23 @@ for _name, _key in {
 }.items():  # fmt: skip
     _binary(_name, _key, floats=True)
 
+
+def _whole(key: Any) -> Op:
+    """A division of NumPy's that refuses to divide whole numbers by zero."""
+
+    def fun(x: Any, y: Any) -> Any:
+        result = key(x, y)
+        if result.dtype.kind in "iu" and not np.all(y):
+            raise RuntimeError("ZeroDivisionError")
+        return result
+
+    return variant(known(key), fun=fun)
+
+
 ADD, SUB, MUL, DIV = (known(key) for key in (np.add, np.subtract, np.multiply, np.divide))
-FLOOR_DIVIDE = known(np.floor_divide)
+FLOOR_DIVIDE, REMAINDER, FMOD = (_whole(key) for key in (np.floor_divide, np.remainder, np.fmod))
+for _name, _op in {"remainder": REMAINDER, "fmod": FMOD}.items():
+    _binary(_name, _op)
 
 
 def _scaled(op: Op, input: Any, other: Any, alpha: Any, label: str) -> Any:
@@ -443,13 +459,18 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     """``input`` where the condition holds, else ``other``; with the condition alone, the places where it does."""
     if input is None and other is None:
         return tuple(wrap(place) for place in np.nonzero(plain(condition)))
+    chosen = plain(condition)
+    if chosen.dtype.kind not in "bu":
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {title(chosen.dtype)}"
+        )
     x, y = (v.value if isinstance(v, Tensor) else v for v in (input, other))
     if getattr(x, "dtype", None) is not getattr(y, "dtype", 0):
         x, y = cast_alike(x, y)
         if isinstance(x, _PYTHON) and isinstance(y, _PYTHON):
             x = promoted((x, y)).type(x)
     wanting = tuple([i for i, v in ((1, input), (2, other)) if isinstance(v, Tensor) and renewed(v)])
-    return execute(known(np.where), (condition, input, other), [plain(condition), x, y], wanting, NONE, None)
+    return execute(known(np.where), (condition, input, other), [chosen, x, y], wanting, NONE, None)
 
 
 FUNCTIONS["where"] = where
@@ -459,6 +480,8 @@ methods(where=lambda self, condition, other: where(condition, self, other))
 @function
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
     """``value`` where the mask is set."""
+    if mask.value.dtype.kind != "b":
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {c_name(mask.value.dtype)}")
     kind = input.value.dtype
     filled = value if isinstance(value, Tensor) else kind.type(value)
     label = ("MaskedFillBackward1", 2, 1) if isinstance(value, Tensor) else "MaskedFillBackward0"
@@ -483,7 +506,7 @@ trunc = FUNCTIONS["trunc"]
 
 def _operators() -> None:
     for name, op, floats in (
-        ("add", ADD, False), ("mul", MUL, False), ("truediv", DIV, True), ("mod", known(np.remainder), False),
+        ("add", ADD, False), ("mul", MUL, False), ("truediv", DIV, True), ("mod", REMAINDER, False),
         ("floordiv", FLOOR_DIVIDE, False), ("and", known(np.bitwise_and), False), ("or", known(np.bitwise_or), False),
         ("xor", known(np.bitwise_xor), False), ("lshift", known(np.left_shift), False),
         ("rshift", known(np.right_shift), False),

@@ -299,6 +299,8 @@ def _extreme(name: str, op: Op, arg: Any, pairwise: Op, input: Tensor, dim: Any,
             )
         return apply(op, (input,))
     axis = axis_of(dim, input.value.ndim)
+    if input.value.ndim and not input.value.shape[axis]:
+        raise IndexError(f"{name}(): Expected reduction dim {axis} to have non-zero size.")
     places = _first(arg, input.value, axis)
     values = pick(input, places, axis, keepdim, f"{name.title()}Backward0")
     indices = np.expand_dims(places, axis) if keepdim and input.value.ndim else places
@@ -343,6 +345,8 @@ def aminmax(input: Tensor, *, dim: Any = None, keepdim: bool = False) -> Any:
 def _places(input: Tensor, arg: Any, dim: Any, keepdim: bool) -> Any:
     value = input.value
     if dim is None:
+        if not value.size:
+            raise IndexError(f"{arg.__name__}(): Expected reduction dim to be specified for input.numel() == 0.")
         return wrap(np.asarray(arg(value)))
     axis = axis_of(dim, value.ndim)
     return wrap(np.asarray(arg(value, axis=axis, keepdims=keepdim) if value.ndim else 0))

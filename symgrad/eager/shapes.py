@@ -18,7 +18,6 @@ from symgrad.eager.core import (
     Label,
     Tensor,
     apply,
-    as_tensor_of,
     assign,
     axis_of,
     execute,
@@ -28,11 +27,13 @@ from symgrad.eager.core import (
     methods,
     plain,
     renewed,
+    root,
+    unlike,
     variant,
     whole,
     wrap,
 )
-from symgrad.eager.dtypes import as_numpy, device, dtype, title
+from symgrad.eager.dtypes import as_numpy, c_name, device, dtype, title
 from symgrad.eager.pointwise import FUNCTIONS, cast_alike, function
 from symgrad.ops import index
 from symgrad.ops.contract import matmul_a, matmul_b
@@ -194,6 +195,7 @@ def _writable(y: Any, x: Any) -> Any:
 
 
 CONTIGUOUS = variant(COPY, fun=lambda a: np.array(a, order="C"))
+EXPAND = variant(BROADCAST, fun=lambda array, shape: _writable(np.broadcast_to(array, shape), array))
 DIAGONAL = variant(known(np.diagonal), fun=lambda a, **where: _writable(np.diagonal(a, **where), a))
 FLIP = variant(known(np.flip), fun=lambda m, axis: np.flip(m, axis).copy(), alias=False)
 
@@ -339,6 +341,8 @@ methods(__reduce_ex__=lambda self, version: (_rebuild, (self.__class__, np.array
 
 
 def _shape_error(shape: tuple[int, ...], value: Any) -> RuntimeError:
+    if shape.count(-1) > 1:
+        return RuntimeError("only one dimension can be inferred")
     return RuntimeError(f"shape '{list(shape)}' is invalid for input of size {value.size}")
 
 
@@ -450,9 +454,9 @@ def expand(self: Tensor, *shape: Any) -> Any:
     """Dimensions of size 1 stretched, without copying."""
     wanted = sizes(shape)
     try:
-        return apply(BROADCAST, (self,), {"shape": wanted})
+        return apply(EXPAND, (self,), {"shape": wanted})
     except ValueError:
-        return apply(BROADCAST, (self,), {"shape": _expanded(self, wanted)})
+        return apply(EXPAND, (self,), {"shape": _expanded(self, wanted)})
 
 
 @method
@@ -519,7 +523,9 @@ def repeat_interleave(input: Tensor, repeats: int, dim: int | None = None) -> An
 @function
 def permute(input: Tensor, *dims: Any) -> Any:
     """The dimensions in another order."""
-    axes = axis_of(sizes(dims), input.value.ndim)
+    axes = tuple([axis_of(dim, input.value.ndim) for dim in sizes(dims)])
+    if len(set(axes)) < len(axes):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
     if len(axes) != input.value.ndim:
         raise RuntimeError(
             f"permute(sparse_coo): number of dimensions in the tensor input does not match the length "
@@ -641,8 +647,6 @@ def trace(input: Tensor) -> Any:
 
 def _joined(op: Any, tensors: Any, axis: int) -> Any:
     tensors = list(tensors)
-    if not tensors:
-        raise ValueError("expected a non-empty list of Tensors")
     kinds = {x.value.dtype for x in tensors}
     values = [x.value for x in tensors]
     if len(kinds) > 1:
@@ -657,6 +661,8 @@ def _joined(op: Any, tensors: Any, axis: int) -> Any:
 def cat(tensors: Any, dim: int = 0) -> Any:
     """Tensors joined along a dimension."""
     tensors = [x for x in tensors if x.value.shape != (0,)] or list(tensors)
+    if not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     first = tensors[0].value
     for i, x in enumerate(tensors):
         if not x.value.ndim:
@@ -677,6 +683,8 @@ def cat(tensors: Any, dim: int = 0) -> Any:
 def stack(tensors: Any, dim: int = 0) -> Any:
     """Tensors of one shape, joined along a new dimension."""
     tensors = list(tensors)
+    if not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
     for i, x in enumerate(tensors):
         if x.value.shape != tensors[0].value.shape:
             raise RuntimeError(
@@ -721,9 +729,13 @@ UNBIND = Fused(
 )
 
 
-def _shared(parts: Any, x: Tensor) -> Any:
-    for part in parts:
-        part.counter = x.counter
+def _views(parts: Any, x: Tensor, axis: int, places: Sequence[Any]) -> Any:
+    """What an operation has made of ``x``, as views of ``places`` along an axis."""
+    whole(x)
+    top, lead = root(x), (index.Slice(None, None, None),) * axis
+    for part, place in zip(parts, places, strict=True):
+        part.parent, part.how, part.base, part.base_node = x, (index.GETITEM, (), {"spec": (*lead, place, ...)}), top, top.node
+        part.counter, part.several = x.counter, True
     return parts
 
 
@@ -743,7 +755,8 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Any:
                 f"dimension {axis}), but got "
                 f"split_sizes={list(split_size_or_sections)}"
             )
-    return _shared(apply(SPLIT, (tensor,), {"cuts": cuts, "axis": axis}, label), tensor)
+    places = [index.Slice(a, b, None) for a, b in itertools.pairwise(cuts)]
+    return _views(apply(SPLIT, (tensor,), {"cuts": cuts, "axis": axis}, label), tensor, axis, places)
 
 
 @function
@@ -757,7 +770,8 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
 @function
 def unbind(input: Tensor, dim: int = 0) -> Any:
     """The slices along ``dim``."""
-    return _shared(apply(UNBIND, (input,), {"axis": axis_of(dim, input.value.ndim)}), input)
+    axis = axis_of(dim, input.value.ndim)
+    return _views(apply(UNBIND, (input,), {"axis": axis}), input, axis, range(input.value.shape[axis]))
 
 
 # -- indexing ------------------------------------------------------------------------------------------------------
@@ -792,8 +806,11 @@ def _index_of(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any], Label]:
             parts.append(part)
             axis = len(shape) - sum([_width(later) for later in keys[len(parts) :]])
         else:
-            array = part.value if isinstance(part, Tensor) else np.asarray(part)
-            array = array.astype(np.int64) if not array.size and array.dtype.kind == "f" else array
+            array = part.value if isinstance(part, Tensor) else _index_array(part)
+            if array.dtype.kind not in "iub":
+                if array.size:
+                    raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+                array = array.astype(np.int64)
             parts.append(index.Hole(len(arrays)))
             arrays.append(array)
             if array.dtype == bool and not array.ndim:
@@ -814,6 +831,18 @@ def _index_of(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any], Label]:
     elif Ellipsis not in parts:
         parts.append(Ellipsis)  # so that NumPy gives an array that shares memory, not a number
     return tuple(parts), arrays, chained(steps) if steps else "AliasBackward0"
+
+
+def _index_array(part: Any) -> Any:
+    """The array of an index that is neither a tensor, a whole number nor a slice."""
+    if isinstance(part, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if isinstance(part, (float, complex)):
+        raise IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+            f"(got {type(part).__name__})"
+        )
+    return np.asarray(part)
 
 
 def _width(part: Any) -> int:
@@ -846,14 +875,32 @@ def getitem(self: Tensor, key: Any) -> Any:
 
 
 def _out_of_range(x: Tensor, spec: Any, arrays: Any) -> str | None:
-    axis = 0
-    for part in spec:
-        if part is None or part is Ellipsis:
-            continue
-        n = x.value.shape[axis]
-        if isinstance(part, int) and not -n <= part < n:
-            return f"index {part} is out of bounds for dimension {axis} with size {n}"
-        axis += 1
+    """Torch's words for what is wrong with an index."""
+    shape, axis = x.value.shape, 0
+    for i, part in enumerate(spec):
+        array = arrays[part.number] if type(part) is index.Hole else None
+        if part is Ellipsis:
+            axis = len(shape) - sum([_width(arrays[p.number] if type(p) is index.Hole else p) for p in spec[i + 1 :]])
+        elif array is not None and array.dtype == bool:
+            for j, n in enumerate(array.shape):
+                if n != shape[axis + j]:
+                    return (
+                        f"The shape of the mask {list(array.shape)} at index {j} does not match the shape of the indexed "
+                        f"tensor {list(shape)} at index {axis + j}"
+                    )
+            axis += array.ndim
+        elif part is not None:
+            n = shape[axis]
+            given = np.ravel(part if array is None else array) if isinstance(part, int) or array is not None else np.empty(0)
+            wrong = given[(given < -n) | (given >= n)]
+            if wrong.size:
+                place = axis if array is None else part.number
+                return f"index {wrong[0]} is out of bounds for dimension {place} with size {n}"
+            axis += 1
+    shapes = [list(array.shape) for array in arrays]
+    if len(shapes) > 1:
+        listed = ", ".join(map(str, shapes))
+        return f"shape mismatch: indexing tensors could not be broadcast together with shapes {listed}"
     return None
 
 
@@ -863,11 +910,22 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     if not isinstance(self.value, np.ndarray):
         whole(self)
     if not isinstance(value, Tensor):
+        if isinstance(value, (str, list, tuple)) or value is None:
+            raise TypeError(f"can't assign a {type(value).__name__} to a torch.{title(self.value.dtype)}Tensor")
         value = np.asarray(value).astype(self.value.dtype)
     if arrays:
         kept = self.value.dtype
         value = value.to(kept) if isinstance(value, Tensor) and value.value.dtype != kept else value
-        new = apply(index.SETITEM, (self, value, *arrays), {"spec": spec}, "IndexPutBackward0")
+        try:
+            new = apply(index.SETITEM, (self, value, *arrays), {"spec": spec}, "IndexPutBackward0")
+        except IndexError as error:
+            raise IndexError(_out_of_range(self, spec, arrays) or str(error)) from None
+        except ValueError:
+            place = self.value[index.fill(spec, arrays)].shape
+            raise RuntimeError(
+                f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape "
+                f"{list(place)}"
+            ) from None
         assign(self, new, "index_put_")
         return
     if not isinstance(value, Tensor):
@@ -925,27 +983,40 @@ methods(__getitem__=getitem, __setitem__=setitem)
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Any:
     """A range along a dimension."""
     axis = axis_of(dim, input.value.ndim)
+    if start + length > input.value.shape[axis]:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({input.value.shape[axis]}).")
     return getitem(input, (slice(None),) * axis + (slice(start, start + length),))
 
 
 @function
 def select(input: Tensor, dim: int, index: int) -> Any:
     """One place along a dimension."""
-    return getitem(input, (slice(None),) * axis_of(dim, input.value.ndim) + (index,))
+    axis = axis_of(dim, input.value.ndim)
+    if not -input.value.shape[axis] <= index < input.value.shape[axis]:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(input.value.shape)} at dimension {axis}"
+        )
+    return getitem(input, (slice(None),) * axis + (index,))
 
 
 @function
 def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
     """Places along a dimension."""
     axis = axis_of(dim, input.value.ndim)
+    if index.value.dtype.kind not in "iu":
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if not input.value.ndim:
         return apply(ops.GATHER, (input, index.value.reshape(())), {"shape": ()}, "IndexSelectBackward0")
+    if index.value.size and not 0 <= index.value.min() <= index.value.max() < input.value.shape[axis]:
+        raise IndexError("index out of range in self")
     return labelled(getitem(input, (slice(None),) * axis + (index,)), "IndexSelectBackward0")
 
 
 @function
 def masked_select(input: Tensor, mask: Tensor) -> Any:
     """The elements where the mask is set."""
+    if mask.value.dtype.kind != "b":
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
     return labelled(getitem(input, mask), "MaskedSelectBackward0")
 
 
@@ -978,6 +1049,8 @@ _highest: Any = np.maximum.reduce
 def gather(input: Tensor, dim: int, index: Tensor) -> Any:
     """Elements picked along a dimension by a table of places."""
     shape, table, axis = input.value.shape, index.value.shape, axis_of(dim, input.value.ndim)
+    if index.value.dtype.kind not in "iu":
+        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
     for i, (have, want) in enumerate(zip(shape, table, strict=False)):
         if i != axis and want > have:
             raise RuntimeError(
@@ -1044,23 +1117,32 @@ for _name, _fun in {
     setattr(Tensor, f"{_name}_", lambda self, *args, f=_fun, n=_name, **kw: assign(self, f(self, *args, **kw), f"{n}_"))
 
 
-def _squeezed_in_place(self: Tensor, dim: int | None = None) -> Tensor:
-    """Take a dimension of size 1, or all of them, away from this tensor itself."""
-    new = labelled(squeeze(self, dim), f"SqueezeBackward{3 if dim is None else 4}")
+def _reshaped_in_place(self: Tensor, new: Tensor) -> Tensor:
     self.value, self.node, self.needs = new.value, new.node, new.needs
     self.counter[0] += 1
     return self
+
+
+def _squeezed_in_place(self: Tensor, dim: int | None = None) -> Tensor:
+    """Take a dimension of size 1, or all of them, away from this tensor itself."""
+    return _reshaped_in_place(self, labelled(squeeze(self, dim), f"SqueezeBackward{3 if dim is None else 4}"))
 
 
 def _unsqueezed_in_place(self: Tensor, dim: int) -> Tensor:
     """Give this tensor itself a new dimension of size 1."""
-    new = labelled(unsqueeze(self, dim), "UnsqueezeBackward1")
-    self.value, self.node, self.needs = new.value, new.node, new.needs
-    self.counter[0] += 1
-    return self
+    return _reshaped_in_place(self, labelled(unsqueeze(self, dim), "UnsqueezeBackward1"))
 
 
-methods(squeeze_=_squeezed_in_place, unsqueeze_=_unsqueezed_in_place)
+def _transposed_in_place(self: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Exchange two dimensions of this tensor itself."""
+    return _reshaped_in_place(self, labelled(transpose(self, dim0, dim1), "TransposeBackward1"))
+
+
+methods(
+    squeeze_=_squeezed_in_place, unsqueeze_=_unsqueezed_in_place, transpose_=_transposed_in_place,
+    swapaxes_=_transposed_in_place, swapdims_=_transposed_in_place,
+    t_=lambda self: _reshaped_in_place(self, labelled(t(self), "TBackward1")),
+)  # fmt: skip
 
 
 def _nonzero(input: Tensor, as_tuple: bool = False) -> Any:
@@ -1091,26 +1173,32 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Any:
 
 def _same_kind(a: Tensor, b: Tensor) -> None:
     if a.value.dtype is not b.value.dtype and a.value.dtype != b.value.dtype:
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {_c_name(a)} != {_c_name(b)}")
-
-
-def _c_name(x: Tensor) -> str:
-    names = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "bool": "bool"}
-    return names.get(x.value.dtype.name, x.value.dtype.name)  # type: ignore[no-any-return]
+        kinds = f"{c_name(a.value.dtype)} != {c_name(b.value.dtype)}"
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {kinds}")
 
 
 def _mm(a: Any, b: Any, label: str = "MmBackward0") -> Any:
     x, y = a.value, b.value
-    if x.shape[-1] != y.shape[-2]:
+    if x.ndim != 2 or y.ndim != 2:
+        raise RuntimeError(f"{'self' if x.ndim != 2 else 'mat2'} must be a matrix")
+    _check_matrices(x, y, ("self", "mat2"))
+    return apply(MATMUL, (a, b), NONE, label)
+
+
+def _check_matrices(x: Any, y: Any, names: tuple[str, str]) -> None:
+    if x.ndim != 2 or y.ndim != 2:
+        raise RuntimeError(f"{names[x.ndim == 2]} must be a matrix")
+    if x.shape[1] != y.shape[0]:
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({x.shape[0]}x{x.shape[1]} and {y.shape[0]}x{y.shape[1]})"
         )
-    return apply(MATMUL, (a, b), NONE, label)
 
 
 @function
 def matmul(input: Tensor, other: Tensor) -> Any:
     """The product of matrices, of stacks of them, and of vectors."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"matmul(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     x, y = input.value, other.value
     if x.dtype is not y.dtype:
         _same_kind(input, other)
@@ -1124,19 +1212,15 @@ def matmul(input: Tensor, other: Tensor) -> Any:
     if n == 0 or m == 0:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {n}D and {m}D")
     if n == 2 and m == 1:
-        if x.shape[1] != y.shape[0]:
-            raise RuntimeError(f"size mismatch, got input ({x.shape[0]}), mat ({x.shape[0]}x{x.shape[1]}), vec ({y.shape[0]})")
-        return apply(MATMUL, (input, other), NONE, "MvBackward0")
+        return mv(input, other)
     if n == 1:
-        if m == 1 and x.shape != y.shape:
-            raise RuntimeError(
-                f"inconsistent tensor size, expected tensor [{x.shape[0]}] and src [{y.shape[0]}] to have the same number of "
-                f"elements, but got {x.shape[0]} and {y.shape[0]} elements respectively"
-            )
-        return apply(MATMUL, (input, other), NONE, "DotBackward0" if m == 1 else _turned_label(y, False))
+        return dot(input, other) if m == 1 else apply(MATMUL, (input, other), NONE, _turned_label(y, False))
     if m == 2:
         rows = reshape(input, (-1, x.shape[-1]))
         return labelled(reshape(_mm(rows, other), (*x.shape[:-1], y.shape[-1])), "UnsafeViewBackward0")
+    wrong = unlike(x.shape[:-2], y.shape[:-2])
+    if wrong is not None:
+        raise wrong
     if x.shape[-1] != y.shape[-2 if m > 1 else 0]:
         raise RuntimeError(
             f"Expected size for first two dimensions of batch2 tensor to be: "
@@ -1178,8 +1262,15 @@ def _row_times_matrix(x: Tensor, w: Tensor) -> Any:
 
 ROW_MM = variant(MATMUL, rules=(MATMUL.rules[0], lambda g, y, x1, x2: x1.reshape(-1, 1) * g))
 ROW = Fused(lambda x: x.reshape(-1), lambda g, y, x: g.reshape(1, -1), family="linear", name="squeeze")
-methods(__matmul__=matmul)
-methods(__rmatmul__=lambda self, other: matmul(as_tensor_of(other), self))
+
+
+def _times(a: Any, b: Any) -> Any:
+    both = [x if isinstance(x, Tensor) else wrap(x) if isinstance(x, np.ndarray) else None for x in (a, b)]
+    return matmul(*both) if all([x is not None for x in both]) else NotImplemented
+
+
+methods(__matmul__=_times)
+methods(__rmatmul__=lambda self, other: _times(other, self))
 
 
 @function
@@ -1191,12 +1282,25 @@ def mm(input: Tensor, mat2: Tensor) -> Any:
 @function
 def mv(input: Tensor, vec: Tensor) -> Any:
     """A matrix times a vector."""
+    a, b = input.value.shape, vec.value.shape
+    if len(a) != 2 or len(b) != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {len(a)}, {len(b)}")
+    if a[1] != b[0]:
+        raise RuntimeError(f"size mismatch, got input ({a[0]}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
     return apply(MATMUL, (input, vec), NONE, "MvBackward0")
 
 
 @function
 def bmm(input: Tensor, mat2: Tensor) -> Any:
     """Products of two stacks of matrices."""
+    a, b = input.value.shape, mat2.value.shape
+    for name, shape in (("batch1", a), ("batch2", b)):
+        if len(shape) != 3:
+            raise RuntimeError(f"{name} must be a 3D tensor")
+    if a[0] != b[0] or a[2] != b[1]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}]."
+        )
     return apply(MATMUL, (input, mat2), NONE, "BmmBackward0")
 
 
@@ -1205,6 +1309,15 @@ def dot(input: Tensor, tensor: Tensor) -> Any:
     """The inner product of two vectors."""
     if input.value.ndim != 1 or tensor.value.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {input.value.ndim}D and {tensor.value.ndim}D tensors")
+    if input.value.dtype != tensor.value.dtype:
+        kinds = f"{title(input.value.dtype)} and {title(tensor.value.dtype)}"
+        raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {kinds}")
+    n, m = input.value.size, tensor.value.size
+    if n != m:
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{n}] and src [{m}] to have the same number of elements, but got {n} "
+            f"and {m} elements respectively"
+        )
     return apply(MATMUL, (input, tensor), NONE, "DotBackward0")
 
 
@@ -1230,6 +1343,7 @@ ADDMM = Fused(
 @function
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """``beta * input + alpha * mat1 @ mat2``."""
+    _check_matrices(mat1.value, mat2.value, ("mat1", "mat2"))
     if beta == alpha == 1:
         return apply(ADDMM, (input, mat1, mat2))
     return apply(ADDMM, (input, mat1, mat2), {"beta": beta, "alpha": alpha})

@@ -188,7 +188,7 @@ def _pair(op: Any, input: Tensor, target: Tensor, reduction: str, weight: Any = 
         )
     if weight is None:
         label: Any = None
-        if input.value.shape != target.value.shape and unlike(input.value, target.value) is None:
+        if input.value.shape != target.value.shape and unlike(input.value.shape, target.value.shape) is None:
             full = np.broadcast_shapes(input.value.shape, target.value.shape)
             sides = [i if x.value.shape == full else ("ExpandBackward0", i) for i, x in enumerate((input, target))]
             label = (op.name.title().replace("_", "") + "Backward0", *sides)
@@ -310,9 +310,12 @@ def cross_entropy(
         label = ("NllLossBackward0", ("LogSoftmaxBackward0", 0))
         return apply(ops.CROSS_ENTROPY, (input, flat), {"reduction": reduction}, label)
     logs = reductions.log_softmax(input, axis)
-    if target.value.dtype.kind in "iu" and not label_smoothing:
+    by_class = places.shape != input.value.shape
+    if not by_class and places.dtype.kind in "iu":
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {title(places.dtype)}")
+    if by_class and not label_smoothing:
         return nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
-    if target.value.dtype.kind in "iu":
+    if by_class:
         hard = nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
         soft = _smooth_loss(logs, target, weight, ignore_index, reduction, axis)
         return _times(hard, 1 - label_smoothing) + _times(soft, label_smoothing / classes)
