@@ -54,6 +54,7 @@ from symgrad.reads import MAX_BYTES, QUICK, Reads
 from symgrad.tracer import Tracer, plain
 
 _TO_TEXT = (str, repr, ascii, format)
+_SEEDED = (np.random.default_rng, np.random.RandomState)
 _PARTIAL: Any = functools.partial
 _GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
 _MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__
@@ -90,6 +91,8 @@ class Calls(Reads):
             return self._call_numpy(fun, fun, args, kwargs)
         if isinstance(fun, np.vectorize):
             return self._call_vectorized(fun, args, kwargs)
+        if fun in _SEEDED and len(args) == 1 and isinstance(args[0], (int, np.integer)) and not kwargs:
+            return fun(*self._out(self._seen(args)))  # what it draws is always the same
         if isinstance(fun, type):
             return self._construct(fun, args, kwargs)
         if isinstance(fun, (BuiltinFunctionType, BuiltinMethodType, types.MethodWrapperType)):
@@ -497,8 +500,7 @@ class Calls(Reads):
             return fun(*self._seen(args), **self._seen(kwargs))
         if isinstance(owner, np.ufunc):
             return self._call_numpy(fun, owner, args, kwargs)
-        drawn = isinstance(owner, np.random.Generator | np.random.RandomState | np.random.BitGenerator)
-        if drawn or type(owner).__module__ == "random":
+        if type(owner).__module__ == "random":
             self.stop(f"random numbers are drawn ({name})")
             return self._hand(fun, args, kwargs)
         elif isinstance(owner, str) and name in ("format", "format_map"):

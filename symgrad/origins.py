@@ -34,6 +34,7 @@ STATEFUL = frozenset(
     "open_memmap show_config show_runtime info get_include setdiagnostics".split()
 )
 IMPURE_BUILTINS = (print, input, open, setattr, delattr, breakpoint, exec, eval, compile, globals, locals, id)
+RANDOM = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, np.random.SeedSequence)
 IMPURE_NAMES = frozenset({fun.__name__ for fun in IMPURE_BUILTINS} | {"random", "vars", "dir", "next"})
 PURE_RECEIVERS = (str, bytes, int, float, complex, bool, range, slice, tuple, list, dict, set, frozenset, bytearray, type,
                    type(None), np.ndarray, np.generic, np.dtype, collections.deque)  # fmt: skip
@@ -99,7 +100,7 @@ def is_users_class(value: Any) -> bool:
 
 
 def is_numpys(kind: type) -> bool:
-    return kind.__module__.split(".")[0] == "numpy" and not issubclass(kind, (np.random.Generator, np.random.RandomState))
+    return kind.__module__.split(".")[0] == "numpy" and not issubclass(kind, RANDOM)
 
 
 def is_pure(module: str) -> bool:

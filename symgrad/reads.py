@@ -32,6 +32,7 @@ from symgrad.origins import (
     FUNCTIONS,
     LOCAL,
     PLAIN,
+    RANDOM,
     VALUES,
     find_own_ways,
     is_library_module,
@@ -249,6 +250,8 @@ class Reads:
         kind = type(value)
         if isinstance(value, (type, *FUNCTIONS, ModuleType, *PLAIN, Traced, np.ndarray)) or kind in LOCAL:
             return
+        if isinstance(value, RANDOM):
+            self.trace.writes.append(value)  # what draws from a generator changes it
         if kind is decimal.Decimal:
             self.stop("decimal numbers hang on the context")
         path = self.path_of(value)

@@ -125,9 +125,36 @@ def permutation(x):
     return np.sum(x[np.random.permutation(2)] * np.array([1.0, 2.0]))
 
 
-@dynamic
+@compiled
 def seeded_inside(x):
     return np.sum(x * np.random.default_rng(0).normal(size=2))
+
+
+def two_of(rng, n):
+    chosen = np.arange(n)
+    rng.shuffle(chosen)
+    return chosen[:2]
+
+
+@compiled
+def seeded_and_shuffled(x):
+    rng, total = np.random.RandomState(len(x)), 0.0
+    for _ in range(8):
+        total = total + np.sum(x[two_of(rng, 2)] * rng.uniform())
+    return total
+
+
+@compiled
+def drawn_from_a_seed_until(x):
+    rng, y = np.random.default_rng(0), x[0]
+    while y > 0.01:
+        y = y * (0.1 + 0.1 * rng.integers(0, 2))
+    return y
+
+
+@compiled
+def spawned(x):
+    return np.sum(x * np.random.default_rng(0).spawn(1)[0].normal(size=2))
 
 
 @dynamic

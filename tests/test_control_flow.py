@@ -542,6 +542,15 @@ def generator_on_values(x):
     return sum(until(x)) + x * x
 
 
+@shape(*np.geomspace(1e-3, 1e12, 8).tolist())
+def drawn_until(x):
+    """Draws that are the same in the first iterations are not so in later ones: 1, 1, 1, 0, ..."""
+    rng = np.random.default_rng(0)
+    while x > 1e-3:
+        x = x * (0.1 + 0.1 * rng.integers(0, 2))
+    return x
+
+
 @shape(V4, -V4, V4 * 2)
 def generator_expression(x):
     return sum(v * v for v in x if v > 0) + x[0]
