@@ -542,7 +542,7 @@ def generator_on_values(x):
     return sum(until(x)) + x * x
 
 
-@shape(*np.geomspace(1e-3, 1e12, 8).tolist())
+@shape(*np.geomspace(2e-3, 2e12, 8).tolist())
 def drawn_until(x):
     """Draws that are the same in the first iterations are not so in later ones: 1, 1, 1, 0, ..."""
     rng = np.random.default_rng(0)
