@@ -73,6 +73,21 @@ def inner(a: Array, b: Array) -> Array:
     return total + np.vecdot(a[whole:], b[whole:]) if whole < len(a) else total
 
 
+def gram(x: Array, weights: Array) -> Array:
+    """``x.T @ (weights[:, None] * x)``: half of the products will do where no two weights differ in sign.
+
+    >>> gram(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 0.5]))
+    array([[ 5.5,  8. ],
+           [ 8. , 12. ]])
+    """
+    lowest, highest = weights.min(), weights.max()
+    if not (0 <= lowest <= highest < np.inf or -np.inf < lowest <= highest <= 0):  # nan, too
+        return (x.T * weights).dot(x)
+    scaled = np.sqrt(np.abs(weights))[:, None] * x
+    product = scaled.T.dot(scaled)  # NumPy knows that this is symmetric
+    return product if lowest >= 0 else np.negative(product, product)
+
+
 def select(mask: Array, a: Array, b: Array, out: Array | None = None) -> Array:
     """``np.where(mask, a, b)`` of floats by their bits: ``where`` branches at each number, which processors guess wrong.
 
@@ -117,29 +132,77 @@ def center(x: Array, axis: tuple[int, ...]) -> Array:
     return np.where(np.isfinite(mean), mean, 0)
 
 
-def inverse(matrix: Array, factor: Array) -> Array:
-    """The inverse of a positive definite matrix, whose lower Cholesky factor is known; LAPACK's own where SciPy is there.
+def inverse(factor: Array) -> Array:
+    """The inverse of the positive definite matrix whose lower Cholesky factor this is; LAPACK's own where SciPy is there.
 
-    >>> inverse(np.array([[4.0, 2.0], [2.0, 2.0]]), np.array([[2.0, 0.0], [1.0, 1.0]]))
+    >>> inverse(np.array([[2.0, 0.0], [1.0, 1.0]]))  # of [[4, 2], [2, 2]]
     array([[ 0.5, -0.5],
            [-0.5,  1. ]])
     """
-    potri = _potri(factor.dtype.char)
+    potri = _lapack("potri", factor.dtype.char)
     if potri is None:
-        return np.linalg.inv(matrix)
+        inverted = np.zeros_like(factor)
+        _invert_triangle(factor, inverted)
+        return inverted.T.dot(inverted)  # NumPy knows that this is symmetric
     upper, _ = potri(factor.T)  # as LAPACK has it, in Fortran order
     result = upper.T.copy()
     np.copyto(result, upper, where=~np.tri(len(upper), dtype=bool))
     return result
 
 
+def _invert_triangle(lower: Array, out: Array) -> None:
+    """The inverse of a lower triangular matrix, from those of its halves, so that most of the work is products."""
+    n = len(lower)
+    if n <= _LEAF:
+        out[...] = np.linalg.inv(lower)
+        return
+    k = n // 2
+    _invert_triangle(lower[:k, :k], out[:k, :k])
+    _invert_triangle(lower[k:, k:], out[k:, k:])
+    np.matmul(out[k:, k:], lower[k:, :k].dot(-out[:k, :k]), out=out[k:, :k])
+
+
+_LEAF = 40
+
+
+def solve_triangle(factor: Array, b: Array, turned: bool = False) -> Array:
+    """``np.linalg.solve(factor, b)`` of a lower Cholesky factor, or of its transpose; LAPACK's own where SciPy is there.
+
+    >>> solve_triangle(np.array([[2.0, 0.0], [1.0, 1.0]]), np.array([2.0, 3.0]))
+    array([1., 2.])
+    """
+    trtrs = _lapack("trtrs", factor.dtype.char)
+    if trtrs is not None:
+        x, _ = trtrs(factor.T, b, lower=0, trans=0 if turned else 1)  # as LAPACK has it, in Fortran order
+        return x
+    out = np.array(b)
+    _solve_triangle(factor, out, turned)
+    return out
+
+
+def _solve_triangle(lower: Array, out: Array, turned: bool) -> None:
+    n = len(lower)
+    if n <= _LEAF:
+        out[...] = np.linalg.solve(lower.T if turned else lower, out)
+        return
+    k = n // 2
+    first, second = slice(None, k), slice(k, None)
+    if turned:
+        first, second = second, first
+    _solve_triangle(lower[first, first], out[first], turned)
+    between = lower[k:, :k]
+    out[second] -= (between.T if turned else between).dot(out[first])
+    _solve_triangle(lower[second, second], out[second], turned)
+
+
 @functools.cache
-def _potri(char: str) -> Any:
+def _lapack(name: str, char: str) -> Any:
+    """A routine of LAPACK's for this dtype; None where SciPy is not there, or has none."""
     try:
         lapack = importlib.import_module("scipy.linalg.lapack")
     except ImportError:
         return None
-    return {"d": lapack.dpotri, "f": lapack.spotri}.get(char)
+    return getattr(lapack, {"d": "d", "f": "s"}[char] + name) if char in "df" else None
 
 
 def compose(real: Array, imag: Array) -> Array:

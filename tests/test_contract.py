@@ -155,3 +155,25 @@ def test_results_are_in_order_whatever_the_buffers_were():
     derivative = grad(loss, (0, 1, 2))
     for _ in range(3):
         assert all(g.flags.c_contiguous for g in derivative(*args))
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32])
+@pytest.mark.parametrize("written", [lambda x, v: (x.T * v) @ x, lambda x, v: x.T @ (x * v[:, None])])
+def test_symmetric_products(written, dtype):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((2000, 7)).astype(dtype)
+    value = value_and_grad(lambda x, v, c: np.sum(c * written(x, v)), argnums=2)
+    positive = rng.random(2000).astype(dtype)
+    positive[3] = 0.0
+    for _ in range(2):
+        value(x, positive, np.ones((7, 7), dtype))
+    for v in (positive, -positive, positive - dtype(0.5), np.zeros(2000, dtype)):
+        found, plain = value(x, v, np.ones((7, 7), dtype))[1], written(x, v)
+        np.testing.assert_allclose(found, plain, rtol=0, atol=50 * np.finfo(dtype).eps * np.abs(plain).max())
+        if v.min() >= 0 or v.max() <= 0:
+            np.testing.assert_array_equal(found, found.T)
+    assert "runtime.gram" in value.source(x, positive, np.ones((7, 7), dtype), fast=True)
+    for odd in (np.nan, np.inf):
+        positive[5] = odd
+        with np.errstate(invalid="ignore"):
+            np.testing.assert_array_equal(value(x, positive, np.ones((7, 7), dtype))[1], written(x, positive))

@@ -116,8 +116,61 @@ def _exact(theta, x, y):
     return np.array([np.sum(part) for part in parts])
 
 
-def test_inverse_without_scipy(monkeypatch):
-    k = kernel(*inputs(6)[:2])
-    factor = np.linalg.cholesky(k)
-    monkeypatch.setattr(runtime, "_potri", lambda char: None)
-    np.testing.assert_allclose(runtime.inverse(k, factor) @ k, np.eye(6), atol=1e-12)
+@pytest.mark.parametrize("dtype", [float, np.float32])
+@pytest.mark.parametrize("size", [1, 6, 40, 41, 150])
+def test_inverse_without_scipy(monkeypatch, size, dtype):
+    k = kernel(*inputs(size)[:2]).astype(dtype)
+    monkeypatch.setattr(runtime, "_lapack", lambda name, char: None)
+    inverse = runtime.inverse(np.linalg.cholesky(k))
+    plain = np.linalg.inv(k.astype(float))
+    assert inverse.dtype == dtype
+    np.testing.assert_array_equal(inverse, inverse.T)
+    np.testing.assert_allclose(inverse, plain, rtol=0, atol=10 * np.linalg.cond(k) * np.finfo(dtype).eps * np.abs(plain).max())
+
+
+@pytest.mark.parametrize("scipy", [True, False])
+@pytest.mark.parametrize("dtype", [float, np.float32])
+@pytest.mark.parametrize("shape", [(6,), (150,), (150, 3), (41, 1)])
+def test_triangular_systems(monkeypatch, shape, dtype, scipy):
+    if not scipy:
+        monkeypatch.setattr(runtime, "_lapack", lambda name, char: None)
+    factor = np.linalg.cholesky(kernel(*inputs(shape[0])[:2])).astype(dtype)
+    b = RNG.standard_normal(shape).astype(dtype)
+    kept = b.copy()
+    for turned, matrix in ((False, factor), (True, factor.T)):
+        x = runtime.solve_triangle(factor, b, turned)
+        assert x.dtype == dtype
+        np.testing.assert_array_equal(b, kept)
+        bound = 10 * np.linalg.cond(factor) * np.finfo(dtype).eps
+        np.testing.assert_allclose(x, np.linalg.solve(matrix.astype(float), b), rtol=0, atol=bound * np.abs(x).max())
+
+
+def mahalanobis(m, b):
+    k = m @ m.T + 9 * np.eye(len(m))
+    z = np.linalg.solve(np.linalg.cholesky(k), b)
+    return np.sum(z**2) + np.sum(np.sin(z))
+
+
+def whitened(m, b):
+    chol = np.linalg.cholesky(m @ m.T + 9 * np.eye(len(m)))
+    return np.sum(np.cos(np.linalg.solve(chol.T, b))) + np.sum(np.log(np.diagonal(chol)))
+
+
+def solved(m, b):
+    k = m @ m.T + 9 * np.eye(len(m))
+    return np.sum(np.sin(np.linalg.solve(k, b))) + np.sum(np.cos(np.linalg.cholesky(k)))
+
+
+@pytest.mark.parametrize("shape", [(50,), (50, 4)])
+@pytest.mark.parametrize("fun", [mahalanobis, whitened, solved])
+def test_systems_that_a_factor_solves(fun, shape):
+    args = RNG.standard_normal((50, 50)) / 5, RNG.standard_normal(shape)
+    both = value_and_grad(fun, argnums=(0, 1))
+    with without("structure"):
+        plain = value_and_grad(fun, argnums=(0, 1))
+    for _ in range(3):
+        (value, found), (expected, wanted) = both(*args), plain(*args)
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-12 * np.abs(b).max())
+    assert "solve_triangle" in both.source(*args, fast=True)

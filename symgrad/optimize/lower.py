@@ -10,12 +10,13 @@ import numpy as np
 from symgrad import runtime
 from symgrad.ir import CONST, Node
 from symgrad.ops.core import Op
-from symgrad.optimize.simplify import Rewrite, Simplifier, const, is_op, rewrite
+from symgrad.optimize.simplify import Rewrite, Simplifier, const, is_op, len_of, rewrite
 from symgrad.program import Program
 
 MANY = 1024  # numbers in an array, from which on a call costs less than what it computes
 LONG = 65_536  # numbers in a vector, from which on the order of a sum matters
 INNER = Op(runtime.inner, "constant", (), name="runtime.inner")
+GRAM = Op(runtime.gram, "constant", (), name="runtime.gram")
 SELECT = Op(runtime.select, "constant", (), name="runtime.select")
 LOWER: dict[Any, list[Rewrite]] = {}
 
@@ -69,6 +70,37 @@ def long_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
     if len(x.aval.shape) != 1 or x.aval.shape != y.aval.shape or x.aval.shape[0] < LONG or node.params:
         return None
     return s.call(INNER, x, y) if x.aval.dtype == y.aval.dtype == node.aval.dtype and x.aval.dtype.char in "fd" else None
+
+
+@rewrite(np.dot, np.matmul, rules=LOWER)
+def gram(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``(x.T * v) @ x`` and ``x.T @ (v[:, None] * x)``, of a tall matrix, which are symmetric."""
+    if len(node.aval.shape) != 2 or node.params or node.aval.dtype.char not in "fd":
+        return None
+    for found, x in ((_scaled(args[0], True), args[1]), (_scaled(args[1], False), _turned(args[0]))):
+        if found is None or found[0] is not x or any(part.aval.dtype != node.aval.dtype for part in found):
+            continue
+        if len_of(found[0]) >= max(MANY, len_of(node)):
+            return s.graph.add(GRAM, found, (), node.aval)
+    return None
+
+
+def _scaled(y: Node, turned: bool) -> tuple[Node, Node] | None:
+    """``(x, v)`` where a matrix, or its transpose, is ``v[:, None] * x``."""
+    whole = _turned(y)
+    if whole is not None:
+        return _scaled(whole, not turned)
+    for x, v in (y.args, y.args[::-1]) if is_op(y, np.multiply) else ():
+        if turned and _turned(x) is not None and v.aval.shape == y.aval.shape[1:]:
+            return x.args[0], v
+        if not turned and is_op(v, np.expand_dims) and v.aval.shape == (len_of(y), 1):
+            return x, v.args[0]
+    return None
+
+
+def _turned(x: Node) -> Node | None:
+    """What a transposed matrix is made of."""
+    return x.args[0] if is_op(x, np.transpose) and len(x.aval.shape) == 2 and not x.params else None
 
 
 def _is_squared(x: Node) -> bool:

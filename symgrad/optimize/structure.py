@@ -19,15 +19,14 @@ from symgrad.program import Program
 
 STRUCTURE: dict[Any, list[Rewrite]] = {}
 INVERSE = Op(runtime.inverse, "op", ())  # made here only, after all derivatives are taken
+TRIANGLE = Op(runtime.solve_triangle, "op", ())
 
 
 def structure(program: Program) -> Program:
     """The same program with what is known of its matrices put to use."""
     if not any(is_op(node, np.linalg.cholesky) for node in ancestors(program.roots())):
         return program
-    program = Simplifier(program, STRUCTURE).run()
-    inverses = {node.args[0] for node in ancestors(program.roots()) if node.op is INVERSE}
-    return _Inverter(program, inverses).run() if inverses else program
+    return _Solver(Simplifier(program, STRUCTURE).run()).run()
 
 
 # -- what a matrix is ----------------------------------------------------------------------------------------------
@@ -89,7 +88,7 @@ def product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     inner = b.args[0] if is_op(b, np.linalg.inv) else None
     matrix = _factored(inner) if inner is not None else None
     if matrix is not None and inner is not None and _is_turned(a, b):  # inv(L).T @ inv(L)
-        return s.graph.add(INVERSE, (matrix, inner), (), node.aval)
+        return s.graph.add(INVERSE, (inner,), (), node.aval)
     return None
 
 
@@ -163,16 +162,31 @@ def solve_both(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None
     return None if matrix is None else s.graph.add(node.op, (matrix, inner.args[1]), (), node.aval)
 
 
-class _Inverter(Simplifier):
-    """Multiplies by an inverse that is there anyway, in place of solving."""
+class _Solver(Simplifier):
+    """Solves systems by what is there anyway: an inverse, or a Cholesky factor."""
 
-    def __init__(self, program: Program, inverses: set[Node]) -> None:
+    def __init__(self, program: Program) -> None:
         super().__init__(program, {})
-        self.inverses = inverses
+        nodes = ancestors(program.roots())
+        self.factors = {node.args[0]: node for node in nodes if _factored(node) is not None}
+        self.inverses = {node.args[0].args[0]: node for node in nodes if node.op is INVERSE}
 
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
-        if is_op(node, np.linalg.solve) and node.args[0] in self.inverses and len(node.aval.shape) == 1:
+        if not is_op(node, np.linalg.solve) or not _is_real_matrix(node.args[0]) or node.aval.dtype != node.args[1].aval.dtype:
+            return super().visit(node, args)
+        matrix = node.args[0]
+        if len(node.aval.shape) > 2 or node.aval.dtype.char not in "df" or 0 in node.aval.shape:
+            return super().visit(node, args)
+        if matrix in self.inverses and len(node.aval.shape) == 1:
             factor = self.graph.add(REGISTRY[np.linalg.cholesky], args[:1], (), args[0].aval)
-            inverse = self.graph.add(INVERSE, (args[0], factor), (), args[0].aval)
+            inverse = self.graph.add(INVERSE, (factor,), (), args[0].aval)
             return self.visit_as(REGISTRY[np.matmul], node, (inverse, args[1]))
+        if matrix in self.factors:
+            factor = self.graph.add(REGISTRY[np.linalg.cholesky], args[:1], (), args[0].aval)
+            half = self.graph.add(TRIANGLE, (factor, args[1]), (), node.aval)
+            return self.graph.add(TRIANGLE, (factor, half), (("turned", True),), node.aval)
+        if _factored(matrix) is not None:
+            return self.visit_as(TRIANGLE, node, args)
+        if is_op(matrix, np.transpose) and not matrix.params and _factored(matrix.args[0]) is not None:
+            return self.graph.add(TRIANGLE, (self.mapping[matrix.args[0]], args[1]), (("turned", True),), node.aval)
         return super().visit(node, args)
