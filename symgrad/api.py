@@ -466,6 +466,12 @@ class MoreOptions(Options, total=False):
     holomorphic: bool
 
 
+class JacobianOptions(MoreOptions, total=False):
+    """Options of Jacobians."""
+
+    flat: bool
+
+
 @overload
 def grad(fun: Callable[P, Any], argnums: Argnums = 0, **options: Unpack[MoreOptions]) -> Derivative[P, Any]: ...
 @overload
@@ -560,10 +566,10 @@ def elementwise_grad(fun: Fun | None = None, argnums: Argnums = 0, *, mode: str 
 
 
 @overload
-def jacobian(fun: Callable[P, Any], argnums: Argnums = 0, **options: Unpack[MoreOptions]) -> Derivative[P, Any]: ...
+def jacobian(fun: Callable[P, Any], argnums: Argnums = 0, **options: Unpack[JacobianOptions]) -> Derivative[P, Any]: ...
 @overload
 def jacobian(
-    fun: None = None, argnums: Argnums = 0, **options: Unpack[MoreOptions]
+    fun: None = None, argnums: Argnums = 0, **options: Unpack[JacobianOptions]
 ) -> Callable[[Callable[P, Any]], Derivative[P, Any]]: ...
 def jacobian(
     fun: Fun | None = None,
@@ -571,6 +577,7 @@ def jacobian(
     *,
     has_aux: bool = False,
     holomorphic: bool = False,
+    flat: bool = False,
     mode: str = "auto",
     double_where: bool = True,
 ) -> Any:
@@ -579,20 +586,26 @@ def jacobian(
     Takes reverse or forward mode, whichever needs fewer passes (``jacrev`` and ``jacfwd`` force one). Arguments and errors
     as for ``grad``, but the output may be any array or tree.
 
+    Args:
+        flat: ``True`` puts the derivatives by all that is differentiated along one last axis, in the order of ``flatten``,
+            instead of in tuples and trees: so ``scipy.optimize.curve_fit`` takes ``jac=jacobian(model, (1, 2), flat=True)``.
+
     >>> jacobian(lambda x: np.array([1.0, 2.0]) * x[0] * x[1])(np.array([3.0, 5.0]))
     array([[ 5.,  3.],
            [10.,  6.]])
+    >>> jacobian(lambda t, a, b: a * t + b, argnums=("a", "b"), flat=True)(np.array([3.0, 5.0]), 1.0, 2.0)
+    array([[3., 1.],
+           [5., 1.]])
     """
-    return _make(
-        "jacobian", fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, mode=mode, double_where=double_where
-    )
+    options = {"has_aux": has_aux, "holomorphic": holomorphic, "flat": flat, "mode": mode, "double_where": double_where}
+    return _make("jacobian", fun, argnums=argnums, **options)
 
 
 @overload
-def jacrev(fun: Callable[P, Any], argnums: Argnums = 0, **options: Unpack[MoreOptions]) -> Derivative[P, Any]: ...
+def jacrev(fun: Callable[P, Any], argnums: Argnums = 0, **options: Unpack[JacobianOptions]) -> Derivative[P, Any]: ...
 @overload
 def jacrev(
-    fun: None = None, argnums: Argnums = 0, **options: Unpack[MoreOptions]
+    fun: None = None, argnums: Argnums = 0, **options: Unpack[JacobianOptions]
 ) -> Callable[[Callable[P, Any]], Derivative[P, Any]]: ...
 def jacrev(
     fun: Fun | None = None,
@@ -600,6 +613,7 @@ def jacrev(
     *,
     has_aux: bool = False,
     holomorphic: bool = False,
+    flat: bool = False,
     mode: str = "auto",
     double_where: bool = True,
 ) -> Any:
@@ -609,14 +623,15 @@ def jacrev(
     array([[6., 0.],
            [5., 3.]])
     """
-    return _make("jacrev", fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, mode=mode, double_where=double_where)
+    options = {"has_aux": has_aux, "holomorphic": holomorphic, "flat": flat, "mode": mode, "double_where": double_where}
+    return _make("jacrev", fun, argnums=argnums, **options)
 
 
 @overload
-def jacfwd(fun: Callable[P, Any], argnums: Argnums = 0, **options: Unpack[MoreOptions]) -> Derivative[P, Any]: ...
+def jacfwd(fun: Callable[P, Any], argnums: Argnums = 0, **options: Unpack[JacobianOptions]) -> Derivative[P, Any]: ...
 @overload
 def jacfwd(
-    fun: None = None, argnums: Argnums = 0, **options: Unpack[MoreOptions]
+    fun: None = None, argnums: Argnums = 0, **options: Unpack[JacobianOptions]
 ) -> Callable[[Callable[P, Any]], Derivative[P, Any]]: ...
 def jacfwd(
     fun: Fun | None = None,
@@ -624,6 +639,7 @@ def jacfwd(
     *,
     has_aux: bool = False,
     holomorphic: bool = False,
+    flat: bool = False,
     mode: str = "auto",
     double_where: bool = True,
 ) -> Any:
@@ -632,7 +648,8 @@ def jacfwd(
     >>> jacfwd(lambda t: t * np.array([1.0, 2.0, 3.0]))(5.0)
     array([1., 2., 3.])
     """
-    return _make("jacfwd", fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, mode=mode, double_where=double_where)
+    options = {"has_aux": has_aux, "holomorphic": holomorphic, "flat": flat, "mode": mode, "double_where": double_where}
+    return _make("jacfwd", fun, argnums=argnums, **options)
 
 
 @overload

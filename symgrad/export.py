@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from symgrad import runtime
 from symgrad.api import Derivative, as_derivative
 from symgrad.compile import Compiler, Variant
-from symgrad.emit.build import Rebuild, literal
+from symgrad.emit.build import Code, Rebuild, literal
 from symgrad.emit.names import Names
 from symgrad.errors import NotExportable
 from symgrad.instrument import definition
@@ -55,8 +55,8 @@ def export(
 ) -> str:
     """Write a derivative as a Python module that imports only NumPy; its source is returned.
 
-    The module has one function, typed and documented, for arguments with the structure, types and shapes of the examples;
-    it refuses others. Arrays and numbers that your function reads from outside are constants of the module, as they are now.
+    The module has one public function, typed and documented, for arguments with the structure, types and shapes of the
+    examples; it refuses others. Arrays and numbers that your function reads from outside are constants of the module, as they are now.
     It can be read, reviewed, changed and shipped, and it checks itself: ``python module.py`` repeats the examples, and
     compares.
 
@@ -147,14 +147,12 @@ class _Module:
         taken = {node.id for code in codes.values() for node in ast.walk(ast.parse(code.source)) if isinstance(node, ast.Name)}
         taken -= {old for variant, code in codes.items() for old in (*self.constants[variant], *code.namespace)}
         parts = _Parts(Names(taken.union(self.parameters, FIXED, ["Unexplored", name])), filed)
-        own = {variant: name if len(codes) == 1 else f"_{name}_{i}" for i, variant in enumerate(codes, 1)}
-        functions = []
+        own = {variant: parts.names.unique(f"_{name}") for variant in codes}
+        functions = [self._entry(own, codes, parts)]
         for variant, code in codes.items():
             renamed = {old: parts.define(old, value) for old, value in (self.constants[variant] | code.namespace).items()}
             renamed[name] = own[variant]
-            functions.append(self._function(variant, _renamed(code.source, renamed, parts), own[variant], parts))
-        if len(codes) > 1:
-            functions.insert(0, self._choice(own, parts))
+            functions.append(self._function(_renamed(code.source, renamed, parts), own[variant], parts))
         checks = [self._check(i, example, parts) for i, example in enumerate(self.examples, 1)] if check else []
         if checks:
             calls = [f"    _check_{i}()" for i in range(1, len(checks) + 1)]
@@ -164,33 +162,35 @@ class _Module:
         sections = [self._head(parts, bool(checks)), *functions, *parts.classes.values(), *parts.functions.values(), *checks]
         return "\n\n\n".join(sections) + "\n", parts.arrays
 
-    def _function(self, variant: Variant, source: str, name: str, parts: _Parts) -> str:
-        """The function of one signature: its header typed, its arguments checked where there is no other."""
-        lines = source.rstrip().split("\n")
-        (node,) = ast.parse(source).body
-        assert isinstance(node, ast.FunctionDef)
-        docstring = node.body[0].end_lineno or 1
-        example = self._example(variant)
-        single = len(self.constants) == 1
-        types = [parts.type_of(value) if single else parts.define("Any", Any) for value in example.args]
-        header = self._header(name, types, parts.result_type(example.result))
-        check = []
-        if single:
-            check = [f"    {parts.define('_require', _require)}([{', '.join(self.parameters)}], {_kinds(example.args)!r})"]
-        return "\n".join([*header, *lines[1:docstring], *check, *lines[docstring:]])
-
-    def _choice(self, own: dict[Variant, str], parts: _Parts) -> str:
-        """The function that finds the one for a call's types and shapes."""
+    def _entry(self, own: dict[Variant, str], codes: dict[Variant, Code], parts: _Parts) -> str:
+        """The function to call: typed and documented, it takes a call to the code for its types and shapes."""
         examples = [self._example(variant) for variant in own]
         types = [_either(map(parts.type_of, values)) for values in zip(*(e.args for e in examples), strict=True)]
-        lines = self._header(self.compiler.name, types, _either(parts.result_type(e.result) for e in examples))
-        lines.append(f'    """The {self.title}, by the code for the types and shapes of these arguments."""')
-        arguments, kinds = ", ".join(self.parameters), parts.define("_kinds", _kinds)
-        for example, name in zip(examples, own.values(), strict=True):
-            lines.append(f"    if {kinds}([{arguments}]) == {_kinds(example.args)!r}:")
-            lines.append(f"        return {name}({arguments})")
-        lines.append(f'    raise TypeError(f"{self.compiler.name} has no code for {{{kinds}([{arguments}])}}")')
-        return "\n".join(lines)
+        kind = _either(parts.result_type(e.result) for e in examples)
+        given, result = ", ".join(self.parameters), Names({*self.parameters, *own.values()}).unique("result")
+        lines = self._header(self.compiler.name, types, kind)
+        if len(own) == 1:
+            ((variant, name),) = own.items()
+            lines += codes[variant].source.split("\n")[1 : _docstring(codes[variant].source)]
+            lines += [f"    {parts.define('_require', _require)}([{given}], {_kinds(examples[0].args)!r})"]
+            return "\n".join([*lines, f"    {result}: {kind} = {name}({given})", f"    return {result}"])
+        kinds = parts.define("_kinds", _kinds)
+        lines += [
+            f'    """The {self.title}, by the code for the types and shapes of these arguments."""',
+            f"    {result}: {kind}",
+        ]
+        for i, (example, name) in enumerate(zip(examples, own.values(), strict=True)):
+            lines += [
+                f"    {'elif' if i else 'if'} {kinds}([{given}]) == {_kinds(example.args)!r}:",
+                f"        {result} = {name}({given})",
+            ]
+        refusal = f'raise TypeError(f"{self.compiler.name} has no code for {{{kinds}([{given}])}}")'
+        return "\n".join([*lines, "    else:", f"        {refusal}", f"    return {result}"])
+
+    def _function(self, source: str, name: str, parts: _Parts) -> str:
+        """The code of one signature. Type checkers are to leave it alone: what NumPy's functions return, their stubs guess."""
+        header = self._header(name, [parts.define("Any", Any)] * len(self.parameters), "Any")
+        return "\n".join([*header, *source.rstrip().split("\n")[_docstring(source) if len(self.constants) == 1 else 1 :]])
 
     def _check(self, number: int, example: _Example, parts: _Parts) -> str:
         """A function that repeats an example."""
@@ -454,6 +454,13 @@ def _renamed(source: str, names: dict[str, str], parts: _Parts) -> str:
         line = lines[node.lineno - 1]
         lines[node.lineno - 1] = line[: node.col_offset] + new.encode() + line[node.end_col_offset :]
     return "\n".join(line.decode() for line in lines)
+
+
+def _docstring(source: str) -> int:
+    """The last line of the docstring of a generated function."""
+    (node,) = ast.parse(source).body
+    assert isinstance(node, ast.FunctionDef)
+    return node.body[0].end_lineno or 1
 
 
 # -- small helpers -------------------------------------------------------------------------------------------------

@@ -123,7 +123,7 @@ class Trace:
         self.quiet = False
         return self._loops
 
-    def constant_like(self, number: float, aval: Aval) -> Tracer:
+    def constant_like(self, number: complex, aval: Aval) -> Tracer:
         """A traced constant of this kind, every element ``number``."""
         if aval.shape:
             return create.full(self, aval.shape, number, aval.dtype)  # type: ignore[no-any-return]

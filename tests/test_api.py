@@ -731,6 +731,29 @@ def test_bound_derivatives_pickle():
 # -- threads, recursion --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("kind", [jacobian, jacrev, jacfwd])
+def test_flat_jacobians(kind):
+    """All that is differentiated, along one last axis, in the order of ``flatten``."""
+    params = {"w": np.array([[1.0, 2.0], [3.0, 4.0]]), "b": 0.5}
+
+    def fun(p, x, s):
+        return {"out": np.tanh(p["w"] @ x) * s + p["b"], "size": np.sum(p["w"] ** 2) * s}
+
+    x, (vector, unflatten) = np.array([0.1, -0.2]), symgrad.flatten((params, 2.0))
+    expected = jacobian(lambda v: fun(unflatten(v)[0], x, unflatten(v)[1]))(vector)
+    made = kind(fun, argnums=(0, 2), flat=True)
+    for _ in range(3):
+        found = made(params, x, 2.0)
+        assert found["out"].shape == (2, 6)
+        assert found["size"].shape == (6,)
+        for name in found:
+            np.testing.assert_allclose(found[name], expected[name], rtol=1e-12)
+    by_numbers = kind(lambda t, a, b: a * t**b, argnums=("a", "b"), flat=True)
+    for _ in range(3):
+        np.testing.assert_allclose(by_numbers(x**2, 3.0, 2.0), np.stack([x**4, 3.0 * x**4 * np.log(x**2)], axis=-1))
+        np.testing.assert_allclose(by_numbers(2.0, 3.0, 2.0), [4.0, 12.0 * np.log(2.0)])
+
+
 def test_threads():
     """Eight threads call one derivative with shapes of their own, while it traces, compiles and branches."""
     derivative = value_and_grad(lambda x: np.sum(x * x) if x[0] > 0 else np.sum(x))

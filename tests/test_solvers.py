@@ -7,7 +7,7 @@ pytest.importorskip("scipy")
 import scipy.integrate as si
 import scipy.optimize as so
 
-from symgrad import flatten, grad, hessian, hvp, jacobian, value_and_grad
+from symgrad import flatten, grad, hessian, hvp, jacfwd, jacobian, jacrev, value_and_grad
 from symgrad.sparse import sparse_hessian, sparse_jacobian
 
 START = np.array([0.8, 0.7, 0.6, 0.5])
@@ -94,19 +94,20 @@ def model(t, height, rate, floor):
     return height * np.exp(-rate * t) + floor
 
 
-def test_curve_fit():
-    """The Jacobian by three arguments is a tuple of columns: what SciPy calls column derivatives."""
-    slope = jacobian(model, argnums=("height", "rate", "floor"))
-    found, _ = so.curve_fit(model, TIMES, MEASURED, np.ones(3), jac=slope, col_deriv=True)
+@pytest.mark.parametrize("options", [{}, {"sigma": 0.1 + TIMES}, {"sigma": np.diag(0.1 + TIMES)}, {"bounds": (0.0, 5.0)}],
+                         ids=["plain", "errors", "covariance", "bounds"])  # fmt: skip
+@pytest.mark.parametrize("kind", [jacobian, jacfwd, jacrev])
+def test_curve_fit(kind, options):
+    slope = kind(model, argnums=("height", "rate", "floor"), flat=True)
+    found, _ = so.curve_fit(model, TIMES, MEASURED, np.ones(3), jac=slope, **options)
     np.testing.assert_allclose(found, [2.0, 1.3, 0.5], atol=1e-6)
 
 
-def test_curve_fit_with_errors():
-    """With sigma, SciPy weighs rows."""
-    slope = jacobian(model, argnums=(1, 2, 3))
-    rows = lambda *args: np.stack(slope(*args), axis=-1)
-    found, _ = so.curve_fit(model, TIMES, MEASURED, np.ones(3), sigma=0.1 + TIMES, jac=rows)
-    np.testing.assert_allclose(found, [2.0, 1.3, 0.5], atol=1e-6)
+def test_curve_fit_of_one_parameter():
+    fun = lambda t, rate: np.exp(-rate * t)
+    for method in ("lm", "trf"):
+        found, _ = so.curve_fit(fun, TIMES, fun(TIMES, 0.7), jac=jacobian(fun, 1, flat=True), method=method)
+        np.testing.assert_allclose(found, 0.7)
 
 
 def robertson(t, y):

@@ -416,9 +416,13 @@ def jacobian(
     argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
+    flat: bool = False,
     mode: str = "auto",
 ) -> tuple[Any, Any]:
-    """The Jacobian (for each output leaf the tree of the variables, each of shape out.shape + variable.shape), and aux."""
+    """The Jacobian (for each output leaf the tree of the variables, each of shape out.shape + variable.shape), and aux.
+
+    ``flat``: for each output leaf one array, with all variables along its last axis.
+    """
     run = evaluate(trace, fun, argnums, args, kwargs, has_aux, holomorphic)
     single = isinstance(argnums, (int, str))
     for out in run.outputs:
@@ -434,7 +438,18 @@ def jacobian(
     if mode == "auto":
         mode = "forward" if columns < rows else "reverse"
     blocks = _by_columns(trace, run, outs, holomorphic) if mode == "forward" else _by_rows(trace, run, outs, holomorphic)
+    if flat:
+        return run.tree.unflatten(
+            [_side_by_side(out.node.aval.shape, block) for out, block in zip(outs, blocks, strict=True)]
+        ), run.aux
     return run.tree.unflatten([run.rebuild(block, single) for block in blocks]), run.aux
+
+
+def _side_by_side(shape: tuple[int, ...], block: list[Any]) -> Any:
+    """The derivatives of an output of this shape by several variables, along one last axis."""
+    if all(np.shape(d) == shape for d in block):
+        return np.stack(block, axis=-1)
+    return np.concatenate([np.reshape(d, (*shape, -1)) for d in block], axis=-1)
 
 
 def _units(trace: Trace, aval: Aval) -> Tracer:
@@ -478,20 +493,24 @@ def _by_columns(trace: Trace, run: Linearized, outs: list[Tracer], holomorphic: 
     blocks: list[list[Any]] = [[] for _ in outs]
     nodes = [out.node for out in outs]
     for n in run.wrt:
-        unit = _stand_in(trace, n.aval)
-        ts = forward(trace, nodes, run.wrt, [unit if m is n else None for m in run.wrt])
-        linear = [None if t is None else fit(t, o.aval) for t, o in zip(ts, nodes, strict=True)]
-        maps = _at_units(trace, unit, linear)
+        maps = _pushed(trace, run, nodes, n)
         if n.aval.dtype.kind == "c" and not holomorphic:
-            turned = _at_units(trace, unit, linear, 1j)
+            turned = _pushed(trace, run, nodes, n, 1j)
             maps = [None if a is None else a + 1j * b for a, b in zip(maps, turned, strict=True)]
         for block, t, o in zip(blocks, maps, nodes, strict=True):
             target = Aval(o.aval.shape + n.aval.shape, n.aval.dtype, "array" if o.aval.shape else n.aval.kind)
-            if t is not None:
+            if t is not None and n.aval.shape:
                 t = np.reshape(np.moveaxis(t, 0, -1) if o.aval.shape else t, target.shape)
-                t = t[()] if target.kind != "array" else t
             block.append(finish(t, trace, target))
     return blocks
+
+
+def _pushed(trace: Trace, run: Linearized, outs: Sequence[Node], n: Node, scale: complex = 1.0) -> list[Any]:
+    """What each output does when one variable moves by ``scale``; of an array by each unit vector, along a new first axis."""
+    unit = _stand_in(trace, n.aval) if n.aval.shape else trace.constant_like(scale, n.aval)
+    ts = forward(trace, outs, run.wrt, [unit if m is n else None for m in run.wrt])
+    linear = [None if t is None else fit(t, o.aval) for t, o in zip(ts, outs, strict=True)]
+    return _at_units(trace, unit, linear, scale) if n.aval.shape else linear
 
 
 def _at_units(trace: Trace, unit: Tracer, linear: Sequence[Any], scale: complex = 1.0) -> list[Any]:
