@@ -56,9 +56,9 @@ def export(
     """Write a derivative as a Python module that imports only NumPy; its source is returned.
 
     The module has one public function, typed and documented, for arguments with the structure, types and shapes of the
-    examples; it refuses others. Arrays and numbers that your function reads from outside are constants of the module, as they are now.
-    It can be read, reviewed, changed and shipped, and it checks itself: ``python module.py`` repeats the examples, and
-    compares.
+    examples; it refuses others. Arrays and numbers that your function reads from outside are constants of the module, as
+    they are now. It can be read, reviewed, changed and shipped, and it checks itself: ``python module.py`` repeats the
+    examples, and compares.
 
     Args:
         derivative: what ``grad`` and its kin return; or a plain function, which is written as it was traced.
