@@ -60,6 +60,8 @@ UNARY = """
     np.where((x>0)&~(x>2)|(x==-1),x,0.0) np.logaddexp(x,0.3) x%0.7 x@x np.dot(x,x[::-1]) np.outer(x,x)*x np.cross(x,x[::-1])*x
     np.stack([x,x*x],axis=1)*x[:,None] np.concatenate([x,x[1:]])**2 np.einsum('i,j->ij',x,x)*x
     np.diff(x)**2 np.flip(x)*x np.roll(x,1)*x np.tile(x,2)**2 x[[0,2,2]]**2 x[1:]*x[:-1] np.trace(np.outer(x,x)) np.kron(x,x)
+    np.exp2(x) np.cbrt(x) np.deg2rad(x)*x np.degrees(x)*x np.logaddexp(x,x[::-1]) np.copysign(x,-1.0)*x np.diag(x)@x
+    np.trace(np.diag(x)*x)
     np.tensordot(x,x,0)**2 np.vdot(x,x) np.inner(x,x*x) np.diagonal(np.outer(x,x))*x
 """.split()
 
@@ -296,3 +298,67 @@ def test_loops_before_decisions_are_computed_as_written(fun):
             end = np.sin(end) * 0.7
         for limit in (end[0], np.nextafter(end[0], -9.0)):
             assert derivative(x, limit)[0] == pytest.approx(fun(x, limit), rel=1e-12)
+
+
+def positive(a):
+    return a @ a.T + np.eye(len(a))
+
+
+MATRICES = {
+    "inv": lambda a: np.sum(np.linalg.inv(a) * np.cos(a)),
+    "det": lambda a: np.linalg.det(a) + np.sum(a),
+    "slogdet": lambda a: np.linalg.slogdet(a)[0] * np.linalg.slogdet(a)[1],
+    "solve": lambda a: np.sum(np.linalg.solve(a, a[0] ** 2) ** 2),
+    "systems": lambda a: np.sum(np.linalg.solve(a, np.sin(a)) * a),
+    "cholesky": lambda a: np.sum(np.linalg.cholesky(positive(a)) * np.cos(a)),
+    "density": lambda a: np.log(np.linalg.det(positive(a))) + a[0] @ np.linalg.inv(positive(a)) @ a[0],
+}
+
+
+@pytest.mark.parametrize("name", MATRICES)
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_small_matrices_are_eliminated_in_as_lapack_does(name, n):
+    rng = np.random.default_rng(n)
+    apart, whole = both(value_and_grad, MATRICES[name], rng.normal(size=(n, n)))
+    assert not any("linalg" in line.split("#")[0] for line in apart.source(np.eye(n), fast=True).splitlines())
+    for scale in (1.0, 1e-70, 1e70):
+        for _ in range(20):
+            a = rng.normal(size=(n, n)) * (scale if name in ("inv", "solve", "systems") else 1.0)
+            agree_as_conditioned(apart(a), whole(a), np.linalg.cond(a))
+    for order in itertools.permutations(range(n)):  # zeros where there was a pivot
+        a = np.diag(np.arange(1.0, n + 1))[list(order)]
+        agree_as_conditioned(apart(a), whole(a), n)
+
+
+def agree_as_conditioned(a: Any, b: Any, condition: float) -> None:
+    """Two results agree to the rounding that a matrix amplifies."""
+    for x, y in zip(a, b, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-13 * condition**2, atol=1e-13 * condition**2 * np.max(np.abs(y)))
+
+
+@pytest.mark.parametrize(
+    ("fun", "matrix"),
+    [
+        (MATRICES["inv"], [[1.0, 2.0], [2.0, 4.0]]),
+        (MATRICES["inv"], [[0.0, 0.0], [0.0, 0.0]]),
+        (MATRICES["solve"], [[0.0, 2.0], [0.0, 4.0]]),
+        (lambda a: np.sum(np.linalg.cholesky(a)), [[1.0, 1.0], [1.0, 1.0]]),
+        (lambda a: np.sum(np.linalg.cholesky(a)), [[1.0, 2.0], [2.0, 1.0]]),
+    ],
+)
+def test_matrices_that_lapack_refuses(fun, matrix):
+    apart, whole = both(grad, fun, np.array([[2.0, 0.5], [0.5, 1.0]]))
+    for derivative in (apart, whole):
+        with pytest.raises(np.linalg.LinAlgError):
+            derivative(np.array(matrix))
+
+
+def test_singular_matrices_have_determinants():
+    singular = [np.zeros((3, 3)), np.ones((3, 3)), np.diag([1.0, 0.0, 2.0]), np.diag([0.0, 1.0, 2.0])]
+    apart, whole = both(value_and_grad, np.linalg.det, MATRIX)
+    for matrix in singular:
+        agree(apart(matrix), whole(matrix))
+    apart, whole = both(value_and_grad, lambda a: np.linalg.slogdet(a)[1] + np.sum(a), MATRIX)
+    for derivative in (apart, whole):
+        with pytest.raises(np.linalg.LinAlgError):
+            derivative(singular[0])

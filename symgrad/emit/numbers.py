@@ -23,11 +23,11 @@ MATH: dict[Any, Callable[..., float]] = {
         np.arctan: math.atan, np.sinh: math.sinh, np.cosh: math.cosh, np.tanh: math.tanh, np.arcsinh: math.asinh,
         np.arccosh: math.acosh, np.arctanh: math.atanh, np.exp: math.exp, np.expm1: math.expm1, np.log: math.log,
         np.log1p: math.log1p, np.log2: math.log2, np.log10: math.log10, np.sqrt: math.sqrt, np.hypot: math.hypot,
-        np.arctan2: math.atan2,
+        np.arctan2: math.atan2, np.cbrt: math.cbrt, np.exp2: math.exp2, np.copysign: math.copysign,
     }.items()
 } | {POWER: math.pow}  # fmt: skip
 #: Those of them that are the same to the last bit as NumPy's.
-ROUNDED = {REGISTRY[np.sqrt]}
+ROUNDED = {REGISTRY[np.sqrt], REGISTRY[np.copysign]}
 ABS = {REGISTRY[np.abs]}
 OPERATORS = {REGISTRY[key] for key in (np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.positive)}
 

@@ -110,7 +110,17 @@ def cofactor(a: Any) -> Any:
     """``det(a) * inv(a).T``, for singular matrices too: the gradient of ``det``.
 
     From ``a = u s v``: cofactors are multiplicative, and those of a unitary matrix ``u`` are ``det(u) conj(u)``.
+    Those of small matrices are polynomials.
     """
+    if a.shape[-1] == 1:
+        return np.ones_like(a)
+    if a.shape[-1] == 2:
+        turned = a[..., ::-1, ::-1]
+        return np.where(np.eye(2, dtype=bool), turned, -turned)
+    if a.shape[-1] == 3:
+        next_row, last_row = a[..., [1, 2, 0], :], a[..., [2, 0, 1], :]
+        right, left = [1, 2, 0], [2, 0, 1]
+        return next_row[..., right] * last_row[..., left] - next_row[..., left] * last_row[..., right]
     inverse = _inverse(a)
     if inverse is not None:
         return np.linalg.det(a)[..., None, None] * np.swapaxes(inverse, -1, -2)

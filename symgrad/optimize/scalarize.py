@@ -18,14 +18,17 @@ import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors
 from symgrad.ir import Sequence as ListAval
-from symgrad.ops import create, engine, index
+from symgrad.ops import create, engine, index, linalg
 from symgrad.ops.core import REGISTRY, Op
+from symgrad.optimize.elimination import Factors, cholesky
 from symgrad.optimize.loops import SCALAR, BodyProgram, decisive, trim_loops
 from symgrad.optimize.simplify import Simplifier, const, is_op
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 
 LARGEST = 100  # elements of an array that is taken apart
+FEW = 4  # elements from which on a call is cheaper than many operations on each
+LARGEST_SYSTEM = 3  # rows of a matrix that is eliminated in
 MOST = 2000  # operations on numbers, so that the first call stays quick
 HOPE = 3  # how many times more than that there may be at first, for zeros and equal numbers shorten it
 
@@ -95,6 +98,8 @@ def _fits(aval: Any) -> bool:
     """Whether a value is of numbers that Python has, and of few; or a list of such."""
     if isinstance(aval, ListAval):
         return _fits(aval.element)
+    if isinstance(aval, tuple) and not isinstance(aval, Aval):
+        return all(map(_fits, aval))
     return isinstance(aval, Aval) and aval.dtype in NUMBERS and math.prod(aval.shape) <= LARGEST
 
 
@@ -107,7 +112,7 @@ def _takes_apart(node: Node) -> bool:
 # -- what it costs -------------------------------------------------------------------------------------------------
 
 # microseconds, as measured: of NumPy's calls on arrays of a few elements, views and scalars; of Python's numbers
-CALL, VIEW, NUMBER = 0.27, 0.1, 0.06
+CALL, VIEW, NUMBER, LAPACK = 0.27, 0.1, 0.06, 3.0
 OPERATION, FUNCTION, ELEMENT = 0.011, 0.028, 0.008
 TURNS = 10  # of a loop that says not how many
 
@@ -127,6 +132,10 @@ def _cost(node: Node) -> float:
         return 0.03 + ELEMENT * len(aval)
     if op is PACK:
         return 0.1 + ELEMENT * len(node.args)
+    if op in _SOLVING:
+        return LAPACK
+    if not isinstance(aval, Aval):
+        return 2 * CALL
     if aval.kind == "python" and op in _PLAIN and all(arg.aval.kind == "python" for arg in node.args):
         return OPERATION
     if aval.kind == "python" and op not in (index.GETITEM, engine.TO_PYTHON):
@@ -247,7 +256,7 @@ class Scalarizer(Simplifier):
             return self.grids[node.args[0]][params["item"]]
         if op is engine.ADD_LISTS:
             return self._each(lambda a, b: self.graph.add(op, (a, b), (), a.aval), *self._of(node))
-        if not isinstance(node.aval, Aval) or not all(isinstance(arg.aval, Aval) for arg in node.args):
+        if not all(isinstance(arg.aval, Aval) for arg in node.args):
             raise Unsuited
         rule = GRIDS.get(op)
         found = None if rule is None else rule(self, node, self._of(node), params)
@@ -277,6 +286,11 @@ class Scalarizer(Simplifier):
         if op in _COMMUTING and nodes[0].index > nodes[1].index:
             nodes = nodes[::-1]
         return self.make(op, nodes, (), BOOL if op in _TESTS else FLOAT)
+
+    def choice(self, test: Node, x: Node, y: Node) -> Node:
+        """``x`` where ``test`` is true, else ``y``."""
+        known = const(test)
+        return self.number(CHOICE, test, x, y) if known is None and x is not y else y if known is False else x
 
     def _fold(self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...]) -> Node | None:
         found = super()._fold(op, args, params)
@@ -329,8 +343,11 @@ class Scalarizer(Simplifier):
         if node.op.sized:
             raise Unsuited
         new = self.graph.add(node.op, tuple([self.array(arg) for arg in node.args]), node.params, node.aval)
-        self.arrays[node] = new
-        return self._apart(new)
+        if isinstance(node.aval, Aval):
+            self.arrays[node] = new
+            return self._apart(new)
+        items = [self.graph.add(engine.ITEM, (new,), (("item", i),), aval) for i, aval in enumerate(node.aval)]
+        return [self._apart(item) for item in items]
 
     # ---- loops ----
 
@@ -476,7 +493,7 @@ def _direct(key: Any) -> None:
 for _key in (
     np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal,
     np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan, np.sinh, np.cosh, np.tanh, np.arcsinh, np.arccosh, np.arctanh,
-    np.exp, np.expm1, np.log, np.log1p, np.log2, np.log10, np.sqrt, np.hypot, np.arctan2,
+    np.exp, np.expm1, np.exp2, np.log, np.log1p, np.log2, np.log10, np.sqrt, np.cbrt, np.hypot, np.arctan2, np.copysign,
 ):  # fmt: skip
     _direct(_key)
 
@@ -555,6 +572,30 @@ def minimum(s: Scalarizer, x: Node, y: Node) -> Node:
     return s.number(SMALLER, _as_float(s, x), _as_float(s, y))
 
 
+@grid_rule(np.logaddexp)
+def logaddexp(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
+    if s.exact or node.aval.dtype != float or math.prod(node.aval.shape) > FEW:
+        return None
+
+    def of(x: Node, y: Node) -> Node:
+        low, high = s.number(SMALLER, x, y), s.number(LARGER, x, y)
+        rest = s.number(np.log1p, s.number(np.exp, s.number(np.subtract, low, high)))
+        same = s.number(np.add, x, math.log(2.0))  # infinities have no difference
+        return s.choice(s.number(np.equal, x, y), same, s.number(np.add, high, rest))
+
+    return s._each(lambda x, y: of(_as_float(s, x), _as_float(s, y)), *grids)
+
+
+@_elementwise(np.deg2rad, np.radians)
+def radians(s: Scalarizer, x: Node) -> Node | None:
+    return s.number(np.multiply, x, math.pi / 180.0) if x.aval.dtype == float else None
+
+
+@_elementwise(np.rad2deg, np.degrees)
+def degrees(s: Scalarizer, x: Node) -> Node | None:
+    return s.number(np.multiply, x, 180.0 / math.pi) if x.aval.dtype == float else None
+
+
 @_elementwise(np.sign)
 def sign(s: Scalarizer, x: Node) -> Node | None:
     return s.number(SIGN, x) if x.aval.dtype == float else None
@@ -621,10 +662,10 @@ def _unwrapped(s: Scalarizer, node: Node, made: Any) -> Grid:
     made = np.asarray(made, object)
     if made.shape != node.aval.shape:
         raise Unsuited
-    zero = s.graph.const(node.aval.dtype.type(0).item())
     found = np.empty(made.shape, object)
     for place, element in np.ndenumerate(made):
-        found[place] = element.node if isinstance(element, Element) else zero
+        number = isinstance(element, Element)
+        found[place] = element.node if number else s.graph.const(node.aval.dtype.type(element).item())
     return found
 
 
@@ -645,6 +686,12 @@ def move(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -
     return _run(s, node, grids, params)
 
 
+@grid_rule(np.diag)
+def diagonal(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
+    """In derivatives, zeros that are known would stay zero where those of NumPy's matrix, times infinity, do not."""
+    return None if s.phase is not None and grids[0].ndim == 1 else move(s, node, grids, params)
+
+
 _PRODUCTS = (
     np.matmul, np.dot, np.inner, np.outer, np.vdot, np.vecdot, np.tensordot, np.einsum, np.cross, np.kron,
     *((np.matvec, np.vecmat) if hasattr(np, "matvec") else ()),
@@ -657,6 +704,9 @@ _SUMMING = _ops(*_PRODUCTS)
 @grid_rule(*_PRODUCTS, np.sum, np.trace, np.cumsum, np.prod, np.cumprod, np.diff)
 def combine(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
     """Sums and products. A sum's last bit hangs on the order, which is NumPy's own where a decision hangs on the sum."""
+    if node.op is REGISTRY[np.sum] and node.args[0].aval.dtype == bool and node.aval.dtype == float:  # how many are true
+        numbers = s._each(lambda x: _as_float(s, x), grids[0])
+        return _run(s, node, [numbers], {name: value for name, value in params.items() if name != "dtype"})
     if (
         (s.exact and not _in_order(node))
         or any(arg.aval.dtype != float for arg in node.args)
@@ -723,6 +773,59 @@ def extreme(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]
 
 def _shaped(node: Node, shape: tuple[int, ...]) -> Grid:
     return _grid(node).reshape(shape)
+
+
+# ---- linear algebra ----
+
+_SOLVING = _ops(np.linalg.inv, np.linalg.solve, np.linalg.det, np.linalg.slogdet, np.linalg.cholesky, linalg.cofactor)
+
+
+def _of_matrix(key: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register what is done to one small square matrix: ``rule(s, matrix, *others)``."""
+
+    def register(rule: Callable[..., Any]) -> Callable[..., Any]:
+        def apply(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Any:
+            plain = all(arg.aval.dtype == float for arg in node.args) and not params and not s.exact
+            if not plain or grids[0].ndim > 2 or not 0 < len(grids[0]) <= LARGEST_SYSTEM:
+                return None
+            return rule(s, *grids)
+
+        grid_rule(key)(apply)
+        return rule
+
+    return register
+
+
+@_of_matrix(np.linalg.inv)
+def inverse(s: Scalarizer, matrix: Grid) -> Grid:
+    return Factors(s, matrix).inverse()
+
+
+@_of_matrix(np.linalg.solve)
+def solution(s: Scalarizer, matrix: Grid, right: Grid) -> Grid | None:
+    if right.ndim > 2:
+        return None
+    return Factors(s, matrix).solve(right.reshape(len(right), -1)).reshape(right.shape)
+
+
+@_of_matrix(np.linalg.det)
+def determinant(s: Scalarizer, matrix: Grid) -> Grid:
+    return _grid(Factors(s, matrix).determinant())
+
+
+@_of_matrix(np.linalg.slogdet)
+def sign_and_logarithm(s: Scalarizer, matrix: Grid) -> list[Grid]:
+    return [_grid(part) for part in Factors(s, matrix).sign_and_logarithm()]
+
+
+_of_matrix(np.linalg.cholesky)(cholesky)
+
+
+@grid_rule(linalg.cofactor)
+def cofactor(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
+    (grid,) = grids
+    few = 0 < grid.shape[-1] <= LARGEST_SYSTEM
+    return _run(s, node, grids, params) if few and node.aval.dtype == float else None
 
 
 # ---- indices and writes ----

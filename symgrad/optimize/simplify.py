@@ -559,9 +559,18 @@ def _without(product: Node, factor: Node | None) -> Node | None:
 @rewrite(np.matmul)
 def times_identity(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     a, b = args
-    if a.op is create.EYE and len(b.aval.shape) == 2:
+    if a.op is create.EYE and len(b.aval.shape) <= 2:
         return b
-    return a if b.op is create.EYE and len(a.aval.shape) == 2 else None
+    return a if b.op is create.EYE and len(a.aval.shape) <= 2 else None
+
+
+@rewrite(np.diag, exact=True)
+def diagonal_of_ones(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``np.diag(np.ones(n))``, which the slope of a trace is."""
+    (x,) = args
+    if not is_op(x, np.broadcast_to) or const(x.args[0]) != 1 or dict(node.params).get("k", 0) or len(x.aval.shape) != 1:
+        return None
+    return s.graph.add(create.EYE, (), (("dtype", node.aval.dtype), ("n", len_of(x))), node.aval)
 
 
 @rewrite(np.sum)
