@@ -377,7 +377,7 @@ class Calls(Reads):
         """A function whose inside is not followed: it must not see objects from outside that can change."""
         self._handed(fun, (*args, *kwargs.values()))
         if isinstance(fun, FunctionType) and is_library(fun.__code__.co_filename) and hides(fun):
-            self.stop(f"{fun.__name__} calls functions of ynumpys that are not followed")
+            self.stop(f"{fun.__name__} calls functions of yours that are not followed")
         return self._hand(fun, self._out(self._seen(args)), self._out(self._seen(kwargs)))
 
     def _hand(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -52,7 +52,8 @@ def aval_of(value: Any) -> Any:
     """The ``Aval`` of a number or an array; a tuple of them for a tuple of values."""
     kind = type(value)
     if kind is np.ndarray:
-        return Aval(value.shape, value.dtype, "array")
+        dtype = value.dtype
+        return Aval(value.shape, dtype if dtype.isnative else dtype.newbyteorder("="), "array")
     if kind in _AVALS:
         return _AVALS[kind]
     if isinstance(value, tuple):

@@ -30,6 +30,7 @@ LAYOUTS: dict[str, Callable[[Any], Any]] = {
     "C": lambda x: x.copy(),
     "F": lambda x: np.array(x, order="F"),
     "strided": lambda x: np.repeat(x, 2, axis=-1)[..., ::2] if x.ndim else x,
+    "swapped bytes": lambda x: x.astype(x.dtype.newbyteorder("S")),
     "reversed": lambda x: np.flip(np.flip(x).copy()) if x.ndim else x,
     "read-only": lambda x: _locked(x.copy()),
 }
@@ -174,7 +175,7 @@ def check_compiled(case: Case) -> None:
     expected = grad(fun, all_of(case), mode="dynamic")(*case.primals)
     rtol = 1e-4 if np.finfo(case.dtypes[0]).bits == 32 else 1e-11
     derivative = grad(fun, all_of(case))
-    for number, layout in enumerate(["C", "C", *LAYOUTS]):
+    for number, layout in enumerate(["C", "C", *LAYOUTS, "swapped bytes", "swapped bytes"]):  # those have a code of their own
         args = [LAYOUTS[layout](x) for x in case.primals]
         result = derivative(*args)
         with noted(case, call=number, layout=layout):
@@ -196,7 +197,7 @@ def check_own(result: Any, args: Any) -> None:
     """Results are fresh, writable, C-contiguous, and of their arguments' dtypes."""
     for i, (g, x) in enumerate(zip(result, args, strict=True)):
         assert type(g) is np.ndarray
-        assert g.dtype == x.dtype
+        assert g.dtype == x.dtype.newbyteorder("=")
         assert g.flags.writeable
         assert g.flags.c_contiguous
         assert not any(np.shares_memory(g, other) for other in (*args, *result[:i]))

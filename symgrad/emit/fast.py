@@ -620,7 +620,8 @@ def mean(b: Builder, node: Node, args: list[Expr]) -> Expr:
     """Sum over count, as NumPy's own; half precision sums in single, so it keeps ``np.mean``."""
     x = node.args[0].aval
     params = dict(node.params)
-    if x.kind != "array" or x.dtype.kind not in "fc" or x.dtype.itemsize < 4 or not set(params) <= {"axis", "keepdims"}:
+    plainly = set(params) <= {"axis", "keepdims"} and node.aval.dtype == x.dtype
+    if x.kind != "array" or x.dtype.kind not in "fc" or x.dtype.itemsize < 4 or not plainly:
         return default_spelling(b, node, args)
     count = int(np.prod(x.shape)) // max(int(np.prod(node.aval.shape)), 1)
     if count == 0:
