@@ -52,8 +52,7 @@ def aval_of(value: Any) -> Any:
     """The ``Aval`` of a number or an array; a tuple of them for a tuple of values."""
     kind = type(value)
     if kind is np.ndarray:
-        dtype = value.dtype
-        return Aval(value.shape, dtype if dtype.isnative else dtype.newbyteorder("="), "array")
+        return Aval(value.shape, value.dtype, "array")
     if kind in _AVALS:
         return _AVALS[kind]
     if isinstance(value, tuple):

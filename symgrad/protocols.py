@@ -17,7 +17,7 @@ import numpy as np
 from symgrad.errors import MutatedInput, NotDifferentiable
 from symgrad.frames import where
 from symgrad.ops import create, index
-from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static
+from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static, Traced
 from symgrad.ops.engine import ASTYPE, SIZE, TO_NUMPY
 from symgrad.tracer import ADVICE, Run, Tracer, escaped, into_plain, look_at_size, plain, split_index, tracers
 
@@ -272,7 +272,8 @@ class UFuncMethods:
         }
         if ufunc in _REDUCTIONS and given.get("initial", 0) is not None:
             return _REDUCTIONS[ufunc](array, axis=axis, **given)
-        known = ufunc.reduce(plain(array), axis=axis, **plain(given))  # NumPy checks the options, and knows the dtype
+        options = {name: _value(option) for name, option in given.items()}
+        known = ufunc.reduce(_value(array), axis=axis, **options)  # NumPy checks the options, and knows the dtype
         axes = range(np.ndim(array)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
         kept = [i for i in range(np.ndim(array)) if i not in [a % np.ndim(array) for a in axes]]
         rows = np.moveaxis(array.astype(known.dtype) if "dtype" in given else array, kept, range(-len(kept), 0))
@@ -358,6 +359,11 @@ _REDUCTIONS: dict[Any, Any] = {
     np.logical_or: np.any,
 }  # fmt: skip
 _SCANS: dict[Any, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
+
+
+def _value(x: Any) -> Any:
+    """The plain value of a Tracer, of what holds such, or of an eager tensor."""
+    return x.value if isinstance(x, Traced) and type(x) is not Tracer else plain(x)
 
 
 def _dtype(x: Any) -> np.dtype[Any]:

@@ -348,7 +348,10 @@ class Tape(Trace):
         return Tracer(self, node, x.value, frozen=True)
 
     def constant(self, value: Any) -> tuple[Node, Any]:
-        if type(value) in NUMBERS:
+        kind = type(value)
+        if kind is np.bool_ or kind is bool:  # of a comparison, as a rule: no literal, which would be known to be zero
+            return self._append(CAPTURED, (), (), value, False), value
+        if kind in NUMBERS:
             return self._append(CONST, (), (("value", value),), value, False), value
         if type(value) is np.ndarray and value.nbytes <= _SMALL and value.dtype.kind in "fciub":
             value = value.copy() if value.flags.writeable else value  # cheaper than to ask whether it has changed

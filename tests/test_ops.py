@@ -197,7 +197,7 @@ def check_own(result: Any, args: Any) -> None:
     """Results are fresh, writable, C-contiguous, and of their arguments' dtypes."""
     for i, (g, x) in enumerate(zip(result, args, strict=True)):
         assert type(g) is np.ndarray
-        assert g.dtype == x.dtype.newbyteorder("=")
+        assert g.dtype.newbyteorder("=") == x.dtype.newbyteorder("=")
         assert g.flags.writeable
         assert g.flags.c_contiguous
         assert not any(np.shares_memory(g, other) for other in (*args, *result[:i]))
