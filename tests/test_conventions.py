@@ -459,6 +459,28 @@ def test_half_and_long_precision_stay(fun, dtype):
     assert out.dtype == tangent.dtype == dtype
 
 
+@pytest.mark.parametrize("dtype", [">f8", ">f4", ">c16"])
+def test_other_byte_order(dtype):
+    x = np.array([[0.3, 0.75, 1.2], [2.0, -1.0, 0.5]]).astype(dtype)
+    for fun in (
+        lambda x: np.var(x, axis=0).sum(),
+        lambda x: np.real(np.mean(np.mean(x, axis=1) * x[0, 0] ** 2)),
+        lambda x: 1.0,
+    ):
+        expected = grad(fun)(x.astype(x.dtype.newbyteorder("=")))
+        for mode in ("auto", "dynamic"):
+            derivative = grad(fun, mode=mode)
+            for _ in range(3):
+                np.testing.assert_allclose(derivative(x), expected, 1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_comparison_is_no_literal_zero():
+    for mode in ("auto", "dynamic"):
+        derivative = grad(lambda x: np.sqrt(x) * (x > 0), mode=mode)
+        assert [np.isnan(derivative(x)) for x in (0.0, 0.0, 0.0, 4.0)] == [True, True, True, False]
+
+
 def test_no_digit_is_lost():
     third = np.longdouble(1) / 3
     for fun, x, expected in [

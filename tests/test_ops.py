@@ -304,8 +304,9 @@ def test_batched_under_reverse(op):
 @pytest.mark.parametrize("op", DIFFERENTIABLE, ids=name)
 def test_batched_is_compiled(op):
     """``vmap`` of the gradient, traced twice, then compiled."""
-    *_, (case, args, axes, rows) = batches(op, 2)
-    if alike([case(*primals) for primals in rows]):
+    for case, args, axes, rows in list(batches(op, 2))[-1:]:
+        if not alike([case(*primals) for primals in rows]):
+            continue
         with noted(case, axes=axes):
             weights = case.like(case.outputs)
             function = vmap(grad(lambda *xs: dot(weights, case(*xs)), all_of(case)), tuple(axes))

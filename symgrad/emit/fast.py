@@ -329,7 +329,7 @@ class FastBuilder(BlockBuilder):
         return ast.Subscript(name(self._assembly(write, block)), index_of(spec, []), ast.Load())
 
     def _is_ufunc(self, node: Node) -> bool:
-        ufunc = isinstance(node.op.key, np.ufunc) and node.op.family in ("elementwise", "constant")
+        ufunc = bool(node.args) and isinstance(node.op.key, np.ufunc) and node.op.family in ("elementwise", "constant")
         return (ufunc or node.op is SELECT) and isinstance(node.aval, Aval) and node.aval.shape != () and not node.params
 
     def _ufunc(self, node: Node, block: list[Any]) -> None:

@@ -362,6 +362,7 @@ def test_numpys_functions_on_tensors():
     assert np.mean(x).item() == 2.5
     assert np.std(x.detach()).item() == 1.5  # NumPy's own, with no correction
     assert np.add.reduce(x).item() == 5.0
+    assert np.hypot.reduce(x).item() == np.hypot.reduce(x.detach().numpy())
     assert np.multiply.outer(x, x).shape == (2, 2)
     assert np.maximum.accumulate(x).tolist() == [1.0, 4.0]
     assert np.concatenate([x, x]).shape == (4,)
