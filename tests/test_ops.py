@@ -305,15 +305,18 @@ def test_batched_under_reverse(op):
 def test_batched_is_compiled(op):
     """``vmap`` of the gradient, traced twice, then compiled."""
     for case, args, axes, rows in list(batches(op, 2))[-1:]:
-        if not alike([case(*primals) for primals in rows]):
-            continue
-        with noted(case, axes=axes):
-            weights = case.like(case.outputs)
-            function = vmap(grad(lambda *xs: dot(weights, case(*xs)), all_of(case)), tuple(axes))
-            first = function(*args)
-            function(*args)
-            close(function(*args), first, 1e-11, "compiled")
-            function.compiled(*args)  # raises if it was not
+        if alike([case(*primals) for primals in rows]):
+            with noted(case, axes=axes):
+                check_batched_is_compiled(case, args, axes)
+
+
+def check_batched_is_compiled(case, args, axes):
+    weights = case.like(case.outputs)
+    function = vmap(grad(lambda *xs: dot(weights, case(*xs)), all_of(case)), tuple(axes))
+    first = function(*args)
+    function(*args)
+    close(function(*args), first, 1e-11, "compiled")
+    function.compiled(*args)  # raises if it was not
 
 
 # -- what is registered --------------------------------------------------------------------------------------------
