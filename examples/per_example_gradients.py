@@ -8,6 +8,7 @@ would move without that tumour. Both are checked: against formulas worked out by
 from pathlib import Path
 
 import numpy as np
+from _picture import picture
 from scipy.optimize import minimize
 
 from symgrad import grad, hessian, value_and_grad, vmap
@@ -71,6 +72,15 @@ def main():
 
     print("\nsymgrad wrote the gradients of all tumours as\n")
     print(gradients.source(w, x, y))
+
+    with picture("per_example_gradients", size=(6.0, 4.5)) as axes:
+        for name, kind in (("malignant", 0), ("benign", 1)):
+            leaning = 2000.0 * np.sum((moves @ curvature) * moves, axis=1)[y == kind]
+            axes.scatter(x[y == kind, 1], x[y == kind, 2], s=leaning, alpha=0.5, label=name)
+        radius = np.linspace(-2.0, 2.5, 2)
+        axes.plot(radius, -(w[0] + w[1] * radius) / w[2], "k", lw=1, label="as likely one as the other")
+        axes.set(xlabel=NAMES[1], ylabel=NAMES[2], ylim=(-2.5, 5.0), title="Tumours, as large as the fit leans on them")
+        axes.legend(loc="upper right")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,10 @@
 """PyTorch's tutorial "Automatic differentiation with torch.autograd", line for line, without PyTorch.
 
-The one line that differs is the import. What it prints is what torch 2.13 prints.
+The one line that differs is the import. What it prints is what torch 2.13 prints. At the end stands what draws the tutorial's
+picture of the graph.
 """
+
+from _picture import picture
 
 import symgrad.eager as torch
 
@@ -49,3 +52,21 @@ print(f"\nSecond call\n{inp.grad}")
 inp.grad.zero_()
 out.backward(torch.ones_like(out), retain_graph=True)
 print(f"\nCall after zeroing gradients\n{inp.grad}")
+
+# -- the computational graph, as backward() went through it --------------------------------------------------------
+
+with picture("torch_tutorial", size=(5.0, 4.5)) as axes:
+    leaves, level = {id(w): "w", id(b): "b"}, [(loss.grad_fn, 0.0)]
+    for depth in range(6):
+        below = []
+        for node, at in level:
+            name = leaves[id(node.variable)] if hasattr(node, "variable") else node.name()
+            axes.text(at, -depth, name, ha="center", va="center", bbox={"boxstyle": "round", "fc": "lightblue"})
+            parents = [parent for parent, _ in node.next_functions if parent is not None]
+            for k, parent in enumerate(parents):
+                there = at + k - 0.5 * (len(parents) - 1)
+                axes.annotate("", (there, -depth - 0.8), (at, -depth - 0.2), arrowprops={"arrowstyle": "->"})
+                below.append((parent, there))
+        level = below
+    axes.set(xlim=(-1.6, 1.6), ylim=(-4.5, 0.5), title="the graph of loss")
+    axes.axis("off")

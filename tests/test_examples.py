@@ -24,5 +24,6 @@ def test_the_gallery_shows_all():
     gallery = (folder / "README.md").read_text(encoding="utf-8")
     assert not [path.name for path in EXAMPLES if f"[{path.name}]({path.name})" not in gallery]
     pictures = set(re.findall(r"\]\((output/[^)]+)\)", gallery))
+    assert {Path(name).stem for name in pictures} == {path.stem for path in EXAMPLES}
     assert pictures == {f"output/{path.name}" for path in (folder / "output").glob("*.[ps][nv]g")}
     assert all((folder / name).exists() for name in pictures)
