@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 import html
-import io
-import keyword
+import importlib.util
 import linecache
 import os
 import time
-import tokenize
 from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -18,7 +16,6 @@ from symgrad.compile import Variant
 from symgrad.emit.build import Code, place
 from symgrad.instrument import definition
 
-COLOURS = {"keyword": "#8959a8", "string": "#718c00", "comment": "#8e908c", "number": "#c2571a", "name": "#3465a4"}
 MARKS = {None: " ", "backward": "<", "tangents": ">"}  # of the passes, in text
 WIDTH = 60  # of the user's lines, side by side
 BAR = 20
@@ -36,41 +33,14 @@ class Source(str):
 
 
 def highlighted(source: str) -> str:
-    """Python source as HTML."""
-    lines = source.splitlines(keepends=True)
-    parts: list[str] = []
-    row, column = 1, 0
-
-    def copy(to: tuple[int, int]) -> None:
-        nonlocal row, column
-        while row < to[0]:
-            parts.append(html.escape(lines[row - 1][column:]))
-            row, column = row + 1, 0
-        parts.append(html.escape(lines[row - 1][column : to[1]] if row <= len(lines) else ""))
-        column = to[1]
-
-    for token in _tokens(source):
-        colour = COLOURS.get(_kind(token))
-        if colour is not None:
-            copy(token.start)
-            parts.append(f'<span style="color: {colour}">')
-            copy(token.end)
-            parts.append("</span>")
-    copy((len(lines) + 1, 0))
-    return "".join(parts)
-
-
-def _tokens(source: str) -> Iterable[tokenize.TokenInfo]:
-    try:
-        return list(tokenize.generate_tokens(io.StringIO(source).readline))
-    except (tokenize.TokenError, SyntaxError):  # a part of a program
-        return []
-
-
-def _kind(token: tokenize.TokenInfo) -> str:
-    if token.type == tokenize.NAME:
-        return "keyword" if keyword.iskeyword(token.string) else "name" if token.string == "np" else ""
-    return {tokenize.STRING: "string", tokenize.COMMENT: "comment", tokenize.NUMBER: "number"}.get(token.type, "")
+    """Python source as HTML; in colours where Pygments is installed, which notebooks bring along."""
+    if importlib.util.find_spec("pygments") is None:
+        return html.escape(source)
+    names = ("pygments", "pygments.lexers.python", "pygments.formatters.html")
+    pygments, lexers, formatters = map(importlib.import_module, names)
+    lexer = lexers.PythonLexer(stripnl=False, ensurenl=False)
+    coloured: str = pygments.highlight(source, lexer, formatters.HtmlFormatter(nowrap=True, noclasses=True))
+    return coloured if source.endswith("\n") else coloured.removesuffix("\n")
 
 
 # -- side by side --------------------------------------------------------------------------------------------------
