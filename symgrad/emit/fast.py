@@ -273,7 +273,7 @@ class FastBuilder(BlockBuilder):
         self.owner, self.free, self.straight = kept
 
     def _array(self, aval: Aval) -> Expr:
-        return self._allocate(aval.shape, aval.dtype, scratch=True)
+        return self._allocate(aval.shape, aval.dtype, scratch=math.prod(aval.shape) * aval.dtype.itemsize >= BIG)
 
     def _write(self, node: Node, block: list[Any]) -> None:
         for arg in reads(node):

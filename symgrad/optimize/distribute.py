@@ -24,7 +24,7 @@ from symgrad.ops.engine import ITEM
 from symgrad.optimize.contract import CONTRACT, LABELS, Contractor, product_of
 from symgrad.optimize.fuse import is_elementwise
 from symgrad.optimize.loops import BodyProgram, copied
-from symgrad.optimize.simplify import Simplifier, const, is_op, is_zero
+from symgrad.optimize.simplify import Simplifier, const, is_op, is_zero, join, split
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 
@@ -56,7 +56,7 @@ class Plan:
     """What becomes of one loop.
 
     ``before`` are the nodes of its body that are computed before it, ``totals`` the carried values that are computed after
-    it, with the terms of each and their signs. ``saved`` is saved for them, and ``arrays`` are the sequences of the loop's
+    it, with the terms of each and their factors. ``saved`` is saved for them, and ``arrays`` are the sequences of the loop's
     that must be arrays.
     """
 
@@ -144,7 +144,7 @@ class _Planner:
         return plan
 
     def _terms(self, i: int) -> list[tuple[Node, float]]:
-        """What is added to a carried value that nothing else reads, with signs; nothing for any other."""
+        """What is added to a carried value that nothing else reads, with factors; nothing for any other."""
         total, node, sign = self.body.carry[i], self.body.after[i], 1.0
         terms: list[tuple[Node, float]] = []
         if self.uses.get(total) != 1 or total.aval.dtype.kind not in "fc" or total.aval.kind == "python":
@@ -158,7 +158,16 @@ class _Planner:
             if terms[-1][0].aval != total.aval:
                 return []
             node = into
-        return terms
+        return [term for whole, factor in terms for term in self._apart(whole, factor)]
+
+    def _apart(self, term: Node, factor: float) -> list[tuple[Node, float]]:
+        """The terms that a term is the sum of, with their factors."""
+        c, x = split(term)
+        parts = [(x, c)] if c != 1.0 else list(zip(term.args, (1.0, -1.0 if term.op is _SUBTRACT else 1.0), strict=False))
+        sums = c != 1.0 or term.op in (_ADD, _SUBTRACT)
+        if self.uses[term] > 1 or not sums or term.exact or any(part.aval != term.aval for part, _ in parts):
+            return [(term, factor)]
+        return [found for part, c in parts for found in self._apart(part, factor * c)]
 
     def _leads_to(self, node: Node, total: Node) -> bool:
         while node is not total and node.op in (_ADD, _SUBTRACT):
@@ -430,12 +439,9 @@ class _Distributor(Contractor):
         known |= {item: (found[n + saved.index(item)], True) for item in plan.saved}
         for i, terms in plan.totals.items():
             found[i] = firsts[i]
-            for term, sign in terms:
-                total = self._total(term, plan, op.course, known)
-                if is_zero(found[i]) and sign > 0:
-                    found[i] = total
-                else:
-                    found[i] = self.call(np.add if sign > 0 else np.subtract, found[i], total)
+            for term, factor in terms:
+                total = join(self, factor, self._total(term, plan, op.course, known))
+                found[i] = total if is_zero(found[i]) else self.call(np.add, found[i], total)
         self.results[node] = found
         return loop
 

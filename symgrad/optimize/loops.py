@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,30 @@ def decisive(program: Program) -> set[Node]:
 def expand(program: Program) -> Program:
     """The same program without what is there for derivatives alone; no optimisation."""
     return _Expander(program, EXPANSIONS).run()
+
+
+def inside(program: Program, step: Callable[[Program], Program]) -> Program:
+    """The same program with the bodies of its loops taken through a step, those in bodies first."""
+    return _Inside(program, step).run()
+
+
+class _Inside(Simplifier):
+    def __init__(self, program: Program, step: Callable[[Program], Program]) -> None:
+        super().__init__(program, {})
+        self.step, self.decisive = step, decisive(program)
+
+    def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
+        if not isinstance(node.op, Loop) or is_scalar(node.op.body):
+            return super().visit(node, args)
+        body = node.op.body
+        exact = node.op.course.test is not None or node in self.decisive
+        done = self.step(inside(BodyProgram(body, exact), self.step))
+        return self.visit_as(loop_of(_like(body, done), node.op.course), node, args)
+
+
+def is_scalar(body: Body) -> bool:
+    """Whether there is nothing but numbers in a body."""
+    return all(getattr(node.aval, "shape", None) == () for node in body.nodes())
 
 
 class _Expander(Simplifier):
@@ -204,13 +228,17 @@ def copied(
 
 
 class BodyProgram(Program):
-    """A body as a program, whose outputs are all that there is in it."""
+    """A body as a program, whose outputs are all that there is in it; ``exact``: to the bit, for a decision hangs on it."""
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: Body, exact: bool = False) -> None:
         super().__init__()
         self.graph = body.graph
         ends = [*body.inputs, *body.after, *body.saved]
         self.root = Leaf(list(ends), TreeDef(tuple), [])
+        self.exact = exact
+
+    def decisions(self) -> list[Node]:
+        return [node for node in ancestors(self.roots()) if node.exact or (self.exact and node.phase is None)]
 
 
 def simplified(body: Body, course: Course, exact: bool) -> Loop:
@@ -224,10 +252,9 @@ def simplified(body: Body, course: Course, exact: bool) -> Loop:
 
 def _simplified(body: Body, course: Course, exact: bool) -> Loop:
     program = trim_loops(BodyProgram(body), exact)
-    scalar = all(getattr(node.aval, "shape", None) == () for node in body.nodes())
     # how often a loop runs, and what is decided on its results, must not hang on rounding; derivatives decide nothing
     decided = ancestors(program.roots()) if exact else decisive(program)
-    done = Simplifier(program, SCALAR if scalar else RULES).run({node for node in decided if node.phase is None})
+    done = Simplifier(program, SCALAR if is_scalar(body) else RULES).run({node for node in decided if node.phase is None})
     return loop_of(_like(body, done), course)
 
 

@@ -6,16 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 from symgrad import progress
+from symgrad.ir import ancestors
 from symgrad.optimize.contract import contract
 from symgrad.optimize.distribute import distribute
 from symgrad.optimize.layout import layout
-from symgrad.optimize.loops import expand, trim_loops
+from symgrad.optimize.loops import expand, inside, trim_loops
 from symgrad.optimize.lower import lower
 from symgrad.optimize.scalarize import scalarize
 from symgrad.optimize.share import share
 from symgrad.optimize.simplify import simplify
 from symgrad.optimize.structure import structure
 from symgrad.program import Program
+from symgrad.transform.loop import Loop
 
 #: What makes code better for readers too, and what only the code that runs goes through.
 SHARED: dict[str, Callable[[Program], Program]] = {"loops": trim_loops, "share": share, "simplify": simplify}
@@ -29,6 +31,10 @@ FAST: dict[str, Callable[[Program], Program]] = {
 }
 
 
+#: What the bodies of loops go through before.
+INSIDE = {name: FAST[name] for name in ("structure", "contract", "layout", "lower", "distribute")}
+
+
 def improve(program: Program, off: frozenset[str]) -> Program:
     """The program as it is printed for readers; ``off`` names the passes that are switched off."""
     if not off.isdisjoint(SHARED):
@@ -38,6 +44,8 @@ def improve(program: Program, off: frozenset[str]) -> Program:
 
 def speed_up(program: Program, off: frozenset[str]) -> Program:
     """An improved program as it runs."""
+    if any(isinstance(node.op, Loop) for node in ancestors(program.roots())):
+        program = inside(program, lambda body: _through(INSIDE, body, off))
     return _through(FAST, program, off)
 
 
