@@ -266,6 +266,7 @@ class Family:
             self.remarks |= trace.remarks
         result = tree.unflatten([_fresh(leaf) for leaf in outputs])
         if state is None:
+            trace.values.clear()  # what refers to one another is not freed at once
             return Traced(result, None, None)
         trace.check_captured()
         nodes: list[Any] = []
@@ -278,6 +279,7 @@ class Family:
                 nodes.append(leaf)
         kinds = [getattr(getattr(node, "aval", None), "kind", "") for node in nodes]
         end = Leaf(nodes, tree, kinds, list(trace.required))
+        trace.values.clear()
         return Traced(result, Run(trace.graph, list(trace.guards), end), state)
 
     def _input_name(self, path: tuple[tuple[str, Any], ...]) -> str:

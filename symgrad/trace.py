@@ -53,7 +53,8 @@ class Trace:
         self.guards: list[Guard] = []
         self.open = True
         self.thread = get_ident()
-        self.depth = 0
+        self.depth = 0  # how many functions are being differentiated
+        self.lean = False  # whether values are let go of that the last derivative pass needs no more
         self.line: tuple[str, int] | None = None
         self.impure: str | None = None
         self.hooks: Any = None  # what sees the user's function read from outside: a State
@@ -245,6 +246,8 @@ class Trace:
         count = len(self.graph.nodes)
         node = self.run(op, args, params)
         value = self.values[node]
+        if self.lean and type(value) is np.ndarray and value.nbytes >= _BIG:
+            del self.values[node]
         if type(node.aval) is tuple:
             parts = [self.record(ITEM, (Tracer(self, node, value),), {"item": i}) for i in range(len(value))]
             return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
@@ -441,6 +444,7 @@ class Tape(Trace):
 
 
 _SMALL = 4096  # bytes
+_BIG = 131_072
 
 
 def _base_number(value: Any) -> Any:

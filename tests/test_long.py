@@ -93,3 +93,25 @@ def test_progress(patience, monkeypatch, caplog):
     if said:
         assert all(line.startswith("compiling grad_long, ") for line in said)
         assert [line.split(" operations: ")[1].split(",")[0] for line in said][-3:] == ["print", "compile", "done"]
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_traces_let_go_of_what_is_not_needed_any_more(mode):
+    def fun(x):
+        for k in range(20):
+            x = np.sin(x) if k % 3 else np.cos(x) * 2.0
+        return np.sum(x)
+
+    x = np.linspace(0.0, 1.0, 100_000)
+    derivative = grad(fun, mode=mode)
+    gc.collect()
+    gc.disable()  # nothing waits for it
+    try:
+        tracemalloc.start()
+        derivative(x)
+        held, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    finally:
+        gc.enable()
+    assert held < 3 * x.nbytes
+    assert most < 40 * x.nbytes  # the values of the function, and a few of the way back

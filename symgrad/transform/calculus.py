@@ -149,6 +149,7 @@ def run(trace: Trace, fun: Fun, args: Sequence[Any], kwargs: dict[str, Any]) -> 
     """The user's function, with a readable error for endless recursion."""
     outer = trace.user, trace.line, trace.phase
     trace.user, trace.line, trace.phase = True, None, None
+    trace.depth += 1
     try:
         return fun(*args, **kwargs) if trace.hooks is None else trace.hooks.run(fun, args, kwargs)
     except RecursionError as error:
@@ -160,6 +161,7 @@ def run(trace: Trace, fun: Fun, args: Sequence[Any], kwargs: dict[str, Any]) -> 
         ) from error
     finally:
         trace.user, trace.line, trace.phase = outer
+        trace.depth -= 1
 
 
 # -- which arguments -----------------------------------------------------------------------------------------------
@@ -310,6 +312,7 @@ def value_and_grad(
                 raise NonScalarOutput(f"{_title(fun)} has a complex output; take holomorphic=True or a real output")
             if aval.dtype.kind in "fc":
                 seeds.append((leaf.node, _seed(trace, aval, symbolic)))
+    trace.lean = not trace.depth  # nothing is to come but results
     found = reverse(trace, seeds, run.wrt, symbolic)
     grads = [finish(conjugate(g, holomorphic), trace, node.aval) for g, node in zip(found, run.wrt, strict=True)]
     return run.tree.unflatten(run.outputs), run.rebuild(grads, isinstance(argnums, (int, str))), run.aux
