@@ -243,10 +243,10 @@ class Trace:
 
     def record(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run ``op`` on traced and plain values; its result, traced. A tuple result gives a tuple of Tracers."""
-        count = len(self.graph.nodes)
+        count, start = len(self.graph.nodes), self.graph.next_index
         node = self.run(op, args, params)
         value = self.values[node]
-        if self.lean and type(value) is np.ndarray and value.nbytes >= _BIG:
+        if self.lean and node.index >= start and type(value) is np.ndarray and value.nbytes >= _BIG:
             del self.values[node]
         if type(node.aval) is tuple:
             parts = [self.record(ITEM, (Tracer(self, node, value),), {"item": i}) for i in range(len(value))]

@@ -8,7 +8,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from symgrad import grad, progress, without
+from symgrad import grad, hvp, progress, without
 
 LINES = ("h = np.tanh(w @ h)", "h = h + 0.1 * (h @ h.T)", "h = np.concatenate([h[1:], h[:1]])", "h = h * 0.5 + np.sin(h)")
 
@@ -115,3 +115,15 @@ def test_traces_let_go_of_what_is_not_needed_any_more(mode):
         gc.enable()
     assert held < 3 * x.nbytes
     assert most < 40 * x.nbytes  # the values of the function, and a few of the way back
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_what_rules_compute_again_is_not_let_go_of(mode):
+    def fun(x):
+        y = x**2
+        return np.sum(np.sin(x**3) * y + x**2 * np.exp(y)) + np.sum(np.cos(x) * np.sin(x))
+
+    x = np.linspace(0.0, 1.0, 100_000)
+    for derivative in (grad(fun, mode=mode), lambda x: hvp(fun, mode=mode)(x, np.ones_like(x))):
+        plain = derivative(x[:5])
+        np.testing.assert_allclose(derivative(x)[:5], plain)

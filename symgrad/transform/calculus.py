@@ -536,6 +536,7 @@ def hessian_product(
     seeds = [(out.node, trace.constant_like(1.0, out.node.aval))] if isinstance(out, Tracer) else []
     grads = [finish(conjugate(g), trace, n.aval) for g, n in zip(reverse(trace, seeds, run.wrt), run.wrt, strict=True)]
     inner = Linearized(run.call, run.vars, grads, pytree.flatten(grads)[1], None)
+    trace.lean = not trace.depth  # nothing is to come but results
     return run.rebuild(push(trace, inner, [tangents] if single else tangents), single)
 
 

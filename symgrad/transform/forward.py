@@ -21,6 +21,8 @@ def forward(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node], tangents
     unsure = wild(outputs, order, floor_of(wrt)) if trace.double_where else set()
     outer = trace.line, trace.phase
     trace.phase = "tangents"
+    last = {arg: node for node in order for arg in node.args}  # who reads a tangent last
+    last |= dict.fromkeys(outputs)  # type: ignore[arg-type]
     try:
         for node in order:
             if node not in known and any(arg in known for arg in node.args):
@@ -29,6 +31,9 @@ def forward(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node], tangents
                 if t is not None:
                     known[node] = t
                     _name(node, t)
+            for arg in node.args:
+                if last[arg] is node and known.pop(arg, None) is not None and trace.lean:
+                    trace.values.pop(arg, None)
     finally:
         trace.line, trace.phase = outer
     return [known.get(node) for node in outputs]
