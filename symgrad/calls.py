@@ -55,6 +55,8 @@ from symgrad.tracer import Tracer, plain
 
 _TO_TEXT = (str, repr, ascii, format)
 _SEEDED = (np.random.default_rng, np.random.RandomState)
+_IN_PLACE = ("at", "copyto", "put", "place", "putmask", "put_along_axis", "fill_diagonal")
+_WRITING = ("fill", "sort", "put", "partition", "itemset", "resize", "setfield", "byteswap", "setflags", "__setitem__")
 _PARTIAL: Any = functools.partial
 _GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
 _MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__
@@ -124,8 +126,10 @@ class Calls(Reads):
             self.stop(f"{fun.__name__}() is called, which reads or changes a file or a setting of NumPy's")
         if "out" in kwargs:
             self.trace.writes.append(kwargs["out"])
-        elif fun.__name__ == "at":
+        elif fun.__name__ in _IN_PLACE:
             self.trace.writes.append(args[0])
+        elif isinstance(fun, np.ufunc):
+            self.trace.writes += args[fun.nin :]
         return create.call(self.trace, fun, self._seen(args), self._seen(kwargs))
 
     def _call_vectorized(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -475,6 +479,7 @@ class Calls(Reads):
         if fun is next:
             if self.path_of(args[0]) is not None:
                 self.stop(f"the iterator {self.path_of(args[0])!r} is consumed")
+            self.uses(args[0])
             return fun(*args)
         if fun in IMPURE_BUILTINS:
             outside = fun not in (setattr, delattr) or self.path_of(args[0]) is not None
@@ -512,9 +517,12 @@ class Calls(Reads):
                 self.stop(f"{owner.__name__}.{name}() is called")
         elif isinstance(owner, Iterator) and path is not None:
             self.stop(f"the iterator {path!r} is consumed")
-        elif isinstance(owner, (np.ndarray, Iterator)) and name in ("fill", "sort", "put", "partition", "__next__", "send"):
+        elif isinstance(owner, Iterator):
+            self.uses(owner)
+        elif isinstance(owner, np.ndarray) and (name in _WRITING or "out" in kwargs):
+            self.trace.writes += [owner, kwargs.get("out")]
+        elif path is None and name in MUTATORS and not isinstance(owner, CONTAINERS):
             self.trace.writes.append(owner)
-            return fun(*self._seen(args), **self._seen(kwargs))
         elif not isinstance(owner, PURE_RECEIVERS) and (
             type(owner).__module__ not in ("re", "builtins", "functools")
             or (path is not None and type(owner).__module__ == "builtins")

@@ -36,7 +36,7 @@ STATEFUL = frozenset(
 IMPURE_BUILTINS = (print, input, open, setattr, delattr, breakpoint, exec, eval, compile, globals, locals, id)
 RANDOM = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, np.random.SeedSequence)
 IMPURE_NAMES = frozenset({fun.__name__ for fun in IMPURE_BUILTINS} | {"random", "vars", "dir", "next"})
-PURE_RECEIVERS = (str, bytes, int, float, complex, bool, range, slice, tuple, list, dict, set, frozenset, bytearray, type,
+PURE_RECEIVERS = (str, bytes, int, float, complex, bool, range, slice, tuple, list, dict, set, frozenset, type,
                    type(None), np.ndarray, np.generic, np.dtype, collections.deque)  # fmt: skip
 MUTATORS = frozenset(
     "append extend insert pop popitem remove clear sort reverse update setdefault add discard appendleft extendleft popleft "

@@ -67,6 +67,7 @@ class Reads:
         self.effects: list[str] = []
         self._paths: dict[int, Path] = {}
         self._keep: list[Any] = []
+        self._used: dict[int, Any] = {}
         self._harmless_kinds: dict[Any, bool] = {}
         for cache in CACHES:  # classes may have changed since the last trace
             cache.cache_clear()
@@ -250,8 +251,7 @@ class Reads:
         kind = type(value)
         if isinstance(value, (type, *FUNCTIONS, ModuleType, *PLAIN, Traced, np.ndarray)) or kind in LOCAL:
             return
-        if isinstance(value, RANDOM):
-            self.trace.writes.append(value)  # what draws from a generator changes it
+        self.uses(value)
         if kind is decimal.Decimal:
             self.stop("decimal numbers hang on the context")
         path = self.path_of(value)
@@ -406,8 +406,7 @@ class Reads:
             self.check(Path(type(value), (("attr", "__iter__"),)), "is", handler)
             return self.call(handler, value)
         if path is None:
-            if isinstance(value, Iterator):
-                self.trace.writes.append(value)
+            self.uses(value)
             return value
         if isinstance(value, CONTAINERS):
             return self.deep_once(value)
@@ -534,6 +533,13 @@ class Reads:
     def wrote_around(self) -> None:
         """A variable of an enclosing function is assigned, which is part of the trace too."""
         self.trace.writes.append(None)
+
+    def uses(self, value: Any) -> None:
+        """An object of the function's own is used; an iterator or a random generator is then another than before."""
+        if isinstance(value, (Iterator, *RANDOM)):
+            if id(value) in self._used:
+                self.trace.writes.append(value)
+            self._used[id(value)] = value
 
     def wrote_into(self, owner: Any) -> None:
         """An attribute or an item of ``owner`` is assigned."""

@@ -13,9 +13,10 @@ trace, what is not in the pattern is merely not rolled.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from types import BuiltinFunctionType, FrameType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -556,6 +557,7 @@ class _Survey:
         self.holds: dict[Key, Tracer] = {}
         self.rest: dict[str, Any] = {}
         self.containers: set[int] = set()
+        self.functions: set[int] = set()
 
     def local(self, name: str, value: Any) -> None:
         """One local variable."""
@@ -576,7 +578,14 @@ class _Survey:
             return (kind, value)
         if kind in (float, complex) or isinstance(value, np.generic):
             return (kind, repr(value))
-        if isinstance(value, (FunctionType, MethodType, BuiltinFunctionType, ModuleType, type, np.ufunc, np.dtype)):
+        if isinstance(value, (FunctionType, MethodType, BuiltinFunctionType, functools.partial)):
+            return (
+                "is",
+                id(value),
+                value,
+                *[self._look(part, (*key, i), depth + 1) for i, part in enumerate(self._held(value))],
+            )
+        if isinstance(value, (ModuleType, type, np.ufunc, np.dtype)):
             return ("is", id(value), value)
         if depth < 4 and isinstance(value, (list, tuple)) and len(value) <= WIDEST:
             self.containers.add(id(value))
@@ -598,6 +607,17 @@ class _Survey:
                 found = [self._look(item, (*key, name), depth + 1) for name, item in fields.items()]
                 return (kind, tuple(fields), tuple(found))
         return (object(),)  # like nothing else
+
+    def _held(self, fun: Any) -> Sequence[Any]:
+        """What a function holds, which may change from one call to the next; each function is asked once."""
+        if id(fun) in self.functions:
+            return ()
+        self.functions.add(id(fun))
+        if isinstance(fun, functools.partial):
+            return (fun.func, fun.args, fun.keywords)
+        if not isinstance(fun, FunctionType):
+            return (fun.__self__, getattr(fun, "__func__", None))
+        return [cell.cell_contents for cell in fun.__closure__ or () if cell != CellType()]  # but for empty ones
 
     def _array(self, value: Any, key: Key, depth: int) -> Any:
         if value.dtype == object:

@@ -9,7 +9,7 @@ import functools
 import itertools
 import math
 import operator
-from collections import namedtuple
+from collections import deque, namedtuple
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -540,19 +540,6 @@ def until(x):
 @shape(0.5, 2.0, 9.0, 11.0, 0.6)
 def generator_on_values(x):
     return sum(until(x)) + x * x
-
-
-def shrunk_by(step, x):
-    while x > 1e-3:
-        x = step(x)
-    return x
-
-
-@shape(10.0, 1e9, 0.002)
-def drawn_until(x):
-    """Draws that are the same in the first seven iterations, and not so later."""
-    rng = np.random.default_rng(4)
-    return shrunk_by(lambda x: x * (0.1 + 0.1 * rng.integers(0, 2)), x)
 
 
 @shape(V4, -V4, V4 * 2)
@@ -2518,6 +2505,91 @@ def settles_in_the_second(x):
         r = p
         r = 0.6 * r + 0.1
     return p + 2 * q + 3 * r
+
+
+# -- loops around what changes out of their sight -------------------------------------------------------------------
+
+
+def shrunk_by(step, x):
+    while x > 1e-3:
+        x = step(x)
+    return x
+
+
+def plain_array():
+    """Seven ones, then zeros; not made of anything from outside."""
+    array = np.zeros(40)
+    array[:7] = 1.0
+    return array
+
+
+def moved(array):
+    return np.roll(array, -1)
+
+
+def after(change, array):
+    first = array[0]
+    change(array)
+    return first
+
+
+def bits():
+    return [1] * 7 + [0] * 40
+
+
+def sent():
+    yield from bits()
+
+
+def using(use, state):
+    return lambda: use(state)
+
+
+# how a function that gives seven ones, and then zeros, is made
+HIDDEN_STATE = {
+    "seeded": lambda: using(lambda rng: rng.integers(0, 2), np.random.default_rng(4)),
+    "next": lambda: using(next, iter(bits())),
+    "__next__": lambda: iter(bits()).__next__,
+    "send": lambda: functools.partial(sent().send, None),
+    "count": lambda: using(lambda count: next(count) < 7, itertools.count()),
+    "sum": lambda: using(lambda bits: sum(itertools.islice(bits, 1)), iter(bits())),
+    "zip": lambda: using(lambda bits: next(zip([1], bits, strict=False))[1], iter(bits())),
+    "pop": lambda: using(lambda bits: bits.pop(0), bits()),
+    "popleft": lambda: deque(bits()).popleft,
+    "bytearray": lambda: using(lambda bits: bits.pop(0), bytearray(bits())),
+}
+WRITES = {
+    "item": lambda a: a.__setitem__(slice(None), moved(a)),
+    "view": lambda a: np.copyto(a[None, :], moved(a)[None, :]),
+    "flat": lambda a: a.flat.__setitem__(slice(None), moved(a)),
+    "put": lambda a: np.put(a, np.arange(len(a)), moved(a)),
+    "place": lambda a: np.place(a, np.ones(len(a), bool), moved(a)),
+    "put_along_axis": lambda a: np.put_along_axis(a, np.arange(len(a)), moved(a), 0),
+    "at": lambda a: np.add.at(a, np.arange(len(a)), moved(a) - a),
+    "out": lambda a: np.add(moved(a), 0, out=a),
+    "third": lambda a: np.add(moved(a), 0, a),
+    "method": lambda a: moved(a).clip(-1, 2, out=a),
+    "round": lambda a: np.round(moved(a), 3, a),
+    "in place": lambda a: a.__iadd__(moved(a) - a),
+    "buffer": lambda a: np.copyto(np.frombuffer(a.data), moved(a)),
+}
+for name, write in WRITES.items():
+    HIDDEN_STATE[name] = lambda write=write: using(lambda array: after(write, array), plain_array())
+
+
+@pytest.mark.parametrize("make", HIDDEN_STATE.values(), ids=HIDDEN_STATE)
+def test_loops_around_hidden_state(make):
+    """What is the same in the iterations that were seen is not so later: the loop must not be taken for a uniform one."""
+
+    def fun(x):
+        draw = make()
+        return shrunk_by(lambda x: x * (0.1 + 0.1 * draw()), x)
+
+    derivative = value_and_grad(fun)
+    for x in (10.0, 10.0, 10.0, 1e9, 1e9, 0.002):
+        value, slope = derivative(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        assert slope == pytest.approx(value / x, rel=1e-12)
 
 
 @pytest.mark.parametrize(("function", "calls"), SHAPES)

@@ -37,8 +37,8 @@ class Inert:
         return value
 
     iterate = mapping = unpacked = unpack = test = whole = stored = kept = matched = identity = manager = place = raised = (
-        _first
-    )
+        shown
+    ) = _first
 
     def _nothing(self, *more: Any) -> None:
         return None
