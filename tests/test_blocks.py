@@ -1,5 +1,6 @@
 """Loops over blocks and pooled memory: the same results as without, at any size, and no memory that anybody still holds."""
 
+import dataclasses
 import pickle
 import re
 import threading
@@ -504,3 +505,25 @@ def test_products_of_arrays_in_any_order():
     for layout in (np.asarray, np.asfortranarray, lambda a: np.repeat(a, 2, axis=1)[:, ::2], lambda a: a[::-1]):
         agree(lambda: grad(fun, argnums=(0, 1)), layout(x), layout(w))
         agree(lambda: grad(lambda x, w: fun(x.T, w.T), argnums=(0, 1)), layout(x).T, layout(w))
+
+
+@pytest.mark.parametrize(("shift", "axis"), [(1, 0), (-3, 1), (200, -1), (0, 0)])
+def test_rolled_arrays(shift, axis):
+    x = np.random.default_rng(0).standard_normal((100, 90))
+    derivative = grad(lambda x: np.sum(np.sin(np.roll(x, shift, axis)) * x))
+    expected = grad(derivative.__wrapped__, mode="dynamic")(x)
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(x), expected, rtol=1e-14, atol=1e-15)
+    assert "runtime.roll" in derivative.source(x, fast=True)
+
+
+def test_results_lie_where_what_they_are_made_of_dies():
+    rng = np.random.default_rng(0)
+    x, y, mask = rng.standard_normal((30, 4)), rng.standard_normal((10, 4)), rng.standard_normal((30, 10))
+    derivative = grad(lambda x: np.sum((mask * (x @ y.T - mask)) ** 2))
+    expected = grad(derivative.__wrapped__, mode="dynamic")(x)
+    with sizes(dataclasses.replace(TINY, far=cost.SIZES.far)):
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(x), expected, rtol=1e-12, atol=1e-12)
+        found = derivative.source(x, fast=True)
+    assert re.search(r"(prod\w*) = x.dot\(.*\n(?:.*\n)*? +multiply\(.*, \1\[lo\w*:hi\w*\]\)", found)

@@ -1,9 +1,11 @@
 """Contractions lowered: the same results as without, no less accurate, in the operations that were meant."""
 
+import re
+
 import numpy as np
 import pytest
 
-from symgrad import grad, hessian, value_and_grad, without
+from symgrad import grad, hessian, jacfwd, jacrev, value_and_grad, without
 
 RNG = np.random.default_rng(0)
 
@@ -177,3 +179,14 @@ def test_symmetric_products(written, dtype):
         positive[5] = odd
         with np.errstate(invalid="ignore"):
             np.testing.assert_array_equal(value(x, positive, np.ones((7, 7), dtype))[1], written(x, positive))
+
+
+def test_stacks_of_products_that_would_have_to_be_moved_stay_stacks():
+    rng = np.random.default_rng(0)
+    x, b, w = rng.standard_normal((20, 4)), rng.standard_normal(30), rng.standard_normal((30, 2))
+    jacobian = jacfwd(lambda v: np.tanh(x @ v + b) @ w)
+    at = rng.standard_normal((4, 30))
+    expected = jacrev(jacobian.__wrapped__, mode="dynamic")(at)
+    for _ in range(3):
+        np.testing.assert_allclose(jacobian(at), expected, rtol=1e-10, atol=1e-13)
+    assert re.search(r"matmul\(x, np\.eye", jacobian.source(at, fast=True))

@@ -17,7 +17,7 @@ from symgrad.ops import engine, index
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize import cost
 from symgrad.optimize.fuse import Group, is_elementwise, is_view, is_whole, reduced
-from symgrad.optimize.lower import INNER, SELECT
+from symgrad.optimize.lower import INNER, LIKE_UFUNCS
 from symgrad.optimize.memory import Layout, Scratch, Window, first_row, lay_out
 from symgrad.program import Program
 
@@ -46,6 +46,10 @@ class BlockBuilder(Builder):
 
     def _dead_buffer(self, kind: tuple[Any, ...]) -> str | None:
         """A variable whose array nothing reads any more, of this shape, dtype and order in memory."""
+        return None
+
+    def _dead_window(self, group: Group, node: Node) -> str | None:
+        """A variable whose array dies in a loop, block by block before this result of it is written."""
         return None
 
     def _is_pooled(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
@@ -78,11 +82,11 @@ class BlockBuilder(Builder):
 
     def _function(self, node: Node) -> str:
         """A ufunc, or what is like one."""
-        return node.op.name if node.op is SELECT else self.bind(node.op.key.__name__, node.op.key)
+        return node.op.name if node.op in LIKE_UFUNCS else self.bind(node.op.key.__name__, node.op.key)
 
     def _number_of(self, node: Node, arg: Node) -> Expr | None:
         """A number beside arrays in a ufunc as a 0-d array, of the dtype that it would be cast to anyway."""
-        value = dict(arg.params)["value"] if arg.op is CONST and node.op is not SELECT else None
+        value = dict(arg.params)["value"] if arg.op is CONST and node.op not in LIKE_UFUNCS else None
         if not isinstance(value, (int, float)) or isinstance(value, (bool, np.generic)):
             return None
         others = {other.aval.dtype for other in node.args if other.op is not CONST and other.aval.kind == "array"}
@@ -154,7 +158,8 @@ class _Loop:
     def _array(self, node: Node) -> None:
         """The array of a result; rows that no block writes are zero."""
         b = self.b
-        variable = b._dead_buffer((node.aval.shape, node.aval.dtype, True))
+        variable = b._dead_window(self.group, node) if node in self.group.lanes else None
+        variable = variable or b._dead_buffer((node.aval.shape, node.aval.dtype, True))
         if variable is None:
             variable = b.names.of(node)
             self.block.append(Line(assign(name(variable), b._allocate(node.aval.shape, node.aval.dtype))))

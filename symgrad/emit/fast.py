@@ -45,8 +45,8 @@ from symgrad.ir import Sequence as ListAval
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize.fuse import Group, fuse, turned
-from symgrad.optimize.lower import SELECT
-from symgrad.optimize.memory import SLOW_IN_PLACE
+from symgrad.optimize.lower import LIKE_UFUNCS
+from symgrad.optimize.memory import SLOW_IN_PLACE, is_read_before
 from symgrad.optimize.scalarize import PACK, UNPACK
 from symgrad.optimize.simplify import is_number
 from symgrad.program import Leaf, Program, Tree, leaves_of
@@ -279,6 +279,10 @@ class FastBuilder(BlockBuilder):
         for arg in reads(node):
             self.remaining[arg] -= 1
         if self.written.get(node) is None:
+            base = node.args[0]
+            fresh = node.op is not index.SCATTER and base in self.owner and self.straight
+            if fresh and self._in_order(base) and self._dies(base):
+                self.buffers[base] = self.owner.pop(base)
             super()._write(node, block)
             return
         variable = self._assembly(node, block)  # its value is there already
@@ -330,7 +334,7 @@ class FastBuilder(BlockBuilder):
 
     def _is_ufunc(self, node: Node) -> bool:
         ufunc = bool(node.args) and isinstance(node.op.key, np.ufunc) and node.op.family in ("elementwise", "constant")
-        return (ufunc or node.op is SELECT) and isinstance(node.aval, Aval) and node.aval.shape != () and not node.params
+        return (ufunc or node.op in LIKE_UFUNCS) and isinstance(node.aval, Aval) and node.aval.shape != () and not node.params
 
     def _ufunc(self, node: Node, block: list[Any]) -> None:
         """``f(a, b, out)``, with a dead buffer as ``out`` where there is one."""
@@ -371,6 +375,17 @@ class FastBuilder(BlockBuilder):
         waiting = self.free.get(kind) if self.straight and "buffers" not in self.off else None
         return waiting.pop() if waiting else None
 
+    def _dead_window(self, group: Group, node: Node) -> str | None:
+        if not self.straight or "buffers" in self.off:
+            return None
+        for window, lane in group.windows:
+            roots = [self.root.get(other, other) for other, _ in group.windows]
+            fits = self._kind(window) == (node.aval.shape, node.aval.dtype, True) and lane == group.lanes[node]
+            alone = window in self.owner and roots.count(window) == 1 and self._dies(window)
+            if fits and alone and is_read_before(group, window, node):
+                return self.owner.pop(window)
+        return None
+
     def _dead_argument(self, node: Node, block: list[Any]) -> str | None:
         """An argument's buffer that nothing reads after this node, of the right shape and dtype; it may be seen turned."""
         for arg in node.args:
@@ -404,7 +419,7 @@ class FastBuilder(BlockBuilder):
             if node.op in (REGISTRY[np.transpose], REGISTRY[np.swapaxes]) and len(node.aval.shape) > 1:
                 found = False
             elif node.args and node.op.family == "elementwise":
-                orders = [self._in_order(arg) for arg in node.args if arg.aval.shape]
+                orders = [self._in_order(arg) for arg in node.args if len(arg.aval.shape) > 1]
                 found = False if False in orders else None if None in orders else True
             self.order[node] = found
         return self.order[node]
@@ -521,10 +536,11 @@ def _items(nodes: Sequence[Node]) -> dict[Node, dict[int, Node]]:
 
 
 def _takes_out(expr: Expr) -> bool:
-    """Whether it is ``a.dot(b)`` or ``matmul(a, b)``."""
+    """Whether it is ``a.dot(b)``, ``matmul(a, b)``, or ``runtime.roll(a, ...)``."""
     if not isinstance(expr, ast.Call):
         return False
-    return expr.func.attr == "dot" if isinstance(expr.func, ast.Attribute) else ast.unparse(expr.func) == "matmul"
+    function = ast.unparse(expr.func)
+    return function.endswith(".dot") or function in ("matmul", "runtime.roll")
 
 
 def _plain_number(node: Node) -> bool:
@@ -579,6 +595,16 @@ def power(b: Builder, node: Node, args: list[Expr]) -> Expr:
     if whole or base.op is CONST or not plain or node.aval.dtype != np.float64:
         return SPELLINGS[node.op](b, node, args)
     return call_of(b.bind("pow", math.pow), *args)
+
+
+@_fast(np.roll)
+def roll(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """Along one axis, into memory from the pool; small arrays by ``np.roll``, whose calls cost no more."""
+    params, shape = dict(node.params), node.aval.shape
+    axis = 0 if params.get("axis") is None and len(shape) == 1 else params.get("axis")
+    if not isinstance(axis, int) or not isinstance(params.get("shift"), int) or size_of(node) < BIG:
+        return default_spelling(b, node, args)
+    return call_of("runtime.roll", args[0], ast.Constant(params["shift"] % shape[axis]), ast.Constant(axis % len(shape)))
 
 
 @_fast(np.outer)

@@ -28,6 +28,7 @@ from symgrad.program import Program
 CONTRACT: dict[Any, list[Rewrite]] = {}
 LABELS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LARGE = 4096  # elements from which an array is worth the calls that do without it
+WORTH_A_CALL = 512  # elements of a matrix, from which on a product of its own costs less than moving it
 FEW = 4  # elements of an axis that is summed one by one
 SHORT = 64  # an axis so short that NumPy's inner loops start more often than they should
 CENTER = Op(runtime.center, "constant", ())  # made here only, after all derivatives are taken
@@ -68,13 +69,6 @@ class Contractor(Simplifier):
         super().__init__(program, rules)
         self.products: dict[Node, Product] = {}
         self.scaled: dict[Node, tuple[Node, Node]] = {}  # of a large array times one that is broadcast: both
-        self.used: dict[Node, int] = {}  # how often the rebuilt nodes are used
-        self.ends = set(program.roots())
-
-    def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
-        new = super().visit(node, args)
-        self.used[new] = self.used.get(new, 0) + self.uses.get(node, 0) + (node in self.ends)
-        return new
 
     def plainly(self, key: Any, args: tuple[Node, ...], shape: tuple[int, ...], /, **params: Any) -> Node:
         """An operation as it stands, of this shape."""
@@ -186,7 +180,15 @@ def _scaled(s: Contractor, x: Node, v: Node) -> Node | None:
 @rewrite(np.einsum, np.matmul, np.tensordot, rules=CONTRACT)
 def contraction(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     found = product_of(node)
-    return None if found is None else _made(cast(Contractor, s), found)
+    return None if found is None or _is_stack(node) else _made(cast(Contractor, s), found)
+
+
+def _is_stack(node: Node) -> bool:
+    """Whether it is a stack of products whose matrices would have to be moved in memory to make one product of them all."""
+    if not is_op(node, np.matmul):
+        return False
+    a, b = node.args
+    return len(a.aval.shape) == 2 and len(b.aval.shape) > 2 and math.prod(node.aval.shape[-2:]) >= WORTH_A_CALL
 
 
 @rewrite(np.sum, rules=CONTRACT)

@@ -23,7 +23,7 @@ from symgrad.ir import Aval, Node
 from symgrad.ops import engine, index
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize import cost
-from symgrad.optimize.lower import INNER, SELECT
+from symgrad.optimize.lower import INNER, LIKE_UFUNCS
 
 _REDUCTIONS = {REGISTRY[key] for key in (np.sum, np.mean, np.max, np.min)}
 _PRODUCTS = {REGISTRY[np.matmul], REGISTRY[np.dot]}
@@ -312,7 +312,7 @@ def is_elementwise(node: Node) -> bool:
     """Whether an operation on big arrays has a result whose elements need the same elements of its arguments."""
     if not isinstance(node.aval, Aval) or not node.aval.shape:
         return False
-    if node.op in (engine.ASTYPE, REGISTRY[np.where], SELECT):
+    if node.op in (engine.ASTYPE, REGISTRY[np.where], *LIKE_UFUNCS):
         return True
     return isinstance(node.op.key, np.ufunc) and node.op.family in ("elementwise", "constant") and not node.params
 

@@ -36,7 +36,11 @@ def _worth_moving(program: Program) -> set[Node]:
     nodes = ancestors(program.roots())
     found: set[Node] = set()
     for node in nodes:
-        if _is_short(node) and is_elementwise(node) and all(arg in found or _can_move(arg, node) for arg in node.args):
+        if not _is_short(node):
+            continue
+        if is_elementwise(node) and all(arg in found or _can_move(arg, node) for arg in node.args):
+            found.add(node)
+        if _adds_elements(node) and node.args[0] in found:
             found.add(node)
     if not found:
         return found
@@ -73,6 +77,14 @@ def _can_move(arg: Node, node: Node) -> bool:
     return bool(4 * math.prod(shape) <= math.prod(node.aval.shape))
 
 
+def _adds_elements(node: Node) -> bool:
+    """Whether it adds to single elements, which index arrays name."""
+    if node.op is not index.INDEX_ADD:
+        return False
+    spec = dict(node.params)["spec"]
+    return len(spec) == len(node.aval.shape) and all(type(part) is index.Hole for part in spec)
+
+
 def _is_turned(node: Node) -> bool:
     return is_op(node, np.transpose) and len(node.aval.shape) == 2
 
@@ -106,6 +118,10 @@ class _Mover(Simplifier):
 
     def make(self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...] = (), aval: Any = None) -> Node:
         node = self.visited
+        if node in self.moved and op is index.INDEX_ADD:
+            spec = dict(params)["spec"]
+            inner = (self._moved(args[0], len(aval.shape)), *args[1:])
+            return self._back(self.graph.add(op, inner, (("spec", (spec[-1], *spec[:-1])),), _first(aval)), aval)
         if node in self.moved:
             inner = tuple([self._moved(arg, len(aval.shape)) for arg in args])
             return self._back(self.graph.add(op, inner, params, _first(aval)), aval)

@@ -9,8 +9,9 @@ import numpy as np
 
 from symgrad import runtime
 from symgrad.ir import CONST, Node
+from symgrad.ops import index
 from symgrad.ops.core import Op
-from symgrad.optimize.simplify import Rewrite, Simplifier, const, is_op, len_of, rewrite
+from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op, len_of, rewrite
 from symgrad.program import Program
 
 MANY = 1024  # numbers in an array, from which on a call costs less than what it computes
@@ -18,6 +19,8 @@ LONG = 65_536  # numbers in a vector, from which on the order of a sum matters
 INNER = Op(runtime.inner, "constant", (), name="runtime.inner")
 GRAM = Op(runtime.gram, "constant", (), name="runtime.gram")
 SELECT = Op(runtime.select, "constant", (), name="runtime.select")
+LOGISTIC = Op(runtime.logistic, "constant", (), name="runtime.logistic")
+LIKE_UFUNCS = (SELECT, LOGISTIC)  # each element of their results needs the same elements of their arguments; they take ``out``
 LOWER: dict[Any, list[Rewrite]] = {}
 
 
@@ -39,7 +42,7 @@ def small_power(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
         return s.call(np.multiply, square, x)
     if exponent == 4:
         return s.call(np.square, square)
-    return s.call(np.reciprocal, x if exponent == -1 else square)
+    return s.call(np.true_divide, 1.0, x if exponent == -1 else square)
 
 
 @rewrite(np.sum, rules=LOWER)
@@ -111,6 +114,55 @@ def _is_squared(x: Node) -> bool:
     return is_op(x, np.square) and len(x.aval.shape) == 1
 
 
+@rewrite(np.sum, rules=LOWER)
+def sum_of_one_each(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """The sum along the rows of zeros with one value written into each row is those values."""
+    x, axes = args[0], axes_of(node)
+    if x.op is not index.SCATTER or len(axes) != 1 or x.args[0].aval.dtype != node.aval.dtype:
+        return None
+    if dict(x.params)["spec"] != (index.Hole(0), index.Hole(1)):
+        return None
+    value, rows = x.args[0], s.graph.arrays.get(x.args[2 - axes[0]])
+    if rows is None or not np.array_equal(rows, np.arange(x.aval.shape[1 - axes[0]])):
+        return None
+    s.used[x] = s.used.get(x, 0) - 1
+    if not value.aval.shape:
+        return s.call(np.broadcast_to, value, shape=node.aval.shape)
+    if value.aval.shape != rows.shape:
+        return None
+    return s.call(np.expand_dims, value, axis=axes[0]) if dict(node.params).get("keepdims") else value
+
+
+@rewrite(np.negative, rules=LOWER)
+def negative_elements(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """The signs of values that are written into zeros change before."""
+    (x,) = args
+    if x.op is not index.SCATTER or x.args[0].aval.shape == x.aval.shape:
+        return None
+    s.used[x] = s.used.get(x, 0) - 1
+    return s.make(x.op, (s.call(np.negative, x.args[0]), *x.args[1:]), x.params, x.aval)
+
+
+@rewrite(np.add, np.subtract, rules=LOWER)
+def add_single_elements(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Zeros with values written at index arrays are not added: the values are."""
+    for x, zeros in (args, args[::-1]):
+        spec = dict(zeros.params)["spec"] if zeros.op is index.SCATTER else ()
+        if not spec or not all(type(part) is index.Hole for part in spec) or len(spec) != len(node.aval.shape):
+            continue
+        if s.used.get(zeros, 0) > 1 or x.aval != zeros.aval or zeros.aval != node.aval:
+            continue
+        value, *places = zeros.args
+        if is_op(node, np.subtract):
+            x, value = (x, s.call(np.negative, value)) if x is args[0] else (s.call(np.negative, x), value)
+        return s.make(index.INDEX_ADD, (x, value, *places), (("spec", spec),), node.aval)
+    return None
+
+
+def _is_large(node: Node) -> bool:
+    return node.aval.dtype.char in "fd" and math.prod(node.aval.shape) >= MANY
+
+
 @rewrite(np.where, rules=LOWER, exact=True)
 def select(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """A choice between many numbers without a branch at each."""
@@ -139,7 +191,7 @@ def half_step(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
 def logistic(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``heaviside(z, 0.5) - (e / (e + 1) * sign(z) + y)`` with ``e = exp(-abs(z))``, which stable cross entropy gives.
 
-    It is ``max(e, z > 0) / (e + 1) - y``: the logistic function, without overflow, in two thirds of the calls.
+    It is the logistic function less ``y``. Where ``e`` is there anyway, or ``z`` is short, ``max(e, z > 0) / (e + 1) - y``.
     """
     step, rest = args
     if not is_op(step, np.heaviside) or const(step.args[1]) != 0.5:
@@ -149,7 +201,10 @@ def logistic(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     for i, term in enumerate(terms):
         e = _stable_share(term, z)
         if e is not None:
-            share = s.call(np.true_divide, s.call(np.maximum, e, s.call(np.greater, z, 0.0)), s.call(np.add, e, 1.0))
+            if _is_large(z) and s.used.get(e, 0) <= 2:
+                share = s.graph.add(LOGISTIC, (s.call(np.negative, z),), (), z.aval)
+            else:
+                share = s.call(np.true_divide, s.call(np.maximum, e, s.call(np.greater, z, 0.0)), s.call(np.add, e, 1.0))
             return s.call(np.subtract, share, terms[1 - i]) if len(terms) == 2 else share
     return None
 

@@ -53,13 +53,34 @@ def lay_out(group: Group, uses: dict[Node, int]) -> Layout:
             layout.parts[end] = _parts(end)
     for end, parts in layout.parts.items():
         value, write = parts[0]
-        if value in group.lanes and uses[value] == 1 and not is_view(value) and is_whole(write):
+        if value in group.lanes and not is_view(value) and is_whole(write) and _is_read_before(end, value, group, uses):
             layout.places[value] = Window(end, first_row(write))
     for node in group.results:
         layout.places[node] = Window(node, 0)
     _give_scratch(group, layout)
     layout.rows = _rows(group, layout)
     return layout
+
+
+def _is_read_before(end: Node, value: Node, group: Group, uses: dict[Node, int]) -> bool:
+    """Whether only the group reads a value, and only before others are added to it."""
+    before = group.nodes[: group.nodes.index(end) + 1]
+    return uses[value] == sum(arg is value for node in before for arg in node.args)
+
+
+def is_read_before(group: Group, window: Node, node: Node) -> bool:
+    """Whether the blocks of an array from outside are read for the last time where a member is computed, or before."""
+    for member in group.nodes[group.nodes.index(node) :]:
+        lanes = [lane for arg, lane in zip(member.args, group.reads[member], strict=True) if arg is window]
+        in_place = member is node and is_elementwise(node) and node.op.key not in SLOW_IN_PLACE
+        if lanes and not in_place:
+            return False
+    return all(
+        lane == group.lanes[node]
+        for member in group.nodes
+        for arg, lane in zip(member.args, group.reads[member], strict=True)
+        if arg is window
+    )
 
 
 def _rows(group: Group, layout: Layout) -> int:

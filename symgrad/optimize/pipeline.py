@@ -9,6 +9,7 @@ from symgrad import progress
 from symgrad.ir import ancestors
 from symgrad.optimize.contract import contract
 from symgrad.optimize.distribute import distribute
+from symgrad.optimize.factors import factors
 from symgrad.optimize.layout import layout
 from symgrad.optimize.loops import expand, inside, trim_loops
 from symgrad.optimize.lower import lower
@@ -24,8 +25,9 @@ SHARED: dict[str, Callable[[Program], Program]] = {"loops": trim_loops, "share":
 FAST: dict[str, Callable[[Program], Program]] = {
     "structure": structure,
     "contract": contract,
-    "layout": layout,
     "lower": lower,
+    "factors": factors,
+    "layout": layout,
     "scalarize": scalarize,
     "distribute": distribute,
 }

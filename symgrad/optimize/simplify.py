@@ -50,6 +50,7 @@ class Simplifier:
         self.phase: str | None = None  # of the node that is visited
         self.exact = False  # whether a decision hangs on it: then only rewrites that change no bit
         self.uses: dict[Node, int] = {}
+        self.used: dict[Node, int] = {}  # the same of what is rebuilt
         self.mapping: dict[Node, Node] = {}
 
     def run(self, exact: Iterable[Node] = ()) -> Program:
@@ -59,9 +60,12 @@ class Simplifier:
         for node in nodes:
             for arg in node.args:
                 self.uses[arg] = self.uses.get(arg, 0) + 1
+        ends = set(self.program.roots())
         for node in nodes:
             self.exact = node in exact
-            self.mapping[node] = self.visit(node, tuple([self.mapping[arg] for arg in node.args]))
+            new = self.visit(node, tuple([self.mapping[arg] for arg in node.args]))
+            self.mapping[node] = new
+            self.used[new] = self.used.get(new, 0) + self.uses.get(node, 0) + (node in ends)
         return self.program.map(self.graph, self.mapping)
 
     def visit_as(self, op: Any, node: Node, args: tuple[Node, ...]) -> Node:
@@ -464,7 +468,7 @@ def number_already(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | 
 
 
 @rewrite(index.GETITEM, exact=True)
-def only_new_axes(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+def only_newaxes_of(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``x[:, None]`` adds an axis, in the one way that other rewrites know."""
     spec = dict(node.params)["spec"]
     if len(args) > 1 or None not in spec or args[0].aval.kind != "array":
@@ -498,7 +502,7 @@ def written_throughout(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Nod
     return s.make(REGISTRY[np.reshape], (value,), (("shape", node.aval.shape),), node.aval)
 
 
-@rewrite(np.reshape, exact=True)
+@rewrite(np.reshape, np.expand_dims, np.transpose, np.swapaxes, exact=True)
 def reshape_of_equals(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """What is the same everywhere has no order."""
     if not is_op(args[0], np.broadcast_to) or args[0].args[0].aval.shape:
@@ -620,7 +624,7 @@ def same_shape(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None
 
 
 @rewrite(np.sum, np.mean, np.max, np.min, np.prod)
-def all_axes(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+def allaxes_of(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """An axis that names all axes need not be named."""
     params = dict(node.params)
     if params.get("axis") is None or params.get("keepdims") or node.aval.shape or not args[0].aval.shape:
@@ -639,10 +643,11 @@ def _total(node: Node, of: Node, axis: Any) -> bool:
     """Whether ``node`` is the sum of ``of`` over ``axis`` (as ``_axes`` gives it), the axis kept or not."""
     if is_op(node, np.broadcast_to) or is_op(node, np.expand_dims) or is_op(node, np.reshape):
         return _total(node.args[0], of, axis)
-    return is_op(node, np.sum) and node.args[0] is of and _axes(node) == axis and "dtype" not in dict(node.params)
+    return is_op(node, np.sum) and node.args[0] is of and axes_of(node) == axis and "dtype" not in dict(node.params)
 
 
-def _axes(node: Node) -> tuple[int, ...]:
+def axes_of(node: Node) -> tuple[int, ...]:
+    """The axes that a reduction goes over, counted from the start."""
     axis, ndim = dict(node.params).get("axis"), len(node.args[0].aval.shape)
     if axis is None or not ndim:
         return tuple(range(ndim))
@@ -658,7 +663,7 @@ def _ratio(node: Node) -> tuple[Node, Node] | None:
 def shares_sum_to_one(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``sum(e / sum(e))`` is 1."""
     ratio = _ratio(args[0])
-    if s.phase is None or ratio is None or "dtype" in dict(node.params) or not _total(ratio[1], ratio[0], _axes(node)):
+    if s.phase is None or ratio is None or "dtype" in dict(node.params) or not _total(ratio[1], ratio[0], axes_of(node)):
         return None
     one = s.graph.const(1.0 if node.aval.dtype == float else node.aval.dtype.type(1))
     return s.call(np.broadcast_to, one, shape=node.aval.shape) if node.aval.shape else one
@@ -667,29 +672,31 @@ def shares_sum_to_one(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node
 @rewrite(np.sum)
 def shift_sums_to_zero(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """What reaches the shift of a softmax: ``sum(x - sum(x) / sum(e) * e)`` or ``sum((r - sum(r * e / sum(e))) * e)``."""
-    x, axis = args[0], _axes(node)
-    if s.phase is None or "dtype" in dict(node.params) or not _is_shift(x, axis):
+    (_, x), axis = split(args[0]), axes_of(node)
+    if s.phase is None or "dtype" in dict(node.params) or not _is_shift(s, x, axis):
         return None
     zero = s.graph.const(0.0 if node.aval.dtype == float else node.aval.dtype.type(0))
     return s.call(np.broadcast_to, zero, shape=node.aval.shape) if node.aval.shape else zero
 
 
-def _is_shift(x: Node, axis: Any) -> bool:
-    if is_op(x, np.subtract):
-        a, product = x.args
-        c, product = split(product)
-        pairs = [product.args, product.args[::-1]] if c == 1.0 and is_op(product, np.multiply) else []
-        for share, e in pairs:
-            ratio = _ratio(share)
-            if ratio and _total(ratio[0], a, axis) and _total(ratio[1], e, axis):
-                return True
+def _is_shift(s: Simplifier, x: Node, axis: Any) -> bool:
+    if is_op(x, np.subtract) or is_op(x, np.add):
+        for a, product in (x.args, x.args[::-1]) if is_op(x, np.add) else (x.args,):
+            if is_op(x, np.add):  # sum(-x) / sum(e) * e is added
+                a = a.args[0] if is_op(a, np.negative) else s.graph.find(REGISTRY[np.negative], (a,), ()) or a
+            c, product = split(product)
+            pairs = [product.args, product.args[::-1]] if c == 1.0 and is_op(product, np.multiply) else []
+            for share, e in pairs:
+                ratio = _ratio(share)
+                if ratio and _total(ratio[0], a, axis) and _total(ratio[1], e, axis):
+                    return True
         return False
     if not is_op(x, np.multiply):
         return False
     for gap, e in (x.args, x.args[::-1]):
         if is_op(gap, np.subtract):
             r, total = gap.args
-            if not is_op(total, np.sum) or _axes(total) != axis or not is_op(total.args[0], np.multiply):
+            if not is_op(total, np.sum) or axes_of(total) != axis or not is_op(total.args[0], np.multiply):
                 continue
             for one, other in (total.args[0].args, total.args[0].args[::-1]):
                 ratio = _ratio(other)

@@ -13,6 +13,7 @@ OPTIMISATIONS = {
     "simplify": "the table of rewrites",
     "structure": "what is known of Cholesky factors, diagonal matrices and outer products, in the code that runs",
     "contract": "products that sum over axes as few large matrix products, in the code that runs",
+    "factors": "numbers that big arrays are multiplied by put where they cost less, in the code that runs",
     "layout": "big arrays with a short last axis turned, so that loops are long, in the code that runs",
     "lower": "cheaper operations, in the code that runs",
     "scalarize": "programs of small arrays taken apart into Python's floats, in the code that runs",

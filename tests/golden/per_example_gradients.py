@@ -31,20 +31,19 @@ def vmap_cross_entropy(w, b, x, label):
     exp(z, z)
     total = add_reduce(z, 1)
     # backward
-    g = np.zeros((5, 4))
-    g[const, label] = -1.0
     divide(z, total[:, None], z)
-    add(g, z, z)
-    total_2 = add_reduce(z, 1)
+    g_z = z.copy()
+    g_z[const, label] += -1.0
+    total_2 = add_reduce(g_z, 1)
     equal_2 = equal(prod, expand_dims)
     total_3 = np.sum(equal_2, axis=1, dtype=np.float64)
     divide(total_2, total_3, total_2)
     expand_dims_2 = total_2[:, None]
     negative(total_2[:, None], expand_dims_2)
     chosen = np.where(equal_2, expand_dims_2, 0)
-    add(z, chosen, z)
+    add(g_z, chosen, chosen)
     multiply(prod, prod, prod)
     subtract(c1, prod, prod)
-    multiply(z, prod, z)
-    g_w = multiply(x[:, :, None], z[:, None, :])
-    return np.ascontiguousarray(g_w), np.ascontiguousarray(z)
+    multiply(chosen, prod, chosen)
+    g_w = multiply(x[:, :, None], chosen[:, None, :])
+    return np.ascontiguousarray(g_w), np.ascontiguousarray(chosen)

@@ -26,12 +26,11 @@ def grad_softmax_classifier(w, b, x, labels):
     exp(prod, prod)
     total = add_reduce(prod, 1, None, None, True)
     # backward
-    g_logp = np.zeros((5, 4))
-    g_logp[const, labels] = -0.2
-    total_2 = add_reduce(g_logp, 1, None, None, True)
-    divide(total_2, total, total_2)
-    multiply(total_2, prod, prod)
-    subtract(g_logp, prod, prod)
-    g_b = add_reduce(prod, 0)
-    g_w = x.T.dot(prod)
+    divide(cm0_2, total, total)
+    multiply(total, prod, prod)
+    negative(prod, prod)
+    g_z = prod.copy()
+    g_z[const, labels] += -0.2
+    g_b = add_reduce(g_z, 0)
+    g_w = x.T.dot(g_z)
     return g_w, g_b

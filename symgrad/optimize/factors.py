@@ -1,0 +1,164 @@
+"""Scale factors in the code that runs: where they cost no pass over a large array.
+
+Algebra has moved them outward, to where they meet. They go back in where they find an array that is smaller, a number that
+they can be multiplied with, or a multiple that is there anyway.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir import Aval, Node, ancestors
+from symgrad.ops.core import REGISTRY
+from symgrad.optimize.lower import MANY
+from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op, join, rewrite, split
+from symgrad.program import Program
+
+FACTORS: dict[Any, list[Rewrite]] = {}
+
+
+def factors(program: Program) -> Program:
+    """The same program with fewer multiplications of large arrays by numbers."""
+    return Simplifier(program, FACTORS).run() if any(map(_is_large, ancestors(program.roots()))) else program
+
+
+def _is_large(node: Node) -> bool:
+    return type(node.aval) is Aval and node.aval.dtype.char in "fd" and math.prod(node.aval.shape) >= MANY
+
+
+def _is_small(v: Node, x: Node, times: int = 8) -> bool:
+    """Whether a pass over an array is much less than one over another."""
+    if type(v.aval) is not Aval or v.aval.kind != "array" or v.aval.dtype != x.aval.dtype:
+        return False
+    return bool(times * math.prod(v.aval.shape) <= math.prod(x.aval.shape))
+
+
+@rewrite(np.true_divide, rules=FACTORS)
+def divide_once(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``x / v`` of a large array and a small one, or a number, as ``x * (1 / v)``: a quotient takes two products' time."""
+    x, v = args
+    if not _is_large(node) or x.aval.shape != node.aval.shape or not (_is_small(v, x) or _is_plain(const(v))):
+        return None
+    return s.call(np.multiply, x, s.call(np.true_divide, 1.0, v))
+
+
+@rewrite(np.multiply, np.true_divide, np.negative, rules=FACTORS)
+def factor_into_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``c * (x * v)`` of a large array and a small one as ``x * (c * v)``; so into ``x * (d + e * p)``."""
+    c, x = split(node)
+    return _absorbed(s, c, x) if c != 1.0 and _is_large(node) and x.aval.shape == node.aval.shape else None
+
+
+def _absorbed(s: Simplifier, c: float, x: Node) -> Node | None:
+    """``c * x`` in as many passes as ``x`` alone; None where there is nothing to put the factor into."""
+    if s.used.get(x, 0) > 1 or x.exact:
+        return None
+    if is_op(x, np.multiply):
+        for a, b in (x.args, x.args[::-1]):
+            multiple = s.graph.find(REGISTRY[np.multiply], (s.graph.const(c), b), ())
+            if multiple is not None and multiple.aval.shape == b.aval.shape:
+                return s.call(np.multiply, a, multiple)
+            if (
+                b.aval.kind == "array"
+                and b.aval.dtype == x.aval.dtype
+                and 8 * math.prod(b.aval.shape) <= math.prod(x.aval.shape)
+            ):
+                return s.call(np.multiply, a, s.call(np.multiply, c, b))
+        for a, b in (x.args, x.args[::-1]):
+            inner = _absorbed(s, c, b)
+            if inner is not None:
+                return s.call(np.multiply, a, inner)
+    if (is_op(x, np.matmul) or is_op(x, np.dot)) and not x.params:
+        a, b = x.args
+        if _is_small(b, x, 2):
+            return s.make(x.op, (a, _absorbed(s, c, b) or join(s, c, b)))
+        return s.make(x.op, (_absorbed(s, c, a) or join(s, c, a), b)) if _is_small(a, x, 2) else None
+    if is_op(x, np.true_divide) and _is_plain(const(x.args[0])) and _is_plain(c * const(x.args[0])):
+        return s.call(np.true_divide, c * const(x.args[0]), x.args[1])
+    if is_op(x, np.add):
+        for d, y in (x.args, x.args[::-1]):
+            e, p = split(y)
+            if _is_plain(const(d)) and e != 1.0 and _is_plain(c * const(d)) and _is_plain(c * e):
+                return s.call(np.add, c * const(d), s.call(np.multiply, c * e, p))
+    return None
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a number is far from what single precision cannot hold."""
+    return isinstance(value, (int, float)) and 1e-30 < abs(value) < 1e30
+
+
+@rewrite(np.add, np.subtract, rules=FACTORS)
+def shared_factor(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``c * x + d * (p * q)`` where ``d / c * p`` is there as ``c * (x + (d / c * p) * q)``."""
+    if not _is_large(node):
+        return None
+    (c, x), (d, y) = split(args[0]), split(args[1])
+    d = -d if is_op(node, np.subtract) else d
+    for (one, a), (other, b) in (((c, x), (d, y)), ((d, y), (c, x))):
+        if one != 1.0 and abs(one) != abs(other) and is_op(b, np.multiply) and a.aval == b.aval == node.aval:
+            for p, q in (b.args, b.args[::-1]):
+                for sign in (1.0, -1.0):
+                    multiple = s.graph.find(REGISTRY[np.multiply], (s.graph.const(sign * other / one), p), ())
+                    if multiple is not None and multiple.aval.shape == p.aval.shape:
+                        return join(s, one, s.call(np.add if sign > 0 else np.subtract, a, s.call(np.multiply, multiple, q)))
+    return None
+
+
+@rewrite(np.add, rules=FACTORS)
+def common_factor(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``c * x + d * (square * x)`` as ``x * (c + d * square)``, for positive numbers, so that nothing cancels."""
+    if not _is_large(node):
+        return None
+    for (c, x), (d, y) in (map(split, args), map(split, args[::-1])):
+        if c > 0 and d > 0 and d != 1.0 and is_op(y, np.multiply) and x in y.args and s.used.get(y, 0) <= 1:
+            square = y.args[1] if y.args[0] is x else y.args[0]
+            if is_op(square, np.square) and x.aval == square.aval == node.aval:
+                return s.call(np.multiply, x, s.call(np.add, c, s.call(np.multiply, d, square)))
+    return None
+
+
+# -- small arrays as factors ---------------------------------------------------------------------------------------
+
+
+@rewrite(np.sum, rules=FACTORS)
+def factor_of_sum(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``sum(x * v * w, axis)``, where ``v`` has length 1 along the axis, as ``sum(x * w, axis) * v``."""
+    product = args[0]
+    if not _is_large(product) or not dict(node.params).get("keepdims") or not is_op(product, np.multiply):
+        return None
+    for one, w in (product.args, product.args[::-1]):
+        for x, v in (one.args, one.args[::-1]) if is_op(one, np.multiply) else ():
+            aligned = (1,) * (len(product.aval.shape) - len(v.aval.shape)) + v.aval.shape
+            if _is_small(v, x) and x.aval == w.aval == product.aval and all(aligned[axis] == 1 for axis in axes_of(node)):
+                return s.call(np.multiply, s.make(node.op, (s.call(np.multiply, x, w),), node.params), v)
+    return None
+
+
+@rewrite(np.add, np.subtract, rules=FACTORS)
+def common_small_factor(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``x * v - u * v`` of a large array and small ones as ``(x - u) * v``."""
+    if not _is_large(node) or not all(is_op(arg, np.multiply) for arg in args):
+        return None
+    for x, v in (args[0].args, args[0].args[::-1]):
+        for u, other in (args[1].args, args[1].args[::-1]):
+            if v is other and _is_small(v, x) and _is_small(u, x) and x.aval == node.aval:
+                return s.call(np.multiply, s.call(node.op.key, x, u), v)
+    return None
+
+
+@rewrite(np.multiply, rules=FACTORS)
+def known_multiple(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``(x * v) * w`` of large arrays and a small one as ``x * (w * v)`` where that is there anyway."""
+    if not _is_large(node):
+        return None
+    for product, w in (args, args[::-1]):
+        if is_op(product, np.multiply) and s.used.get(product, 0) <= 1:
+            for x, v in (product.args, product.args[::-1]):
+                multiple = s.graph.find(node.op, (w, v), ())
+                if _is_small(v, x) and multiple is not None and x.aval == multiple.aval == node.aval:
+                    return s.add(np.multiply, x, multiple)  # as it stands: either is a multiple of the other
+    return None

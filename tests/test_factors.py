@@ -1,0 +1,105 @@
+"""Where scale factors go: fewer passes over large arrays, the same derivatives to rounding, special values included."""
+
+import re
+
+import numpy as np
+import pytest
+
+from symgrad import grad, value_and_grad, without
+
+RNG = np.random.default_rng(0)
+ODD = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e200, -1e-200, 1e308])
+X = RNG.standard_normal(2000)
+W = RNG.standard_normal((40, 60))
+V = RNG.standard_normal(60)
+
+
+def rosenbrock(x):
+    return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+
+
+def softmax(x):
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))
+    return np.sum((e / np.sum(e, axis=1, keepdims=True) * V) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("fun", "x", "passes"),
+    [
+        (rosenbrock, X, 7),
+        (lambda x: np.sum(np.tanh(0.8 * (x + 0.04 * x**3))), X, 10),
+        (lambda x: np.sum((x * V) ** 2) / 7.0, W, 3),
+        (lambda x: np.sum((x / np.abs(V)) ** 2), W, 5),
+        (lambda x: np.sum(np.sin(x @ (V / 3.0) / 7.0)), np.tile(W, (50, 1)), None),
+        (softmax, W, None),
+    ],
+)
+def test_fewer_passes_and_the_same_results(fun, x, passes):
+    derivative = grad(fun)
+    with without("factors"):
+        plain = grad(fun)
+    exact = grad(fun, mode="dynamic")(x.astype(np.longdouble)).astype(float)
+    odd = np.where(np.arange(x.size).reshape(x.shape) % 9, x, np.resize(ODD, x.shape))
+    for given in (x, x, x, odd):
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(derivative(given), plain(given), rtol=1e-12, atol=1e-13)
+    error, plain_error = [np.max(np.abs(d(x) - exact)) for d in (derivative, plain)]
+    assert error <= 2 * plain_error + 1e-16
+    calls = r"(?:add|subtract|multiply|divide|square|negative|tanh|absolute)"
+    found = re.findall(rf"^ +(?:\w+ = )?{calls}\(", derivative.source(x, fast=True), re.MULTILINE)
+    assert passes is None or len(found) == passes
+
+
+def test_attention_scales_what_is_small():
+    def loss(q, k):
+        scores = q @ k.T / 8.0
+        e = np.exp(scores - np.max(scores, axis=1, keepdims=True))
+        return np.sum(np.tanh(e / np.sum(e, axis=1, keepdims=True)))
+
+    args = RNG.standard_normal((60, 8)), RNG.standard_normal((50, 8))
+    derivative, expected = grad(loss, (0, 1)), grad(loss, (0, 1), mode="dynamic")(*args)
+    for _ in range(3):
+        for got, want in zip(derivative(*args), expected, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-13)
+    assert re.search(r"(?:divide|multiply)\([qk](?:\.T)?, c8", derivative.source(*args, fast=True))
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_classification(dtype):
+    """The largest entry is subtracted, labels are picked: what comes back is a softmax, less one at each label."""
+
+    def loss(w, x, labels):
+        z = x @ w
+        z = z - np.max(z, axis=1, keepdims=True)
+        return -np.mean((z - np.log(np.sum(np.exp(z), axis=1, keepdims=True)))[np.arange(len(x)), labels])
+
+    w, x = RNG.standard_normal((7, 10)).astype(dtype), RNG.standard_normal((900, 7)).astype(dtype)
+    labels = RNG.integers(-10, 10, 900)  # negative ones count from the end
+    both, expected = value_and_grad(loss), value_and_grad(loss, mode="dynamic")(w, x, labels)
+    for _ in range(3):
+        value, gradient = both(w, x, labels)
+    assert gradient.dtype == dtype
+    np.testing.assert_allclose(value, expected[0], rtol=1e-5 if dtype == "f4" else 1e-13)
+    np.testing.assert_allclose(gradient, expected[1], rtol=1e-3, atol=1e-6 if dtype == "f4" else 1e-15)
+    assert "zeros" not in both.source(w, x, labels, fast=True)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_the_logistic_function_neither_overflows_nor_warns(dtype):
+    def loss(z, y):
+        return np.sum(np.maximum(z, 0) - z * y + np.log1p(np.exp(-np.abs(z))))
+
+    z = np.concatenate([np.linspace(-900, 900, 2995), [0.0, -0.0, np.inf, -np.inf, np.nan]]).astype(dtype)
+    derivative = grad(loss)
+    with np.errstate(invalid="ignore"):
+        derivative(z, np.zeros_like(z))  # the trace computes the loss, in which infinities meet zeros
+    for _ in range(3):
+        result = derivative(z[:-5], np.zeros_like(z[:-5]))
+    for _ in range(3):
+        with np.errstate(invalid="ignore"):
+            odd = derivative(z, np.zeros_like(z))[-5:]
+    wide = z[:-5].astype(float)
+    expected = np.exp(np.minimum(wide, 0)) / (1 + np.exp(-np.abs(wide)))
+    np.testing.assert_allclose(result, expected, rtol=1e-5 if dtype == "f4" else 1e-14, atol=np.finfo(dtype).tiny)
+    np.testing.assert_array_equal(odd, np.array([0.5, 0.5, 1.0, 0.0, np.nan], dtype))
+    assert "logistic" in derivative.source(z[:-5], z[:-5], fast=True)
