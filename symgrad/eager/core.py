@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symgrad.eager.dtypes import CPU, Size, as_dtype, as_numpy, device, dtype, title
+from symgrad.eager.dtypes import CPU, Size, as_dtype, as_numpy, c_name, device, dtype, title
 from symgrad.eager.modes import enable_grad, mode
 from symgrad.eager.printing import show
 from symgrad.ir import Aval
@@ -558,6 +558,11 @@ class Tensor(Traced):
                     f"attempting to assign a gradient of size '{list(new.value.shape)}' to a tensor of size "
                     f"'{list(self.value.shape)}'. Please ensure that the gradient and the tensor are the same size"
                 )
+            if new.value.dtype != self.value.dtype:
+                raise RuntimeError(
+                    f"attempting to assign a gradient with dtype '{c_name(new.value.dtype)}' to a tensor with grad_dtype "
+                    f"'{title(self.value.dtype)}'. {_GRAD_DTYPE}"
+                )
         self._grad = new
 
     @grad.deleter
@@ -627,6 +632,11 @@ class Tensor(Traced):
         return apply(op, (self,))  # type: ignore[no-any-return]
 
 
+_GRAD_DTYPE = (
+    "The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype "
+    "attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a "
+    "tensor and its gradient may break downstream systems that assume they match."
+)
 _NOT_A_LEAF = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
     "attribute won't be populated during "

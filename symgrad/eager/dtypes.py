@@ -238,11 +238,36 @@ def promote_types(a: dtype, b: dtype) -> dtype:
     return _KNOWN[_joined(a.dtype, b.dtype)]
 
 
-def finfo(kind: Any = None) -> Any:
-    """NumPy's ``finfo`` of a floating-point dtype."""
-    return np.finfo(as_numpy(kind or default.real))
+class finfo:
+    """The limits of a floating-point dtype, the default one if none is given.
+
+    >>> finfo(float32)
+    finfo(resolution=1e-06, min=-3.40282e+38, max=3.40282e+38, eps=1.19209e-07, smallest_normal=1.17549e-38, \
+tiny=1.17549e-38, dtype=float32)
+    """
+
+    def __init__(self, type: Any = None) -> None:
+        info: Any = np.finfo(as_numpy(type or default.real))
+        for name in ("min", "max", "eps", "smallest_normal", "tiny"):
+            setattr(self, name, float(getattr(info, name)))
+        self.resolution = 10.0**-info.precision
+        self.bits, self.dtype = info.bits, info.dtype.name
+
+    def __repr__(self) -> str:
+        names = "resolution min max eps smallest_normal tiny".split()
+        return f"finfo({', '.join([f'{name}={getattr(self, name):g}' for name in names])}, dtype={self.dtype})"
 
 
-def iinfo(kind: Any) -> Any:
-    """NumPy's ``iinfo`` of an integer dtype."""
-    return np.iinfo(as_numpy(kind))
+class iinfo:
+    """The limits of an integer dtype.
+
+    >>> iinfo(int8)
+    iinfo(min=-128, max=127, dtype=int8)
+    """
+
+    def __init__(self, type: Any) -> None:
+        info = np.iinfo(as_numpy(type))
+        self.min, self.max, self.bits, self.dtype = info.min, info.max, info.bits, info.dtype.name
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

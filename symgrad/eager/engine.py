@@ -347,6 +347,8 @@ def seeds(outputs: tuple[Any, ...], given: Any, create: bool) -> list[tuple[Any,
                 )
         elif out.value.size != 1 and renewed(out):
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        elif out.value.dtype.kind == "c" and renewed(out):
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {out.dtype}")
         if not (out.needs or renewed(out)):
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
         seed = _one(out.value) if g is None else g if create else g.value
@@ -388,6 +390,8 @@ def backward(
         wanted = _many(inputs)
         if not wanted:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        if not all([renewed(x) for x in wanted]):
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         ends = [edge_of(x) for x in wanted]
     sweep = Sweep(create if retain_graph is None else bool(retain_graph), create, ends)
     sweep.run(roots)
@@ -414,9 +418,12 @@ def grad(
     zeros with ``materialize_grads``.
     """
     outs, wanted = _many(outputs), _many(inputs)
+    if not wanted:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if is_grads_batched:
-        rows = range(len(_many(grad_outputs)[0]))
-        each = [grad(outs, wanted, [g[i] for g in _many(grad_outputs)], True, create_graph, allow_unused) for i in rows]
+        rows = list(zip(*_many(grad_outputs), strict=True))
+        keeps = [True] * (len(rows) - 1) + [retain_graph]
+        each = [grad(outs, wanted, row, keep, create_graph, allow_unused) for row, keep in zip(rows, keeps, strict=True)]
         return tuple(np.stack(parts) for parts in zip(*each, strict=True))  # type: ignore[misc]
     roots = seeds(outs, grad_outputs, bool(create_graph))
     for x in wanted:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from symgrad.eager.core import Tensor, labelled
 from symgrad.eager.reductions import amax, amin, named, vector_norm
+from symgrad.eager.shapes import clone, matmul, mm, reshape, unsqueeze
 
 __all__ = [
     "cholesky", "cond", "cross", "det", "eigh", "eigvalsh", "inv", "lstsq", "matrix_norm", "matrix_power", "matrix_rank",
@@ -33,11 +35,63 @@ def _same(name: str, label: str | None = None, fields: str = "") -> Any:
 
 inv, det, cholesky, matrix_rank = map(_same, "inv det cholesky matrix_rank".split())
 pinv, cond = _same("pinv", "LinalgPinvBackward0"), _same("cond", "SqueezeBackward1")
-matrix_power, multi_dot = _same("matrix_power", "MmBackward0"), _same("multi_dot", "ViewBackward0")
 eigvalsh, svdvals = _same("eigvalsh", "LinalgEighBackward0"), _same("svdvals", "LinalgSvdBackward0")
 slogdet, eigh = _same("slogdet", fields="sign logabsdet"), _same("eigh", fields="eigenvalues eigenvectors")
 lstsq = _same("lstsq", fields="solution residuals rank singular_values")
 _qr, _svd = named("linalg_qr", "Q R"), named("linalg_svd", "U S Vh")
+
+
+def matrix_power(A: Tensor, n: int) -> Any:
+    """A matrix times itself, ``n`` times in all; its inverse where ``n`` is negative."""
+    if n < 0:
+        return inv(A) if n == -1 else matrix_power(inv(A), -n)
+    if n == 0:
+        return np.linalg.matrix_power(A, 0)
+    if n == 1:
+        return clone(A)
+    if n == 3:
+        return matmul(matmul(A, A), A)
+    square, result = A, None
+    while n:
+        if n % 2:
+            result = square if result is None else matmul(result, square)
+        n //= 2
+        square = matmul(square, square) if n else square
+    return result
+
+
+def multi_dot(tensors: Sequence[Tensor]) -> Any:
+    """The product of several matrices, in the order that takes the fewest multiplications; the ends may be vectors."""
+    if len(tensors) < 2:
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
+    first, *inner, last = tensors
+    for i, x in enumerate(tensors):
+        allowed = "2D" if 0 < i < len(tensors) - 1 else "1D or 2D"
+        if str(x.value.ndim) not in allowed:
+            raise RuntimeError(f"multi_dot(): tensor {i} must be {allowed} but got {x.value.ndim}D")
+    rows, columns = first.value.shape[:-1], last.value.shape[1:]
+    row, column = (first if rows else unsqueeze(first, 0)), (last if last.value.ndim == 2 else unsqueeze(last, 1))
+    matrices = [row, *inner, column]
+    return reshape(_chain(matrices, 0, len(matrices), _splits([x.value.shape for x in matrices])), (*rows, *columns))
+
+
+def _chain(matrices: Sequence[Tensor], start: int, stop: int, splits: dict[tuple[int, int], int]) -> Any:
+    if stop - start == 1:
+        return matrices[start]
+    k = splits[start, stop]
+    return mm(_chain(matrices, start, k, splits), _chain(matrices, k, stop, splits))
+
+
+def _splits(shapes: Sequence[tuple[int, ...]]) -> dict[tuple[int, int], int]:
+    """Where to split each range of a product of matrices: of equally cheap places the first, of three matrices the last."""
+    cost = {(i, i + 1): 0 for i in range(len(shapes))}
+    splits = {}
+    for length in range(2, len(shapes) + 1):
+        for i in range(len(shapes) - length + 1):
+            j = i + length
+            ways = [(cost[i, k] + cost[k, j] + shapes[i][0] * shapes[k][0] * shapes[j - 1][1], k) for k in range(i + 1, j)]
+            cost[i, j], splits[i, j] = min(ways, key=lambda way: (way[0], -way[1] if len(shapes) == 3 else way[1]))
+    return splits
 
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager import ops
+from symgrad.eager import ops, shapes
 from symgrad.eager.core import NAMES, Fused, Tensor, apply, axis_of, known, labelled, variant, wrap
 from symgrad.eager.dtypes import as_numpy, title
 from symgrad.eager.pointwise import FUNCTIONS, apply_alike, binary, function, in_place
@@ -60,6 +60,8 @@ def _cast(input: Any, dtype: Any) -> Any:
 @function
 def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The sum over all dimensions, or over ``dim``."""
+    if dtype is None and input.value.dtype.kind == "u":
+        dtype = np.int64
     if dim is None and not keepdim and dtype is None:
         return apply(SUM, (input,))
     params = _axes(dim, keepdim, input.value.ndim)
@@ -460,11 +462,53 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 
 
 @function
-def quantile(input: Tensor, q: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """The ``q``-quantiles, between neighbours."""
-    level = q.value if isinstance(q, Tensor) else np.asarray(q, input.value.dtype)
-    params = _axes(dim, keepdim, input.value.ndim)
-    return labelled(apply(known(np.quantile), (input, level), params).to(input.dtype), "SqueezeBackward4")
+def quantile(input: Tensor, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear") -> Any:
+    """The ``q``-quantiles; between two elements by ``interpolation``: linear, lower, higher, midpoint or nearest."""
+    return _quantiles("quantile", input, q, dim, keepdim, interpolation)
+
+
+@function
+def nanquantile(input: Tensor, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear") -> Any:
+    """``quantile`` of what is no NaN."""
+    return _quantiles("nanquantile", input, q, dim, keepdim, interpolation)
+
+
+def _quantiles(name: str, input: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str) -> Any:
+    if not input.value.size:
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    ndim, shape = input.value.ndim, input.value.shape
+    axis = 0 if dim is None else axis_of(dim, ndim)
+    levels = q.value if isinstance(q, Tensor) else np.asarray(q, input.value.dtype)
+    if levels.dtype != input.value.dtype:
+        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+    if np.any((levels < 0) | (levels > 1)):
+        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+    if dim is None:
+        kept: tuple[int, ...] = (1,) * ndim if keepdim else ()
+        ordered = sort(shapes.flatten(input)).values
+    else:
+        kept = tuple([n if i != axis else 1 for i, n in enumerate(shape) if i != axis or keepdim])
+        last = axis == ndim - 1 or not ndim
+        ordered = sort(input if last else shapes.transpose(shapes.unsqueeze(input, -1), axis, -1)).values
+    n = ordered.value.shape[-1]
+    ordered = shapes.reshape(ordered, (*kept, n))
+    nan = np.isnan(ordered.value)
+    if name == "quantile":
+        ranks = np.where(nan.any(-1, keepdims=True), n - 1, levels.reshape(-1) * (n - 1))
+    else:
+        ranks = np.maximum(levels.reshape(-1) * ((~nan).sum(-1, keepdims=True) - 1), 0)
+    ranks = ranks.astype(levels.dtype)
+    if interpolation != "linear" and interpolation != "midpoint":
+        rounding: Any = {"lower": np.floor, "higher": np.ceil, "nearest": np.rint}[interpolation]
+        ranks = rounding(ranks)
+    below = shapes.gather(ordered, -1, wrap(np.floor(ranks).astype(np.int64)))
+    if interpolation in ("linear", "midpoint"):
+        above = shapes.gather(ordered, -1, wrap(np.ceil(ranks).astype(np.int64)))
+        weight = ranks - np.floor(ranks) if interpolation == "linear" else np.full_like(ranks, 0.5)
+        below = FUNCTIONS["lerp"](below, above, wrap(weight))
+    if levels.ndim:
+        below.unsqueeze_(0).transpose_(0, -1)
+    return below.squeeze_(-1)
 
 
 # -- scans ---------------------------------------------------------------------------------------------------------

@@ -1359,27 +1359,75 @@ def einsum(equation: str, *operands: Any) -> Any:
                 f"einsum(): the number of subscripts in the equation ({len(term)}) does not match the number of dimensions "
                 f"({x.value.ndim}) for operand {i} and no ellipsis was given"
             )
-    result = np.einsum(equation, *given)
-    return (
-        labelled(result, _einsum_label(equation, given)) if isinstance(result, Tensor) and result.node is not None else result
-    )
+    terms, output = _terms(equation, given)
+    if len(given) < 3 or "." in equation:
+        return _einsum(equation, given, terms, output, "".join(terms))
+    return _pairwise(list(given), terms, output)
 
 
-def _einsum_label(equation: str, operands: Sequence[Any]) -> Any:
-    """How torch puts an einsum together: operands lined up by ``permute``, multiplied or summed by ``bmm``."""
-    inputs, _, output = equation.partition("->")
-    terms = inputs.split(",")
-    if len(terms) > 2 or "." in inputs:
-        return "ViewBackward0"
+def _pairwise(operands: list[Any], terms: list[str], output: str) -> Any:
+    """Several operands, multiplied one after the other."""
+    product, *rest = operands
+    term, *later = terms
     letters = "".join(terms)
-    if "->" not in equation:
-        output = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
-    lined = []
+    earlier: tuple[int, ...] = ()
+    for x, other in zip(rest, list(later), strict=True):
+        later = later[1:]
+        wanted = output + "".join(later)
+        kept = "".join([c for c in dict.fromkeys(letters) if c in term + other and c in wanted]) if later else output
+        product = _einsum(f"{term},{other}->{kept}", (product, x), (term, other), kept, letters, earlier, not later)
+        term, earlier = kept, (0,)
+    return product
+
+
+def _terms(equation: str, operands: Sequence[Any]) -> tuple[list[str], str]:
+    """The letters of each operand and of the result, also those that an ellipsis and a missing result stand for."""
+    inputs, arrow, output = equation.partition("->")
+    terms = inputs.split(",")
+    free = [c for c in _LETTERS if c not in equation]
+    wide = [x.value.ndim - len(term) + 3 for term, x in zip(terms, operands, strict=True) if "." in term]
+    dots = "".join(free[: max(wide, default=0)])
+    terms = [
+        term.replace("...", dots[len(dots) - (x.value.ndim - len(term) + 3) :]) for term, x in zip(terms, operands, strict=True)
+    ]
+    letters = "".join(terms)
+    if not arrow:
+        output = dots + "".join(sorted(c for c in set(letters) if letters.count(c) == 1 and c not in dots))
+    return terms, output.replace("...", dots)
+
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def _einsum(
+    equation: str,
+    operands: Sequence[Any],
+    terms: Sequence[str],
+    output: str,
+    letters: str,
+    earlier: Sequence[int] = (),
+    last: bool = True,
+) -> Any:
+    result = np.einsum(equation, *operands)
+    if not isinstance(result, Tensor) or result.node is None:
+        return result
+    return labelled(result, _einsum_label(operands, terms, output, letters, earlier, last))
+
+
+def _einsum_label(
+    operands: Sequence[Any], terms: Sequence[str], output: str, letters: str, earlier: Sequence[int], last: bool
+) -> Any:
+    """How torch puts an einsum together: operands lined up by ``permute``, multiplied or summed by ``bmm``.
+
+    ``letters``: of all operands, also of those that come later. ``earlier``: which operands are products of others, lined up
+    already. ``last``: whether this is the whole.
+    """
+    lined: list[Any] = []
     for i, term in enumerate(terms):
         repeated = sum(term.count(c) - 1 for c in set(term))
         missing = len(set(letters)) - len(set(term))
         steps = ["DiagonalBackward0", "PermuteBackward0"] * repeated + ["UnsqueezeBackward0"] * missing + ["PermuteBackward0"]
-        lined.append(chained(steps, i) if len(steps) > 1 or i else (steps[0], i))
+        lined.append(i if i in earlier else chained(steps, i) if len(steps) > 1 or i else (steps[0], i))
     summed = [c for c in dict.fromkeys(letters) if c not in output]
     if len(terms) == 1:
         return ("SumBackward1", lined[0]) if summed else lined[0]
@@ -1390,7 +1438,8 @@ def _einsum_label(equation: str, operands: Sequence[Any]) -> Any:
         alone = [c for c in summed if c in term and c not in terms[1 - i]]
         steps = ["SumBackward1"] * len(alone) + ["PermuteBackward0", _reshape_name(operands[i], term, terms, output, i)]
         sides.append(chained(steps, side))
-    return chained(["ViewBackward0", "PermuteBackward0", "ViewBackward0"], ("BmmBackward0", *sides))
+    steps = ["ViewBackward0", "PermuteBackward0", "ViewBackward0"]
+    return chained(steps if last else steps[:-1], ("BmmBackward0", *sides))
 
 
 def _reshape_name(x: Tensor, term: str, terms: Sequence[str], output: str, place: int) -> str:
@@ -1418,7 +1467,11 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Any:
 @function
 def kron(input: Tensor, other: Tensor) -> Any:
     """The Kronecker product."""
-    return labelled(np.kron(input, other), "UnsafeViewBackward0")
+    n = max(input.value.ndim, other.value.ndim)
+    a, b = ((1,) * (n - x.value.ndim) + x.value.shape for x in (input, other))
+    left = labelled(reshape(input, [m for size in a for m in (size, 1)]), "UnsafeViewBackward0")
+    right = labelled(reshape(other, [m for size in b for m in (1, size)]), "UnsafeViewBackward0")
+    return labelled(reshape(left * right, [i * j for i, j in zip(a, b, strict=True)]), "UnsafeViewBackward0")
 
 
 @function

@@ -353,6 +353,13 @@ def _smooth_loss(logs: Tensor, target: Tensor, weight: Any, ignore_index: int, r
     return apply(ops.EVEN, (logs, scale, kept, total), {"axis": axis, "reduction": reduction}, label)
 
 
+_MEAN = (
+    "reduction: 'mean' divides the total loss by both the batch size and the support size."
+    "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
+    "'mean' will be changed to behave the same as 'batchmean' in the next major release."
+)
+
+
 def kl_div(
     input: Tensor,
     target: Tensor,
@@ -362,6 +369,8 @@ def kl_div(
     log_target: bool = False,
 ) -> Any:
     """The Kullback-Leibler divergence, from log probabilities."""
+    if reduction == "mean":
+        warnings.warn(_MEAN, stacklevel=2)
     loss = FUNCTIONS["exp"](target) * (target - input) if log_target else FUNCTIONS["xlogy"](target, target) - target * input
     if reduction == "batchmean":
         return loss.sum() / loss.value.shape[0]
