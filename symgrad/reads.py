@@ -130,6 +130,8 @@ class Reads:
             return value
         if isinstance(value, Traced):  # an eager tensor: what lies in it is read
             self.check(path, "type", kind)
+            for name in value.outside():
+                self.read(path.then("attr", name), getattr(value, name))
             return value.adopt(self.read(path.then("attr", "value"), value.value))
         if kind in (float, complex) or (isinstance(value, np.inexact) and kind.__module__ == "numpy"):
             return self._lift(path, value)

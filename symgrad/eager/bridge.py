@@ -16,9 +16,10 @@ from symgrad import api, pytree
 from symgrad.api import Derivative
 from symgrad.compile import FOREIGN, Bridge
 from symgrad.eager.autograd.function import Function
-from symgrad.eager.core import Tensor, wrap
+from symgrad.eager.core import OUTSIDE, Tensor, wrap
 from symgrad.eager.dtypes import default
 from symgrad.eager.modes import mode
+from symgrad.errors import NotDifferentiable
 from symgrad.trace import active_trace
 from symgrad.tracer import Tracer
 from symgrad.transform import calculus
@@ -29,22 +30,26 @@ def _to_tensor(leaf: Any) -> Any:
 
 
 def _to_value(leaf: Any) -> Any:
-    return leaf.value if isinstance(leaf, Tensor) else leaf
+    if not isinstance(leaf, Tensor):
+        return leaf
+    if leaf.needs and mode.recording:
+        raise NotDifferentiable(OUTSIDE)
+    return leaf.value
 
 
-def on_tensors(fun: Any) -> Any:
-    """``fun``, which is to see tensors, as a function of what lies within them."""
+def on_tensors(fun: Any, recording: bool) -> Any:
+    """``fun``, which is to see tensors, as a function of what lies within them. ``recording``: whether calls are recorded."""
 
     @functools.wraps(fun)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         trace = active_trace()
         assert trace is not None
-        before = mode.grad, mode.tracing
-        mode.grad, mode.tracing = False, True
+        before = mode.grad, mode.tracing, mode.recording
+        mode.grad, mode.tracing, mode.recording = False, True, recording
         try:
             out = calculus.run(trace, fun, pytree.map_tree(_to_tensor, args), pytree.map_tree(_to_tensor, kwargs))
         finally:
-            mode.grad, mode.tracing = before
+            mode.grad, mode.tracing, mode.recording = before
         return pytree.map_tree(_to_value, out)
 
     return wrapped
@@ -143,7 +148,8 @@ def through(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def _inner(derivative: Derivative[..., Any]) -> Derivative[..., Any]:
     """The derivative of arrays behind one of tensors. Another default dtype may make another function of it."""
-    return derivative.stand_in((Tensor, default.real), on_tensors)
+    recording = mode.recording if mode.tracing else mode.grad
+    return derivative.stand_in((Tensor, default.real, recording), lambda fun: on_tensors(fun, recording))
 
 
 def call(derivative: Derivative[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -173,7 +179,7 @@ def plain(derivative: Derivative[..., Any], args: tuple[Any, ...], kwargs: dict[
 def vjp(fun: Any, primals: tuple[Any, ...], has_aux: bool) -> Any:
     """``symgrad.vjp`` of a function of tensors."""
     leaves, tree = pytree.flatten(primals)
-    values: Derivative[..., Any] = Derivative("function", on_tensors(fun), {})
+    values: Derivative[..., Any] = Derivative("function", on_tensors(fun, mode.grad), {})
     step = Step(lambda *given: values(*tree.unflatten(given)))
     result = step(*leaves)
     out, aux = result if has_aux else (result, None)
@@ -190,7 +196,8 @@ def vjp(fun: Any, primals: tuple[Any, ...], has_aux: bool) -> Any:
 def jvp(fun: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...], has_aux: bool) -> Any:
     """``symgrad.jvp`` of a function of tensors."""
     leaves, tree = pytree.flatten((primals, tangents))
-    values: Derivative[..., Any] = Derivative("function", lambda xs, ts: api.jvp(on_tensors(fun), xs, ts, has_aux=has_aux), {})
+    inner = on_tensors(fun, mode.grad)
+    values: Derivative[..., Any] = Derivative("function", lambda xs, ts: api.jvp(inner, xs, ts, has_aux=has_aux), {})
     return Step(lambda *given: values(*tree.unflatten(given)))(*leaves)
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from symgrad.eager.dtypes import CPU, Size, as_dtype, as_numpy, c_name, device, dtype, title
 from symgrad.eager.modes import enable_grad, mode
 from symgrad.eager.printing import show
+from symgrad.errors import NotDifferentiable
 from symgrad.ir import Aval
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY, Op, Traced, fit
@@ -615,10 +616,15 @@ class Tensor(Traced):
 
     def adopt(self, value: Any) -> Any:
         if isinstance(value, Traced):
-            return wrap(value)
+            tensor = wrap(value)
+            tensor.needs = self.needs  # which ``execute`` then refuses
+            return tensor
         if isinstance(value, np.ndarray) and value.dtype == object:
             return np.stack(list(value.ravel())).reshape(value.shape)
         return wrap(np.asarray(value))
+
+    def outside(self) -> Sequence[str]:
+        return ("needs",)
 
     # ---- methods that NumPy's arrays have and rules use ----
 
@@ -632,6 +638,10 @@ class Tensor(Traced):
         return apply(op, (self,))  # type: ignore[no-any-return]
 
 
+OUTSIDE = (
+    "a function of tensors under a derivative of symgrad's uses a tensor from outside that requires grad, to which no gradient "
+    "would flow. Pass it as an argument, or use its .detach(), or call the derivative under torch.no_grad()."
+)
 _GRAD_DTYPE = (
     "The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype "
     "attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a "
@@ -740,6 +750,8 @@ def execute(
 ) -> Any:
     """``apply``, on values that have been looked up (and perhaps cast) already; ``wanting``: which require grad."""
     if not mode.grad and mode.tracing:
+        if wanting and mode.recording:
+            raise NotDifferentiable(OUTSIDE)
         known: Any = REGISTRY.get(op.key, op)
         y = known(*values, **params)
         return tuple([wrap(part) for part in y]) if isinstance(y, tuple) else wrap(y)

@@ -15,12 +15,16 @@ import numpy as np
 
 
 class _Mode(threading.local):
-    """The switches of a thread. ``tracing`` is set while a derivative of symgrad's follows a function of tensors; then the
-    others have no say. ``packing``: what packs values that are saved for backward and what unpacks them, if that is wanted.
-    ``quiet(fun, *args)`` runs NumPy without its floating-point warnings, which torch has not."""
+    """The switches of a thread.
+
+    ``tracing`` is set while a derivative of symgrad's follows a function of tensors; then the others have no say, and
+    ``recording`` tells whether the call is recorded. ``packing``: what packs values that are saved for backward and what
+    unpacks them, if that is wanted. ``quiet(fun, *args)`` runs NumPy without its floating-point warnings, which torch has not.
+    """
 
     def __init__(self) -> None:
-        self.grad, self.inference, self.anomaly, self.check_nan, self.tracing = True, False, False, True, False
+        self.grad, self.inference, self.anomaly, self.check_nan = True, False, False, True
+        self.tracing, self.recording = False, False
         self.packing: tuple[Callable[..., Any], Callable[..., Any]] | None = None
         context = copy_context()
         context.run(np.seterr, all="ignore")

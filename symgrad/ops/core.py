@@ -56,6 +56,10 @@ class Traced:
         """A plain array, or an object array of traced values, as a traced value of the same run."""
         raise NotImplementedError
 
+    def outside(self) -> Sequence[str]:
+        """The attributes to be guarded where a traced function reads it from outside."""
+        return ()
+
 
 class Op:
     """One operation: how to run it, how it is called, and its derivative rules. See the module's docstring.

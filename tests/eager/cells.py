@@ -61,6 +61,7 @@ def record() -> None:
     import torch
 
     torch.set_num_threads(1)
+    torch.backends.opt_einsum.enabled = False
     RECORDED.write_text(
         json.dumps({name: run(code, torch) for name, code in cells().items()}, indent=0, ensure_ascii=False) + "\n"
     )

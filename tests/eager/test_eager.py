@@ -618,6 +618,23 @@ def test_tensors_from_outside_are_read_anew():
     assert "read anew at each call: weights.value" in g.explain()
 
 
+def test_tensors_from_outside_that_require_grad_are_refused():
+    """No gradient would flow to them, unless none is wanted."""
+    weights = torch.tensor([1.0, 2.0])
+    x = torch.ones(2)
+    g = symgrad.grad(lambda x: (weights * x).sum())
+    assert g(x).tolist() == [1.0, 2.0]
+    weights.requires_grad_()
+    with pytest.raises(NotDifferentiable, match=r"from outside that requires grad"):
+        g(x)
+    with torch.no_grad():
+        assert g(x).tolist() == [1.0, 2.0]
+    assert g(np.ones(2)).tolist() == [1.0, 2.0]
+    assert symgrad.grad(lambda x: (weights.detach() * x).sum())(x).tolist() == [1.0, 2.0]
+    symgrad.grad(lambda x, w: (w * x).sum())(x, weights).sum().backward()
+    assert weights.grad.tolist() == [1.0, 1.0]
+
+
 def test_what_draws_random_numbers_is_not_compiled():
     torch.manual_seed(0)
     g = symgrad.grad(lambda t: F.dropout(t).sum())
