@@ -59,7 +59,8 @@ class Generator:
             return self.uniform(2 * n, kind.type(0).real.dtype).view(kind)
         if kind == np.float64:
             return (self.longs(n) & np.uint64((1 << 53) - 1)).astype(np.float64) * 2.0**-53
-        return ((self.words(n) & np.uint64((1 << 24) - 1)).astype(np.float64) * 2.0**-24).astype(kind)
+        numbers = (self.words(n) & _LOW_24).astype(np.float32) * np.float32(2.0**-24)
+        return numbers if kind == np.float32 else numbers.astype(kind)
 
     def normal(self, n: int, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
         """``n`` standard normal numbers: few one by one, many in blocks of 16, as torch draws them."""
@@ -67,13 +68,13 @@ class Generator:
             real = kind.type(0).real.dtype
             return (self.normal(2 * n, real) * real.type(math.sqrt(0.5))).view(kind)  # type: ignore[no-any-return]
         if n < 16:
-            return np.array([self._one() for _ in range(n)], dtype=kind)
+            return np.array(self._few(n), dtype=kind)
         full = n - n % 16
-        data = np.resize(self.uniform(full, np.dtype(np.float32)), n) if kind == np.float16 else self.uniform(n, kind)
-        data[:full] = _box_muller(data[:full].reshape(-1, 16)).ravel()
-        if n % 16:
-            data[-16:] = _box_muller(self.uniform(16, data.dtype).reshape(1, 16)).ravel()
-        return data.astype(kind, copy=False)
+        u = self.uniform(full, np.dtype(np.float32)) if kind == np.float16 else self.uniform(n, kind)
+        if n == full:
+            return _box_muller(u).astype(kind, copy=False)
+        drawn = _box_muller(np.concatenate((u[:full], self.uniform(16, u.dtype))))  # the last 16 are drawn again
+        return np.concatenate((drawn[: n - 16], drawn[full:])).astype(kind, copy=False)
 
     def exponential(self, n: int, rate: float = 1.0) -> np.ndarray[Any, Any]:
         """``n`` exponentially distributed numbers, in float64."""
@@ -85,22 +86,30 @@ class Generator:
         raw = self.longs(n) if span >= 1 << 32 else self.words(n)
         return raw if span >= 1 << 64 else raw % np.uint64(span)
 
-    def _one(self) -> float:
-        if self._spare is not None:
-            spare, self._spare = self._spare, None
-            return spare
-        u1, u2 = self.uniform(2, np.dtype(np.float64))
-        radius, theta = math.sqrt(-2.0 * math.log1p(-u2)), 2.0 * math.pi * u1
-        self._spare = radius * math.sin(theta)
-        return radius * math.cos(theta)
+    def _few(self, n: int) -> list[float]:
+        """Normal numbers from pairs of uniform ones; of an odd number of them the last one is kept for the next time."""
+        found = [] if self._spare is None or not n else [self._spare]
+        if found:
+            self._spare = None
+        words = iter(self._bits.random_raw(4 * ((n - len(found) + 1) // 2)).tolist())
+        for a, b, c, d in zip(words, words, words, words, strict=True):  # as ``uniform`` of float64, faster for few
+            u1, u2 = ((a << 32 | b) & _LOW_53) * 2.0**-53, ((c << 32 | d) & _LOW_53) * 2.0**-53
+            radius, theta = math.sqrt(-2.0 * math.log1p(-u2)), 2.0 * math.pi * u1
+            found += (radius * math.cos(theta), radius * math.sin(theta))
+        if len(found) > n:
+            self._spare = found.pop()
+        return found
+
+
+_LOW_24, _LOW_53 = np.uint64((1 << 24) - 1), (1 << 53) - 1
 
 
 def _box_muller(u: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Rows of 16 uniform numbers as normal ones."""
-    kind = u.dtype.type
-    radius = np.sqrt(kind(-2) * np.log(1 - u[:, :8]))
-    theta = kind(2 * math.pi) * u[:, 8:]
-    return np.concatenate((radius * np.cos(theta), radius * np.sin(theta)), 1)
+    """Uniform numbers, in blocks of 16, as normal ones."""
+    kind, rows = u.dtype.type, u.reshape(-1, 16)
+    radius = np.sqrt(kind(-2) * np.log(1 - rows[:, :8]))
+    theta = kind(2 * math.pi) * rows[:, 8:]
+    return np.concatenate((radius * np.cos(theta), radius * np.sin(theta)), 1).ravel()
 
 
 default_generator = Generator()
