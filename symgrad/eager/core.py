@@ -43,7 +43,7 @@ class Plan:
     whether they read the result; ``echo``: whether they look at it at all, if only at its shape.
     """
 
-    __slots__ = ("anew", "echo", "flows", "places", "reads", "result", "rules")
+    __slots__ = ("anew", "drops", "echo", "flows", "places", "reads", "result", "rules")
 
     def __init__(self, op: Op, count: int, wanting: Sequence[int]) -> None:
         self.places = tuple(i for i in range(count) if op.differentiable(i))
@@ -56,6 +56,7 @@ class Plan:
         self.result = "y" in read
         self.echo = self.result or (op.family == "linear" and any(["y" in _mentioned(op, i, count) for i in self.flows]))
         self.reads = tuple(i for i in range(count) if i in read)
+        self.drops = op.family == "elementwise" and len(self.reads) < count  # whether some values are let go
         self.anew = op.key in ANEW and any(["y" in _mentioned(op, i, count) for i in self.flows])
 
 
@@ -804,7 +805,7 @@ def attach(op: Op, plan: Plan, args: Any, values: list[Any], params: dict[str, A
         if arg.parent is not None:
             renew(arg)
         edges.append(arg.node or arg)
-    if op.family == "elementwise":  # what no rule reads is let go
+    if plan.drops:
         reads = plan.reads
         values = [value if i in reads else None for i, value in enumerate(values)]
     if isinstance(y, tuple):

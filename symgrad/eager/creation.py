@@ -111,7 +111,9 @@ def _filled(number: float) -> Any:
         requires_grad: bool = False,
     ) -> Tensor:
         kind = default.real if dtype is None else as_numpy(dtype)
-        return _made(np.full(sizes(size), number, kind), requires_grad)
+        value = np.empty(sizes(size), kind)
+        value.fill(number)
+        return _made(value, requires_grad)
 
     return make
 

@@ -137,7 +137,11 @@ def _power_base(g: Any, y: Any, x: Any, n: Any) -> Any:
     return np.where(n == 0, 0, power_x1(g, y, x, n))
 
 
-POWER = variant(known(np.power), rules=(_power_base, known(np.power).rules[1]))
+def _power(x: Any, n: Any) -> Any:
+    return x * x * x if n.__class__ in (int, float) and n == 3 else x**n  # as torch computes cubes
+
+
+POWER = variant(known(np.power), fun=_power, rules=(_power_base, known(np.power).rules[1]))
 
 
 def _shared(g: Any, y: Any, a: Any, axis: Any = None, keepdims: bool = False) -> Any:

@@ -174,29 +174,30 @@ _PYTHON = (int, float, bool, complex)
 def binary(op: Op, a: Any, b: Any, label: str | None = None, floats: bool = False) -> Any:
     """``op`` on tensors and numbers, of which one at least is a tensor, by torch's rules of promotion."""
     wanting: tuple[int, ...] = ()
-    x, y = a, b
     if isinstance(a, Tensor):
         x = a.value
         if a.needs or (a.parent is not None and renewed(a)):
             wanting = (0,)
-    elif isinstance(a, np.generic):  # to torch, NumPy's numbers are Python's
-        x = a = a.item()
+    else:
+        x = a = a.item() if isinstance(a, np.generic) else a  # to torch, NumPy's numbers are Python's
     if isinstance(b, Tensor):
         y = b.value
         if b.needs or (b.parent is not None and renewed(b)):
             wanting += (1,)
-    elif isinstance(b, np.generic):
-        y = b = b.item()
-    kind = getattr(x, "dtype", None)
-    if hasattr(y, "dtype"):
-        other = y.dtype
-        same = other is kind or (kind is None and (other.kind in "fc" or (type(x) is int and other.kind in "iu")))
-        kind = other
     else:
-        same = kind is not None and ((kind.kind in "fc" and type(y) is not complex) or (type(y) is int and kind.kind in "iu"))
-    if not same or (floats and kind.kind not in "fc"):  # type: ignore[union-attr]
+        y = b = b.item() if isinstance(b, np.generic) else b
+    kind: Any = getattr(x, "dtype", None)
+    other: Any = getattr(y, "dtype", None)
+    same = kind is other or (_lifts(x, other) if kind is None else other is None and _lifts(y, kind))
+    if not same or (floats and (other if kind is None else kind).kind not in "fc"):
         x, y = cast_alike(x, y, floats)
     return execute(op, (a, b), [x, y], wanting, NONE, label)
+
+
+def _lifts(number: Any, kind: Any) -> bool:
+    """Whether a number takes the dtype of the array that it meets."""
+    group, given = kind.kind, number.__class__
+    return (group == "f" and given is not complex) or group == "c" or (given is int and group in "iu")
 
 
 def cast_alike(x: Any, y: Any, floats: bool = False) -> tuple[Any, Any]:
@@ -537,8 +538,12 @@ def _operators() -> None:
 
 
 def _operator(name: str, op: Op, floats: bool) -> None:
+    numbered = op.key in _NUMBERED
+
     def left(self: Tensor, other: Any) -> Any:
-        return binary(op, self, other, _numbered(op, other), floats) if isinstance(other, _operand) else NotImplemented
+        if not isinstance(other, _operand):
+            return NotImplemented
+        return binary(op, self, other, _numbered(op, other) if numbered else None, floats)
 
     def right(self: Tensor, other: Any) -> Any:
         return binary(op, other, self, None, floats) if isinstance(other, _operand) else NotImplemented

@@ -68,7 +68,7 @@ class Generator:
             real = kind.type(0).real.dtype
             return (self.normal(2 * n, real) * real.type(math.sqrt(0.5))).view(kind)  # type: ignore[no-any-return]
         if n < 16:
-            return np.array(self._few(n), dtype=kind)
+            return np.array(self.few(n), dtype=kind)
         full = n - n % 16
         u = self.uniform(full, np.dtype(np.float32)) if kind == np.float16 else self.uniform(n, kind)
         if n == full:
@@ -86,8 +86,8 @@ class Generator:
         raw = self.longs(n) if span >= 1 << 32 else self.words(n)
         return raw if span >= 1 << 64 else raw % np.uint64(span)
 
-    def _few(self, n: int) -> list[float]:
-        """Normal numbers from pairs of uniform ones; of an odd number of them the last one is kept for the next time."""
+    def few(self, n: int) -> list[float]:
+        """``n`` normal numbers, from pairs of uniform ones; of an odd number of them the last one is kept for the next time."""
         found = [] if self._spare is None or not n else [self._spare]
         if found:
             self._spare = None
@@ -308,7 +308,7 @@ _drawn_into(
 _drawn_into(
     "log_normal_",
     "Draw numbers whose logarithms are normally distributed into this tensor.",
-    lambda source, n, mean=1.0, std=2.0: np.exp(np.array([source._one() for _ in range(n)]) * std + mean),
+    lambda source, n, mean=1.0, std=2.0: np.exp(np.array(source.few(n)) * std + mean),
 )
 _drawn_into(
     "geometric_",
