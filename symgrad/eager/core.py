@@ -446,6 +446,7 @@ class Tensor(Traced):
     base_node: Any = None
     hooks: dict[Any, Any] | None = None
     several: bool = False  # whether it is, or looks at, one of several views that an operation has made
+    number: int | None = None  # of such a view: which one it is
     kept: bool = False
     inference: bool = False
     _grad: Tensor | None = None
@@ -873,6 +874,7 @@ def renew(x: Tensor) -> None:
         for one in reversed(stale):
             op, rest, params = one.how
             fresh = apply(op, (one.parent, *rest), params, "AsStridedBackward0")
+            fresh = fresh if one.number is None else fresh[one.number]
             one.node, one.needs, one.base_node = fresh.node, fresh.needs, one.base.node
 
 

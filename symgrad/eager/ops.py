@@ -504,6 +504,25 @@ ADD_UP: Fused = Fused(
 )
 
 
+def _rows_added(g: Any, places: Any, axis: int, shape: Any) -> Any:
+    out = np.zeros(shape, g.dtype)
+    np.add.at(out, (*(slice(None),) * axis, places) if axis else places, g)
+    return out
+
+
+# the same, along an axis
+TAKE: Fused = Fused(
+    lambda x, places, axis: x.take(places, axis),
+    lambda g, y, x, places, axis: ADD_ROWS(g, places, axis=axis, shape=x.shape),
+    None,
+    family="linear",
+    name="index_select",
+)
+ADD_ROWS: Fused = Fused(
+    _rows_added, lambda g, y, x, places, axis, shape: TAKE(g, places, axis=axis), None, family="linear", name="add_rows"
+)
+
+
 def _scattered(x: Any, src: Any, places: Any) -> Any:
     flat = np.array(x, order="C").reshape(-1)
     flat[places] = src

@@ -729,13 +729,12 @@ UNBIND = Fused(
 )
 
 
-def _views(parts: Any, x: Tensor, axis: int, places: Sequence[Any]) -> Any:
-    """What an operation has made of ``x``, as views of ``places`` along an axis."""
-    whole(x)
-    top, lead = root(x), (index.Slice(None, None, None),) * axis
-    for part, place in zip(parts, places, strict=True):
-        part.parent, part.how, part.base, part.base_node = x, (index.GETITEM, (), {"spec": (*lead, place, ...)}), top, top.node
-        part.counter, part.several = x.counter, True
+def _views(op: Any, x: Tensor, params: dict[str, Any], label: Label = None) -> Any:
+    """What an operation makes of ``x``, as views of it."""
+    parts, top = apply(op, (x,), params, label), root(x)
+    for i, part in enumerate(parts):
+        part.parent, part.how, part.number = x, (op, (), params), i
+        part.base, part.base_node, part.counter, part.several = top, top.node, x.counter, True
     return parts
 
 
@@ -755,8 +754,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Any:
                 f"dimension {axis}), but got "
                 f"split_sizes={list(split_size_or_sections)}"
             )
-    places = [index.Slice(a, b, None) for a, b in itertools.pairwise(cuts)]
-    return _views(apply(SPLIT, (tensor,), {"cuts": cuts, "axis": axis}, label), tensor, axis, places)
+    return _views(SPLIT, tensor, {"cuts": cuts, "axis": axis}, label)
 
 
 @function
@@ -770,8 +768,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
 @function
 def unbind(input: Tensor, dim: int = 0) -> Any:
     """The slices along ``dim``."""
-    axis = axis_of(dim, input.value.ndim)
-    return _views(apply(UNBIND, (input,), {"axis": axis}), input, axis, range(input.value.shape[axis]))
+    return _views(UNBIND, input, {"axis": axis_of(dim, input.value.ndim)})
 
 
 # -- indexing ------------------------------------------------------------------------------------------------------
@@ -1002,14 +999,15 @@ def select(input: Tensor, dim: int, index: int) -> Any:
 @function
 def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
     """Places along a dimension."""
-    axis = axis_of(dim, input.value.ndim)
-    if index.value.dtype.kind not in "iu":
+    axis, places = axis_of(dim, input.value.ndim), index.value
+    if places.dtype.kind not in "iu":
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
-    if not input.value.ndim:
-        return apply(ops.GATHER, (input, index.value.reshape(())), {"shape": ()}, "IndexSelectBackward0")
-    if index.value.size and not 0 <= index.value.min() <= index.value.max() < input.value.shape[axis]:
-        raise IndexError("index out of range in self")
-    return labelled(getitem(input, (slice(None),) * axis + (index,)), "IndexSelectBackward0")
+    if places.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    try:
+        return apply(ops.TAKE, (input, places.reshape(-1 if input.value.ndim else ())), {"axis": axis})
+    except IndexError:
+        raise IndexError("index out of range in self") from None
 
 
 @function

@@ -455,7 +455,10 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Any:
 
 def embedding(input: Tensor, weight: Tensor) -> Any:
     """Rows of ``weight``."""
-    return labelled(weight[input], "EmbeddingBackward0")
+    try:
+        return apply(ops.TAKE, (weight, input.value), {"axis": 0}, "EmbeddingBackward0")
+    except IndexError:
+        raise IndexError("index out of range in self") from None
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:
