@@ -1005,7 +1005,9 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
     if places.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     try:
-        return apply(ops.TAKE, (input, places.reshape(-1 if input.value.ndim else ())), {"axis": axis})
+        if not input.value.ndim:
+            return apply(ops.GATHER, (input, places.reshape(())), {"shape": ()}, "IndexSelectBackward0")
+        return apply(ops.TAKE, (input, places.reshape(-1)), {"axis": axis})
     except IndexError:
         raise IndexError("index out of range in self") from None
 
