@@ -12,9 +12,45 @@ from symgrad.eager.reductions import amax, amin, named, vector_norm
 from symgrad.eager.shapes import clone, matmul, mm, reshape, unsqueeze
 
 __all__ = [
-    "cholesky", "cond", "cross", "det", "eigh", "eigvalsh", "inv", "lstsq", "matrix_norm", "matrix_power", "matrix_rank",
-    "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "vector_norm",
+    "LinAlgError", "cholesky", "cond", "cross", "det", "eigh", "eigvalsh", "inv", "lstsq", "matrix_norm", "matrix_power",
+    "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "vector_norm",
 ]  # fmt: skip
+
+
+class _LinAlgError(RuntimeError, np.linalg.LinAlgError):
+    """Torch's error, and NumPy's, for a matrix that cannot be factorised."""
+
+
+LinAlgError = _LinAlgError
+_SQUARE = "inv det slogdet cholesky eigh eigvalsh".split()
+_REASONS = {
+    "inv": "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular.",
+    "cholesky": "The factorization could not be completed because the input is not positive-definite (the leading minor of "
+    "order {} is not positive-definite).",
+}
+
+
+def _check_square(name: str, A: Tensor) -> None:
+    shape = A.value.shape
+    if len(shape) < 2:
+        raise RuntimeError(f"linalg.{name}: The input tensor A must have at least 2 dimensions.")
+    if shape[-1] != shape[-2]:
+        both = f"{shape[-2]} by {shape[-1]}"
+        raise RuntimeError(f"linalg.{name}: A must be batches of square matrices, but they are {both} matrices")
+
+
+def _failed(name: str, stack: Any) -> Exception | None:
+    """Torch's words for the first matrix of a stack that cannot be inverted or factorised."""
+    tried: Any = getattr(np.linalg, name)
+    for i, matrix in enumerate(stack.reshape(-1, *stack.shape[-2:]) if name in _REASONS else ()):
+        for n in range(1, len(matrix) + 1):
+            part = matrix[:n, :n] if name == "cholesky" else matrix[:, :n].T @ matrix[:, :n]
+            try:
+                tried(part)
+            except np.linalg.LinAlgError:
+                batch = f"(Batch element {i}): " if stack.ndim > 2 else ""
+                return _LinAlgError(f"linalg.{name}: {batch}{_REASONS[name].format(n)}")
+    return None
 
 
 def _same(name: str, label: str | None = None, fields: str = "") -> Any:
@@ -23,7 +59,12 @@ def _same(name: str, label: str | None = None, fields: str = "") -> Any:
     kind = named(f"linalg_{name}", fields) if fields else None
 
     def fun(A: Tensor, *args: Any, **kwargs: Any) -> Any:
-        found = numpys(A, *args, **kwargs)
+        if name in _SQUARE:
+            _check_square(name, A)
+        try:
+            found = numpys(A, *args, **kwargs)
+        except np.linalg.LinAlgError as error:
+            raise _failed(name, A.value) or _LinAlgError(f"linalg.{name}: {error}") from None
         if kind is not None:
             return kind(*found)
         return found if label is None else labelled(found, label)
@@ -96,7 +137,11 @@ def _splits(shapes: Sequence[tuple[int, ...]]) -> dict[tuple[int, int], int]:
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Any:
     """The ``X`` of ``A @ X == B``."""
-    return np.linalg.solve(A, B)
+    _check_square("solve", A)
+    try:
+        return np.linalg.solve(A, B)
+    except np.linalg.LinAlgError:
+        raise _LinAlgError("torch.linalg.solve: The solver failed because the input matrix is singular.") from None
 
 
 def qr(A: Tensor, mode: str = "reduced") -> Any:

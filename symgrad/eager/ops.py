@@ -455,7 +455,7 @@ def _nll(x: Any, weights: Any, places: Any, *, reduction: str) -> Any:
     found = x.reshape(-1).take(places)
     if weights is None:
         return _reduced(found, reduction, -1)
-    loss = -np.where(weights == 0, 0, found) * weights
+    loss = np.where(weights == 0, 0, -found) * weights
     if reduction == "none":
         return loss
     total = np.add.reduce(loss, axis=None)

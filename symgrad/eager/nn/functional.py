@@ -55,13 +55,15 @@ def gelu(input: Tensor, approximate: str = "none") -> Any:
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Any:
     """``input``, scaled by ``negative_slope`` below zero."""
     require_tensor("leaky_relu", input)
-    return _maybe_in_place(input, apply(ops.LEAKY_RELU, (input,), {"slope": negative_slope}), inplace, "leaky_relu")
+    y = apply(ops.LEAKY_RELU, (input,), {"slope": negative_slope}, f"LeakyReluBackward{int(inplace)}")
+    return _maybe_in_place(input, y, inplace, "leaky_relu")
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
     """``input``, and ``alpha * (exp(input) - 1)`` below zero."""
     require_tensor("elu", input)
-    return _maybe_in_place(input, apply(ops.ELU, (input,), {"alpha": alpha}), inplace, "elu")
+    y = apply(ops.ELU, (input,), {"alpha": alpha}, f"EluBackward{int(inplace)}")
+    return _maybe_in_place(input, y, inplace, "elu")
 
 
 def selu(input: Tensor, inplace: bool = False) -> Any:
@@ -233,12 +235,17 @@ def smooth_l1_loss(
     beta: float = 1.0,
 ) -> Any:
     """The squared error where it is small, else the absolute one."""
+    if not beta:
+        return l1_loss(input, target, reduction=reduction)
     return _pair(ops.SMOOTH_L1, input, target, reduction, beta=beta)
 
 
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Any:
-    """The squared error where it is below ``delta``, else a linear one."""
-    return _pair(ops.HUBER, input, target, reduction, weight, delta=delta)
+    """The squared error where it is below ``delta``, else a linear one. The mean does not count the weights."""
+    if weight is None:
+        return _pair(ops.HUBER, input, target, reduction, delta=delta)
+    loss = _pair(ops.HUBER, input, target, "none", delta=delta) * weight
+    return loss if _check(reduction) == "none" else loss.mean() if reduction == "mean" else loss.sum()
 
 
 def nll_loss(
@@ -264,6 +271,7 @@ def nll_loss(
         shape, places = (1, *shape), places.reshape(-1)
     elif len(shape) == 3:
         label = ("NllLoss2DBackward0", ("ViewBackward0", 0))
+        label = ("ViewBackward0", label) if reduction == "none" else label
     elif len(shape) > 3:
         label = "NllLoss2DBackward0"
     classes = shape[1]
