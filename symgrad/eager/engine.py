@@ -241,7 +241,7 @@ def _like_before(g: Tensor, new: Any, hook: Any) -> Tensor:
     """What a hook has returned, if it may take the place of the gradient."""
     name = getattr(hook, "__name__", type(hook).__name__)
     if not isinstance(new, Tensor):
-        raise TypeError(f"hook '{name}' returned {type(new).__name__!r}, which is no Tensor")
+        raise TypeError(f"expected Variable, but hook returned {type(new).__name__!r}")
     if new.value.dtype != g.value.dtype:
         before, after = (f"torch.{title(x.value.dtype)}Tensor" for x in (g, new))
         raise RuntimeError(f"hook '{name}' has changed the type of value (was {before} got {after})")

@@ -131,10 +131,10 @@ MINIMUM = variant(
 )
 
 
-def _power_base(g: Any, y: Any, x: Any, n: Any) -> Any:
+def _power_base(g: Any, _: Any, x: Any, n: Any) -> Any:
     if isinstance(n, (int, float)):
-        return np.zeros_like(g) if n == 0 else power_x1(g, y, x, n)
-    return np.where(n == 0, 0, power_x1(g, y, x, n))
+        return np.zeros_like(g) if n == 0 else power_x1(g, None, x, n)
+    return np.where(n == 0, 0, power_x1(g, None, x, n))
 
 
 def _power(x: Any, n: Any) -> Any:
@@ -431,7 +431,7 @@ def _pairwise(name: str, loss: Any, slope: Any) -> Fused:
     return Fused(
         lambda x, y, *, reduction, **options: _reduced(loss(x - y, **options), reduction),
         rule,
-        lambda g, _, x, y, *, reduction, **options: rule(g, _, y, x, reduction=reduction, **options),
+        lambda g, _, x, y, *, reduction, **options: rule(g, None, y, x, reduction=reduction, **options),
         name=name,
     )
 

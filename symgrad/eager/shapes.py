@@ -1333,8 +1333,8 @@ def outer(input: Tensor, vec2: Tensor) -> Any:
 ADDMM = Fused(
     lambda c, a, b, beta=1, alpha=1: a @ b + c if beta == alpha == 1 else c * beta + (a @ b) * alpha,
     lambda g, y, c, a, b, beta=1, alpha=1: g if beta == 1 else g * beta,
-    lambda g, y, c, a, b, beta=1, alpha=1: matmul_a(g if alpha == 1 else g * alpha, y, a, b),
-    lambda g, y, c, a, b, beta=1, alpha=1: matmul_b(g if alpha == 1 else g * alpha, y, a, b),
+    lambda g, y, c, a, b, beta=1, alpha=1: matmul_a(g if alpha == 1 else g * alpha, None, a, b),
+    lambda g, y, c, a, b, beta=1, alpha=1: matmul_b(g if alpha == 1 else g * alpha, None, a, b),
     family="multilinear",
     name="addmm",
 )
