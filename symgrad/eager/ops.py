@@ -29,9 +29,17 @@ LOG_SIGMOID = Fused(_log_sigmoid, lambda g, y, x: g * SIGMOID(-x), family="eleme
 LOGIT = Fused(lambda x: np.log(x / (1 - x)), lambda g, y, x: g / (x * (1 - x)), family="elementwise", name="logit")
 RELU = Fused(lambda x: np.maximum(0, x), lambda g, y, x: np.where(y > 0, g, 0), family="elementwise", name="relu")
 RSQRT = Fused(lambda x: 1 / np.sqrt(x), lambda g, y, x: g * (-0.5 * y**3), family="elementwise", name="rsqrt")
-FILL = Fused(lambda x, v: np.full_like(x, v), lambda g, y, x, v: np.zeros_like(g), None, family="elementwise", name="fill")
+
+
+def _copied(x: Any, v: Any) -> Any:
+    out = np.empty(x.shape, x.dtype)
+    out[...] = v
+    return out
+
+
+FILL = Fused(_copied, lambda g, y, x, v: np.zeros_like(g), None, family="elementwise", name="fill")
 COPY = Fused(
-    lambda x, v: np.broadcast_to(v, np.shape(x)).astype(x.dtype),
+    _copied,
     lambda g, y, x, v: np.zeros_like(g),
     lambda g, y, x, v: g,
     family="elementwise",
@@ -504,9 +512,8 @@ ADD_UP: Fused = Fused(
 )
 
 
-def _rows_added(g: Any, places: Any, axis: int, shape: Any) -> Any:
-    out = np.zeros(shape, g.dtype)
-    np.add.at(out, (*(slice(None),) * axis, places) if axis else places, g)
+def _rows_added(out: Any, rows: Any, places: Any, axis: int) -> Any:
+    np.add.at(out, (*(slice(None),) * axis, places) if axis else places, rows)
     return out
 
 
@@ -519,7 +526,19 @@ TAKE: Fused = Fused(
     name="index_select",
 )
 ADD_ROWS: Fused = Fused(
-    _rows_added, lambda g, y, x, places, axis, shape: TAKE(g, places, axis=axis), None, family="linear", name="add_rows"
+    lambda g, places, axis, shape: _rows_added(np.zeros(shape, g.dtype), g, places, axis),
+    lambda g, y, x, places, axis, shape: TAKE(g, places, axis=axis),
+    None,
+    family="linear",
+    name="add_rows",
+)
+INDEX_ADD = Fused(
+    lambda x, src, places, axis: _rows_added(np.array(x), src, places, axis),
+    lambda g, y, x, src, places, axis: g,
+    lambda g, y, x, src, places, axis: TAKE(g, places, axis=axis),
+    None,
+    family="linear",
+    name="index_add",
 )
 
 

@@ -576,4 +576,9 @@ def zero_(self: Tensor) -> Tensor:
 @method
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Write the elements of ``src`` here."""
-    return assign(self, apply(ops.COPY, (self, src), NONE, "CopyBackwards"), "copy_")
+    try:
+        new = apply(ops.COPY, (self, src), NONE, "CopyBackwards")
+    except ValueError:
+        both = list(self.value.shape), list(np.broadcast_shapes(self.value.shape, src.value.shape))
+        raise RuntimeError(f"output with shape {both[0]} doesn't match the broadcast shape {both[1]}") from None
+    return assign(self, new, "copy_")

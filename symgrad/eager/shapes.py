@@ -1102,12 +1102,8 @@ def _scattered(x: Tensor, dim: int, places: Tensor, src: Any, adds: bool) -> Any
 @function
 def index_add(input: Tensor, dim: int, index: Tensor, source: Any, *, alpha: Any = 1) -> Any:
     """``input`` with rows of ``source`` added at places along a dimension."""
-    return _index_add(input, axis_of(dim, input.value.ndim), index, source if alpha == 1 else source * alpha)
-
-
-def _index_add(x: Tensor, axis: int, places: Tensor, source: Any) -> Any:
-    spec = (index.Slice(None, None, None),) * axis + (index.Hole(0),)
-    return apply(index.INDEX_ADD, (x, source, places.value), {"spec": spec})
+    rows = source if alpha == 1 else source * alpha
+    return apply(ops.INDEX_ADD, (input, rows, index.value), {"axis": axis_of(dim, input.value.ndim)})
 
 
 for _name, _fun in {
