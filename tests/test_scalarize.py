@@ -362,3 +362,13 @@ def test_singular_matrices_have_determinants():
     for derivative in (apart, whole):
         with pytest.raises(np.linalg.LinAlgError):
             derivative(singular[0])
+
+
+TYPED = [np.sum, np.prod, np.mean, lambda x, **d: np.cumsum(x, **d)[1], lambda x, **d: np.cumprod(x, **d)[1]]
+
+
+@pytest.mark.parametrize("fun", [*TYPED, lambda x, **d: np.trace(x * x[:, None], **d)])
+def test_a_dtype_that_is_the_numbers_own(fun):
+    derivative, without, x = grad(lambda x: fun(x * x, dtype=float)), grad(lambda x: fun(x * x)), np.array([0.5, 2.0, 3.0])
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(x), without(x))

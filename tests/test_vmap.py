@@ -215,12 +215,15 @@ def test_dtypes():
 # -- errors --------------------------------------------------------------------------------------------------------
 
 
+DOT = lambda a, b: a @ b
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: vmap(np.dot)(X, Y[:4]), r"the mapped axes differ in length: a has 5 .*, b has 4 \(axis 0 of \(4, 3\)\)"),
+        (lambda: vmap(DOT)(X, Y[:4]), r"the mapped axes differ in length: a has 5 .*, b has 4 \(axis 0 of \(4, 3\)\)"),
         (lambda: vmap(np.dot, None)(X, Y), "in_axes=None leaves no argument to map over"),
-        (lambda: vmap(np.dot, (2, 0))(X, Y), r"a has shape \(5, 3\) and no axis 2"),
+        (lambda: vmap(DOT, (2, 0))(X, Y), r"a has shape \(5, 3\) and no axis 2"),
         (lambda: vmap(np.dot, (0, 0, 0))(X, Y), r"in_axes must be .* \(0, 0, 0\) for 2 positional"),
         (lambda: vmap(lambda p: p["a"], ({"b": 0},))({"a": X}), r"in_axes=\{'b': 0\} is no int, None or tree"),
         (lambda: vmap(np.sum)(3.0), r"a has shape \(\) and no axis 0"),

@@ -150,7 +150,7 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
         mean = np.mean(a, axis, keepdims=keepdims)
         return (mean, np.broadcast_to(mean.dtype.type(count(a, axis)), np.shape(mean))) if returned else mean
     if np.shape(weights) != np.shape(a):
-        weights = _spread(weights, a, axis)
+        weights = spread(weights, a, axis)
     scale = np.sum(weights, axis, keepdims=keepdims)
     mean = np.sum(a * weights, axis, keepdims=keepdims) / scale
     if not returned:
@@ -158,7 +158,7 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
     return mean, np.broadcast_to(scale if scale.dtype == mean.dtype else scale.astype(mean.dtype), np.shape(mean))
 
 
-def _spread(weights: Any, a: Any, axis: Any) -> Any:
+def spread(weights: Any, a: Any, axis: Any) -> Any:
     """Weights that were given for the reduced axes only, lined up with ``a``."""
     ndim = np.ndim(a)
     if axis is None:

@@ -10,6 +10,8 @@ import numpy as np
 
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.core import A, Sample, composite, constant, expand, linear, op
+from symgrad.ops.index import array_of
+from symgrad.ops.reduction import spread
 from symgrad.ops.shape import along_axis, scatter
 
 constant(np.argsort)
@@ -136,30 +138,47 @@ def _last_rank(a: Any, axis: Any, nan: bool) -> Any:
     return math.prod(np.shape(a)) // math.prod(_kept(a, axis)) - 1
 
 
+def _place(q: Any, a: Any, axis: Any, nan: bool, method: str) -> Any:
+    """The rank, in general between two, that the quantile has: what it is of the ranks themselves. Axes of ``q`` are first."""
+    kept = _kept(a, axis)
+    if method == "linear":
+        return (np.reshape(q, np.shape(q) + (1,) * len(kept)) if np.ndim(q) else q) * _last_rank(a, axis, nan)
+    known = _ranks_over(a, axis)
+    if nan:
+        return np.nanquantile(np.where(np.isnan(a), np.nan, known), q, axis=axis, method=method, keepdims=True)
+    return np.quantile(known, q, axis=axis, method=method, keepdims=True)
+
+
 def _quantile_a(nan: bool) -> Callable[..., Any]:
-    def rule(g: Any, y: Any, a: Any, q: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        kept = _kept(a, axis)
-        place = (np.reshape(q, np.shape(q) + (1,) * len(kept)) if np.ndim(q) else q) * _last_rank(a, axis, nan)
-        hat = np.maximum(0, 1 - np.abs(_ranks_over(a, axis) - place))
-        g = np.reshape(g, np.shape(q) + kept) if np.ndim(q) else expand(g, a, axis, keepdims)
+    def rule(g: Any, y: Any, a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False) -> Any:
+        hat = np.maximum(0, 1 - np.abs(_ranks_over(a, axis) - _place(q, a, axis, nan, method)))
+        g = np.reshape(g, np.shape(q) + _kept(a, axis)) if np.ndim(q) else expand(g, a, axis, keepdims)
         return g * hat
 
     return rule
 
 
+# how many ranks a step of q from 0 to 1 passes, beyond the number of elements; with the other methods, the rank jumps
+_PASSED = {
+    "linear": -1, "interpolated_inverted_cdf": 0, "hazen": 0, "weibull": 1, "median_unbiased": 1 / 3, "normal_unbiased": 1 / 4,
+}  # fmt: skip
+
+
 def _quantile_q(nan: bool) -> Callable[..., Any]:
-    def rule(g: Any, y: Any, a: Any, q: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        kept = _kept(a, axis)
-        axes = tuple(range(len(kept))) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-        last = _last_rank(a, axis, nan)
-        if isinstance(last, int) and last < 1:
+    def rule(g: Any, y: Any, a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False) -> Any:
+        kept, last = _kept(a, axis), _last_rank(a, axis, nan)
+        if method not in _PASSED or (isinstance(last, int) and last < 1):
             return np.zeros_like(q)
+        axes = tuple(range(len(kept))) if axis is None else axis if isinstance(axis, tuple) else (axis,)
         steps = np.diff(np.sort(_together(a, axes)))
         rest = np.shape(steps)[:-1]
         last = np.reshape(last, (*rest, 1)) if nan else last
-        below = np.floor(np.reshape(q, np.shape(q) + (1,) * (len(rest) + 1)) * last)
-        here = np.arange(np.shape(steps)[-1]) == np.minimum(below, last - 1)
-        slope = np.sum(np.where(here, steps * last, 0), axis=-1)
+        place = np.broadcast_to(_place(q, a, axis, nan, method), np.shape(q) + kept)
+        place = np.reshape(place, np.shape(q) + rest + (1,))
+        here = np.arange(np.shape(steps)[-1]) == np.minimum(np.floor(place), last - 1)
+        if method != "linear":  # which alone reaches the ends at 0 and 1
+            here = here & (place > 0) & (place < last)
+        slope = np.sum(np.where(here, steps * (last + 1 + _PASSED[method]), 0), axis=-1)
         g = np.reshape(g, np.shape(q) + rest) * slope
         return np.sum(g, axis=tuple(range(np.ndim(q), np.ndim(q) + len(rest)))) if rest else g
 
@@ -170,23 +189,49 @@ def _median_a(nan: bool) -> Callable[..., Any]:
     quantile = _quantile_a(nan)
 
     def rule(g: Any, y: Any, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        return quantile(g, y, a, 0.5, axis, keepdims)
+        return quantile(g, y, a, 0.5, axis, keepdims=keepdims)
 
     return rule
+
+
+def _weighted(a: Any, q: Any, weights: Any, axis: Any, keepdims: bool, nan: bool) -> Any:
+    """The first element up to which the share of the weights in their sum reaches ``q``."""
+    kept = _kept(a, axis)
+    axes = tuple(range(len(kept))) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    weights = np.broadcast_to(weights if np.shape(weights) == np.shape(a) else spread(weights, a, axis), np.shape(a))
+    gone = np.isnan(a)
+    rows, weights = _together(a, axes), _together(np.where(gone, 0, weights) if nan else weights, axes)
+    order = np.argsort(rows, kind="stable")
+    share = np.cumsum(np.take_along_axis(weights, order, -1), axis=-1, dtype=float)
+    share = share / share[..., -1:]
+    level = np.reshape(q, np.shape(q) + (1,) * np.ndim(rows))
+    place = np.sum((share < level) | (share == 0), axis=-1, keepdims=True)
+    place = np.take_along_axis(np.broadcast_to(order, np.shape(q) + np.shape(order)), place, -1)
+    found = np.take_along_axis(np.broadcast_to(rows, np.shape(q) + np.shape(rows)), place, -1)[..., 0]
+    if not nan:
+        found = np.where(np.any(np.isnan(rows), axis=-1), np.nan, found)
+    return np.reshape(found, np.shape(q) + kept) if keepdims else found
 
 
 def _plain(overwrite_input: bool = False, **rest: Any) -> dict[str, Any]:
     return rest
 
 
-def _as_array(q: Any, overwrite_input: bool = False, **rest: Any) -> dict[str, Any]:
-    return {"q": np.asarray(q) if isinstance(q, (list, tuple)) else q, **rest}
+def _quantile_call(nan: bool) -> Callable[..., dict[str, Any]]:
+    """Where there are weights, the quantile proper is of the one element that they choose."""
 
+    def prepare(a: Any, q: Any, weights: Any = None, overwrite_input: bool = False, **rest: Any) -> dict[str, Any]:
+        q = np.asarray(q) if isinstance(q, (list, tuple)) else q
+        if nan and np.ndim(q) > 1:
+            raise NotDifferentiable("np.nanquantile mixes up the axes of q with more than one; ravel it")
+        if weights is None:
+            return {"a": a, "q": q, **rest}
+        if rest.get("method") != "inverted_cdf":
+            raise ValueError("weights are supported by the method 'inverted_cdf' only")
+        chosen = _weighted(a, q, array_of(weights), rest.get("axis"), rest.get("keepdims") is True, nan)
+        return {"a": np.expand_dims(chosen, -1), "q": 0.5, "axis": -1}
 
-def _nan_q(q: Any, **rest: Any) -> dict[str, Any]:
-    if np.ndim(q) > 1:
-        raise NotDifferentiable("np.nanquantile mixes up the axes of q with more than one; ravel it")
-    return _as_array(q, **rest)
+    return prepare
 
 
 _medians = [
@@ -205,24 +250,39 @@ _quantiles = [
     Sample(A(5, kind="distinct"), A(lo=0.55, hi=0.7)),
     Sample(A(5, kind="distinct"), 1.0),
 ]
-_table = Sample(A(2, 3, 4, kind="distinct"), A(2, 2, lo=0.21, hi=0.24), axis=(2, 0))
 op(np.median, _median_a(False), prepare=_plain, samples=_medians, complex=False)
 op(np.nanmedian, _median_a(True), prepare=_plain, samples=_medians, complex=False)
-op(
-    np.quantile,
-    *(_quantile_a(False), _quantile_q(False)),
-    prepare=_as_array,
-    samples=[*_quantiles, _table],
-    complex=False,
-)
-op(np.nanquantile, *(_quantile_a(True), _quantile_q(True)), prepare=_nan_q, samples=_quantiles, complex=False)
+_methods = [
+    *(Sample(A(6, kind="distinct"), [0.13, 0.62], method=method) for method in (*_PASSED, "midpoint", "nearest", "lower")),
+    Sample(A(6, kind="distinct"), A(2, lo=0.21, hi=0.24), method="hazen"),
+    Sample(A(3, 5, kind="distinct"), A(2, lo=0.62, hi=0.66), axis=1, method="weibull", keepdims=True),
+    Sample(A(3, 5, kind="distinct"), A(lo=0.62, hi=0.66), axis=0, method="averaged_inverted_cdf"),
+    Sample(A(5, kind="distinct"), [0.0, 0.3, 0.8], method="inverted_cdf", weights=[0, 2, 1, 1, 3]),
+]
+_tables = [  # which NumPy's nanquantile is not up to
+    Sample(A(2, 3, 4, kind="distinct"), A(2, 2, lo=0.21, hi=0.24), axis=(2, 0)),
+    Sample(A(4, 5, kind="distinct"), [0.3, 0.8], axis=-1, method="inverted_cdf", weights=[1, 2, 0, 1, 3]),
+    Sample(A(2, 3, 2, kind="distinct"), 0.3, axis=(2, 0), method="inverted_cdf", weights=np.eye(2) + 1, keepdims=True),
+]
+for _key, _nan in ((np.quantile, False), (np.nanquantile, True)):
+    op(
+        _key,
+        *(_quantile_a(_nan), _quantile_q(_nan)),
+        prepare=_quantile_call(_nan),
+        samples=[*_quantiles, *_methods, *([] if _nan else _tables)],
+        complex=False,
+    )
 
 
 def _percentile(key: Any, quantile: Any) -> None:
     def fun(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, **rest: Any) -> Any:
         return quantile(a, (np.asarray(q) if isinstance(q, (list, tuple)) else q) / 100, axis, **rest)
 
-    samples = [Sample(A(5, kind="distinct"), 30), Sample(A(3, 4, kind="distinct"), [20, 90], axis=0)]
+    samples = [
+        Sample(A(5, kind="distinct"), 30),
+        Sample(A(3, 4, kind="distinct"), [20, 90], axis=0),
+        Sample(A(5, kind="distinct"), 40, method="inverted_cdf", weights=[1, 2, 1, 1, 3]),
+    ]
     composite(key, samples=samples, complex=False)(fun)
 
 

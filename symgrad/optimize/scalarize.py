@@ -709,11 +709,11 @@ def combine(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]
         return _run(s, node, [numbers], {name: value for name, value in params.items() if name != "dtype"})
     if (
         (s.exact and not _in_order(node))
-        or any(arg.aval.dtype != float for arg in node.args)
+        or any(aval.dtype != float for aval in (node.aval, *[arg.aval for arg in node.args]))
         or 0 in [grid.size for grid in grids]
     ):
         return None
-    return _run(s, node, grids, {name: value for name, value in params.items() if name != "optimize"})
+    return _run(s, node, grids, {name: value for name, value in params.items() if name not in ("dtype", "optimize")})
 
 
 def _in_order(node: Node) -> bool:
