@@ -136,6 +136,9 @@ FUNCTIONS = {
     "linalg.circulant": [Sample(A(4))],
     "signal.convolve": [Sample(A(5), A(3)), Sample(A(3, 4), A(2, 2), "same"), Sample(A(3), A(5), "valid", "fft")],
     "signal.fftconvolve": [Sample(A(5), A(3)), Sample(A(3, 4), A(2, 2), "same")],
+    "signal.oaconvolve": [Sample(A(5), A(3)), Sample(A(3, 4), A(2, 2), "same")],
+    "signal.convolve2d": [Sample(A(3, 4), A(2, 2)), Sample(A(3, 4), A(2, 3), "same"), Sample(A(2, 2), A(3, 4), "valid")],
+    "signal.correlate2d": [Sample(A(3, 4), A(2, 2)), Sample(A(3, 4), A(2, 3), "same"), Sample(A(2, 2), A(3, 4), "valid")],
     "signal.correlate": [
         *(Sample(A(5), A(3), mode) for mode in ("full", "same", "valid")),
         *(Sample(A(3), A(5), mode) for mode in ("full", "same", "valid")),
@@ -195,10 +198,11 @@ POINTS = np.array([0.3, 0.6, 0.85])
 CONTINUOUS = {
     "norm": (), "uniform": (), "expon": (), "laplace": (), "logistic": (), "cauchy": (), "gumbel_r": (), "halfnorm": (),
     "rayleigh": (), "t": (3.5,), "gamma": (1.7,), "invgamma": (2.3,), "chi2": (3.4,), "beta": (1.6, 2.4), "lognorm": (0.7,),
-    "weibull_min": (1.8,), "pareto": (2.2,),
+    "weibull_min": (1.8,), "pareto": (2.2,), "gumbel_l": (), "halfcauchy": (), "maxwell": (), "chi": (3.4,), "f": (3.2, 4.6),
+    "weibull_max": (1.8,), "powerlaw": (1.6,), "fisk": (2.2,),
 }  # fmt: skip
 BY_SHAPE = {  # distribution functions that have a rule by their shape parameters
-    "lognorm", "weibull_min", "pareto",
+    "lognorm", "weibull_min", "pareto", "weibull_max", "powerlaw", "fisk",
 }  # fmt: skip
 
 
@@ -207,18 +211,18 @@ BY_SHAPE = {  # distribution functions that have a rule by their shape parameter
 def test_continuous(kind):
     ours, theirs, shapes = getattr(stats, kind), getattr(scipy.stats, kind), CONTINUOUS[kind]
     for method in ("logpdf", "pdf", "cdf", "sf", "logcdf", "logsf", "ppf"):
-        if method == "ppf" and kind == "laplace":
-            continue
-        x = POINTS + (0.9 if kind == "pareto" and method != "ppf" else 0.0)
+        x = POINTS if method == "ppf" else POINTS + {"pareto": 0.9, "weibull_max": -0.9}.get(kind, 0.0)
         mine, reference = getattr(ours, method), getattr(theirs, method)
         scale = 1.0 if method == "ppf" else 0.9
         loc = -0.2 if kind in ("pareto", "uniform") else 0.05
+        if kind == "weibull_max":
+            loc = 0.2
         for rest in ((), (loc,), (loc, scale)):
             np.testing.assert_allclose(mine(x, *shapes, *rest), reference(x, *shapes, *rest), rtol=1e-10)
         agrees(lambda x, loc, scale, mine=mine: mine(x, *shapes, loc, scale), x, loc, 1.1)
         if method in ("logpdf", "pdf") or kind in BY_SHAPE:
             agrees(lambda x, *shapes, mine=mine: mine(x, *shapes), x, *shapes)
-    outside = np.array([-3.0, 5.0]) if kind == "uniform" else np.array([-3.0, 7.0])
+    outside = np.array([-3.0, 5.0]) if kind in ("uniform", "powerlaw") else np.array([-3.0, 7.0])
     for method in ("logpdf", "pdf", "cdf", "sf"):
         with np.errstate(all="ignore"):
             expected = getattr(theirs, method)(outside, *shapes)
@@ -264,6 +268,16 @@ def test_multivariate():
     p, alpha = rng.dirichlet([2.0, 3.0, 4.0], size=4).T, np.array([2.0, 3.0, 1.5])
     np.testing.assert_allclose(stats.dirichlet.logpdf(p, alpha), scipy.stats.dirichlet.logpdf(p, alpha))
     agrees(lambda p, a: stats.dirichlet.logpdf(p, a), p, alpha)
+
+
+def test_frozen_distributions():
+    x = np.array([1.0, 2.0])
+    assert stats.norm(0.5, scale=2.0).cdf(1.0) == stats.norm.cdf(1.0, 0.5, 2.0)
+    agrees(lambda x, m, s: stats.norm(m, s).logpdf(x) + stats.gamma(s, scale=m).pdf(x), x, 0.7, 1.3)
+    agrees(lambda m: stats.poisson(m).logpmf(np.array([1, 3])), 1.3)
+    agrees(lambda m: stats.multivariate_normal(m, np.eye(2)).logpdf(x) + stats.dirichlet(m).logpdf([0.3, 0.7]), x)
+    with pytest.raises(TypeError, match="missing parameter 'a'"):
+        stats.gamma(scale=2.0)
 
 
 # -- solvers -------------------------------------------------------------------------------------------------------

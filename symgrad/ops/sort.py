@@ -138,12 +138,12 @@ def _last_rank(a: Any, axis: Any, nan: bool) -> Any:
     return math.prod(np.shape(a)) // math.prod(_kept(a, axis)) - 1
 
 
-def _place(q: Any, a: Any, axis: Any, nan: bool, method: str) -> Any:
+def _place(q: Any, a: Any, axis: Any, nan: bool, method: Any) -> Any:
     """The rank, in general between two, that the quantile has: what it is of the ranks themselves. Axes of ``q`` are first."""
     kept = _kept(a, axis)
     if method == "linear":
         return (np.reshape(q, np.shape(q) + (1,) * len(kept)) if np.ndim(q) else q) * _last_rank(a, axis, nan)
-    known = _ranks_over(a, axis)
+    known: Any = _ranks_over(a, axis)
     if nan:
         return np.nanquantile(np.where(np.isnan(a), np.nan, known), q, axis=axis, method=method, keepdims=True)
     return np.quantile(known, q, axis=axis, method=method, keepdims=True)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.signal as ss
 
+from symgrad.errors import NotDifferentiable
 from symgrad.ir import Node
 from symgrad.ops.contract import conj
 from symgrad.ops.core import A, Op, Sample
@@ -81,6 +82,31 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> A
     if swapped:  # SciPy puts the longer one first, and turns the result
         return np.flip(conj(correlate(in2, in1, mode, method)))
     return convolve(in1, np.flip(conj(in2)), mode, method)
+
+
+def oaconvolve(in1: Any, in2: Any, mode: str = "full", axes: None = None) -> Any:
+    """The same by Fourier transforms."""
+    return fftconvolve(in1, in2, mode, axes)
+
+
+def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: float = 0) -> Any:
+    """The convolution of matrices, with zeros around them."""
+    _with_zeros("convolve2d", boundary, fillvalue)
+    return convolve(in1, in2, mode, "direct")
+
+
+def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: float = 0) -> Any:
+    """The cross-correlation of matrices, with zeros around them."""
+    _with_zeros("correlate2d", boundary, fillvalue)
+    if mode != "same":
+        return correlate(in1, in2, mode, "direct")
+    middle = [slice(m // 2, m // 2 + n) for n, m in zip(np.shape(in1), np.shape(in2), strict=True)]  # not that of correlate
+    return correlate(in1, in2, "full", "direct")[tuple(middle)]
+
+
+def _with_zeros(name: str, boundary: str, fillvalue: float) -> None:
+    if boundary != "fill" or fillvalue != 0:
+        raise NotDifferentiable(f"scipy.signal.{name} is differentiable with zeros around only; use np.pad, and mode='valid'")
 
 
 # -- filters -------------------------------------------------------------------------------------------------------

@@ -30,6 +30,19 @@ def _number(x: Any) -> Any:
     return x if isinstance(x, (Traced, int, float)) else array_of(x)
 
 
+class Frozen:
+    """A distribution with its parameters: its functions take the argument alone."""
+
+    def __init__(self, distribution: Any, args: tuple[Any, ...], kwds: dict[str, Any]) -> None:
+        self.dist, self.args, self.kwds = distribution, args, kwds
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        function = getattr(self.dist, name)
+        return lambda x: function(x, *self.args, **self.kwds)
+
+
 class Continuous:
     """A distribution in standard form; each function takes the standardised ``z`` and the shape parameters."""
 
@@ -51,6 +64,11 @@ class Continuous:
         self._logpdf, self._cdf, self._ppf = logpdf, cdf, ppf
         self._sf, self._logcdf, self._logsf = sf, logcdf, logsf
         self.support, self.inner, self.open = support, inner, open
+
+    def __call__(self, *args: Any, **kwds: Any) -> Frozen:
+        """The distribution with these parameters: ``norm(loc, scale).logpdf(x)``."""
+        self._given(args, kwds)
+        return Frozen(self, args, kwds)
 
     def _given(self, args: tuple[Any, ...], kwds: dict[str, Any]) -> tuple[list[Any], Any, Any]:
         """The shape parameters, the location and the scale, ``None`` for those two where they are left out."""
@@ -147,7 +165,8 @@ norm = Continuous("", lambda z: -0.5 * z * z - 0.5 * LOG_2PI, lambda z: sp.ndtr(
 uniform = Continuous("", lambda z: 0 * z, lambda z: z, lambda q: q, sf=lambda z: 1 - z, support=(0.0, 1.0), inner=0.5)
 expon = Continuous("", lambda z: -z, lambda z: -np.expm1(-z), lambda q: -np.log1p(-q), sf=lambda z: np.exp(-z),
                    logsf=lambda z: -z, support=(0.0, INF), inner=1.0)
-laplace = Continuous("", lambda z: -np.abs(z) - math.log(2), _laplace_cdf, sf=lambda z: _laplace_cdf(-z))
+laplace = Continuous("", lambda z: -np.abs(z) - math.log(2), _laplace_cdf, sf=lambda z: _laplace_cdf(-z),
+                     ppf=lambda q: -np.sign(q - 0.5) * np.log(2 * np.minimum(q, 1 - q)))
 logistic = Continuous("", lambda z: sp.log_expit(z) + sp.log_expit(-z), lambda z: sp.expit(z), lambda q: sp.logit(q),
                       sf=lambda z: sp.expit(-z), logcdf=lambda z: sp.log_expit(z), logsf=lambda z: sp.log_expit(-z))
 cauchy = Continuous("", lambda z: -math.log(math.pi) - np.log1p(z * z), lambda z: 0.5 + np.arctan(z) / math.pi,
@@ -156,6 +175,14 @@ gumbel_r = Continuous("", lambda z: -z - np.exp(-z), lambda z: np.exp(-np.exp(-z
                       sf=lambda z: -np.expm1(-np.exp(-z)), logcdf=lambda z: -np.exp(-z))
 halfnorm = Continuous("", lambda z: 0.5 * math.log(2 / math.pi) - 0.5 * z * z, lambda z: sp.erf(z / ROOT_2),
                       lambda q: sp.ndtri(0.5 * (1 + q)), sf=lambda z: sp.erfc(z / ROOT_2), support=(0.0, INF), inner=1.0)
+gumbel_l = Continuous("", lambda z: z - np.exp(z), lambda z: -np.expm1(-np.exp(z)), lambda q: np.log(-np.log1p(-q)),
+                      sf=lambda z: np.exp(-np.exp(z)), logsf=lambda z: -np.exp(z))
+halfcauchy = Continuous("", lambda z: math.log(2 / math.pi) - np.log1p(z * z), lambda z: 2 / math.pi * np.arctan(z),
+                        lambda q: np.tan(math.pi / 2 * q), sf=lambda z: 1 - 2 / math.pi * np.arctan(z), support=(0.0, INF),
+                        inner=1.0)
+maxwell = Continuous("", lambda z: 0.5 * math.log(2 / math.pi) + 2 * np.log(z) - 0.5 * z * z,
+                     lambda z: sp.gammainc(1.5, 0.5 * z * z), lambda q: np.sqrt(2 * sp.gammaincinv(1.5, q)),
+                     sf=lambda z: sp.gammaincc(1.5, 0.5 * z * z), support=(0.0, INF), inner=1.0)
 rayleigh = Continuous("", lambda z: np.log(z) - 0.5 * z * z, lambda z: -np.expm1(-0.5 * z * z),
                       lambda q: np.sqrt(-2 * np.log1p(-q)), sf=lambda z: np.exp(-0.5 * z * z),
                       logsf=lambda z: -0.5 * z * z, support=(0.0, INF), inner=1.0)
@@ -169,6 +196,13 @@ invgamma = Continuous("a", lambda z, a: -(a + 1) * np.log(z) - sp.gammaln(a) - 1
 chi2 = Continuous("df", lambda z, df: sp.xlogy(0.5 * df - 1, z) - 0.5 * z - sp.gammaln(0.5 * df) - 0.5 * df * math.log(2),
                   lambda z, df: sp.chdtr(df, z), lambda q, df: 2 * sp.gammaincinv(0.5 * df, q),
                   sf=lambda z, df: sp.chdtrc(df, z), support=(0.0, INF), inner=1.0)
+chi = Continuous("df", lambda z, df: (1 - 0.5 * df) * math.log(2) - sp.gammaln(0.5 * df) + sp.xlogy(df - 1, z) - 0.5 * z * z,
+                 lambda z, df: sp.gammainc(0.5 * df, 0.5 * z * z), lambda q, df: np.sqrt(2 * sp.gammaincinv(0.5 * df, q)),
+                 sf=lambda z, df: sp.gammaincc(0.5 * df, 0.5 * z * z), support=(0.0, INF), inner=1.0)
+f = Continuous("dfn dfd", lambda z, n, d: 0.5 * n * np.log(n) + 0.5 * d * np.log(d) + sp.xlogy(0.5 * n - 1, z)
+               - 0.5 * (n + d) * np.log(d + n * z) - sp.betaln(0.5 * n, 0.5 * d),
+               lambda z, n, d: sp.betainc(0.5 * n, 0.5 * d, n * z / (d + n * z)), lambda q, n, d: _f_ppf(q, n, d),
+               sf=lambda z, n, d: sp.betainc(0.5 * d, 0.5 * n, d / (d + n * z)), support=(0.0, INF), inner=1.0)
 beta = Continuous("a b", lambda z, a, b: sp.xlogy(a - 1, z) + sp.xlog1py(b - 1, -z) - sp.betaln(a, b),
                   lambda z, a, b: sp.betainc(a, b, z), lambda q, a, b: sp.betaincinv(a, b, q),
                   sf=lambda z, a, b: sp.betaincc(a, b, z), support=(0.0, 1.0), inner=0.5)
@@ -178,10 +212,23 @@ lognorm = Continuous("s", lambda z, s: -0.5 * (np.log(z) / s) ** 2 - np.log(s * 
 weibull_min = Continuous("c", lambda z, c: np.log(c) + sp.xlogy(c - 1, z) - z ** c, lambda z, c: -np.expm1(-(z ** c)),
                          lambda q, c: (-np.log1p(-q)) ** (1 / c), sf=lambda z, c: np.exp(-(z ** c)),
                          logsf=lambda z, c: -(z ** c), support=(0.0, INF), inner=1.0)
+weibull_max = Continuous("c", lambda z, c: np.log(c) + sp.xlogy(c - 1, -z) - (-z) ** c, lambda z, c: np.exp(-((-z) ** c)),
+                         lambda q, c: -((-np.log(q)) ** (1 / c)), sf=lambda z, c: -np.expm1(-((-z) ** c)),
+                         logcdf=lambda z, c: -((-z) ** c), support=(-INF, 0.0), inner=-1.0)
+powerlaw = Continuous("a", lambda z, a: np.log(a) + sp.xlogy(a - 1, z), lambda z, a: z ** a, lambda q, a: q ** (1 / a),
+                      support=(0.0, 1.0), inner=0.5)
+fisk = Continuous("c", lambda z, c: np.log(c) + sp.xlogy(c - 1, z) - 2 * np.log1p(z ** c), lambda z, c: 1 / (1 + z ** -c),
+                  lambda q, c: (1 / q - 1) ** (-1 / c), sf=lambda z, c: 1 / (1 + z ** c), support=(0.0, INF), inner=1.0,
+                  open=True)
 pareto = Continuous("b", lambda z, b: np.log(b) - (b + 1) * np.log(z), lambda z, b: 1 - z ** -b,
                     lambda q, b: (1 - q) ** (-1 / b), sf=lambda z, b: z ** -b,
                     logsf=lambda z, b: -b * np.log(z), support=(1.0, INF), inner=2.0)
 # fmt: on
+
+
+def _f_ppf(q: Any, n: Any, d: Any) -> Any:
+    share = sp.betaincinv(0.5 * n, 0.5 * d, q)
+    return d * share / (n * (1 - share))
 
 
 class Discrete:
@@ -190,6 +237,10 @@ class Discrete:
     def __init__(self, shapes: str, logpmf: Fun, cdf: Fun, low: int = 0, high: Fun | None = None) -> None:
         self.names = [*shapes.split(), "loc"]
         self._logpmf, self._cdf, self.low, self.high = logpmf, cdf, low, high
+
+    def __call__(self, *args: Any, **kwds: Any) -> Frozen:
+        """The distribution with these parameters: ``poisson(mu).logpmf(k)``."""
+        return Frozen(self, args, kwds)
 
     def _given(self, k: Any, args: tuple[Any, ...], kwds: dict[str, Any]) -> tuple[Any, list[Any]]:
         if len(args) > len(self.names):
@@ -247,6 +298,10 @@ nbinom = Discrete("n p", lambda k, n, p: _log_choose(n + k - 1, k) + n * np.log(
 class _MultivariateNormal:
     """``multivariate_normal``: ``x`` has its components along the last axis."""
 
+    def __call__(self, mean: Any = None, cov: Any = 1) -> Frozen:
+        """The distribution with these parameters: ``multivariate_normal(mean, cov).logpdf(x)``."""
+        return Frozen(self, (mean, cov), {})
+
     def logpdf(self, x: Any, mean: Any = None, cov: Any = 1) -> Any:
         """The logarithm of the density; ``cov`` is a matrix, its diagonal, or one number."""
         x, cov = _number(x), _number(cov)
@@ -272,6 +327,10 @@ class _MultivariateNormal:
 
 class _Dirichlet:
     """``dirichlet``: ``x`` has its components along the first axis."""
+
+    def __call__(self, alpha: Any) -> Frozen:
+        """The distribution with these parameters: ``dirichlet(alpha).logpdf(x)``."""
+        return Frozen(self, (alpha,), {})
 
     def logpdf(self, x: Any, alpha: Any) -> Any:
         """The logarithm of the density."""
