@@ -242,6 +242,8 @@ class UFuncMethods:
             if option or handler is None:
                 return _plainly(trace, ufunc, args, kwargs, f"{_called(ufunc)}{option} has no derivative rule; {ADVICE}")
             return _call(trace, ufunc, args, kwargs)
+        if "axes" in rest:
+            return _along_axes(ufunc, args, **kwargs)
         if rest:
             return _call(trace, ufunc, args, rest)
         if dtype is not None or signature is not None:
@@ -341,6 +343,14 @@ class UFuncMethods:
         ends = [*starts[1:], len(rows)]
         parts = [ufunc.reduce(rows[i:j]) if i < j else rows[i] for i, j in zip(starts, ends, strict=True)]
         return np.stack(parts, axis=axis)
+
+
+def _along_axes(ufunc: np.ufunc, args: Sequence[Any], axes: Any, **options: Any) -> Any:
+    """A generalised ufunc along other than the last axes."""
+    places = [(place,) if isinstance(place, int) else tuple(place) for place in axes]
+    args = [np.moveaxis(arg, place, range(-len(place), 0)) for arg, place in zip(args, places, strict=False)]
+    result = ufunc(*args, **options)
+    return np.moveaxis(result, range(-len(places[-1]), 0), places[-1]) if len(places) > len(args) else result
 
 
 def _cast_arguments(trace: Run, ufunc: np.ufunc, args: Sequence[Any], signature: Any, casting: Any) -> list[Any]:

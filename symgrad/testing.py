@@ -175,7 +175,7 @@ class _Check:
         for k in range(MAX_STEPS):
             h = self.step / 2**k
             with np.errstate(all="ignore"):
-                above, below = (_vector(self.fun(*_like(self.x + s * h * v, self.point))) for s in (1, -1))
+                above, below = (self.near(self.x + s * h * v) for s in (1, -1))
                 now = [np.where(above == below, 0.0, above - below) / (2 * h)]  # equal infinities do not move
                 for i, old in enumerate(before):
                     now.append((4 ** (i + 1) * now[i] - old) / (4 ** (i + 1) - 1))
@@ -188,6 +188,16 @@ class _Check:
                 break
         self.settled &= bool(np.all(settled))
         return best
+
+    def near(self, x: Vector) -> Vector:
+        """The function a step away, where it may take another branch."""
+        try:
+            y = _vector(self.fun(*_like(x, self.point)))
+        except (ArithmeticError, LookupError, ValueError) as error:
+            raise CheckFailed(f"{self.title}: finite differences do not settle; a step away, it raises {error!r}") from error
+        if y.shape != self.y.shape:
+            raise CheckFailed(f"{self.title}: finite differences do not settle; a step away, its outputs have other shapes")
+        return y
 
     def unit(self, i: int) -> Vector:
         """The direction of the real variable number ``i``."""

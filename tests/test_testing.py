@@ -236,3 +236,11 @@ def test_programs_run_and_show_their_source(program: Program) -> None:
 def test_programs_with_trees_as_outputs(program: Program) -> None:
     assert isinstance(program(*program.arguments()), dict)
     assert "if " not in program.source
+
+
+def test_functions_that_change_shape_a_step_away():
+    """Finite differences are no witness there, and what the function raises is not the derivative's fault."""
+    x = np.array([0.5, 1.0])
+    for fun in (lambda x: np.sum(x[x <= 1.0][1]), lambda x: np.sin(x[x <= 1.0])):
+        with pytest.raises(CheckFailed, match="do not settle; a step away"):
+            check_grads(fun, (x,))

@@ -143,6 +143,8 @@ def test_complex_arguments(dtype):
         "outer of matrices": (lambda x: np.add.outer(x, x[0]), M),
         "reduceat": (lambda x: [np.add.reduceat(x, [0, 2], axis=1), np.add.reduceat(x, [0, 2, 1])], M),
         "reduceat by hand": (lambda x: [np.multiply.reduceat(x[0], [0, 1, 1]), np.maximum.reduceat(x, [1, 0], 1)], M),
+        "axes": (lambda x: [np.matmul(x, x, axes=[(1, 0), (0, 1), (1, 0)]), np.vecdot(x, x, axes=[0, (0,)])], M),
+        "axes of the result": (lambda x: np.matmul(x[None], x.T, axes=[(1, 2), (0, 1), (0, 2)]), M),
         "generalised": (lambda x: [np.vecdot(x, x), np.vecdot(x, x, axis=0), np.matmul(x, x.T, dtype=complex)], M),
         "clip method of a plain array": (lambda x: np.array([0.0, 3.0, 1.0, 2.2]).clip(x, 2.5), V),
     }

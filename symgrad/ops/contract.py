@@ -15,6 +15,7 @@ import numpy as np
 
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.core import A, Sample, composite, multilinear, unbroadcast
+from symgrad.ops.index import array_of
 
 
 def transpose(x: Any) -> Any:
@@ -362,7 +363,8 @@ def _run_einsum(*arrays: Any, subscripts: str, optimize: Any = False) -> Any:
 
 def _bind_einsum(*operands: Any, optimize: Any = False, **options: Any) -> tuple[Sequence[Any], dict[str, Any]]:
     """Subscripts as an explicit string ``"ij,jk->ik"`` without spaces, whichever form they came in."""
-    defaults = {"out": None, "dtype": None, "order": "K", "casting": "safe"}
+    dtype = options.pop("dtype", None)
+    defaults = {"out": None, "order": "K", "casting": "safe"}
     for name, value in options.items():
         if name not in defaults or value != defaults[name]:
             raise NotDifferentiable(f"np.einsum(..., {name}={value!r}) has no derivative rule for this option")
@@ -371,6 +373,8 @@ def _bind_einsum(*operands: Any, optimize: Any = False, **options: Any) -> tuple
     if not isinstance(operands[0], str):
         operands = tuple(_letters(operands))
     subscripts, *arrays = operands
+    if dtype is not None:
+        arrays = [array_of(array).astype(dtype) for array in arrays]
     subscripts = subscripts.replace(" ", "")
     if "->" not in subscripts:
         labels = subscripts.replace("...", "").replace(",", "")
@@ -459,6 +463,7 @@ multilinear(
         Sample("ij,jk,kl->il", A(2, 3), A(3, 4), A(4, 2), optimize=True),
         Sample("ij,jk,kl->il", A(2, 3), A(3, 4), A(4, 2), optimize="optimal"),
         Sample("ij,jk,kl->il", A(2, 3), A(3, 4), A(4, 2), optimize=["einsum_path", (0, 1), (0, 1)]),
+        Sample("ij,j", A(2, 3), A(3), dtype=complex),
         Sample("bhid,bhjd->bhij", A(2, 2, 3, 2), A(2, 2, 3, 2)),
         Sample(",i->i", A(), A(3)),
         Sample(A(2, 3), [0, 1], A(3, 4), [1, 2]),

@@ -435,6 +435,7 @@ SVD = [
     Sample(A(2, 5, 3), full_matrices=False),
     Sample(A(2, 2, 3), full_matrices=False),
     Sample(A(2, 2, 3), compute_uv=False),
+    Sample(A(3, 3, kind="spd"), compute_uv=False, hermitian=True),
     Sample(A(1, 1)),
     Sample(A(3, 1), full_matrices=False),
     Sample(A(0, 0)),
@@ -442,7 +443,14 @@ SVD = [
 ]
 
 
-@op(np.linalg.svd, samples=SVD, complex=False)
+def _svd_call(a: Any, hermitian: bool = False, **rest: Any) -> dict[str, Any]:
+    """The singular values of a Hermitian matrix are those of its Hermitian part."""
+    if hermitian and rest.get("compute_uv", True):
+        raise NotDifferentiable("np.linalg.svd(..., hermitian=True) has no derivative rule for the vectors; use np.linalg.eigh")
+    return {"a": 0.5 * (a + transpose(conj(a))) if hermitian else a, **rest}
+
+
+@op(np.linalg.svd, prepare=_svd_call, prepared=("hermitian",), samples=SVD, complex=False)
 def svd(g: Any, y: Any, a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """J. Townsend, "Differentiating the singular value decomposition" (2016).
 
@@ -551,7 +559,16 @@ TALL_AND_WIDE = [
 ]
 
 
-@op(np.linalg.pinv, samples=TALL_AND_WIDE)
+def _pinv_call(a: Any, hermitian: bool = False, **rest: Any) -> dict[str, Any]:
+    return {"a": 0.5 * (a + transpose(conj(a))) if hermitian else a, **rest}
+
+
+@op(
+    np.linalg.pinv,
+    prepare=_pinv_call,
+    prepared=("hermitian",),
+    samples=[*TALL_AND_WIDE, Sample(A(3, 3, kind="spd"), hermitian=True)],
+)
 def pinv(g: Any, y: Any, a: Any, rcond: Any = None, *, rtol: Any = None) -> Any:
     return pinv_vjp(g, y, a)
 
