@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import NotDifferentiable
-from symgrad.ops.core import A, Choice, Sample, constant, elementwise, op, refused
+from symgrad.ops.core import A, Choice, Sample, composite, constant, elementwise, op, refused
+from symgrad.ops.index import array_of
 
 # fmt: off
 
@@ -262,11 +263,32 @@ def nan_to_num(g: Any, y: Any, x: Any, nan: Any = 0.0, posinf: Any = None, negin
     return np.where(re, np.real(g), 0) + 1j * np.where(im, np.imag(g), 0)
 
 
+elementwise(np.nextafter, lambda g, y, x1, x2: g, None, partial="constant", complex=False)
+
+
+# np.emath: complex where a real result would be NaN, which is looked at
+
+
+def _widened(x: Any, inside: Any) -> Any:
+    x = array_of(x)
+    return x if x.dtype.kind == "c" or bool(np.all(inside(x))) else x.astype(np.result_type(x.dtype, np.complex64))
+
+
+_positive, _within = (lambda x: x >= 0), (lambda x: np.abs(x) <= 1)
+_any = [Sample(A(3, lo=0.2, hi=0.8)), Sample(A(2, lo=-2, hi=-1.2)), Sample(A(lo=0.2, hi=0.8))]
+for _name in ("sqrt", "log", "log2", "log10", "arcsin", "arccos", "arctanh"):
+    composite(getattr(np.emath, _name), samples=_any)(
+        lambda x, plain=getattr(np, _name), inside=_within if _name[0] == "a" else _positive: plain(_widened(x, inside)))
+composite(np.emath.power, samples=[Sample(A(3, lo=0.2), 2.5), Sample(A(2, lo=-2, hi=-1.2), A(2))])(
+    lambda x, p: np.power(_widened(x, _positive), np.asarray(p, float) if isinstance(p, (int, list)) else p))
+composite(np.emath.logn, samples=[Sample(2, A(3, lo=0.2)), Sample(A(lo=2, hi=3), A(2, lo=-2, hi=-1.2))])(
+    lambda n, x: np.log(_widened(x, _positive)) / np.log(_widened(n, _positive)))
+
 refused("the dtype of its result depends on values; write np.real(x)", np.real_if_close)
 
 # -- no derivative -------------------------------------------------------------------------------------------------
 
-constant(np.floor, np.ceil, np.trunc, np.rint, np.round, np.around, np.fix, np.spacing, np.nextafter)
+constant(np.floor, np.ceil, np.trunc, np.rint, np.round, np.around, np.fix, np.spacing)
 constant(np.isnan, np.isinf, np.isfinite, np.isposinf, np.isneginf, np.isclose, np.isreal, np.iscomplex, np.signbit)
 constant(np.logical_and, np.logical_or, np.logical_xor, np.logical_not, np.gcd, np.lcm, np.bitwise_count)
 

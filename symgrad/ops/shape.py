@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import NotDifferentiable
-from symgrad.ops.core import REGISTRY, A, Sample, composite, linear, refused, static
+from symgrad.ops.core import REGISTRY, A, Sample, Traced, composite, linear, refused, static
 from symgrad.ops.index import SCATTER, Hole, Slice, array_of
 from symgrad.ops.reduction import along
 
@@ -620,18 +620,46 @@ MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
 
 
 def _pad_args(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0, **rest: Any) -> Any:
-    if mode not in MODES:
-        raise NotDifferentiable(f"np.pad(mode={mode!r}) has no derivative rule; it has for {', '.join(MODES)}")
+    ndim = np.ndim(array)
     if isinstance(pad_width, dict):
-        ndim = np.ndim(array)
-        pad_width = {axis % ndim: width for axis, width in pad_width.items()}
+        pad_width = {axis % ndim: width if np.ndim(width) else (width, width) for axis, width in pad_width.items()}
         pad_width = tuple(pad_width.get(i, (0, 0)) for i in range(ndim))
     if np.ndim(pad_width):
         pad_width = tuple(tuple(map(int, w)) if np.ndim(w) else int(w) for w in pad_width)
+    if mode == "linear_ramp" or mode in _STATISTICS:
+        for axis, widths in enumerate(np.broadcast_to(pad_width, (ndim, 2)).tolist()):
+            array = _pad_along(array, axis, widths, mode, **rest)
+        return {"array": array, "pad_width": 0}
+    if mode not in MODES:
+        raise NotDifferentiable("np.pad with a function for mode= has no derivative rule; use np.concatenate")
+    if isinstance(constant_values, Traced):
+        inside = np.pad(np.ones(np.shape(array), bool), pad_width)
+        return {
+            "array": np.where(inside, np.pad(array, pad_width), array_of(constant_values).astype(array.dtype)),
+            "pad_width": 0,
+        }
     if np.any(np.not_equal(constant_values, 0)):
         frame = np.pad(np.zeros(np.shape(array), array.dtype), pad_width, constant_values=constant_values)
         return {"array": np.pad(array, pad_width) + frame, "pad_width": 0}
     return {"array": array, "pad_width": pad_width, "mode": mode, **rest}
+
+
+_STATISTICS: dict[str, Any] = {"maximum": np.max, "minimum": np.min, "mean": np.mean, "median": np.median}
+
+
+def _pad_along(array: Any, axis: int, widths: list[int], mode: str, end_values: Any = 0, stat_length: int | None = None) -> Any:
+    """Padded along one axis by what is at its ends; NumPy, too, takes one axis after the other."""
+    if np.ndim(stat_length) or np.ndim(end_values):
+        raise NotDifferentiable("np.pad has no derivative rule for stat_length= or end_values= by axis; pad one axis at a time")
+    n, ends = stat_length or np.shape(array)[axis], []
+    for back, width in zip((1, -1), widths, strict=True):
+        if mode == "linear_ramp":
+            way = np.reshape(np.arange(width)[::back] / max(width, 1), along_axis(width, axis, np.ndim(array)))
+            ends.append(end_values + (array[along(axis, slice(0, 1) if back > 0 else slice(-1, None))] - end_values) * way)
+        else:
+            some = array[along(axis, slice(0, n) if back > 0 else slice(-n, None))]
+            ends.append(np.repeat(_STATISTICS[mode](some, axis=axis, keepdims=True), width, axis))
+    return np.concatenate((ends[0].astype(array.dtype), array, ends[1].astype(array.dtype)), axis)
 
 
 @linear(
@@ -647,6 +675,12 @@ def _pad_args(array: Any, pad_width: Any, mode: Any = "constant", constant_value
         *(Sample(A(3), 7, mode=mode) for mode in MODES[1:]),
         Sample(A(1, 3), 1, mode="edge"),
         Sample(A(0), 2),
+        Sample(A(2, 3), (1, 2), constant_values=A()),
+        Sample(A(2, 3), {-1: (1, 2), 0: 1}) if np.__version__ >= "2.3" else Sample(A(2), 1),
+        Sample(A(2, 3), (1, 2), mode="mean"),
+        Sample(A(4), (1, 2), mode="mean", stat_length=2),
+        Sample(A(2, 3), (3, 2), mode="linear_ramp", end_values=A()),
+        Sample(A(3, 2), ((3, 2), (0, 1)), mode="linear_ramp"),
     ],
 )
 def _pad(g: Any, y: Any, array: Any, pad_width: Any = None, mode: Any = "constant") -> Any:
