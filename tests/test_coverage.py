@@ -26,6 +26,7 @@ TABLE = Path(__file__).with_name("COVERAGE.md")
 # functions that NumPy does not dispatch, whose bodies are traced
 THROUGH = {
     "np.kaiser", "np.row_stack", "np.trapz", "np.fft.fftfreq", "np.fft.rfftfreq", "np.vectorize", "np.poly1d", "np.ndenumerate",
+    "np.frompyfunc",
 }  # fmt: skip
 
 # arrays like a traced one that hold no traced number
@@ -52,7 +53,6 @@ REFUSED = {
     "np.bmat": lambda x: np.bmat([[x]]),
     "np.format_float_positional": lambda x: np.format_float_positional(x[0]),
     "np.format_float_scientific": lambda x: np.format_float_scientific(x[0]),
-    "np.frompyfunc": lambda x: np.frompyfunc(lambda t: t * t, 1, 1)(x),
     "np.matrix": lambda x: np.matrix(x),
     "np.nditer": lambda x: np.nditer(x),
     "np.save": lambda x: np.save("x.npy", x),
