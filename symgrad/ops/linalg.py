@@ -289,6 +289,17 @@ def settled(x: Any, m: Any, scale: Any, space: bool = False) -> Any:
 SETTLED: Op = _own(settled, lambda g, y, x, m, scale, space=False: g, None, None)
 
 
+def _turn(m: Any, pivots: Any) -> tuple[Any, Any]:
+    """What the phases of complex vectors take from ``m``, their cotangent in their own basis; and ``m`` where that is unknown.
+
+    LAPACK turns each vector so that one element of it, its pivot, is real, which says nothing where that is zero.
+    """
+    real, tiny = np.real(pivots), np.sqrt(np.finfo(pivots.dtype).eps)
+    known = (np.abs(real) > tiny) & (np.abs(np.imag(pivots)) <= tiny * np.abs(real))
+    along = np.where(known, np.imag(np.diagonal(m, axis1=-2, axis2=-1)), 0) / np.where(known, real, 1)
+    return 1j * real[..., None] * along[..., None, :], np.where(known[..., None, :], 0, m)
+
+
 def _size(*gs: Any) -> Any:
     return sum(np.sum(np.abs(g)) for g in gs if g is not None)
 
@@ -315,9 +326,17 @@ def eigh_a(g: Any, y: Any, a: Any, UPLO: str = "L") -> Any:
     (g_w, g_v), (w, v) = g, y
     if g_v is None:
         return (conj(v) * g_w[..., None, :]) @ transpose(v)
-    inner = transpose(v) @ g_v
+    inner, unsettled = transpose(v) @ g_v, None
+    if np.iscomplexobj(v) and np.size(v):
+        turn, unsettled = _turn(inner, _pivots(v, UPLO))
+        inner = inner - turn
     result = conj(v) @ _spectral(inner, g_w, w, skew=True) @ transpose(v)
-    return SETTLED(result, inner, _size(g_v)) if np.iscomplexobj(v) else result
+    return result if unsettled is None else SETTLED(result, unsettled, _size(g_v))
+
+
+def _pivots(v: Any, UPLO: str) -> Any:
+    """The elements that ``heevd`` leaves real."""
+    return v[..., 0 if UPLO in "Ll" else -1, :]
 
 
 def eigh_jvp(ts: Any, y: Any, a: Any, UPLO: str = "L") -> Any:
@@ -326,7 +345,13 @@ def eigh_jvp(ts: Any, y: Any, a: Any, UPLO: str = "L") -> Any:
     inner = 0.5 * (inner + hermitian(inner))
 
     def t_v() -> Any:
-        return v @ OVER_GAPS(inner, w, hollow=True)
+        moved = v @ OVER_GAPS(inner, w, hollow=True)
+        if not np.iscomplexobj(v) or not np.size(v):
+            return moved
+        real = np.real(_pivots(v, UPLO))
+        known = np.abs(real) > np.sqrt(np.finfo(w.dtype).eps)
+        turned = np.where(known, np.imag(_pivots(moved, UPLO)), 0) / np.where(known, real, 1)
+        return moved - 1j * v * turned[..., None, :]
 
     return np.real(np.diagonal(inner, axis1=-2, axis2=-1)), t_v
 
@@ -376,7 +401,7 @@ def eig_jvp(ts: Any, y: Any, a: Any) -> Any:
     return np.diagonal(inner, axis1=-2, axis2=-1), t_v
 
 
-op(np.linalg.eigh, eigh_a, jvp=eigh_jvp, samples=SYMMETRIC, complex=False)
+op(np.linalg.eigh, eigh_a, jvp=eigh_jvp, samples=SYMMETRIC)
 
 
 def real_eig(a: Any) -> Any:
@@ -470,6 +495,10 @@ def svd(g: Any, y: Any, a: Any, full_matrices: bool = True, compute_uv: bool = T
         g_v, v = map(transpose, _thin(transpose(g_v), transpose(v), k)) if g_v is not None else (None, v[..., :k, :])
     left = transpose(u) @ g_u if g_u is not None else 0
     right = conj(v @ transpose(g_v)) if g_v is not None else 0
+    unsettled = None
+    if np.iscomplexobj(u) and np.size(s):  # gesdd leaves the first elements of the shorter vectors real
+        turn, unsettled = _turn(left + right, v[..., 0] if m >= n else u[..., 0, :])
+        left, right = (left, right - turn) if m >= n else (left - turn, right)
     sums = s[..., None, :] + s[..., None]
     sums = np.where(np.eye(k, dtype=bool) & (sums == 0), 1, sums)
     apart = 0.5 * (left - right)
@@ -481,7 +510,7 @@ def svd(g: Any, y: Any, a: Any, full_matrices: bool = True, compute_uv: bool = T
     if g_v is not None and n > k:
         g_v = g_v / s[..., None]
         result = result + conj(u) @ (g_v - (g_v @ transpose(v)) @ conj(v))
-    return SETTLED(result, left + right, _size(g_u, g_v)) if np.iscomplexobj(u) else result
+    return result if unsettled is None else SETTLED(result, unsettled, _size(g_u, g_v))
 
 
 @composite(np.linalg.svdvals, samples=[Sample(A(3, 3)), Sample(A(2, 4, 3)), Sample(A(1, 1)), Sample(A(0, 2))])
