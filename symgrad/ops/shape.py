@@ -647,7 +647,7 @@ def _pad_args(array: Any, pad_width: Any, mode: Any = "constant", constant_value
 _STATISTICS: dict[str, Any] = {"maximum": np.max, "minimum": np.min, "mean": np.mean, "median": np.median}
 
 
-def _pad_along(array: Any, axis: int, widths: list[int], mode: str, end_values: Any = 0, stat_length: int | None = None) -> Any:
+def _pad_along(array: Any, axis: int, widths: list[int], mode: str, end_values: Any = 0, stat_length: Any = None) -> Any:
     """Padded along one axis by what is at its ends; NumPy, too, takes one axis after the other."""
     if np.ndim(stat_length) or np.ndim(end_values):
         raise NotDifferentiable("np.pad has no derivative rule for stat_length= or end_values= by axis; pad one axis at a time")
