@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib.util
+import inspect
 import re
 import sys
 import time
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from symgrad import api
-from symgrad.errors import CheckFailed
+from symgrad.errors import CheckFailed, SymgradError
 from symgrad.pytree import map_tree
 from symgrad.testing import check_grads
 
@@ -37,7 +38,7 @@ an argument is
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit code, which is 1 where ``check`` found a wrong derivative."""
+    """Run a command; returns the exit code, which is 1 where there is no derivative, or ``check`` found a wrong one."""
     parser = argparse.ArgumentParser(
         prog="python -m symgrad",
         description="What symgrad makes of a function in a file, at example arguments.",
@@ -60,7 +61,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = tuple(argument(text, rng) for text in options.args)
     except (OSError, ValueError) as error:
         parser.error(str(error))
-    return COMMANDS[options.command](fun, args, options)
+    try:
+        inspect.signature(fun).bind(*args)
+    except TypeError as error:
+        parser.error(f"--args is no call of {options.function}: {error}")
+    except ValueError:
+        pass  # a function of C's, which does not say what it takes
+    try:
+        return COMMANDS[options.command](fun, args, options)
+    except SymgradError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 1
 
 
 def load(place: str) -> Callable[..., Any]:

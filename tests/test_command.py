@@ -79,6 +79,11 @@ def test_check_finds_what_is_wrong(model, capsys):
     assert "is wrong" in capsys.readouterr().out
 
 
+def test_errors_are_told_in_a_line(model, capsys):
+    assert main(["source", f"{model}:loss", "--args", "3", "4x3", "3"]) == 1
+    assert capsys.readouterr().err.startswith("NonScalarOutput: loss() must return one number for grad")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -87,6 +92,7 @@ def test_check_finds_what_is_wrong(model, capsys):
         (["source", "{}:nothing"], "has no function nothing"),
         (["source", "{}:number"], "has no function number"),
         (["source", "{}:loss", "--args", "1 +"], "the argument '1 +' is none"),
+        (["source", "{}:loss", "--args", "3"], "--args is no call of {}:loss: missing a required argument: 'x'"),
         (["draw", "{}:loss"], "invalid choice"),
     ],
 )
@@ -94,7 +100,7 @@ def test_mistakes(model, capsys, arguments, message):
     with pytest.raises(SystemExit) as exit:
         main([part.format(model) for part in arguments])
     assert exit.value.code == 2
-    assert message in capsys.readouterr().err
+    assert message.format(model) in capsys.readouterr().err
 
 
 def test_arguments(tmp_path):
