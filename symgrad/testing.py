@@ -463,7 +463,8 @@ def laid_out(values: Vector, layout: str, shape: tuple[int, ...] | None = None) 
 
 
 def arguments(*specs: Any) -> Strategy:
-    """Argument tuples: each of ``specs`` is a strategy, a tree (dicts, tuples, lists) of them, or a value held fixed.
+    """Argument tuples: each of ``specs`` is a strategy, a tree of them (a dict, tuple, list, namedtuple or dataclass), or a
+    value held fixed.
 
     >>> arguments({"w": arrays((2, 3)), "b": arrays((3,))}, arrays((2,)), "relu")  # doctest: +ELLIPSIS
     tuples(...)
@@ -473,15 +474,8 @@ def arguments(*specs: Any) -> Strategy:
 
 def _structured(spec: Any) -> Strategy:
     st = _hypothesis()
-    if hasattr(spec, "example"):
-        return spec
-    if isinstance(spec, dict):
-        return st.fixed_dictionaries({key: _structured(value) for key, value in spec.items()})
-    if isinstance(spec, tuple):
-        return st.tuples(*map(_structured, spec))
-    if isinstance(spec, list):
-        return st.tuples(*map(_structured, spec)).map(list)
-    return st.just(spec)
+    leaves, tree = pytree.flatten(spec)
+    return st.tuples(*(leaf if hasattr(leaf, "example") else st.just(leaf) for leaf in leaves)).map(tree.unflatten)
 
 
 # -- random programs -----------------------------------------------------------------------------------------------

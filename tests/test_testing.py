@@ -1,5 +1,6 @@
 """check_grads finds what is wrong, says so, and leaves what is right alone; the strategies draw what they promise."""
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -211,6 +212,23 @@ def test_kinks_are_left_alone(x: float) -> None:
 def test_no_room_between_kinks() -> None:
     with pytest.raises(ValueError, match="no float in"):
         away_from([0.0, 1.0], lo=0.0, hi=1.0, gap=0.6)
+
+
+@dataclass
+class Layer:
+    w: Any
+    activation: str
+
+
+@settings(max_examples=10, deadline=None)
+@given(arguments(Layer(arrays((2, 3)), "tanh"), [arrays((3,)), None]))
+def test_arguments_are_dataclasses(args: Any) -> None:
+    layer, (x, none) = args
+    assert isinstance(layer, Layer)
+    assert layer.w.shape == (2, 3)
+    assert layer.activation == "tanh"
+    assert none is None
+    check_grads(lambda layer, x: np.sum(np.tanh(layer.w @ x)), (layer, x), order=1)
 
 
 @given(arguments({"w": arrays((2, 3)), "b": [arrays((3,))]}, (arrays(()), 2), "relu"))
