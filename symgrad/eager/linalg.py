@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import Tensor, labelled
+from symgrad.eager.core import NONE, Tensor, apply, labelled, variant
+from symgrad.eager.pointwise import FUNCTIONS
 from symgrad.eager.reductions import amax, amin, named, vector_norm
-from symgrad.eager.shapes import clone, matmul, mm, reshape, unsqueeze
+from symgrad.eager.shapes import clone, matmul, mm, movedim, reshape, unsqueeze
+from symgrad.ops.linalg import EIG
 
 __all__ = [
-    "LinAlgError", "cholesky", "cond", "cross", "det", "eigh", "eigvalsh", "inv", "lstsq", "matrix_norm", "matrix_power",
-    "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "vector_norm",
+    "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq",
+    "matmul", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "svd",
+    "svdvals", "tensorinv", "tensorsolve", "vecdot", "vector_norm",
 ]  # fmt: skip
 
 
@@ -79,6 +83,7 @@ pinv, cond = _same("pinv", "LinalgPinvBackward0"), _same("cond", "SqueezeBackwar
 eigvalsh, svdvals = _same("eigvalsh", "LinalgEighBackward0"), _same("svdvals", "LinalgSvdBackward0")
 slogdet, eigh = _same("slogdet", fields="sign logabsdet"), _same("eigh", fields="eigenvalues eigenvectors")
 lstsq = _same("lstsq", fields="solution residuals rank singular_values")
+_eig = named("linalg_eig", "eigenvalues eigenvectors")
 _qr, _svd = named("linalg_qr", "Q R"), named("linalg_svd", "U S Vh")
 
 
@@ -142,6 +147,49 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Any:
         return np.linalg.solve(A, B)
     except np.linalg.LinAlgError:
         raise _LinAlgError("torch.linalg.solve: The solver failed because the input matrix is singular.") from None
+
+
+def _complex_eig(a: Any) -> Any:
+    kind = np.result_type(a.dtype, np.complex64)
+    return tuple([part.astype(kind) for part in np.linalg.eig(a)])
+
+
+COMPLEX_EIG = variant(EIG, fun=_complex_eig)  # also where all eigenvalues are real
+
+
+def eig(A: Tensor) -> Any:
+    """Eigenvalues and eigenvectors, complex ones."""
+    _check_square("eig", A)
+    return _eig(*apply(COMPLEX_EIG, (A,), NONE, "LinalgEigBackward0"))
+
+
+def eigvals(A: Tensor) -> Any:
+    """The eigenvalues, complex ones."""
+    return eig(A).eigenvalues
+
+
+def tensorinv(A: Tensor, ind: int = 2) -> Any:
+    """The inverse for ``tensordot`` over ``ind`` dimensions."""
+    shape = A.value.shape
+    square = reshape(A, (math.prod(shape[:ind]), -1))
+    return labelled(reshape(inv(square), (*shape[ind:], *shape[:ind])), "ReshapeAliasBackward0")
+
+
+def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Any:
+    """The ``X`` of ``tensordot(A, X, X.ndim) == B``."""
+    moved = A if dims is None else movedim(A, dims, tuple(range(A.value.ndim - len(dims), A.value.ndim)))
+    shape = moved.value.shape[B.value.ndim :]
+    return reshape(solve(reshape(moved, (B.value.size, -1)), reshape(B, (-1,))), shape)
+
+
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """The diagonals of matrices."""
+    return FUNCTIONS["diagonal"](A, offset, dim1, dim2)
+
+
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Any:
+    """Inner products along a dimension; the elements of ``x`` are conjugated."""
+    return ((x.conj() if x.is_complex() else x) * y).sum(dim)
 
 
 def qr(A: Tensor, mode: str = "reduced") -> Any:

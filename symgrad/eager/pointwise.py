@@ -90,7 +90,7 @@ for _name, _key in {
     "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh,
     "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "exp": np.exp,
     "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p,
-    "sqrt": np.sqrt, "reciprocal": np.reciprocal, "deg2rad": np.deg2rad, "rad2deg": np.rad2deg, "sinc": np.sinc,
+    "sqrt": np.sqrt, "reciprocal": np.reciprocal, "deg2rad": np.deg2rad, "rad2deg": np.rad2deg, "sinc": np.sinc, "i0": np.i0,
     "arcsin": np.arcsin, "arccos": np.arccos, "arctan": np.arctan, "arcsinh": np.arcsinh, "arccosh": np.arccosh,
     "arctanh": np.arctanh,
 }.items():  # fmt: skip
