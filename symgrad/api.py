@@ -588,7 +588,7 @@ def jacobian(
 
     Args:
         flat: ``True`` puts the derivatives by all that is differentiated along one last axis, in the order of ``flatten``,
-            instead of in tuples and trees: so ``scipy.optimize.curve_fit`` takes ``jac=jacobian(model, (1, 2), flat=True)``.
+            instead of in tuples and trees. So ``scipy.optimize.curve_fit`` takes ``jac=jacobian(model, (1, 2), flat=True)``.
 
     >>> jacobian(lambda x: np.array([1.0, 2.0]) * x[0] * x[1])(np.array([3.0, 5.0]))
     array([[ 5.,  3.],

@@ -8,6 +8,7 @@ subexpressions are shared by construction, and two traces of one function share 
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
@@ -77,6 +78,8 @@ class Operation(Protocol):
 
     def flows(self, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...]) -> tuple[int, ...]: ...
 
+    def contents(self) -> str: ...
+
 
 class Node:
     """One operation: ``op(*args, **dict(params))``, of abstract value ``aval``. Compared by identity.
@@ -122,6 +125,9 @@ class Leaf(NamedTuple):
     """The operation of a node without arguments: an input, a constant, or a captured array."""
 
     name: str
+
+    def contents(self) -> str:
+        return ""
 
 
 INPUT = Leaf("input")
@@ -214,9 +220,9 @@ class Graph:
         del self._table[key if self._table.get(key) is node else (*key, node.aval)]
 
     def dump(self, outputs: Iterable[Node] | None = None) -> str:
-        """One line a node; with ``outputs``, only the nodes that they need."""
+        """One line a node, under loops those of an iteration; with ``outputs``, only the nodes that they need."""
         nodes = self.nodes if outputs is None else ancestors(outputs)
-        return "\n".join(map(repr, nodes))
+        return "\n".join(repr(node) + textwrap.indent(node.op.contents(), "    ") for node in nodes)
 
     def verify(self) -> None:
         """Raise ``AssertionError`` unless arguments precede users, nodes are unique, and avals are well formed."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from symgrad import graph, hessian, value_and_grad
+from symgrad import grad, graph, hessian, value_and_grad
 from symgrad.ir import Graph, aval_of
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize.loops import trim_loops
@@ -87,3 +87,22 @@ def test_indices_that_wrap_round_may_name_one_element_twice():
     x = np.array([[0.3, 0.6, 1.2]])
     for _ in range(4):
         assert np.allclose(derivative(x)[1], 2 * np.cos(x))
+
+
+def halved(x):
+    while x > 1.0:
+        x = x / 2.0
+    return x
+
+
+def test_loops_show_what_runs_in_them():
+    derivative = grad(halved)
+    for _ in range(2):
+        derivative(1000.0)
+    text = str(derivative.graph(1000.0))
+    forward, backward = (part for part in text.split("= loop(")[1:])
+    assert "\n    while carried value 0 is true:\n" in forward
+    assert "= np.divide(" in forward
+    assert "\n    carry %" in forward
+    assert "\n    once an element, from the last to the first:\n" in backward
+    assert not text.rsplit("return", 1)[1].startswith("    ")

@@ -115,6 +115,10 @@ class Op:
         self._signature: _Signature | None = None
         self._arity: int | None = None
 
+    def contents(self) -> str:
+        """What runs inside, for people: lines below the node's own."""
+        return ""
+
     def __repr__(self) -> str:
         return f"<op {self.name}>"
 

@@ -82,6 +82,18 @@ class Loop(Op):
     def differentiable(self, position: int) -> bool:
         return is_inexact(self.body.inputs[position + (position >= len(self.body.carry))].aval)
 
+    def contents(self) -> str:
+        """The body, for people: how often it runs, what it computes, what it carries on and what it saves."""
+        course, body = self.course, self.body
+        if course.test is not None:
+            often = f"while carried value {course.test} is true"
+        else:
+            often = "once an element" if course.count is None else f"{course.count} times"
+        often += ", from the last to the first" if course.backwards else ""
+        carried, saved = (", ".join(f"%{node.index}" for node in nodes) for nodes in (body.after, body.saved))
+        ends = [f"carry {carried}"] * bool(carried) + [f"save {saved}"] * bool(saved)
+        return "\n".join(["", f"{often}:", body.graph.dump([*body.after, *body.saved]), *ends])
+
     # ---- running ----
 
     def run(self, *args: Any, arrays: Sequence[int] = ()) -> tuple[Any, ...]:
