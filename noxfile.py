@@ -5,7 +5,7 @@ import nox
 nox.options.sessions = ["lint", "types", "tests-3.11(numpy='newest')", "wheel"]
 nox.options.reuse_existing_virtualenvs = True
 
-OLDEST = {"3.11": "2.0.*", "3.12": "2.0.*", "3.13": "2.1.*"}  # NumPy that has wheels for that Python
+OLDEST = {"3.11": "2.0.0", "3.12": "2.0.0", "3.13": "2.1.0"}  # NumPy that has wheels for that Python
 
 
 @nox.session(python=list(OLDEST))

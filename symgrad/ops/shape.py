@@ -43,7 +43,7 @@ def _reshape_args(a: Any, shape: Any = None, order: str = "C", newshape: Any = N
     np.reshape,
     lanes="moved",
     prepare=_reshape_args,
-    fun=lambda a, shape, order="C": np.reshape(a, shape, order),
+    fun=lambda a, shape, order="C": np.reshape(a, shape, order=order),
     alias=True,
     samples=[
         Sample(A(3, 4), (2, 6)),
@@ -56,7 +56,7 @@ def _reshape_args(a: Any, shape: Any = None, order: str = "C", newshape: Any = N
     ],
 )
 def _reshape(g: Any, y: Any, a: Any, shape: Any = None, order: Any = "C") -> Any:
-    return np.reshape(g, np.shape(a), order)
+    return np.reshape(g, np.shape(a), order=order)
 
 
 @linear(
@@ -74,7 +74,7 @@ def _reshape(g: Any, y: Any, a: Any, shape: Any = None, order: Any = "C") -> Any
     ],
 )
 def _ravel(g: Any, y: Any, a: Any, order: Any = "C") -> Any:
-    return np.reshape(g, np.shape(a), order)
+    return np.reshape(g, np.shape(a), order=order)
 
 
 linear(
