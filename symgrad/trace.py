@@ -85,7 +85,19 @@ class Trace:
 
     def lookup(self, node: Node) -> Tracer:
         """The Tracer of a node of this run."""
+        if node not in self.values:
+            self._restore(node)
         return Tracer(self, node, self.values[node])
+
+    def _restore(self, node: Node) -> None:
+        """Compute a value again that was let go of."""
+        missing, stack = {node}, [node]
+        while stack:
+            found = [arg for arg in stack.pop().args if arg not in self.values and arg not in missing]
+            missing.update(found)
+            stack += found
+        for one in sorted(missing, key=lambda one: one.index):
+            self.values[one] = _compute(one.op, [self.values[arg] for arg in one.args], dict(one.params))
 
     def fresh(self, x: Tracer) -> Tracer:
         """``x`` behind an identity node of its own: what a (nested) derivative is taken with respect to."""

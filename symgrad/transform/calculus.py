@@ -268,6 +268,7 @@ def evaluate(
     holomorphic: bool = False,
 ) -> Linearized:
     """Run ``fun`` with fresh variables in place of the selected arguments."""
+    trace.lean = False
     call = select(fun, argnums, args, kwargs)
     if trace.hooks is not None:
         for i, place in enumerate(call.places):
@@ -312,7 +313,7 @@ def value_and_grad(
                 raise NonScalarOutput(f"{_title(fun)} has a complex output; take holomorphic=True or a real output")
             if aval.dtype.kind in "fc":
                 seeds.append((leaf.node, _seed(trace, aval, symbolic)))
-    trace.lean = not trace.depth  # nothing is to come but results
+    trace.lean = symbolic and not trace.depth  # nothing is to come but results
     found = reverse(trace, seeds, run.wrt, symbolic)
     grads = [finish(conjugate(g, holomorphic), trace, node.aval) for g, node in zip(found, run.wrt, strict=True)]
     return run.tree.unflatten(run.outputs), run.rebuild(grads, isinstance(argnums, (int, str))), run.aux

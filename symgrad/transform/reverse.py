@@ -58,10 +58,8 @@ def reverse(
     if not trace.double_where or (around is None and not matters(order, wrt)):
         return _sweep(trace, outputs, wrt, order, whole, symbolic, None, None)
     if not symbolic and around is None:
-        lean, trace.lean = trace.lean, False  # it may have to be done again
         with np.errstate(all="ignore"):
             found = _sweep(trace, outputs, wrt, order, whole, symbolic, None, None)
-        trace.lean = lean
         if all([g is None or bool(np.all(np.isfinite(g))) for g in found]):
             return found  # there was no infinity to be looked after
     order = path([node for node, _ in outputs], wrt)
