@@ -368,6 +368,7 @@ class FastBuilder(BlockBuilder):
         """An array for a big result: a dead one, else one from the pool."""
         if not self._is_pooled(node.aval.shape, node.aval.dtype):
             return None
+        self.order[node] = True
         dead = self._dead_buffer(self._kind(node))
         return name(dead) if dead else self._allocate(node.aval.shape, node.aval.dtype)
 
@@ -419,7 +420,7 @@ class FastBuilder(BlockBuilder):
             if node.op in (REGISTRY[np.transpose], REGISTRY[np.swapaxes]) and len(node.aval.shape) > 1:
                 found = False
             elif node.args and node.op.family == "elementwise":
-                orders = [self._in_order(arg) for arg in node.args if len(arg.aval.shape) > 1]
+                orders = [self._in_order(arg) for arg in node.args if sum(n > 1 for n in arg.aval.shape) > 1]
                 found = False if False in orders else None if None in orders else True
             self.order[node] = found
         return self.order[node]
