@@ -40,9 +40,26 @@ def _is_small(v: Node, x: Node, times: int = 8) -> bool:
 def divide_once(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``x / v`` of a large array and a small one, or a number, as ``x * (1 / v)``: a quotient takes two products' time."""
     x, v = args
-    if not _is_large(node) or x.aval.shape != node.aval.shape or not (_is_small(v, x) or _is_plain(const(v))):
+    if not _is_large(node) or x.aval.shape != node.aval.shape:
+        return None
+    if not (_is_small(v, x) and _has_inverse(v)) and not _is_plain(const(v)):
         return None
     return s.call(np.multiply, x, s.call(np.true_divide, 1.0, v))
+
+
+def _has_inverse(v: Node) -> bool:
+    """Whether ``1 / v`` overflows for no ``v`` but 0: of a root, or a sum of exponentials of which the largest is 1."""
+    while is_op(v, np.expand_dims):
+        (v,) = v.args
+    if not is_op(v, np.sum) or not is_op(v.args[0], np.exp):
+        return is_op(v, np.sqrt)
+    gap = v.args[0].args[0]
+    if not is_op(gap, np.subtract):
+        return False
+    x, largest = gap.args
+    while is_op(largest, np.expand_dims):
+        (largest,) = largest.args
+    return is_op(largest, np.max) and largest.args[0] is x and axes_of(largest) == axes_of(v)
 
 
 @rewrite(np.multiply, np.true_divide, np.negative, rules=FACTORS)

@@ -32,16 +32,15 @@ def vmap_cross_entropy(w, b, x, label):
     total = add_reduce(z, 1)
     # backward
     divide(z, total[:, None], z)
-    g_z = z.copy()
-    g_z[const, label] += -1.0
-    total_2 = add_reduce(g_z, 1)
+    z[const, label] += -1.0
+    total_2 = add_reduce(z, 1)
     equal_2 = equal(prod, expand_dims)
     total_3 = np.sum(equal_2, axis=1, dtype=np.float64)
     divide(total_2, total_3, total_2)
     expand_dims_2 = total_2[:, None]
     negative(total_2[:, None], expand_dims_2)
     chosen = np.where(equal_2, expand_dims_2, 0)
-    add(g_z, chosen, chosen)
+    add(z, chosen, chosen)
     multiply(prod, prod, prod)
     subtract(c1, prod, prod)
     multiply(chosen, prod, chosen)

@@ -29,8 +29,7 @@ def grad_softmax_classifier(w, b, x, labels):
     divide(cm0_2, total, total)
     multiply(total, prod, prod)
     negative(prod, prod)
-    g_z = prod.copy()
-    g_z[const, labels] += -0.2
-    g_b = add_reduce(g_z, 0)
-    g_w = x.T.dot(g_z)
+    prod[const, labels] += -0.2
+    g_b = add_reduce(prod, 0)
+    g_w = x.T.dot(prod)
     return g_w, g_b
