@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad import standard
 from symgrad.guards import Path, same_value
 from symgrad.instrument import HOOKS, instrumented
 from symgrad.ir import INPUT
@@ -111,7 +112,7 @@ class Calls(Reads):
             path = self.path_of(fun)
             if path is not None:
                 self.check(path, "is", fun)
-            return fun(*map(self._given, args), **{name: self._given(value) for name, value in kwargs.items()})
+            return fun(*map(self.given, args), **{name: self.given(value) for name, value in kwargs.items()})
         if self.path_of(fun) is None and type(fun).__module__.split(".")[0] in ("numpy", "functools"):
             return fun(*self._seen(args), **self._seen(kwargs))
         if self.path_of(fun) is not None and not isinstance(fun, FUNCTIONS):
@@ -244,12 +245,15 @@ class Calls(Reads):
     def _call_library(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         code = fun.__code__
         if code.co_filename.startswith(OWN):  # it calls functions back through the trace
-            return fun(*map(self._given, args), **{name: self._given(value) for name, value in kwargs.items()})
+            return fun(*map(self.given, args), **{name: self.given(value) for name, value in kwargs.items()})
         if code is _MANAGER_CODE:
             wrapped = fun.__dict__["__wrapped__"]
             self.check(Path(fun, (("attr", "__wrapped__"),)), "is", wrapped)
             started = self.call(wrapped, *args, **kwargs)
             return contextlib.contextmanager(lambda: started)()
+        followed = standard.follow(self, fun, args, kwargs)
+        if followed is not NotImplemented:
+            return followed
         if fun is os.getenv or (getattr(fun, "__name__", "") == "get" and args and args[0] is os.environ):
             names = args if fun is os.getenv else args[1:]
             if not kwargs and all(type(name) in (str, int, float, type(None)) for name in names):
@@ -297,20 +301,20 @@ class Calls(Reads):
                 found[name] = self.read(Path(fun, (("attr", "__kwdefaults__"), ("item", name))), value)
         return tuple(given), {**found, **kwargs}
 
-    def _given(self, value: Any, depth: int = 0) -> Any:
+    def given(self, value: Any, depth: int = 0) -> Any:
         """A tree of arguments for symgrad itself: what is from outside is read."""
         if isinstance(value, CONTAINERS):
             value = self.deep(value)
             if type(value) in (list, tuple):
-                return type(value)([self._given(item, depth + 1) for item in value])
-            return {key: self._given(item, depth + 1) for key, item in value.items()} if type(value) is dict else value
+                return type(value)([self.given(item, depth + 1) for item in value])
+            return {key: self.given(item, depth + 1) for key, item in value.items()} if type(value) is dict else value
         path = self.path_of(value)
         if path is None or depth > 20 or isinstance(value, type) or not dataclasses.is_dataclass(value):
             return value
         made = copy.copy(value)
         for field in dataclasses.fields(value):
             item = self.read(path.then("attr", field.name), getattr(value, field.name))
-            object.__setattr__(made, field.name, self._given(item, depth + 1))
+            object.__setattr__(made, field.name, self.given(item, depth + 1))
         return made
 
     # ---- functions that are not followed ----
@@ -417,7 +421,10 @@ class Calls(Reads):
             elif type(kind) is type and maker is object.__dict__["__new__"] and is_users(setup):
                 self.check(Path(kind, (("attr", "__init__"),)), "is", setup)
                 made: Any = object.__new__(kind)
-                self.call(setup, made, *args, **kwargs)
+                if standard.is_generated(kind):
+                    standard.initialize(self, made, args, kwargs)
+                else:
+                    self.call(setup, made, *args, **kwargs)
                 return made
             elif is_users(setup) and not self.harmless(setup):
                 self.stop(f"{kind.__name__}.__init__ is not followed")
@@ -434,7 +441,16 @@ class Calls(Reads):
         args, kwargs = self._seen(args), self._seen(kwargs)
         if kind.__module__ not in _TRANSPARENT and not issubclass(kind, (np.generic, tuple)):
             return kind(*self._out(args), **self._out(kwargs))
-        return kind(*args, **kwargs)
+        return self._plainly(kind, args, kwargs)
+
+    def _plainly(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A pure function in C: of plain values, all of which are guarded, an exception is to be foreseen."""
+        try:
+            return fun(*args, **kwargs)
+        except Exception as error:
+            if not create.contains_traced([*args, *kwargs.values()]):
+                self.foreseen.append(error)
+            raise
 
     def _out(self, value: Any) -> Any:
         """Numbers and arrays from outside as they are, for code that takes no others; their content is guarded."""
@@ -480,7 +496,7 @@ class Calls(Reads):
             if self.path_of(args[0]) is not None:
                 self.stop(f"the iterator {self.path_of(args[0])!r} is consumed")
             self.uses(args[0])
-            return fun(*args)
+            return self._plainly(fun, args, kwargs)
         if fun in IMPURE_BUILTINS:
             outside = fun not in (setattr, delattr) or self.path_of(args[0]) is not None
             if fun is id:
@@ -496,7 +512,7 @@ class Calls(Reads):
             self.wrote_into(args[0])
             return fun(*[self.stored(arg, args[0]) for arg in args], **kwargs)
         args, kwargs = self._seen(args), self._seen(kwargs)
-        return create.call(self.trace, fun, args, kwargs) if fun in create.ARRAYS else fun(*args, **kwargs)
+        return create.call(self.trace, fun, args, kwargs) if fun in create.ARRAYS else self._plainly(fun, args, kwargs)
 
     def _call_method(self, fun: Any, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A method written in C."""
@@ -543,7 +559,7 @@ class Calls(Reads):
                 return self.within(args[0], owner)
             else:
                 return getattr(self.deep(owner), name)(*self._seen(args), **self._seen(kwargs))
-        return fun(*self._seen(args), **self._seen(kwargs))
+        return self._plainly(fun, self._seen(args), self._seen(kwargs))
 
     def _getattr(self, owner: Any, name: str, *default: Any) -> Any:
         if default and not self._hasattr(owner, name):

@@ -678,7 +678,14 @@ class _Rewriter(ast.NodeTransformer):
         node.test = _at(_hook("test", node.test, node.test), node.test)
         return node
 
-    visit_IfExp = visit_Assert = _tested
+    visit_IfExp = _tested
+
+    def visit_Assert(self, node: ast.Assert) -> Any:
+        """``if __debug__ and not test: raise AssertionError(message)``."""
+        test = ast.UnaryOp(ast.Not(), _hook("test", node.test, self.visit(node.test)))
+        words = [self.visit(node.msg)] if node.msg is not None else []
+        failed = ast.Raise(_hook("failed", node, *words), None)
+        return _at(ast.If(ast.BoolOp(ast.And(), [ast.Name("__debug__", ast.Load()), test]), [failed], []), node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         node.values = [_at(_hook("test", value, self.visit(value)), value) for value in node.values]

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad import standard
 from symgrad.frames import where
 from symgrad.guards import Check, Path, same_value
 from symgrad.ir import Node
@@ -115,6 +116,10 @@ class Reads:
 
     def call(self, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
         """A call, followed: see ``symgrad.calls``."""
+        raise NotImplementedError
+
+    def given(self, value: Any, depth: int = 0) -> Any:
+        """A value with what is read from it: see ``symgrad.calls``."""
         raise NotImplementedError
 
     def harmless(self, fun: Any) -> bool:
@@ -288,6 +293,10 @@ class Reads:
         if isinstance(fixed, property) and is_users(fixed.fget):
             self.check(Path(kind, (("attr", name),)), "is", fixed)
             return self.call(fixed.fget, owner)
+        if isinstance(fixed, functools.singledispatchmethod):
+            return lambda x, *args, **kwargs: self.call(
+                standard.dispatched(self, fixed.dispatcher, x).__get__(owner, kind), x, *args, **kwargs
+            )
         getter = None if fixed is None else of_class(type(fixed), "__get__")
         own = name in getattr(owner, "__dict__", ())
         if is_users(getter) and (not own or hasattr(type(fixed), "__set__")):
@@ -364,7 +373,7 @@ class Reads:
         if owner is np.r_ or owner is np.c_:
             return create.join(self.trace, owner, key)
         if path is None or isinstance(owner, (np.ndarray, type)) or is_numpys(kind):
-            return owner[key]
+            return self._own_item(owner, key)
         if isinstance(key, slice):
             return self.deep(owner)[key]
         value, key = self._fetched(path, owner, key), _key(key)
@@ -377,6 +386,15 @@ class Reads:
                 self.check(path, "len", len(owner))
                 key += len(owner)
         return self.read(path.then("item", key), value)
+
+    def _own_item(self, owner: Any, key: Any) -> Any:
+        """``owner[key]`` of what the function made itself."""
+        try:
+            return owner[key]
+        except (KeyError, IndexError) as error:
+            if type(owner) in (dict, list, tuple, str):  # what it holds is guarded
+                self.foreseen.append(error)
+            raise
 
     def _fetched(self, path: Path, owner: Any, key: Any) -> Any:
         try:
@@ -397,6 +415,10 @@ class Reads:
         if isinstance(error, BaseException):
             self.foreseen.append(error)
         return error
+
+    def failed(self, *message: Any) -> Any:
+        """What an ``assert`` statement raises."""
+        return self.raised(AssertionError(*message))
 
     def iterate(self, value: Any) -> Any:
         """Something that is iterated over, or unpacked."""
@@ -491,6 +513,8 @@ class Reads:
             return value
         if isinstance(value, CONTAINERS):
             return self.deep(value)
+        if self.path_of(value) is not None and standard.is_record(value):
+            return self.given(value)
         self._operand(value)
         return value
 

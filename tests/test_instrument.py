@@ -36,9 +36,9 @@ class Inert:
     def _first(self, value: Any, *more: Any) -> Any:
         return value
 
-    iterate = mapping = unpacked = unpack = test = whole = stored = kept = matched = identity = manager = place = raised = (
-        shown
-    ) = _first
+    iterate = mapping = unpacked = unpack = test = whole = shown = stored = kept = matched = identity = _first
+    manager = place = raised = _first
+    failed = staticmethod(AssertionError)
 
     def _nothing(self, *more: Any) -> None:
         return None

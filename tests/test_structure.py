@@ -23,6 +23,7 @@ LAYERS = """
     trace
     transform draw nans
     rolling
+    standard
     reads
     calls
     state

@@ -244,9 +244,9 @@ call_hook: class K:\n    n = 2.0\n    def __call__(self, a): return self.n * a\n
 enter_hook: class K:\n    n = 2.0\n    def __enter__(self): return self.n\n    def __exit__(self, *e): pass\nC = K()\ndef use():\n    with C as n:\n        return n | use() | C.n = 3.0
 dataclass: @dataclasses.dataclass\nclass K:\n    w: float = 2.0\n    f: bool = True\nC = K() | (C.w if C.f else 1.5) | C.w = 3.0 | C.f = False | C = K(9.0)
 dataclass_frozen: @dataclasses.dataclass(frozen=True)\nclass K:\n    w: float\nC = K(2.0) | C.w | C = K(3.0) | object.__setattr__(C, "w", 4.0)
-dataclass_replace!: @dataclasses.dataclass\nclass K:\n    w: float = 2.0\n    v: float = 3.0\nC = K() | dataclasses.replace(C, w=1.0).v | C.v = 5.0
-dataclass_eq!: @dataclasses.dataclass\nclass K:\n    w: float = 2.0\nC = K(); D = K() | (2.0 if C == D else 3.0) | D.w = 5.0
-dataclass_astuple!: @dataclasses.dataclass\nclass K:\n    w: float = 2.0\nC = K() | dataclasses.astuple(C)[0] | C.w = 5.0
+dataclass_replace: @dataclasses.dataclass\nclass K:\n    w: float = 2.0\n    v: float = 3.0\nC = K() | dataclasses.replace(C, w=1.0).v | C.v = 5.0
+dataclass_eq: @dataclasses.dataclass\nclass K:\n    w: float = 2.0\nC = K(); D = K() | (2.0 if C == D else 3.0) | D.w = 5.0
+dataclass_astuple: @dataclasses.dataclass\nclass K:\n    w: float = 2.0\nC = K() | dataclasses.astuple(C)[0] | C.w = 5.0
 vars_of: C = types.SimpleNamespace(w=2.0) | vars(C)["w"] | C.w = 3.0
 dict_of: C = types.SimpleNamespace(w=2.0) | C.__dict__["w"] | C.w = 3.0
 namedtuple: K = collections.namedtuple("K", "w v"); C = K(2.0, 3.0) | C.w | C = K(5.0, 3.0) | C = C._replace(w=1.0)
@@ -298,7 +298,7 @@ classmethod: class K:\n    w = 2.0\n    @classmethod\n    def g(cls, a): return 
 classmethod_redefined: class K:\n    @classmethod\n    def g(cls, a): return 2 * a\nC = K() | C.g(1.5) | K.g = classmethod(lambda cls, a: 3 * a)
 staticmethod: W = 2.0\nclass K:\n    @staticmethod\n    def g(a): return W * a | K.g(1.5) | W = 3.0 | K.g = staticmethod(lambda a: a)
 staticmethod_instance: class K:\n    @staticmethod\n    def g(a): return 2.0 * a\nC = K() | C.g(1.5) | K.g = staticmethod(lambda a: a)
-dispatch!: @functools.singledispatch\ndef g(a): return 2.0 * a | g(1.5) | g.register(float, lambda a: 3.0 * a)
+dispatch: @functools.singledispatch\ndef g(a): return 2.0 * a | g(1.5) | g.register(float, lambda a: 3.0 * a)
 reduce: L = [2.0, 3.0] | functools.reduce(lambda a, b: a * b, L) | L[0] = 5.0 | L.append(1.5)
 reduce_operator: L = [2.0, 3.0] | functools.reduce(operator.mul, L) | L[0] = 5.0 | L.append(1.5)
 itemgetter: D = {"a": 2.0} | operator.itemgetter("a")(D) | D["a"] = 3.0
@@ -333,6 +333,17 @@ lru_cache: W = 2.0\n@functools.lru_cache\ndef g(a): return a * W | g(1.5) | W = 
 cache_made: @functools.cache\ndef g(a): return a * 2.0 | g(1.5) | g.cache_clear()
 numpy_patched: D = {"f": np.sin} | D["f"](0.5) | D["f"] = np.cos
 errstate: W = 2.0 | np.divide(W, 1.0) | W = 3.0
+logger: import logging\nLOG, W = logging.getLogger("trap"), 2.0\nLOG.setLevel(30) | W * (2 if LOG.isEnabledFor(10) else 1) + 0.0 * len(str(LOG.info("x"))) | LOG.setLevel(10); LOG.addHandler(logging.NullHandler()); LOG.propagate = False | LOG.setLevel(40)
+dispatch_method: W = 2.0\nclass D:\n    @functools.singledispatchmethod\n    def g(self, v):\n        return v * W\nD0 = D() | D0.g(1.5) | W = 3.0 | D.g.register(float, lambda self, v: v * 5.0)
+record_equal: @dataclasses.dataclass\nclass D:\n    a: float = 2.0\n    b: int = 1\nP, Q = D(), D() | (2.0 if P == Q else 3.0) | P.a = 5.0 | Q.a = 5.0 | Q = D(5.0, 2)
+record_order: @dataclasses.dataclass(order=True)\nclass D:\n    a: float = 2.0\nP, Q = D(), D(3.0) | (2.0 if P < Q else 3.0) | P.a = 5.0 | Q = D(9.0)
+record_asdict: @dataclasses.dataclass\nclass D:\n    a: float = 2.0\n    b: int = 1\nP = D() | sum(dataclasses.asdict(P).values()) + dataclasses.astuple(P)[0] | P.a = 5.0 | P = D(7.0, 3)
+record_replace: @dataclasses.dataclass\nclass D:\n    a: float = 2.0\n    b: int = 1\nP = D() | dataclasses.replace(P, b=3).a * len(dataclasses.fields(P)) | P.a = 5.0 | P = D(7.0, 3)
+record_factory: W = 2.0\n@dataclasses.dataclass\nclass D:\n    b: int\n    a: float = dataclasses.field(default_factory=lambda: W) | D(3).a * D(b=2).b | W = 3.0
+record_made: W = 2.0\n@dataclasses.dataclass(slots=True)\nclass D:\n    a: float\n    c: dataclasses.InitVar[float] = 1.0\n    b: float = dataclasses.field(init=False, default=4.0)\n    def __post_init__(self, c):\n        self.b = self.a * W + c | D(1.5).b + D(1.5, c=2.0).b | W = 3.0
+asserted: W = 2.0\ndef C():\n    try:\n        assert W < 2.5, "too big"\n        return W\n    except AssertionError as e:\n        return 9.0 + len(e.args) | C() | W = 3.0 | W = 1.0
+own_keys: W, T = 2.0, [1]\ndef C():\n    try:\n        return {1: W}[len(T)] + [W][len(T) - 1]\n    except (KeyError, IndexError):\n        return 5.0 | C() | T.append(1) | T.clear() | W = 3.0; T.append(1)
+parsed: S = "q"\ndef C():\n    try:\n        return float(S)\n    except ValueError:\n        return 7.0 | C() | S = "3.5" | S = "x"
 text_of_array: W = 2.0 | W * len(str(np.arange(3) / 7)) | np.set_printoptions(precision=3) | np.set_printoptions(precision=8)
 text_of_arrays: W = 2.0 | W * len(", ".join(map(str, [np.arange(2) / 7, 1.5]))) | np.set_printoptions(precision=3) | np.set_printoptions(precision=8)
 formatted_array: W = 2.0 | W * len(f"{np.arange(3) / 7} {[np.float64(0.1)]!r}") | np.set_printoptions(precision=3, legacy="1.25") | np.set_printoptions(precision=8, legacy=False)
