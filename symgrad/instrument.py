@@ -479,7 +479,7 @@ class _Rewriter(ast.NodeTransformer):
             single = any(isinstance(side, ast.Constant) for side in sides)
             sides = [_at(_hook("identity", side, self.visit(side), ast.Constant(single)), side) for side in sides]
         else:
-            sides = [self._whole(side) for side in sides]
+            sides = [self._whole(side, "compared") for side in sides]
         node.left, *node.comparators = sides
         return node
 

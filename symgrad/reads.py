@@ -508,15 +508,19 @@ class Reads:
         return value
 
     def whole(self, value: Any) -> Any:
-        """Something that is compared, searched, matched, added, shown."""
+        """Something that is searched, matched, added."""
         if type(value) in QUICK:
             return value
         if isinstance(value, CONTAINERS):
             return self.deep(value)
-        if self.path_of(value) is not None and standard.is_record(value):
-            return self.given(value)
         self._operand(value)
         return value
+
+    def compared(self, value: Any) -> Any:
+        """One side of ``==``, ``<`` and their kin."""
+        if type(value) not in QUICK and self.path_of(value) is not None and standard.is_record(value):
+            return self.given(value)
+        return self.whole(value)
 
     def shown(self, value: Any) -> Any:
         """Something that becomes text: how NumPy's numbers read hangs on its print options."""

@@ -36,7 +36,7 @@ class Inert:
     def _first(self, value: Any, *more: Any) -> Any:
         return value
 
-    iterate = mapping = unpacked = unpack = test = whole = shown = stored = kept = matched = identity = _first
+    iterate = mapping = unpacked = unpack = test = whole = shown = compared = stored = kept = matched = identity = _first
     manager = place = raised = _first
     failed = staticmethod(AssertionError)
 
