@@ -81,7 +81,7 @@ class Contractor(Simplifier):
 
 def product_of(node: Node) -> Product | None:
     """A node as a contraction of its arguments; None where it is none, or of mixed dtypes."""
-    if not node.args or any(type(arg.aval) is not Aval for arg in node.args) or node.aval.dtype.kind not in "fc":
+    if not node.args or any(type(one.aval) is not Aval for one in (node, *node.args)) or node.aval.dtype.kind not in "fc":
         return None
     if any(arg.aval.dtype != node.aval.dtype or 0 in arg.aval.shape for arg in node.args):
         return None
