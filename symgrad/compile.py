@@ -70,7 +70,7 @@ class Static:
         try:
             hash(value)
             self.key = (type(value), value)
-        except TypeError:
+        except (TypeError, ValueError):  # the latter of a memoryview that can be written to
             self.key = (type(value), id(value))
 
     def __hash__(self) -> int:
@@ -241,7 +241,9 @@ class Family:
         for position, (leaf, kind) in enumerate(zip(leaves, self.layout.kinds, strict=True)):
             if isinstance(kind, Static):
                 slots.append(leaf)
-                if state is not None and not isinstance(leaf, (str, bytes, bool, type)):
+                if state is not None and isinstance(leaf, np.ndarray):
+                    state.read(Path(Argument(position), ()), leaf)
+                elif state is not None and not isinstance(leaf, (str, bytes, bool, type)):
                     state.root(leaf, Path(Argument(position), ()))
             else:
                 slots.append(trace.input(position, leaf))

@@ -160,10 +160,14 @@ class Trace:
             return traced.node, traced.value
         if isinstance(value, (list, tuple)) or hasattr(value, "__array__"):
             return self._capture(np.asarray(value))
+        if hasattr(value, "__len__") and (array := np.asarray(value)).dtype.kind in "fciub":  # a range, a memoryview, ...
+            return self._capture(array)
         raise NotDifferentiable(f"{where()}: a traced value met {type(value).__name__} {value!r:.60}, which is no number")
 
     def _capture(self, array: np.ndarray[Any, Any]) -> tuple[Node, Any]:
         if array.dtype == object:
+            if all([type(item) in NUMBERS for item in array.flat]):  # as np.arange(n) makes them of a traced n
+                return self._capture(np.array(array.tolist()))
             traced = self.stack(array)
             return traced.node, traced.value
         if array.dtype.kind not in "fciubmM":

@@ -734,8 +734,15 @@ def _binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
         if type(other) is Flat:
             other = other.copy()
             left, right = (tracer, other) if tracer is left else (other, tracer)
-        elif not isinstance(other, (list, tuple)) or not isinstance(tracer.value, (np.ndarray, np.generic)):
+        elif not isinstance(tracer.value, (np.ndarray, np.generic)):
             return NotImplemented
+        elif not isinstance(other, (list, tuple)):
+            if hasattr(other, "__array_ufunc__") or hasattr(other, "__array_priority__"):
+                return NotImplemented
+            other = np.asarray(other)  # of a range, a memoryview, ...
+            if other.dtype.kind not in "fciub":
+                return NotImplemented
+            left, right = (tracer, other) if tracer is left else (other, tracer)
         elif ufunc is np.multiply and isinstance(tracer.value, np.integer):
             return NotImplemented  # repeats the sequence, as np.int64(2) * [0] does
     return tracer.tape.record(REGISTRY[ufunc], (left, right), {})

@@ -682,3 +682,27 @@ def test_errors_that_the_function_asks_for_are_raised() -> None:
         np.testing.assert_array_equal(derivative(np.ones(3)), np.ones(3))
     with pytest.raises(FloatingPointError):
         derivative(np.zeros(3))
+
+
+ARRAYS_OF_OTHER_THINGS = {
+    "objects": (np.array([1, None], object), lambda x, v: np.sum(x) * v[0], 5),
+    "iterated": (np.array([1, 2], object), lambda x, v: np.sum(x) * sum(v), 5),
+    "words": (np.array(["a", "bb"]), lambda x, v: np.sum(x) * len(v[0]) + np.sum(v == "a"), "cc"),
+    "records": (np.array([(1.0, 2)], [("a", "f8"), ("b", "i4")]), lambda x, v: np.sum(x * v["a"]) * v[0]["b"], (9.0, 4)),
+    "record array": (np.rec.array([(1.0, 2)], [("a", "f8"), ("b", "i4")]), lambda x, v: np.sum(x * v.a), (9.0, 4)),
+    "dates": (np.array(["2020-01-01"], "M8[D]"), lambda x, v: np.sum(x) * (v[0].astype(int) % 7), "2020-01-03"),
+    "memoryview": (memoryview(bytearray(b"ab")), lambda x, v: np.sum(x) * v[0] + sum(v), 5),
+    "memoryview of floats": (memoryview(np.ones(3)), lambda x, v: np.sum(x * v) + v.tolist()[0], 5.0),
+    "bytearray": (bytearray(b"ab"), lambda x, v: np.sum(x) * v[0] + sum(v), 5),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS_OF_OTHER_THINGS)
+def test_arguments_that_are_no_numbers_and_change(name):
+    """Told apart by identity, and read anew where they are read."""
+    value, fun, new = ARRAYS_OF_OTHER_THINGS[name]
+    derivative, x = grad(fun), np.array([0.5, -1.2, 2.0])
+    for step in range(6):
+        if step == 4:
+            value[0] = new
+        np.testing.assert_array_equal(derivative(x, value), grad(fun, mode="dynamic")(x, value))

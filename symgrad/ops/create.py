@@ -83,6 +83,8 @@ _OF_SEQUENCES = frozenset(
 
 def call(like: Any, fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A call of one of NumPy's functions: traced numbers in lists, which NumPy does not look for, are made arrays first."""
+    if fun is np.arange:
+        return _arange(like, *args, **kwargs) if contains_traced([*args, *kwargs.values()]) else fun(*args, **kwargs)
     if fun in ARRAYS:
         traced = args and "like" not in kwargs and (isinstance(args[0], Traced) or is_of_numbers(args[0]))
         return LIKE[fun](like, *args, **kwargs) if traced and not _wants_objects(args, kwargs) else fun(*args, **kwargs)
@@ -170,7 +172,7 @@ LIKE: dict[Any, Callable[..., Any]] = {
     np.asarray_chkfinite: _as,
     np.arange: lambda like, *args, **rest: _arange(like, *args, **rest),
 }
-ARRAYS = frozenset({np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray})
+ARRAYS = frozenset({np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray, np.arange})
 
 
 def _arange(like: Any, *args: Any, dtype: Any = None, device: Any = None, **ends: Any) -> Any:
