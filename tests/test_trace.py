@@ -7,6 +7,7 @@ import itertools
 import math
 import numbers
 import operator
+from array import array
 
 import numpy as np
 import pytest
@@ -522,6 +523,41 @@ def test_symgrad_numpy_is_numpy_outside():
     assert "einsum" in dir(snp)
     with pytest.raises(AttributeError):
         snp.no_such_function  # noqa: B018
+
+
+OTHERS = [range(4), memoryview(np.arange(4.0)), array("d", [0.5, 1.0, 2.0, 3.0]), (1, 2, 3, 4), np.arange(4)]
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("other", OTHERS, ids=lambda other: type(other).__name__)
+def test_what_numpy_takes_for_arrays(other, mode):
+    for fun, expected in (
+        (lambda x: np.sum(x * other) + np.sum(other * x), 2 * np.array(other)),
+        (lambda x: np.sum(np.multiply(other, x)) + np.dot(x, other), 2 * np.array(other)),
+        (lambda x: x @ np.asarray(other), np.array(other)),
+    ):
+        derivative = grad(fun, mode=mode)
+        for _ in range(3):
+            np.testing.assert_array_equal(derivative(V), expected)
+
+
+COUNTED = {
+    "arange": lambda x, n: np.sum(np.arange(n) * x[0]) + np.sum(np.arange(1, n + 1)) * x[1],
+    "ends": lambda x, n: np.sum(np.arange(x[0], x[3], 0.4) ** 2) * n,
+    "mgrid": lambda x, n: np.sum(np.mgrid[0:n] * x[0]) + np.sum(np.r_[0:n] * x[1]),
+    "window": lambda x, n: np.sum(np.hanning(n) * x[0]),
+    "generator": lambda x, n: np.sum(np.random.default_rng(n).normal(size=n) * x[0]),
+}
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("name", COUNTED)
+def test_counts_that_are_arguments(name, mode):
+    fun, steps = COUNTED[name], 1e-6 * np.eye(4)
+    derivative = grad(fun, mode=mode)
+    for n in (3, 3, 3, 1, 3):
+        expected = [(fun(V + step, n) - fun(V - step, n)) / 2e-6 for step in steps]
+        np.testing.assert_allclose(derivative(V, n), expected, rtol=1e-6, atol=1e-8)
 
 
 def test_large_arrays_are_not_taken_apart():
