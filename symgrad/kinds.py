@@ -52,7 +52,9 @@ def _makes_list(code: CodeType) -> bool:
     return any(_makes_list(item) for item in code.co_consts if isinstance(item, CodeType))
 
 
-_MAKERS = frozenset("array asarray asanyarray ascontiguousarray asfortranarray r_ c_ list tuple vectorize default_rng".split())
+_MAKERS = frozenset(
+    "array asarray asanyarray ascontiguousarray asfortranarray arange r_ c_ list tuple vectorize default_rng".split()
+)
 _known: dict[Callable[[FunctionType], bool], weakref.WeakKeyDictionary[Any, bool]] = {
     ask: weakref.WeakKeyDictionary() for ask in (_mentions_type, _makes_lists)
 }
