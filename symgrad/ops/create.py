@@ -83,11 +83,12 @@ _OF_SEQUENCES = frozenset(
 
 def call(like: Any, fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A call of one of NumPy's functions: traced numbers in lists, which NumPy does not look for, are made arrays first."""
-    if fun is np.arange:
-        return _arange(like, *args, **kwargs) if contains_traced([*args, *kwargs.values()]) else fun(*args, **kwargs)
-    if fun in ARRAYS:
-        traced = args and "like" not in kwargs and (isinstance(args[0], Traced) or is_of_numbers(args[0]))
-        return LIKE[fun](like, *args, **kwargs) if traced and not _wants_objects(args, kwargs) else fun(*args, **kwargs)
+    if fun in ARRAYS and "like" not in kwargs:
+        if fun is np.arange:
+            traced = contains_traced([*args, *kwargs.values()])
+        else:
+            traced = bool(args) and (isinstance(args[0], Traced) or is_of_numbers(args[0])) and not _wants_objects(args, kwargs)
+        return LIKE[fun](like, *args, **kwargs) if traced else fun(*args, **kwargs)
     if fun not in _OF_SEQUENCES and not any([isinstance(arg, Traced) for arg in (*args, *kwargs.values())]):
         args = [_gathered(like, arg) for arg in args]
         kwargs = {name: _gathered(like, arg) for name, arg in kwargs.items()}
