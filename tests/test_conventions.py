@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import symgrad.eager as torch
-from symgrad import elementwise_grad, grad, hessian, jacfwd, jacrev, jvp, vjp
+from symgrad import elementwise_grad, grad, hessian, hvp, jacfwd, jacrev, jvp, vjp
 from symgrad.errors import IntegerArgument
 
 INF, ROWS = np.inf, []
@@ -425,6 +425,7 @@ SINGLE = [
     lambda x: np.sinc(x) + np.log2(x) + np.log10(x) + np.exp2(x) + np.deg2rad(x),
     lambda x: np.median(x) + np.quantile(x, 0.3),
     lambda x: np.average(x) + np.trapezoid(x),
+    lambda x: x * x[0].item() + float(len(x)),
 ]
 
 
@@ -455,6 +456,8 @@ def test_half_and_long_precision_stay(fun, dtype):
             g = derivative(x)
             assert g.dtype == dtype
             np.testing.assert_allclose(g.astype(np.longdouble), exact, precision, precision)
+        product = hvp(lambda x: np.sum(fun(x)), mode=mode)
+        assert [product(x, x).dtype for _ in range(3)] == 3 * [dtype]
     out, tangent = jvp(fun, (x,), (x,))
     assert out.dtype == tangent.dtype == dtype
 

@@ -245,7 +245,7 @@ def astype(b: Builder, node: Node, args: list[Expr]) -> Expr:
 @spelling(engine.TO_PYTHON)
 def to_python(b: Builder, node: Node, args: list[Expr]) -> Expr:
     kinds = {"f": "float", "c": "complex", "i": "int", "u": "int", "b": "bool"}
-    if node.args[0].aval.shape:
+    if node.args[0].aval.shape or node.aval.kind != "python":  # of a long double, .item() is one
         return method(args[0], "item")
     return call(kinds[node.aval.dtype.kind], args[0])
 
