@@ -180,12 +180,16 @@ class Masks:
             whole = len(spec) == 1 and len(node.args[1].aval.shape) == len(arg.aval.shape)
             if node.op is GETITEM and whole and node.args[1].aval.dtype == bool:
                 return self.within(None, node.args[1], self.lookup(node.args[1]), True, True)
-        if (lanes is None or lanes.cover is not None) and not any([other.active for other in node.args if other is not arg]):
+        # where the elements go is known beforehand, unless values say so: those of a sort, or index arrays
+        fixed = node.op.family == "linear" and not any(
+            [a.active and not node.op.differentiable(i) for i, a in enumerate(node.args)]
+        )
+        if (lanes is None or lanes.cover is not None) and fixed:
             plain = [np.empty(arg.aval.shape, bool) if other is arg else _plain(self.lookup(other)) for other in node.args]
             ones = np.ones(node.aval.shape, bool) if lanes is None else np.broadcast_to(lanes.cover, node.aval.shape)
             cover = _gathered(_as_mask(_moved_back(node, position, ones, plain)), arg.aval.shape)
             return None if cover.all() else Lanes(None, (node, position), cover, True, explicit, cover)
-        if not explicit:
+        if not explicit and (lanes is None or node.op.family == "linear"):
             return None  # which elements numbers pick at run time is not followed any further
 
         def mask() -> Any:
