@@ -319,6 +319,26 @@ def check_batched_is_compiled(case, args, axes):
     function.compiled(*args)  # raises if it was not
 
 
+# -- what is not picked from results takes no part -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=name)
+@np.errstate(all="ignore")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_parts_of_results(op):
+    """Away from poles, to keep what was not picked out of a derivative changes nothing."""
+    for case in cases(op)[:6]:
+
+        def fun(*xs, case=case):
+            parts = pytree.flatten(case(*[1.0 / (1.0 / x) for x in xs]))[0]  # itself, through operations that have poles
+            return sum(np.sum(np.real(np.ravel(part)[1:]) ** 2) for part in parts)
+
+        expected = grad(fun, all_of(case), mode="dynamic", double_where=False)(*case.primals)
+        if all(np.all(np.isfinite(g)) for g in expected):
+            with noted(case):
+                close(grad(fun, all_of(case))(*case.primals), expected, 1e-9, "gradient")
+
+
 # -- what is registered --------------------------------------------------------------------------------------------
 
 

@@ -466,7 +466,7 @@ def _plain(x: Any) -> Any:
 
 def _moved_back(node: Node, position: int, mask: Any, args: list[Any]) -> Any:
     """A mask of a node's elements as one of its argument's: its rule, run on bools."""
-    return node.op.vjp(position, mask, args[position], args, dict(node.params))
+    return node.op.vjp(position, mask, np.empty(node.aval.shape, bool), args, dict(node.params))
 
 
 def _gathered(mask: Any, shape: tuple[int, ...]) -> Any:
