@@ -543,13 +543,13 @@ INDEX_ADD = Fused(
 
 
 def _scattered(x: Any, src: Any, places: Any) -> Any:
-    flat = np.array(x, order="C").reshape(-1)
+    flat = x.flatten()
     flat[places] = src
     return flat.reshape(x.shape)
 
 
 def _scatter_added(x: Any, src: Any, places: Any) -> Any:
-    flat = np.array(x, order="C").reshape(-1)
+    flat = x.flatten()
     np.add.at(flat, places.reshape(-1), src.reshape(-1))
     return flat.reshape(x.shape)
 

@@ -1020,12 +1020,12 @@ def masked_select(input: Tensor, mask: Tensor) -> Any:
     return labelled(getitem(input, mask), "MaskedSelectBackward0")
 
 
-def _table(x: Tensor, dim: int, places: Tensor, label: str) -> tuple[Any, tuple[slice, ...]]:
-    """A table of places along a dimension as places in the flattened tensor, and the part of each dimension that it covers."""
+def _table(x: Tensor, dim: int, places: Tensor, label: str) -> Any:
+    """A table of places along a dimension as places in the flattened tensor."""
     shape, table = x.value.shape, places.value
     axis = axis_of(dim, len(shape))
     if not shape:
-        return table, ()
+        return table
     if table.ndim != len(shape):
         raise RuntimeError(f"Index tensor must have the same number of dimensions as {label} tensor")
     if table.dtype is not _INT64:
@@ -1033,12 +1033,12 @@ def _table(x: Tensor, dim: int, places: Tensor, label: str) -> tuple[Any, tuple[
     if table.size and _highest(table.view(np.uint64), None) >= shape[axis]:
         wrong = table[(table < 0) | (table >= shape[axis])][0]
         raise RuntimeError(f"index {wrong} is out of bounds for dimension {axis} with size {shape[axis]}")
-    flat: Any = table * math.prod(shape[axis + 1 :])
-    for i, n in enumerate(table.shape):
-        if i != axis:
-            step = math.prod(shape[i + 1 :])
-            flat = flat + np.arange(0, n * step, step or 1).reshape((-1,) + (1,) * (len(shape) - i - 1))
-    return flat, tuple([slice(n) for n in table.shape])
+    flat, step = None, 1
+    for i in range(len(shape) - 1, -1, -1):  # from the last dimension on, whose neighbours lie side by side
+        at = table if i == axis else np.arange(table.shape[i]).reshape(-1, *(1,) * (len(shape) - i - 1))
+        at = at if step == 1 else at * step
+        flat, step = (at if flat is None else flat + at), step * shape[i]
+    return flat
 
 
 _INT64 = np.dtype(np.int64)
@@ -1057,7 +1057,7 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Any:
                 f"Size does not match at dimension {i} expected index {list(table)} to be no larger than self {list(shape)} "
                 f"apart from dimension {axis}"
             )
-    return apply(ops.GATHER, (input, _table(input, dim, index, "input")[0]), {"shape": shape}, "GatherBackward0")
+    return apply(ops.GATHER, (input, _table(input, dim, index, "input")), {"shape": shape}, "GatherBackward0")
 
 
 @function
@@ -1090,9 +1090,10 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Any) -> Any:
 
 
 def _scattered(x: Tensor, dim: int, places: Tensor, src: Any, adds: bool) -> Any:
-    flat, part = _table(x, dim, places, "self")
+    flat = _table(x, dim, places, "self")
     if isinstance(src, Tensor):
-        src = src if src.value.shape == places.value.shape else getitem(src, part)
+        if src.value.shape != places.value.shape:
+            src = getitem(src, tuple([slice(n) for n in places.value.shape]))
     else:
         src = np.asarray(src, x.value.dtype)
     op, label = (ops.SCATTER_ADD, "ScatterAddBackward0") if adds else (ops.SCATTER, "ScatterBackward0")
