@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.instrument import parsed
+
 Line = tuple[str, int]
 
 _NUMPY = os.path.dirname(np.__file__)
@@ -221,7 +223,7 @@ def _expression(frame: FrameType) -> tuple[str, ast.AST | None]:
         return "", None
     text = linecache.getline(code.co_filename, first).encode()[start:end].decode(errors="replace")
     try:
-        return text, ast.parse(text.strip(), mode="eval").body
+        return text, parsed(text.strip(), "eval").body
     except SyntaxError:
         return text, None
 

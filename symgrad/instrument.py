@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
+import threading
 import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -142,7 +143,7 @@ def definition(fun: FunctionType) -> tuple[FunctionNode, list[ast.stmt]] | None:
     known = _trees.get(code.co_filename)
     if known is None or known[0] != hash(text):
         try:
-            tree = ast.parse(text)
+            tree = parsed(text)
         except (SyntaxError, ValueError, RecursionError):
             return None
         known = (hash(text), _imports(tree), [node for node in _walk(tree) if isinstance(node, FunctionNode)])
@@ -151,6 +152,15 @@ def definition(fun: FunctionType) -> tuple[FunctionNode, list[ast.stmt]] | None:
     if not found or (len(found) > 1 and code.co_name != "<lambda>"):
         return None
     return min(found, key=_size), known[1]  # the innermost lambda
+
+
+def parsed(text: str, mode: str = "exec") -> Any:
+    """``ast.parse``, in one thread at a time: in some releases of Python 3.11 all threads count how deep they are together."""
+    with _parsing:
+        return ast.parse(text, mode=mode)
+
+
+_parsing = threading.RLock()
 
 
 def _size(node: FunctionNode) -> tuple[int, int]:

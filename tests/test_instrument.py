@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -13,7 +14,7 @@ import shapes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symgrad.instrument import instrumented
+from symgrad.instrument import instrumented, parsed
 
 SHAPES = list(shapes.SHAPES)
 if sys.version_info >= (3, 12):
@@ -153,3 +154,30 @@ def test_no_source_no_twin() -> None:
     exec("def f(a, b): return a + b", space)
     assert instrumented(space["f"], Inert()) is None
     assert instrumented(eval("lambda a, b: a + b"), Inert()) is None
+
+
+class Garbage:
+    """A circle, for the garbage collector to take apart with Python code, which lets other threads run."""
+
+    def __init__(self):
+        self.me = self
+
+    def __del__(self):
+        sum(range(10))
+
+
+def test_parsing_in_threads():
+    """Python 3.11 counts the depth of all threads' trees together, and may take the sum for an error."""
+    text = "\n".join(f"def f{i}(x):\n    return [x + (1 - x), {{'a': x[{i}]}}]" for i in range(150))
+
+    def parse(_):
+        garbage = [Garbage() for _ in range(50)]
+        return len(parsed(text).body) - len(garbage)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            assert set(pool.map(parse, range(80))) == {100}
+    finally:
+        sys.setswitchinterval(interval)
