@@ -249,6 +249,9 @@ class FastBuilder(BlockBuilder):
         late: list[tuple[str, Expr]] = []
         while waiting:
             free = [row for row in waiting if not any(row[0] in other[2] for other in waiting if other is not row)]
+            if not free and len(waiting) <= 3:  # for so many, Python makes no tuple
+                super()._at_once([(ast.Name(variable, ast.Store()), value) for variable, value, _ in waiting], block)
+                break
             variable, value, _ = row = (free or waiting)[0]
             waiting.remove(row)
             if not free:
