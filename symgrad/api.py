@@ -13,6 +13,7 @@ import numpy as np
 from symgrad import pytree
 from symgrad.compile import FOREIGN, CacheInfo, Compiler, Family, Foreign, Form, Variant, check_foreign, foreign
 from symgrad.draw import dot, svg
+from symgrad.emit.names import Names
 from symgrad.guards import describe
 from symgrad.ir import INPUT, Graph, Node, ancestors
 from symgrad.look import Annotation, Profile, Source, profile
@@ -122,9 +123,9 @@ class Derivative(Generic[P, R]):
         positional = [p.name for p in params if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         only = sum(p.kind is p.POSITIONAL_ONLY for p in params)
         if self._kind in ("pushforwards", "pullbacks"):
-            positional.insert(0, "seeds")
+            positional.insert(0, Names({p.name for p in params}).unique("seeds"))
         if self._kind == "hvp" and positional:
-            positional.insert(1, "v")
+            positional.insert(1, Names({p.name for p in params}).unique("v"))
         rest = next((p.name for p in params if p.kind is p.VAR_POSITIONAL), "args")
         plain = type(self._fun) is FunctionType and not {"__wrapped__", "__signature__"} & set(self._fun.__dict__)
         plain = plain and self._kind not in ("hvp", "pushforwards", "pullbacks")

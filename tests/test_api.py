@@ -534,6 +534,11 @@ def test_hessian_of_trees():
     assert np.allclose(product["b"], np.sum(2 * V) + 12)
 
 
+def test_hvp_of_functions_whose_own_arguments_are_named_v():
+    always(hvp(lambda v: np.sum(v**3)), 6 * V * V, V, V)
+    always(hvp(lambda x, v: np.sum(x**3) * v), 6 * V * V * 2.0, V, V, 2.0)
+
+
 def test_hvp_passes_further_arguments():
     always(hvp(lambda x, y, scale=1.0: np.sum(x**3) * y * scale), 6 * V * V * 10.0, V, V, 5.0, scale=2.0)
 
