@@ -372,3 +372,12 @@ def test_a_dtype_that_is_the_numbers_own(fun):
     derivative, without, x = grad(lambda x: fun(x * x, dtype=float)), grad(lambda x: fun(x * x)), np.array([0.5, 2.0, 3.0])
     for _ in range(3):
         np.testing.assert_allclose(derivative(x), without(x))
+
+
+def test_products_that_cost_less_as_calls_are_calls():
+    w, x = np.sin(np.arange(64.0)).reshape(8, 8), np.cos(np.arange(8.0))
+    apart, whole = both(value_and_grad, lambda w, x: np.sum(np.tanh(w @ x)[:3] ** 2), w, x, argnums=1)
+    source = apart.source(w, x, fast=True)
+    assert "w.dot(x)" in source
+    assert "= tanh(" in source
+    agree(apart(2.0 * w, x), whole(2.0 * w, x), 1e-12)

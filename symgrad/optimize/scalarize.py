@@ -78,14 +78,19 @@ def scalarize(program: Program) -> Program:
         return program
     if _operations(nodes, False) > HOPE * MOST or OPERATION * _operations(nodes, True) > HOPE * cost(program):
         return program  # before it takes long to find out
-    try:
-        taken = Scalarizer(program).run()
-    except Unsuited:
-        return program
-    taken = trim_loops(taken)
-    taken = Simplifier(taken, SCALAR).run(decisive(taken))
-    taken.apart = True
-    return taken if cost(taken) < cost(program) else program
+    found = [program]
+    for calls in (True, False):
+        scalarizer = Scalarizer(program, calls)
+        try:
+            taken = trim_loops(scalarizer.run())
+        except Unsuited:
+            break
+        taken = Simplifier(taken, SCALAR).run(decisive(taken))
+        taken.apart = True
+        found.append(taken)
+        if not scalarizer.left:
+            break
+    return min(found, key=cost)
 
 
 def _small(node: Node) -> bool:
@@ -113,7 +118,7 @@ def _takes_apart(node: Node) -> bool:
 
 # microseconds, as measured: of NumPy's calls on arrays of a few elements, views and scalars; of Python's numbers
 CALL, VIEW, NUMBER, LAPACK = 0.27, 0.1, 0.06, 3.0
-OPERATION, FUNCTION, ELEMENT = 0.011, 0.028, 0.008
+OPERATION, FUNCTION, ELEMENT, PACKING, UNPACKING = 0.008, 0.028, 0.009, 0.12, 0.03
 TURNS = 10  # of a loop that says not how many
 
 
@@ -129,9 +134,9 @@ def _cost(node: Node) -> float:
     if isinstance(op, Loop):
         return (op.course.count or TURNS) * (sum(map(_cost, op.body.nodes())) + 0.02 * len(op.body.saved + op.body.elements))
     if op is UNPACK:
-        return 0.03 + ELEMENT * len(aval)
+        return UNPACKING + ELEMENT * len(aval)
     if op is PACK:
-        return 0.1 + ELEMENT * len(node.args)
+        return PACKING + ELEMENT * len(node.args) if dict(node.params)["dtype"] == float else 3 * CALL
     if op in _SOLVING:
         return LAPACK
     if not isinstance(aval, Aval):
@@ -144,7 +149,7 @@ def _cost(node: Node) -> float:
         return VIEW
     if aval.kind != "array" and all(arg.aval.kind != "array" for arg in node.args):
         return NUMBER if op in _PLAIN else CALL
-    return CALL if isinstance(op.key, np.ufunc) and op.family != "multilinear" else 2 * CALL
+    return CALL if isinstance(op.key, np.ufunc) or op in _BLAS else 2 * CALL
 
 
 # -- the pass ------------------------------------------------------------------------------------------------------
@@ -201,8 +206,12 @@ class Element:
 class Scalarizer(Simplifier):
     """Rebuilds a program element by element; simplifies numbers as it goes."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, calls: bool) -> None:
         super().__init__(program, SCALAR)
+        self.calls = calls  # whether products may be left to NumPy
+        self.left = False  # whether one was
+        nodes = ancestors(program.roots())
+        self.elements_read = {arg for node in nodes for arg in node.args if node.op not in _BLAS}
         self.grids: dict[Node, Any] = {}  # of every node: its grid; of a loop, those of its results
         self.arrays: dict[Node, Node] = {}  # the arrays that NumPy calls need whole
 
@@ -328,6 +337,8 @@ class Scalarizer(Simplifier):
                 self.arrays[node] = one = self._one(node)
                 if node.aval.kind == "array":
                     self.arrays[node] = self.graph.add(engine.TO_ARRAY, (one,), (), node.aval)
+            elif node.op is CAPTURED:
+                self.arrays[node] = self.graph.captured(self.program.graph.arrays[node])
             elif node.op in _VIEWS and len(node.args) == 1 and node.args[0] in self.arrays:
                 self.arrays[node] = self.graph.add(node.op, (self.arrays[node.args[0]],), node.params, node.aval)
             else:
@@ -337,6 +348,10 @@ class Scalarizer(Simplifier):
             new = self.arrays[node]
             new.name, new.line, new.phase = new.name or node.name, new.line or node.line, new.phase or node.phase
         return self.arrays[node]
+
+    def is_whole(self, node: Node) -> bool:
+        """Whether a value is there as an array."""
+        return node in self.arrays or (node.op in _VIEWS and len(node.args) == 1 and self.is_whole(node.args[0]))
 
     def _whole(self, node: Node) -> Grid:
         """A NumPy call between numbers."""
@@ -355,7 +370,7 @@ class Scalarizer(Simplifier):
         """A loop whose carried arrays go round as numbers, and whose lists of arrays are several of numbers."""
         op: Loop = node.op
         body, course = op.body, op.course
-        inner = Scalarizer(BodyProgram(body))
+        inner = Scalarizer(BodyProgram(body), self.calls)
         roles = [inner.apart(items, role) for items, role in ((body.carry, "carry"), (body.elements, "element"))]
         inner.apart([body.index], "index")
         fixed = inner.apart(body.invariants, "invariant")
@@ -370,6 +385,7 @@ class Scalarizer(Simplifier):
         after, saved = ([inner.grids[item] for item in items] for items in (body.after, body.saved))
         if any(type(grid) is not np.ndarray for grid in (*after, *saved)):
             raise Unsuited
+        self.left = self.left or inner.left
         new = Body(inner.graph, roles[0], inner._one(body.index), roles[1], fixed, _flat(after), _flat(saved))
         test = course.test
         if test is not None:
@@ -699,6 +715,23 @@ _PRODUCTS = (
 
 
 _SUMMING = _ops(*_PRODUCTS)
+_BLAS = _ops(np.matmul, np.dot)
+
+
+def _is_dear(s: Scalarizer, node: Node, grids: list[Grid]) -> bool:
+    """Whether a product costs more on numbers than as a call, with what that takes to be packed and unpacked."""
+    sizes = [math.prod(value.aval.shape) for value in (node, *node.args)]
+    if not s.calls or node.op not in _BLAS or any(const(element) is not None for grid in grids for element in grid.flat):
+        return False
+    saved, conversions = 0.0, UNPACKING + ELEMENT * sizes[0]
+    for arg, size in zip(node.args, sizes[1:], strict=True):
+        if not s.is_whole(arg):
+            conversions += PACKING + ELEMENT * size
+        elif arg not in s.elements_read:
+            saved += UNPACKING + ELEMENT * size
+    dear = bool(OPERATION * 2 * math.sqrt(math.prod(sizes)) + saved > CALL + conversions)
+    s.left = s.left or dear
+    return dear
 
 
 @grid_rule(*_PRODUCTS, np.sum, np.trace, np.cumsum, np.prod, np.cumprod, np.diff)
@@ -711,6 +744,7 @@ def combine(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]
         (s.exact and not _in_order(node))
         or any(aval.dtype != float for aval in (node.aval, *[arg.aval for arg in node.args]))
         or 0 in [grid.size for grid in grids]
+        or _is_dear(s, node, grids)
     ):
         return None
     return _run(s, node, grids, {name: value for name, value in params.items() if name not in ("dtype", "optimize")})

@@ -11,17 +11,15 @@ def grad_one_layer(w, b, x, y):
 
 def grad_one_layer(w, b, x, y):
     """grad one_layer   for w: float64[5, 3], b: float64[3], x: float64[5], y: float64[3]"""
-    w_0_0, w_0_1, w_0_2, w_1_0, w_1_1, w_1_2, w_2_0, w_2_1, w_2_2, w_3_0, w_3_1, w_3_2, w_4_0, w_4_1, w_4_2 = unpack_15(w.tobytes())
     b_0, b_1, b_2 = b.tolist()
     x_0, x_1, x_2, x_3, x_4 = x.tolist()
     y_0, y_1, y_2 = y.tolist()
     # golden_functions.py:15: z = x @ w + b
-    total = w_0_0 * x_0 + w_1_0 * x_1 + w_2_0 * x_2 + w_3_0 * x_3
-    total_2 = w_0_1 * x_0 + w_1_1 * x_1 + w_2_1 * x_2 + w_3_1 * x_3
-    total_3 = w_0_2 * x_0 + w_1_2 * x_1 + w_2_2 * x_2 + w_3_2 * x_3
-    z_0 = b_0 + (total + w_4_0 * x_4)
-    z_1 = b_1 + (total_2 + w_4_1 * x_4)
-    z_2 = b_2 + (total_3 + w_4_2 * x_4)
+    prod = x.dot(w)
+    item, item_2, item_3 = prod.tolist()
+    z_0 = b_0 + item
+    z_1 = b_1 + item_2
+    z_2 = b_2 + item_3
     # golden_functions.py:16: return np.mean(np.maximum(z, 0) - z * y + np.log1p(np.exp(-np.abs(z))))
     e = exp(-abs(z_0))
     e_2 = exp(-abs(z_1))
