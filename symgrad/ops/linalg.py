@@ -286,7 +286,13 @@ def settled(x: Any, m: Any, scale: Any, space: bool = False) -> Any:
     return np.where(lost[..., None, None], x.dtype.type(np.nan), x)
 
 
-SETTLED: Op = _own(settled, lambda g, y, x, m, scale, space=False: g, None, None)
+SETTLED: Op = _own(
+    settled,
+    lambda g, y, x, m, scale, space=False: g,
+    None,
+    None,
+    samples=[Sample(A(3, 3), np.eye(3), 1.0), Sample(A(2, 2), np.eye(2), 1.0, space=True)],
+)
 
 
 def _turn(m: Any, pivots: Any) -> tuple[Any, Any]:
@@ -364,7 +370,7 @@ def pivots(v: Any) -> Any:
     return np.arange(v.shape[-1])[:, None] == row[..., None, :]
 
 
-PIVOTS: Op = _own(pivots, None)
+PIVOTS: Op = _own(pivots, None, samples=[Sample(A(3, 3)), Sample(A(2, 3, 3))])
 
 
 def eig_a(g: Any, y: Any, a: Any) -> Any:
