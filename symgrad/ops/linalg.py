@@ -248,7 +248,13 @@ def over_gaps(m: Any, w: Any, skew: bool = False, hollow: bool = False) -> Any:
 
 
 def over_gaps_m(g: Any, y: Any, m: Any, w: Any, skew: bool = False, hollow: bool = False) -> Any:
-    return OVER_GAPS(0.5 * (g + hermitian(g)) if skew else g, w, hollow=hollow)
+    if not skew:
+        return OVER_GAPS(g, w, hollow=hollow)
+    if np.iscomplexobj(w):
+        found = 0.5 * (OVER_GAPS(g, w) + OVER_GAPS(hermitian(g), conj(w)))
+    else:
+        found = OVER_GAPS(0.5 * (g + hermitian(g)), w)
+    return np.where(np.eye(np.shape(g)[-1], dtype=bool), 0 if hollow else g, found)
 
 
 def over_gaps_w(g: Any, y: Any, m: Any, w: Any, skew: bool = False, hollow: bool = False) -> Any:
