@@ -190,3 +190,11 @@ def test_stacks_of_products_that_would_have_to_be_moved_stay_stacks():
     for _ in range(3):
         np.testing.assert_allclose(jacobian(at), expected, rtol=1e-10, atol=1e-13)
     assert re.search(r"matmul\(x, np\.eye", jacobian.source(at, fast=True))
+
+
+def test_sums_of_numbers_along_an_axis():
+    """NumPy has one axis for a number, too."""
+    for fun in (lambda x: np.sin((x @ x).sum(axis=0)), lambda x: np.sin(np.sum((x @ x) * x[0], axis=-1))):
+        derivative, x = grad(fun), np.array([0.1, 0.2, 0.3])
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(x), grad(fun, mode="dynamic")(x))

@@ -203,7 +203,7 @@ def sum_of_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | 
     if inner is None:
         return None
     axis, ndim = params.get("axis"), len(x.aval.shape)
-    axes = range(ndim) if axis is None else {i % ndim for i in (axis if isinstance(axis, tuple) else (axis,))}
+    axes = range(ndim) if axis is None or not ndim else {i % ndim for i in (axis if isinstance(axis, tuple) else (axis,))}
     return _made(s, inner._replace(out="".join(label for i, label in enumerate(inner.out) if i not in axes)))
 
 
