@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from symgrad.ir import Aval, Node
 from symgrad.ops.core import fit
 from symgrad.ops.engine import ITEM
 from symgrad.trace import Trace
 from symgrad.tracer import Tracer
-from symgrad.transform.lanes import select, wild
+from symgrad.transform.lanes import moving, select, wild
 from symgrad.transform.reverse import as_numpy, floor_of, path, reverse, tuple_of
 
 
@@ -18,16 +20,17 @@ def forward(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node], tangents
     """The tangents of ``outputs``, given those of ``wrt``; ``None`` where nothing flows. Writes nodes into the trace."""
     known: dict[Node, Any] = {node: t for node, t in zip(wrt, tangents, strict=True) if t is not None}
     order = path(outputs, wrt)
-    unsure = wild(outputs, order, floor_of(wrt)) if trace.double_where else set()
+    unsure, steep = wild(outputs, order, floor_of(wrt)) if trace.double_where else (set[Node](), False)
     outer = trace.line, trace.phase
     trace.phase = "tangents"
+    live: dict[Node, Any] = {}
     last = {arg: node for node in order for arg in node.args}  # who reads a tangent last
     last |= dict.fromkeys(outputs)  # type: ignore[arg-type]
     try:
         for node in order:
             if node not in known and any(arg in known for arg in node.args):
                 trace.line = node.line
-                t = tangent(trace, node, known, unsure)
+                t = tangent(trace, node, known, unsure, live if steep else None)
                 if t is not None:
                     known[node] = t
                     _name(node, t)
@@ -39,8 +42,10 @@ def forward(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node], tangents
     return [known.get(node) for node in outputs]
 
 
-def tangent(trace: Trace, node: Node, known: dict[Node, Any], unsure: set[Node]) -> Any:
+def tangent(trace: Trace, node: Node, known: dict[Node, Any], unsure: set[Node], live: dict[Node, Any] | None) -> Any:
     """The tangent of one node, from those of its arguments; those of ``unsure`` nodes may be infinite or NaN.
+
+    ``live`` are the masks of where tangents may be other than zero, after choices, if they are wanted; the node's own is added.
 
     Of several results a tuple: None for what has none, a function for what is to be made only where it is needed.
     """
@@ -59,6 +64,9 @@ def tangent(trace: Trace, node: Node, known: dict[Node, Any], unsure: set[Node])
     if op.jvp is not None:
         return op.jvp(ts, y, *args, **params)
     if op.family == "linear":
+        if live is not None and len(args) == 1 and op.lanes_of(0) == "moved" and node.args[0] in live:
+            mask = np.broadcast_to(live[node.args[0]], node.args[0].aval.shape)
+            live[node] = op(mask, **params)
         moved = [
             (ts[i] if i in active else zeros(trace, arg.aval)) if op.differentiable(i) else args[i]
             for i, arg in enumerate(node.args)
@@ -68,6 +76,13 @@ def tangent(trace: Trace, node: Node, known: dict[Node, Any], unsure: set[Node])
         parts = [trace.record(op, [ts[i] if i == j else arg for j, arg in enumerate(args)], params) for i in active]
     elif op.family == "elementwise":
         parts = [_elementwise(op, i, ts[i], y, args, params) for i in active]
+        if live is not None:
+            masks = [live.get(node.args[i]) for i in active]
+            if node in unsure:
+                parts = [p if m is None or p is None else np.where(m, p, 0) for m, p in zip(masks, parts, strict=True)]
+            mask = moving(node, active, masks, y, args)
+            if mask is not None:
+                live[node] = mask
     else:
         return _transposed(trace, node, active, ts)
     parts = [part for part in parts if part is not None]

@@ -89,6 +89,7 @@ class Masks:
         self.levels: dict[Node, int] = {}
         for node in order:
             self.levels[node] = ends[node] if node in ends else self._level(node)
+        self.steep = below_poles(order, self.hot)
         self.states: dict[Node, State] = {}
         self.items: dict[tuple[Node, int], Lanes] = {}  # of the results of loops
         self._made: dict[Any, Lanes] = {}
@@ -125,7 +126,7 @@ class Masks:
                 part, lanes = g, choice[0]
                 dirty = lanes
             else:
-                part = rule(position, g)
+                part = rule(position, self.kept(node, position, g))
                 lanes = lanes if choice is None else choice[0]
                 if lanes is not None and _badness(node, self.hot) >= lanes.least:
                     dirty = lanes
@@ -152,6 +153,15 @@ class Masks:
             return None
         key = next((node.args[i] for i, arg in enumerate(args) if _same(arg, test)), (node, position))
         return self.within(outer, key, test, taken, explicit), explicit
+
+    def kept(self, node: Node, position: int, g: Any) -> Any:
+        """A cotangent that may be infinite, where the argument was chosen: the rule is a product with zeros elsewhere."""
+        lane = node.op.lanes_of(position)
+        if node not in self.steep or node.op.family != "elementwise" or not isinstance(lane, Choice):
+            return g
+        args = [self.lookup(arg) for arg in node.args]
+        found = lane.test(self.lookup(node), *args, **dict(node.params))
+        return g if found is None or found[2] else apply(g, Lanes(None, None, found[0], found[1]))
 
     def within(self, outer: Lanes | None, key: Any, test: Any, taken: bool, explicit: bool) -> Lanes:
         """Lanes within others, the same object for the same mask."""
@@ -337,6 +347,8 @@ def matters(order: Sequence[Node], ends: Sequence[Node]) -> bool:
     choosing = [node for node in order if node not in stops and node.op.chooses]
     if not choosing:
         return False
+    if any([node.op.family == "elementwise" for node in below_poles(order, set()).intersection(choosing)]):
+        return True
     flows = set(order)
     stack = [arg for node in choosing for i, arg in _flowing(node, flows) if _is_choice(node, node.op.lanes_of(i))]
     seen: set[Node] = set()
@@ -352,6 +364,16 @@ def matters(order: Sequence[Node], ends: Sequence[Node]) -> bool:
                     return True
                 stack.append(arg)
     return False
+
+
+def below_poles(order: Sequence[Node], hot: set[Node]) -> set[Node]:
+    """The nodes of a pass whose cotangent may be infinite, of what operations on elements make of them."""
+    flows, found = set(order), set[Node]()
+    for node in reversed(order):
+        if node.args and (node in found or _badness(node, hot) == POLES):
+            kept = node.op.family == "elementwise"
+            found.update([arg for i, arg in _flowing(node, flows) if kept or node.op.lanes_of(i) in ("moved", "some")])
+    return found
 
 
 def _flowing(node: Node, flows: set[Node]) -> list[tuple[int, Node]]:
@@ -385,19 +407,43 @@ def _badness(node: Node, hot: set[Node]) -> int:
     return POLES if kind == "poles" else 0
 
 
-def wild(outputs: Sequence[Node], order: Sequence[Node], floor: int) -> set[Node]:
-    """The nodes whose tangent may be infinite or NaN at finite inputs; none where nothing is chosen from them."""
-    if not any([node.args and node.op.chooses for node in order]):
-        return set()
-    hot = _hot(ancestors(outputs, floor))
+def wild(outputs: Sequence[Node], order: Sequence[Node], floor: int) -> tuple[set[Node], bool]:
+    """The nodes whose tangent may be infinite or NaN at finite inputs; none where nothing is chosen from them.
+
+    And whether one of them makes it so of what has been chosen: there a tangent that is known to be zero stays zero.
+    """
     found: set[Node] = set()
+    if not any([node.args and node.op.chooses for node in order]):
+        return found, False
+    hot = _hot(ancestors(outputs, floor))
+    chosen: set[Node] = set()
+    matters = False
     for node in order:
         if not node.args:
             continue
+        behind = any([arg in chosen for arg in node.args])
         steep = node.op.family == "elementwise" and _badness(node, hot) == POLES
+        matters = matters or (steep and behind)
         if steep or any([arg in found for arg in node.args]):
             found.add(node)
-    return found
+        if behind or node.op.chooses:
+            chosen.add(node)
+    return found, matters
+
+
+def moving(node: Node, active: Sequence[int], masks: Sequence[Any], y: Any, args: Sequence[Any]) -> Any:
+    """Where the tangent of an elementwise operation may be other than zero, given that of its arguments; None: anywhere."""
+    total: Any = None
+    for i, mask in zip(active, masks, strict=True):
+        lane = node.op.lanes_of(i)
+        found = lane.test(y, *args, **dict(node.params)) if isinstance(lane, Choice) else None
+        if found is not None:
+            own = found[0] if found[1] else np.logical_not(found[0])
+            mask = own if mask is None else np.logical_and(mask, own)
+        if mask is None:
+            return None
+        total = mask if total is None else np.logical_or(total, mask)
+    return total
 
 
 def select(node: Node, position: int, t: Any, y: Any, args: Sequence[Any]) -> Any:
