@@ -204,7 +204,7 @@ def test_numpy_functions_without_a_rule():
 def test_options_without_a_rule_where_no_derivative_flows():
     y = np.array([3.0, 1.0, 2.0, 5.0])
     for fun in (
-        lambda x, y: x.sum() * np.average(y, axis=(0,)) * np.pad(y, 1, mode="maximum").sum(),
+        lambda x, y: x.sum() * np.average(y, axis=(0,)) * np.pad(y, 1, mode="reflect", reflect_type="odd").sum(),
         lambda x, y: x.sum() * np.nanmedian(y, out=np.zeros(())),
         lambda x, y: x.sum() * np.polyfit(y, y, 1, full=True)[0].sum() * np.interp(1.5, np.sort(y), y, period=9.0),
     ):
@@ -215,7 +215,7 @@ def test_options_without_a_rule_where_no_derivative_flows():
 
 
 def test_options_without_a_rule():
-    refuses(lambda x: np.pad(x, 1, mode="maximum").sum(), NotDifferentiable, r"np\.pad", "maximum")
+    refuses(lambda x: np.pad(x, 1, mode="reflect", reflect_type="odd").sum(), NotDifferentiable, r"np\.pad", "reflect_type")
     refuses(lambda x: np.ravel(x.reshape(2, 2).T, order="K").sum(), NotDifferentiable, "order", "'C' or 'F'")
     refuses(lambda x: np.exp(x, where=x > 0).sum(), NotDifferentiable, "where=", "out")
     refuses(lambda x: np.nan_to_num(x, nan=x[0]).sum(), LeavesNumPy, "nan=", "plain number")

@@ -177,6 +177,8 @@ def check_compiled(case: Case) -> None:
     derivative = grad(fun, all_of(case))
     for number, layout in enumerate(["C", "C", *LAYOUTS, "swapped bytes", "swapped bytes"]):  # those have a code of their own
         args = [LAYOUTS[layout](x) for x in case.primals]
+        if layout == "swapped bytes" and not takes(case, args):
+            continue
         result = derivative(*args)
         with noted(case, call=number, layout=layout):
             close(result, expected, rtol, "gradient")
@@ -187,10 +189,21 @@ def check_compiled(case: Case) -> None:
     derivative.compiled(*case.primals)  # raises if it was not
     for layout in LAYOUTS:
         args = [LAYOUTS[layout](x) for x in case.primals]
+        if layout == "swapped bytes" and not takes(case, args):
+            continue
         result = grad(fun, all_of(case), mode="dynamic")(*args)
         with noted(case, mode="dynamic", layout=layout):
             close(result, expected, rtol, "gradient")
             check_own(result, args)
+
+
+def takes(case: Case, args: Any) -> bool:
+    """Whether the function itself takes such arrays: some of SciPy's do not."""
+    try:
+        case(*args)
+    except (ValueError, TypeError, RuntimeWarning, np.linalg.LinAlgError):
+        return False
+    return True
 
 
 def check_own(result: Any, args: Any) -> None:

@@ -280,7 +280,7 @@ for _name in ("sqrt", "log", "log2", "log10", "arcsin", "arccos", "arctanh"):
     composite(getattr(np.emath, _name), samples=_any)(
         lambda x, plain=getattr(np, _name), inside=_within if _name[0] == "a" else _positive: plain(_widened(x, inside)))
 composite(np.emath.power, samples=[Sample(A(3, lo=0.2), 2.5), Sample(A(2, lo=-2, hi=-1.2), A(2))])(
-    lambda x, p: np.power(_widened(x, _positive), np.asarray(p, float) if isinstance(p, (int, list)) else p))
+    lambda x, p: np.power(_widened(x, _positive), p if hasattr(p, "dtype") else np.multiply(p, 1.0)))
 composite(np.emath.logn, samples=[Sample(2, A(3, lo=0.2)), Sample(A(lo=2, hi=3), A(2, lo=-2, hi=-1.2))])(
     lambda n, x: np.log(_widened(x, _positive)) / np.log(_widened(n, _positive)))
 
