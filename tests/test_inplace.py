@@ -586,7 +586,8 @@ def test_views_at_random(program):
         arrays, s = [x * 1.0], x[0, 0]
         for which, text in program:
             y = arrays[which % len(arrays)]
-            if y.size == 0 or y.ndim == 0 or (y.ndim == 1 and text in ("[:, 0]", "[0]")) or (y.shape[0] < 2 and text == "[[0, 1]]"):
+            few = y.size == 0 or y.ndim == 0 or (y.ndim == 1 and text in ("[:, 0]", "[0]"))
+            if few or (y.shape[0] < 2 and text == "[[0, 1]]"):
                 continue
             if text == "T":
                 arrays.append(y.T)
