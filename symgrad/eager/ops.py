@@ -549,9 +549,9 @@ def _scattered(x: Any, src: Any, places: Any) -> Any:
 
 
 def _scatter_added(x: Any, src: Any, places: Any) -> Any:
-    flat = x.flatten()
-    np.add.at(flat, places.reshape(-1), src.reshape(-1))
-    return flat.reshape(x.shape)
+    y = x.copy()
+    np.add.at(y.ravel(), places.ravel(), src.ravel())
+    return y
 
 
 SCATTER: Fused = Fused(
@@ -632,8 +632,9 @@ def _layer_norm_x(
     g: Any, _: Any, x: Any, weight: Any = None, bias: Any = None, *, axes: Any, n: int, eps: float, kept: Any = None
 ) -> Any:
     y, scale = kept or _normed(x, axes, n, eps)
+    total = _total(g, axes) if weight is None else _products(g, weight, axes)
     g = g if weight is None else g * weight
-    return scale * (g - (y * _products(g, y, axes) + _total(g, axes)) / n)
+    return scale * (g - (y * _products(g, y, axes) + total) / n)
 
 
 def _layer_norm_weight(

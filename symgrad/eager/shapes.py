@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import warnings
@@ -1033,12 +1034,26 @@ def _table(x: Tensor, dim: int, places: Tensor, label: str) -> Any:
     if table.size and _highest(table.view(np.uint64), None) >= shape[axis]:
         wrong = table[(table < 0) | (table >= shape[axis])][0]
         raise RuntimeError(f"index {wrong} is out of bounds for dimension {axis} with size {shape[axis]}")
-    flat, step = None, 1
+    others, step = (_others if table.size <= SMALL else _others.__wrapped__)(shape, axis, table.shape)
+    table = table if step == 1 else table * step
+    return table if others is None else table + others
+
+
+SMALL = 4096  # places that are kept
+
+
+@functools.lru_cache(maxsize=64)
+def _others(shape: tuple[int, ...], axis: int, sizes: tuple[int, ...]) -> tuple[Any, int]:
+    """Where the elements of a table are in the flattened tensor by their other dimensions, and the step along ``axis``."""
+    flat, step, along = None, 1, 1
     for i in range(len(shape) - 1, -1, -1):  # from the last dimension on, whose neighbours lie side by side
-        at = table if i == axis else np.arange(table.shape[i]).reshape(-1, *(1,) * (len(shape) - i - 1))
-        at = at if step == 1 else at * step
-        flat, step = (at if flat is None else flat + at), step * shape[i]
-    return flat
+        if i == axis:
+            along = step
+        else:
+            at = np.arange(sizes[i]).reshape(-1, *(1,) * (len(shape) - i - 1)) * step
+            flat = at if flat is None else flat + at
+        step *= shape[i]
+    return flat, along
 
 
 _INT64 = np.dtype(np.int64)
