@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from typing import Any
@@ -407,19 +408,23 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Any:
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Any:
     """Each row less its mean, over its deviation."""
     wanted = tuple(normalized_shape)
-    count = len(wanted)
-    if not count:
+    if not wanted:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
             "normalized_shape = []"
         )
-    if input.value.shape[-count:] != wanted:
+    if input.value.shape[-len(wanted) :] != wanted:
         raise RuntimeError(
             f"Given normalized_shape={list(normalized_shape)}, expected input with shape [*, "
             f"{', '.join(map(str, normalized_shape))}], but got input of size{list(input.value.shape)}"
         )
-    params = {"axes": -1 if count == 1 else tuple(range(-count, 0)), "n": math.prod(wanted), "eps": eps}
-    return apply(ops.LAYER_NORM, (input, weight, bias), params)
+    return apply(ops.LAYER_NORM, (input, weight, bias), _of_rows(wanted, eps))
+
+
+@functools.lru_cache(maxsize=64)
+def _of_rows(shape: tuple[int, ...], eps: float) -> dict[str, Any]:
+    axes = -1 if len(shape) == 1 else tuple(range(-len(shape), 0))
+    return {"axes": axes, "n": math.prod(shape), "eps": eps}
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
