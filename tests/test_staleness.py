@@ -657,6 +657,12 @@ def _within(context: Callable[[], Any]) -> Any:
     return fun
 
 
+def _below(x: Any) -> Any:
+    with np.errstate(all="ignore"):
+        y = np.where(x > 2, np.sqrt(np.maximum(x - 2, 0)), 0) + np.log(x * 0.0) * 0
+    return np.sum(np.where(np.isfinite(y), y, x * x))
+
+
 def _errstate(x: Any) -> Any:
     with np.errstate(divide="ignore"):
         y = np.log(x * 0.0)
@@ -664,7 +670,9 @@ def _errstate(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("size", [3, 50])
-@pytest.mark.parametrize("fun", [_errstate, _within(warnings.catch_warnings)], ids=["errstate", "catch_warnings"])
+@pytest.mark.parametrize(
+    "fun", [_errstate, _below, _within(warnings.catch_warnings)], ids=["errstate", "below", "catch_warnings"]
+)
 def test_warnings_that_the_function_silences_stay_silent(fun: Any, size: int) -> None:
     derivative, x = grad(fun), np.ones(size)
     for _ in range(CALLS):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,8 @@ def forward(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node], tangents
         for node in order:
             if node not in known and any(arg in known for arg in node.args):
                 trace.line = node.line
-                t = tangent(trace, node, known, unsure, live if steep else None)
+                with np.errstate(divide="ignore", invalid="ignore") if unsure else nullcontext():  # of what masks hide, too
+                    t = tangent(trace, node, known, unsure, live if steep else None)
                 if t is not None:
                     known[node] = t
                     _name(node, t)
