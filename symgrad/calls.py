@@ -57,7 +57,7 @@ from symgrad.tracer import Tracer, plain
 _TO_TEXT = (str, repr, ascii, format)
 _SEEDED = (np.random.default_rng, np.random.RandomState)
 _IN_PLACE = ("at", "copyto", "put", "place", "putmask", "put_along_axis", "fill_diagonal")
-_WRITING = ("fill", "sort", "put", "partition", "itemset", "resize", "setfield", "byteswap", "setflags", "__setitem__")
+_WRITING = ("fill", "sort", "put", "partition", "resize", "setfield", "byteswap", "setflags", "__setitem__")
 _PARTIAL: Any = functools.partial
 _GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
 _MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -68,17 +68,6 @@ def is_inexact(aval: Any) -> bool:
     if isinstance(aval, Aval):
         return aval.dtype.kind in "fc"
     return aval is not None and any(is_inexact(item) for item in aval)
-
-
-class Operation(Protocol):
-    """What a node needs of its operation; ``symgrad.ops.core.Op`` is the one implementation."""
-
-    @property
-    def name(self) -> str: ...
-
-    def flows(self, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...]) -> tuple[int, ...]: ...
-
-    def contents(self) -> str: ...
 
 
 class Node:

@@ -156,12 +156,9 @@ class Masks:
 
     def kept(self, node: Node, position: int, g: Any) -> Any:
         """A cotangent that may be infinite, where the argument was chosen: the rule is a product with zeros elsewhere."""
-        lane = node.op.lanes_of(position)
-        if node not in self.steep or node.op.family != "elementwise" or not isinstance(lane, Choice):
+        if node not in self.steep or node.op.family != "elementwise":
             return g
-        args = [self.lookup(arg) for arg in node.args]
-        found = lane.test(self.lookup(node), *args, **dict(node.params))
-        return g if found is None or found[2] else apply(g, Lanes(None, None, found[0], found[1]))
+        return select(node, position, g, self.lookup(node), [self.lookup(arg) for arg in node.args])
 
     def within(self, outer: Lanes | None, key: Any, test: Any, taken: bool, explicit: bool) -> Lanes:
         """Lanes within others, the same object for the same mask."""
@@ -447,7 +444,7 @@ def moving(node: Node, active: Sequence[int], masks: Sequence[Any], y: Any, args
 
 
 def select(node: Node, position: int, t: Any, y: Any, args: Sequence[Any]) -> Any:
-    """The tangent of an argument, zero where the argument was not chosen."""
+    """A tangent of an argument, or a cotangent on its way to it, zero where the argument was not chosen."""
     lane = node.op.lanes_of(position)
     found = lane.test(y, *args, **dict(node.params)) if isinstance(lane, Choice) else None
     if found is None or found[2]:  # an explicit choice is one of tangents, too
