@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symgrad.eager.dtypes import CPU, Size, as_dtype, as_numpy, c_name, device, dtype, title
-from symgrad.eager.modes import enable_grad, mode
+from symgrad.eager.modes import mode
 from symgrad.eager.printing import show
 from symgrad.errors import NotDifferentiable
 from symgrad.ir import Aval
@@ -152,13 +152,19 @@ class Node:
         if mode.anomaly:
             self.metadata: dict[str, Any] = {"traceback": traceback.format_stack()[:-3]}
 
-    def name(self) -> str:
+    @property
+    def kind(self) -> str:
         """Torch's name of the operation: ``AddBackward0``."""
         label = self.label
         return str(label[0] if type(label) is tuple else label or node_name(self))
 
+    def name(self) -> str:
+        """``kind``, with torch's namespace where that is shown."""
+        kind = self.kind
+        return f"torch::autograd::{kind}" if kind in _NAMESPACED else kind
+
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {hex(id(self))}>"
+        return f"<{self.kind} object at {hex(id(self))}>"
 
     @property
     def next_functions(self) -> tuple[Any, ...]:
@@ -171,7 +177,7 @@ class Node:
     @property
     def places(self) -> tuple[int, ...]:
         """The arguments that torch counts as such."""
-        return self.plan.flows if self.name() in _OF_NUMBERS else self.plan.places
+        return self.plan.flows if self.kind in _OF_NUMBERS else self.plan.places
 
     @property
     def saves(self) -> bool:
@@ -271,6 +277,27 @@ class Node:
         return RemovableHandle(self.hooks, kind, hook)
 
 
+class CopySlices(Node):
+    """A write into a part of a tensor: its cotangents go to what the tensor was, and to what was written.
+
+    ``label`` says whether that was copied there, or an operation done in place.
+    """
+
+    __slots__ = ()
+
+    @property
+    def kind(self) -> str:
+        return "CopySlices"
+
+    @property
+    def next_functions(self) -> tuple[Any, ...]:
+        """What the tensor was, and what was copied, or what else the operation in place has read."""
+        edges: dict[int, Any] = dict(zip(self.plan.flows, self.edges, strict=True))
+        written = _next(edges.get(1))
+        others = (written,) if self.label == "copied" else written[0].next_functions[1:] if written[0] else ()
+        return (_next(edges.get(0)), *others)
+
+
 class PackedNode(Node):
     """A node whose saved values are what the pack hook of ``saved_tensors_hooks`` has made of them."""
 
@@ -295,6 +322,7 @@ class PackedNode(Node):
             self.packed = {}, self.packed[1]
 
 
+_NAMESPACED = {"CopySlices", "NotImplemented"}
 _SAVED = {"_saved_result": -1, "_saved_self": 0, "_saved_condition": 0} | dict.fromkeys(
     ("_saved_other", "_saved_exponent", "_saved_mat2", "_saved_target"), 1
 )
@@ -386,6 +414,8 @@ def _next(edge: Any) -> tuple[Any, int]:
     if edge is None:
         return None, 0
     if isinstance(edge, Tensor):
+        if not edge.needs:  # a view that was made in ``no_grad`` mode
+            return None, 0
         known = edge.__dict__.get("_accumulate")
         if known is None:  # kept by the tensor, for identity's sake
             known = edge.__dict__["_accumulate"] = AccumulateGrad(edge)
@@ -440,13 +470,10 @@ class Tensor(Traced):
     counter: list[Any]  # how often it was written to, shared by all views; then the last writer and its line
     node: Any = None
     needs: bool = False
-    parent: Tensor | None = None  # of a view: what it looks at, and by which operation
-    how: Any = None
-    base: Any = None  # what it looks at in the end, a tensor that is no view, and the node that this had then
-    base_node: Any = None
+    base: Tensor | None = None  # of a view: what it looks at in the end, a tensor that is no view
+    seen: int = 0  # of a view: how often its memory had been written to when its node was made
+    made: str = ""  # of a view that must not be written to: how it was made, see ``look``
     hooks: dict[Any, Any] | None = None
-    several: bool = False  # whether it is, or looks at, one of several views that an operation has made
-    number: int | None = None  # of such a view: which one it is
     kept: bool = False
     inference: bool = False
     _grad: Tensor | None = None
@@ -503,7 +530,7 @@ class Tensor(Traced):
     @property
     def requires_grad(self) -> bool:
         """Whether operations on it are recorded."""
-        return self.needs or renewed(self)
+        return self.needs or (self.base is not None and self.base.needs)
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
@@ -535,7 +562,7 @@ class Tensor(Traced):
     @property
     def grad_fn(self) -> Any:
         """The recorded operation that it came from, None for leaves."""
-        if self.parent is not None:
+        if self.base is not None:
             renew(self)
         node = self.node
         return node.node if type(node) is Part else node
@@ -554,6 +581,8 @@ class Tensor(Traced):
     @grad.setter
     def grad(self, new: Any) -> None:
         if new is not None:
+            if new is self:
+                raise RuntimeError("can't assign Variable as its own grad")
             if not isinstance(new, Tensor):
                 raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(new).__name__}")
             if new.value.shape != self.value.shape:
@@ -579,19 +608,24 @@ class Tensor(Traced):
 
     @data.setter
     def data(self, new: Tensor) -> None:
-        self.value = new.value
+        self.value, self.base = new.value, None
 
     @property
     def _version(self) -> int:
+        if self.inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
         return int(self.counter[0])
 
     @property
     def _base(self) -> Tensor | None:
-        return None if self.parent is None else root(self)
+        return self.base
+
+    def _is_view(self) -> bool:
+        return self.base is not None
 
     def __repr__(self) -> str:
         fn = self.grad_fn
-        suffix = f"grad_fn=<{fn.name()}>" if fn is not None else "requires_grad=True" if self.needs else None
+        suffix = f"grad_fn=<{fn.kind}>" if fn is not None else "requires_grad=True" if self.needs else None
         if isinstance(self.value, Traced):
             return f"tensor({self.value!r})"
         return show(np.asarray(self.value), suffix)
@@ -739,7 +773,7 @@ def apply(op: Op, args: Sequence[Any], params: dict[str, Any] = NONE, label: Lab
     wanting: tuple[int, ...] = ()
     for arg in args:
         if isinstance(arg, Tensor):
-            if arg.needs or (arg.parent is not None and renewed(arg)):
+            if arg.needs or (arg.base is not None and arg.base.needs):
                 wanting += (len(values),)
             values.append(arg.value)
         else:
@@ -757,6 +791,8 @@ def execute(
         known: Any = REGISTRY.get(op.key, op)
         y = known(*values, **params)
         return tuple([wrap(part) for part in y]) if isinstance(y, tuple) else wrap(y)
+    if op.alias and type(values[0]) is not _array and isinstance(args[0], Tensor):
+        values[0] = whole(args[0])  # which a view can share
     try:
         if wanting and op.__class__ is Fused and op.keeps is not None and mode.grad:
             y, kept = mode.quiet(op.keeps, *values, **params)
@@ -768,6 +804,11 @@ def execute(
             raise
         pairs = itertools.combinations([np.shape(value) for value in values if value is not None], 2)
         raise next(filter(None, itertools.starmap(unlike, pairs)), error) from None
+    except TypeError:
+        kinds = [value.dtype for value in values if isinstance(value, (np.ndarray, np.generic))]
+        if not isinstance(op.key, np.ufunc) or not kinds:
+            raise
+        raise NotImplementedError(f"\"{op.key.__name__}_cpu\" not implemented for '{title(kinds[0])}'") from None
     if type(y) is Tracer:
         return y  # a function of tensors met a traced value of ``symgrad.grad``, which goes on as it is
     if wanting and mode.grad:
@@ -803,7 +844,7 @@ def attach(op: Op, plan: Plan, args: Any, values: list[Any], params: dict[str, A
     edges = []
     for i in plan.flows:
         arg = args[i]
-        if arg.parent is not None:
+        if arg.base is not None:
             renew(arg)
         edges.append(arg.node or arg)
     if plan.drops:
@@ -844,45 +885,83 @@ def _part(node: Node, number: int, y: Any) -> Tensor:
 def view(op: Op, args: Sequence[Any], params: dict[str, Any], y: Any) -> Tensor:
     """A tensor for ``y``, which remembers that it looks at the first argument's memory, if it does."""
     tensor, source = wrap(y), args[0]
-    if type(y) is not np.ndarray or y.base is None or not isinstance(source, Tensor):
-        return tensor
-    value = source.value
-    if y.base is value or y.base is value.base:
-        tensor.parent, tensor.how = source, (op, args[1:], params)
-        tensor.base = top = root(source)
-        tensor.base_node = top.node
-        tensor.counter = source.counter
-        if source.several:
-            tensor.several = True
+    if type(y) is np.ndarray and isinstance(source, Tensor):
+        value, memory = source.value, y.base
+        if y is value or (memory is not None and (memory is value or memory is value.base)):
+            look(tensor, source)
     return tensor
 
 
-def root(x: Tensor) -> Tensor:
-    """What a view, of views perhaps, looks at in the end."""
-    return x if x.parent is None else x.base
+def look(tensor: Tensor, source: Tensor, made: str = "") -> None:
+    """Make a tensor a view of another.
+
+    ``made``: why it must not be written to while that is recorded: "several" (it is one of several views that an operation
+    has made), "function" (a custom function gave it), or the mode that was on: "no_grad", "inference". Its views inherit it.
+    """
+    tensor.base = source if source.base is None else source.base
+    tensor.counter = source.counter
+    tensor.seen, tensor.inference = source.counter[0], source.inference
+    tensor.made = ("inference" if mode.inference else "" if mode.grad else "no_grad") or made or source.made
+
+
+def requires(x: Tensor) -> bool:
+    """Whether operations on it are recorded: as ``requires_grad``, by fewer calls."""
+    return x.needs or (x.base is not None and x.base.needs)
 
 
 def renew(x: Tensor) -> None:
     """Take the node of a view anew when what it looks at has been written to."""
-    if x.base.node is x.base_node:
+    base, written = x.base, x.counter[0]
+    if x.seen == written or base is None or not (x.node or base.needs):
         return
-    stale, one = [], x
-    while one.parent is not None and one.base_node is not x.base.node:
-        stale.append(one)
-        one = one.parent
-    with enable_grad():
-        for one in reversed(stale):
-            op, rest, params = one.how
-            fresh = apply(op, (one.parent, *rest), params, "AsStridedBackward0")
-            fresh = fresh if one.number is None else fresh[one.number]
-            one.node, one.needs, one.base_node = fresh.node, fresh.needs, one.base.node
+    if x.made:
+        raise RuntimeError(_forbidden(x, "its base or another view of its base has been"))
+    top, edge = base.value, base.node or base
+    if x.value.itemsize != top.itemsize:  # a part of complex numbers
+        second = (x.value.ctypes.data - top.ctypes.data) // x.value.itemsize % 2
+        part = known(np.imag if second else np.real)
+        edge = Node(part, plan_of(part, 1, (0,)), (top,), NONE, [edge], (), top.real, "ViewAsRealBackward0")
+        top = top.imag if second else top.real
+    where, params, plan = (top, places(top, x.value)), {"shape": top.shape}, plan_of(AS_STRIDED, 2, (0,))
+    x.node = Node(AS_STRIDED, plan, where, params, [edge], (), x.value, "AsStridedBackward0")
+    x.needs, x.seen = True, written
 
 
-def renewed(x: Tensor) -> bool:
-    """Whether a view requires grad now; what it looks at may have come to."""
-    if x.parent is not None:
-        renew(x)
-    return x.needs
+def places(top: Any, looking: Any) -> Any:
+    """Where the elements of an array lie in another one, flattened, whose memory it looks at."""
+    if not looking.size:
+        return np.empty(looking.shape, np.int64)
+    size = top.itemsize
+    low, high = np.lib.array_utils.byte_bounds(top)
+    numbers = np.empty((high - low) // size, np.int64)  # memory laid out alike, which holds numbers in place of elements
+
+    def numbered(x: Any) -> Any:
+        return np.ndarray(x.shape, np.int64, numbers, (x.ctypes.data - low) // size * 8, [n // size * 8 for n in x.strides])
+
+    numbered(top)[...] = np.arange(top.size).reshape(top.shape)
+    return numbered(looking)
+
+
+def writable(x: Tensor, new: Tensor | None = None, place: Any = None) -> bool:
+    """Whether a write to ``x`` (of ``new``) is recorded; an error where torch forbids it. ``place``: as for ``assign``."""
+    recorded = mode.grad and (requires(x) or (new is not None and new.needs))
+    if recorded:
+        if x.made:
+            if place is not None:  # torch takes a view of what is written to
+                renew(x)
+            raise RuntimeError(_forbidden(x, "is being", place))
+        top = x if x.base is None else x.base
+        if requires(x) and top.node is None:
+            of = "a view of " if place is not None or top is not x else ""
+            raise RuntimeError(f"{of}a leaf Variable that requires grad is being used in an in-place operation.")
+        if x.value.itemsize != top.value.itemsize:
+            raise NotDifferentiable("a write to the real or imaginary part is not recorded; write to the complex tensor itself")
+    if x.inference and not mode.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
+            "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
+    return recorded
 
 
 def assign(x: Tensor, new: Tensor, verb: str, place: Any = None) -> Tensor:
@@ -890,23 +969,7 @@ def assign(x: Tensor, new: Tensor, verb: str, place: Any = None) -> Tensor:
 
     ``place``: where the elements go, if only some are written: an index, as a spec without arrays.
     """
-    top = x
-    if x.parent is not None:
-        renew(x)
-        top = root(x)
-    recorded = mode.grad and (x.needs or top.needs or new.needs)
-    if recorded:
-        if x.several:
-            raise RuntimeError(_ONE_OF_SEVERAL.format(_made(x)))
-        if x.needs and x.node is None and place is None:
-            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-        if top.needs and top.node is None:  # also where a place in ``x`` itself is written to
-            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-    if x.inference and not mode.inference:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
-            "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
-        )
+    recorded = writable(x, new, place)
     source, target = new.value, x.value
     if place is not None:
         target = target[index.fill(place, ())]
@@ -921,12 +984,9 @@ def assign(x: Tensor, new: Tensor, verb: str, place: Any = None) -> Tensor:
         source = new.value
     if recorded and new.node is not None:
         _keep_first(new.node, x)
-    if isinstance(target, np.ndarray):  # a traced one, too
-        if type(target) is np.ndarray and 0 in target.strides and verb not in ("zero_", "fill_") and _overlaps(target):
-            raise RuntimeError(
-                "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-                "Please clone() the tensor before performing the operation."
-            )
+    if type(target) is np.ndarray and 0 in target.strides and _overlaps(target):
+        _write_over(target, source, verb, recorded)
+    elif isinstance(target, np.ndarray):  # a traced one, too
         target[...] = source
     else:
         x.value = source
@@ -936,29 +996,75 @@ def assign(x: Tensor, new: Tensor, verb: str, place: Any = None) -> Tensor:
     if not recorded:
         return x
     counter.append(new.grad_fn.name() if new.node is not None else None)
-    if place is not None:
-        _rebase(top, x, new, [(index.GETITEM, (), {"spec": place})])
-    elif top is not x:
-        _rebase(top, x, new, [])
-    else:
-        x.node, x.needs = new.node, new.needs
+    if place is None and x.base is None:
+        if new.node is None:  # nothing of what was there before is left
+            plan, label = plan_of(OVERWRITTEN, 1, (0,)), f"{verb.strip('_').title().replace('_', '')}Backward0"
+            new.node = Node(OVERWRITTEN, plan, (x.value,), NONE, [x.node], (), x.value, label)
+        x.node, x.needs = new.node, True
         _hold(new, x)
+    else:
+        label = "inplace" if place is None else "copied"
+        rebase(x if x.base is None else x.base, target, new, label, place if x.base is None else None)
     return x
 
 
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
-_ONE_OF_SEVERAL = (
-    "{} This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
-    "modified inplace. You should replace the inplace operation by an out-of-place one."
+# what may write to elements that lie in one place, and what a warning then names
+_REPEATING = dict.fromkeys(("zero_", "fill_", "tril_", "triu_"), "") | {
+    "index_put_": "tensor[indices] = tensor",
+    "masked_fill_": "tensor[mask] = scalar",
+    "index_fill_": "tensor[mask] = scalar",
+}
+
+
+def _forbidden(x: Tensor, what: str, place: Any = None) -> str:
+    """Why a view must not be written to."""
+    step = x.node and (x.node.node if type(x.node) is Part else x.node).kind.split("Backward")[0]
+    if place is not None and requires(x):
+        last = [part for part in place if part is not Ellipsis][-1]
+        step = "Select" if isinstance(last, int) else "Unsqueeze" if last is None else "Slice"
+    name = step and f"Output {x.output_nr if place is None else 0} of {step} is a view"
+    if x.made == "inference":
+        start = f"{name} of a view which" if name else "A view"
+        text = f"{start} was created in inference mode and {what} modified inplace in normal mode."
+    elif x.made == "no_grad" or not name:
+        start = f"{name} of a view which" if name else "A view"
+        text = f"{start} was created in no_grad mode and {what} modified inplace with grad mode enabled."
+    else:
+        text = f"{name} and {what} modified inplace."
+    return f"{text} {_WHY[x.made]}"
+
+
+_AMBIGUOUS = (
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
+    "and the inplace either both inside the {0} block (if you don't want the inplace to be tracked) or both outside (if you "
+    "want the inplace to be tracked)."
 )
+_WHY = {
+    "several": "This view is the output of a function that returns multiple views. Such functions do not allow the output "
+    "views to be modified inplace. You should replace the inplace operation by an out-of-place one.",
+    "no_grad": _AMBIGUOUS.format("no_grad"),
+    "inference": _AMBIGUOUS.format("inference_mode"),
+    "function": "This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
+    "logic to handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
+    "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function.",
+}
 
 
-def _made(view: Tensor) -> str:
-    """How torch introduces a view that may not be written to."""
-    if view.node is None:
-        return "A view was created in no_grad mode and is being modified inplace with grad mode enabled."
-    name = view.grad_fn.name().split("Backward")[0]
-    return f"Output {view.output_nr} of {name} is a view and is being modified inplace."
+def _write_over(target: Any, source: Any, verb: str, recorded: bool) -> None:
+    """Write to an array several of whose elements lie in one place, where torch lets that pass."""
+    if _REPEATING.get(verb):
+        warnings.warn(
+            f"Use of {verb} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. "
+            f"This also applies to advanced indexing e.g. {_REPEATING[verb]}",
+            stacklevel=4,
+        )
+    if verb not in ("zero_", "fill_") if recorded else verb not in _REPEATING:
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+    np.copyto(target, source, where=source != target)
 
 
 def _overlaps(array: Any) -> bool:
@@ -981,27 +1087,20 @@ def _hold(new: Tensor, x: Tensor) -> None:
         node.counters = [c if c[0] >= 0 else (-1, x.counter, x.counter[0]) for c in node.counters]
 
 
-def _rebase(top: Tensor, x: Tensor, new: Tensor, steps: list[Any]) -> None:
-    """The history of ``top`` after a write into its view ``x``: what it was, with ``new`` copied into that place.
+def rebase(top: Tensor, target: Any, new: Tensor, label: str, place: Any = None) -> None:
+    """The history of ``top`` after a write into a part of its memory: what it was, with ``new`` copied into that place.
 
-    ``steps``: how what was written to is looked at from ``x``, if it is not all of it.
+    ``target``: the part; ``place``: the index that leads to it, if that is known. ``label``: "copied" or "inplace".
     """
-    before = []
-    while x.parent is not None:
-        before.append(x.how)
-        x = x.parent
-    steps = [*reversed(before), *steps]
-    op, rest, params = steps[0]
-    if len(steps) > 1 or op is not index.GETITEM:  # any other view looks at certain elements
-        places = np.arange(top.value.size).reshape(top.value.shape)
-        for op, rest, params in steps:
-            places = op.fun(places, *[plain(r) if isinstance(r, Tensor) else r for r in rest], **params)
-        rest = np.unravel_index(places, top.value.shape)
-        params = {"spec": tuple(index.Hole(i) for i in range(len(rest)))}
+    rest: tuple[Any, ...] = ()
+    if place is None:
+        shape = top.value.shape
+        rest = np.unravel_index(places(top.value, target), shape) if shape else ()
+        place = tuple([index.Hole(i) for i in range(len(rest))])
     both = [t for t in (top, new) if t.needs]
     plan = plan_of(COPY_SLICES, 2 + len(rest), tuple(i for i, t in enumerate((top, new)) if t.needs))
     edges = [t.node or t for t in both]
-    top.node = Node(COPY_SLICES, plan, (top.value, new.value, *rest), params, edges, [], top.value, "CopySlices")
+    top.node = CopySlices(COPY_SLICES, plan, (top.value, new.value, *rest), {"spec": place}, edges, (), top.value, label)
     top.needs = True
 
 
@@ -1013,6 +1112,17 @@ COPY_SLICES = index.Indexing(
         lambda g, y, base, value, *arrays, spec: index.GETITEM(g, *arrays, spec=spec),
     ),
 )
+
+
+OVERWRITTEN = Fused(lambda x: x, lambda g, y, x: np.zeros_like(g), family="linear", name="overwritten")
+
+
+def _strided_rule(g: Any, y: Any, x: Any, places: Any, shape: tuple[int, ...]) -> Any:
+    flat = index.SCATTER(np.reshape(g, -1), places.reshape(-1), spec=(index.Hole(0),), shape=(math.prod(shape),))
+    return np.reshape(flat, shape)
+
+
+AS_STRIDED = Fused(lambda x, places, shape: x.reshape(-1)[places], _strided_rule, None, family="linear", name="as_strided")
 
 _HERE = (os.path.dirname(os.path.dirname(__file__)) + os.sep, os.path.dirname(np.__file__) + os.sep)
 

@@ -22,7 +22,7 @@ from symgrad.eager.core import (
     method,
     methods,
     renew,
-    renewed,
+    requires,
     whole,
     wrap,
 )
@@ -149,6 +149,8 @@ class Sweep:
     def settle(self, leaf: Tensor) -> None:
         """Give a leaf its gradient, through its hooks."""
         g, old = self.pending.pop(leaf), leaf._grad
+        if not leaf.needs:  # any more, or a view that was made in ``no_grad`` mode
+            return
         if leaf.value.dtype.kind == "c":
             g = conjugate(g)
         if leaf.hooks:
@@ -308,7 +310,7 @@ def warn_of(node: Node) -> None:
 
 def edge_of(x: Tensor) -> Any:
     """What leads from a tensor into the graph: its node, or itself where it is a leaf."""
-    if x.parent is not None:
+    if x.base is not None:
         renew(x)
     return x.node or x
 
@@ -345,11 +347,11 @@ def seeds(outputs: tuple[Any, ...], given: Any, create: bool) -> list[tuple[Any,
                     f"Mismatch in shape: grad_output[{i}] has a shape of {Size(g.value.shape)} and output[{i}] has a shape of "
                     f"{Size(out.value.shape)}."
                 )
-        elif out.value.size != 1 and renewed(out):
+        elif out.value.size != 1 and requires(out):
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
-        elif out.value.dtype.kind == "c" and renewed(out):
+        elif out.value.dtype.kind == "c" and requires(out):
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {out.dtype}")
-        if not (out.needs or renewed(out)):
+        if not requires(out):
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
         seed = _one(out.value) if g is None else g if create else g.value
         roots.append((edge_of(out), conjugate(wrap(seed) if create and not isinstance(seed, Tensor) else seed)))
@@ -390,7 +392,7 @@ def backward(
         wanted = _many(inputs)
         if not wanted:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-        if not all([renewed(x) for x in wanted]):
+        if not all([requires(x) for x in wanted]):
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         ends = [edge_of(x) for x in wanted]
     sweep = Sweep(create if retain_graph is None else bool(retain_graph), create, ends)
@@ -427,7 +429,7 @@ def grad(
         return tuple(np.stack(parts) for parts in zip(*each, strict=True))  # type: ignore[misc]
     roots = seeds(outs, grad_outputs, bool(create_graph))
     for x in wanted:
-        if not renewed(x):
+        if not requires(x):
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     ends = [edge_of(x) for x in wanted]
     sweep = Sweep(bool(create_graph) if retain_graph is None else bool(retain_graph), bool(create_graph), ends, True)
@@ -467,7 +469,7 @@ methods(backward=_backward)
 @method
 def retain_grad(self: Tensor) -> None:
     """Let ``backward`` leave the gradient in ``.grad`` though this is no leaf."""
-    if not renewed(self):
+    if not requires(self):
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if self.node is None or self.kept:
         return
@@ -494,7 +496,7 @@ methods(retains_grad=property(lambda self: self.kept))
 @method
 def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
     """``hook(grad)`` runs when the gradient of this tensor is known; what it returns replaces it."""
-    if not renewed(self):
+    if not requires(self):
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     return RemovableHandle(_hooks_of(self), _kind(self), hook)
 
@@ -502,7 +504,7 @@ def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
 @method
 def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> RemovableHandle:
     """``hook(leaf)`` runs when ``.grad`` of this leaf has been added to."""
-    if not renewed(self):
+    if not requires(self):
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if self.node is not None:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")

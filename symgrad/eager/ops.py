@@ -172,18 +172,23 @@ def _flat(fun: Any, name: str) -> Fused:
     return Fused(fun, lambda g, y, x: np.zeros_like(g), family="elementwise", name=name)
 
 
+def _rounded(fun: Any) -> Any:
+    """A way to round numbers, which leaves integers as they are."""
+    return lambda x: fun(x) if x.dtype.kind in "fc" else np.array(x)
+
+
 FLOOR, CEIL, TRUNC, SIGN, SGN = (
     _flat(fun, name)
     for fun, name in (
-        (np.floor, "floor"),
-        (np.ceil, "ceil"),
-        (np.trunc, "trunc"),
+        (_rounded(np.floor), "floor"),
+        (_rounded(np.ceil), "ceil"),
+        (_rounded(np.trunc), "trunc"),
         (np.sign, "sign"),
         (np.sign, "sgn"),
     )
 )
 ROUND = Fused(
-    lambda x, decimals=0: np.rint(x * 10.0**decimals) / 10.0**decimals if decimals else np.rint(x),
+    lambda x, decimals=0: np.rint(x * 10.0**decimals) / 10.0**decimals if decimals else _rounded(np.rint)(x),
     lambda g, y, x, decimals=0: np.zeros_like(g),
     family="elementwise",
     name="round",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from symgrad.eager.core import (
     NAMES,
     NONE,
     READS,
+    Fused,
     Label,
     Tensor,
     apply,
@@ -23,11 +25,13 @@ from symgrad.eager.core import (
     method,
     methods,
     plain,
-    renewed,
+    requires,
     variant,
     wrap,
+    writable,
 )
 from symgrad.eager.dtypes import c_name, default, promoted, title
+from symgrad.eager.modes import mode
 from symgrad.ops.core import Op, Traced
 from symgrad.ops.engine import ASTYPE
 
@@ -45,6 +49,30 @@ def floating(x: Tensor) -> Any:
     """The values as floating-point ones, which those of integers become in the default dtype."""
     value = x.value
     return value if value.dtype.kind in "fc" else value.astype(default.real)
+
+
+def delivered(result: Any, out: Any, name: str) -> Any:
+    """A result, written into ``out`` if that is given."""
+    if out is None:
+        return result
+    if mode.grad and (result.needs or requires(out)):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+            "requires grad."
+        )
+    before, wanted = out.value.shape, result.value.shape
+    if before != wanted:
+        if out.value.size:
+            warnings.warn(_RESIZED.format(list(before), list(wanted)), stacklevel=3)
+        out.data = wrap(np.empty(wanted, out.value.dtype))
+    return assign(out, result, name)
+
+
+_RESIZED = (
+    "An output with one or more elements was resized since it had shape {0}, which does not match the required output shape "
+    "{1}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they have zero "
+    "elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0)."
+)
 
 
 def require_tensor(name: str, x: Any) -> None:
@@ -65,20 +93,29 @@ def _unary(name: str, op: Op, keeps_integers: bool = False) -> None:
         if not keeps_integers and value.dtype.kind not in "fc":
             value = value.astype(default.real)
         result = execute(
-            op, (input,), [value], (0,) if input.needs or (input.parent is not None and renewed(input)) else (), NONE, None
+            op, (input,), [value], (0,) if input.needs or (input.base is not None and input.base.needs) else (), NONE, None
         )
-        return result if out is None else assign(out, result, name)
+        return delivered(result, out, name)
 
     fun.__name__ = fun.__qualname__ = name
     fun.__doc__ = f"``{name}`` of each element."
     function(fun)
-    in_place(name, fun)
+    if op.key not in _NOT_IN_PLACE:
+        in_place(name, fun)
+
+
+_NOT_IN_PLACE = {  # what torch has no such method for
+    np.isnan, np.isinf, np.isfinite, np.isposinf, np.isneginf, np.signbit, np.positive, np.conjugate, np.maximum, np.minimum,
+    ops.FMAX.key, ops.FMIN.key, np.logaddexp, np.logaddexp2, np.float_power,
+}  # fmt: skip
 
 
 def in_place(name: str, fun: Any) -> None:
     """The method ``name_``, which writes the result of ``fun`` into the tensor."""
 
     def method_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if self.made or self.inference:
+            writable(self)  # which torch looks at first
         return assign(self, fun(self, *args, **kwargs), f"{name}_")
 
     method_.__name__ = method_.__qualname__ = f"{name}_"
@@ -176,13 +213,13 @@ def binary(op: Op, a: Any, b: Any, label: str | None = None, floats: bool = Fals
     wanting: tuple[int, ...] = ()
     if isinstance(a, Tensor):
         x = a.value
-        if a.needs or (a.parent is not None and renewed(a)):
+        if a.needs or (a.base is not None and a.base.needs):
             wanting = (0,)
     else:
         x = a = a.item() if isinstance(a, np.generic) else a  # to torch, NumPy's numbers are Python's
     if isinstance(b, Tensor):
         y = b.value
-        if b.needs or (b.parent is not None and renewed(b)):
+        if b.needs or (b.base is not None and b.base.needs):
             wanting += (1,)
     else:
         y = b = b.item() if isinstance(b, np.generic) else b
@@ -215,7 +252,7 @@ def apply_alike(op: Op, args: tuple[Any, ...], params: dict[str, Any], label: La
     if len({x.dtype for x in values if hasattr(x, "dtype")}) > 1:
         kind = promoted(values)
         values = [x.astype(kind) if hasattr(x, "dtype") else x for x in values]
-    wanting = tuple([i for i, x in enumerate(args) if isinstance(x, Tensor) and renewed(x)])
+    wanting = tuple([i for i, x in enumerate(args) if isinstance(x, Tensor) and requires(x)])
     return execute(op, args, values, wanting, params, label)
 
 
@@ -238,12 +275,13 @@ def _binary(name: str, key: Any, floats: bool = False, label: str | None = None)
 
     def fun(input: Any, other: Any, *, out: Any = None) -> Any:
         result = binary(op, input, other, _numbered(op, other) or label, floats)
-        return result if out is None else assign(out, result, name)
+        return delivered(result, out, name)
 
     fun.__name__ = fun.__qualname__ = name
     fun.__doc__ = f"``{name}`` of the elements of two tensors."
     function(fun)
-    in_place(name, fun)
+    if op.key not in _NOT_IN_PLACE:
+        in_place(name, fun)
     return fun
 
 
@@ -277,8 +315,14 @@ def _whole(key: Any) -> Op:
     return variant(known(key), fun=fun)
 
 
+def _no_derivative(g: Any, y: Any, a: Any, b: Any) -> Any:
+    raise RuntimeError("derivative for aten::floor_divide is not implemented")
+
+
 ADD, SUB, MUL, DIV = (known(key) for key in (np.add, np.subtract, np.multiply, np.divide))
-FLOOR_DIVIDE, REMAINDER, FMOD = (_whole(key) for key in (np.floor_divide, np.remainder, np.fmod))
+REMAINDER, FMOD = _whole(np.remainder), _whole(np.fmod)
+FLOOR_DIVIDE = Fused(_whole(np.floor_divide).fun, _no_derivative, _no_derivative, family="elementwise", name="floor_divide")
+NAMES[FLOOR_DIVIDE.key] = "NotImplemented"
 for _name, _op in {"remainder": REMAINDER, "fmod": FMOD}.items():
     _binary(_name, _op)
 
@@ -286,7 +330,7 @@ for _name, _op in {"remainder": REMAINDER, "fmod": FMOD}.items():
 def _scaled(op: Op, input: Any, other: Any, alpha: Any, label: str) -> Any:
     """``op`` on ``input`` and ``alpha * other``."""
     x, y = cast_alike(plain(input), plain(other))
-    wanting = tuple([i for i, v in enumerate((input, other)) if isinstance(v, Tensor) and renewed(v)])
+    wanting = tuple([i for i, v in enumerate((input, other)) if isinstance(v, Tensor) and requires(v)])
     return execute(op, (input, other), [x, y], wanting, {"alpha": alpha}, label)
 
 
@@ -294,22 +338,26 @@ def _scaled(op: Op, input: Any, other: Any, alpha: Any, label: str) -> Any:
 def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """``input + alpha * other``."""
     result = binary(ADD, input, other) if alpha == 1 else _scaled(ops.ADD, input, other, alpha, "AddBackward0")
-    return result if out is None else assign(out, result, "add")
+    return delivered(result, out, "add")
 
 
 @function
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """``input - alpha * other``."""
-    if all(getattr(plain(x), "dtype", None) == bool for x in (input, other)):
+    masks = [x for x in (input, other) if isinstance(x, Tensor) and x.value.dtype == bool]
+    if masks:
         raise RuntimeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
             "`logical_xor()` operator instead."
+            if len(masks) == 2
+            else "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` or `logical_not()` operator instead."
         )
     if alpha == 1:
         result = binary(SUB, input, other, None if isinstance(input, Tensor) else "RsubBackward1")
     else:
         result = _scaled(ops.SUB, input, other, alpha, "SubBackward0")
-    return result if out is None else assign(out, result, "sub")
+    return delivered(result, out, "sub")
 
 
 @function
@@ -323,7 +371,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
 def mul(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input * other``."""
     result = binary(MUL, input, other)
-    return result if out is None else assign(out, result, "mul")
+    return delivered(result, out, "mul")
 
 
 @function
@@ -338,7 +386,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
         )
     else:
         result = binary(DIV, input, other, floats=True)
-    return result if out is None else assign(out, result, "div")
+    return delivered(result, out, "div")
 
 
 @function
@@ -364,7 +412,7 @@ def power(input: Any, exponent: Any) -> Any:
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """``input ** exponent``."""
     result = power(input, exponent)
-    return result if out is None else assign(out, result, "pow")
+    return delivered(result, out, "pow")
 
 
 @function
@@ -470,7 +518,7 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
         x, y = cast_alike(x, y)
         if isinstance(x, _PYTHON) and isinstance(y, _PYTHON):
             x = promoted((x, y)).type(x)
-    wanting = tuple([i for i, v in ((1, input), (2, other)) if isinstance(v, Tensor) and renewed(v)])
+    wanting = tuple([i for i, v in ((1, input), (2, other)) if isinstance(v, Tensor) and requires(v)])
     return execute(known(np.where), (condition, input, other), [chosen, x, y], wanting, NONE, None)
 
 
@@ -562,23 +610,35 @@ _operators()
 
 
 @method
-def fill_(self: Tensor, value: Any) -> Tensor:
-    """Set all elements to one number."""
-    return assign(self, apply(ops.FILL, (self, plain(value)), NONE, "FillBackward2"), "fill_")
+def float_power_(self: Tensor, exponent: Any) -> Tensor:
+    """``float_power``, written into this tensor, which must be able to hold it."""
+    result = FUNCTIONS["float_power"](self, exponent)
+    if result.value.dtype != self.value.dtype:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {title(self.value.dtype)} but the operation's result requires dtype "
+            f"{title(result.value.dtype)}"
+        )
+    return assign(self, result, "float_power_")
 
 
-@method
-def zero_(self: Tensor) -> Tensor:
-    """Set all elements to zero."""
-    return assign(self, apply(ops.FILL, (self, 0), NONE, "ZeroBackward0"), "zero_")
+def _fill(self: Tensor, value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return apply(ops.COPY, (self, value), NONE, "FillBackward3")
+    return apply(ops.FILL, (self, plain(value)), NONE, "FillBackward2")
 
 
-@method
-def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
-    """Write the elements of ``src`` here."""
+def _zero(self: Tensor) -> Any:
+    return apply(ops.FILL, (self, 0), NONE, "ZeroBackward0")
+
+
+def _copy(self: Tensor, src: Any, non_blocking: bool = False) -> Any:
     try:
-        new = apply(ops.COPY, (self, src), NONE, "CopyBackwards")
+        return apply(ops.COPY, (self, src), NONE, "CopyBackwards")
     except ValueError:
         both = list(self.value.shape), list(np.broadcast_shapes(self.value.shape, src.value.shape))
         raise RuntimeError(f"output with shape {both[0]} doesn't match the broadcast shape {both[1]}") from None
-    return assign(self, new, "copy_")
+
+
+in_place("fill", _fill)
+in_place("zero", _zero)
+in_place("copy", _copy)

@@ -222,6 +222,14 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None) -
     return wrap(_chosen(input, input if p is None else p, generator))
 
 
+def _written(self: Tensor, drawn: Any, verb: str) -> Tensor:
+    """Write numbers into a tensor, in the order in which it lies in memory."""
+    value = self.value
+    axes = sorted(range(value.ndim), key=lambda axis: -value.strides[axis])
+    laid = drawn.astype(value.dtype).reshape([value.shape[axis] for axis in axes])
+    return assign(self, wrap(laid.transpose(np.argsort(axes))), verb)
+
+
 @method
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Draw ones, with probability ``p``, and zeros into this tensor."""
@@ -254,16 +262,16 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
 def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Any = None) -> Tensor:
     """Draw uniform numbers in [a, b) into this tensor."""
     kind = self.value.dtype
-    drawn = (generator or default_generator).uniform(self.value.size, kind).reshape(self.value.shape)
-    return assign(self, wrap((drawn * kind.type(b - a) + kind.type(a)).astype(kind)), "uniform_")
+    drawn = (generator or default_generator).uniform(self.value.size, kind)
+    return _written(self, drawn * kind.type(b - a) + kind.type(a), "uniform_")
 
 
 @method
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
     """Draw normal numbers into this tensor."""
     kind = self.value.dtype
-    drawn = (generator or default_generator).normal(self.value.size, kind).reshape(self.value.shape)
-    return assign(self, wrap((drawn * kind.type(std) + kind.type(mean)).astype(kind)), "normal_")
+    drawn = (generator or default_generator).normal(self.value.size, kind)
+    return _written(self, drawn * kind.type(std) + kind.type(mean), "normal_")
 
 
 @method
@@ -272,10 +280,10 @@ def random_(self: Tensor, low: int | None = None, high: int | None = None, *, ge
     kind, n, source = self.value.dtype, self.value.size, generator or default_generator
     if low is not None:
         low, high = (0, low) if high is None else (low, high)
-        return assign(self, randint(low, high, self.value.shape, dtype=self.dtype, generator=source), "random_")
+        return _written(self, randint(low, high, (n,), dtype=self.dtype, generator=source).value, "random_")
     largest = 1 << _MANTISSA[kind.itemsize] if kind.kind == "f" else 1 if kind.kind == "b" else int(np.iinfo(kind).max)
     drawn = source.longs(n) if kind in (np.float64, np.int64) else source.words(n)
-    return assign(self, wrap((drawn % np.uint64(largest + 1)).astype(kind).reshape(self.value.shape)), "random_")
+    return _written(self, drawn % np.uint64(largest + 1), "random_")
 
 
 _MANTISSA = {2: 11, 4: 24, 8: 53}
@@ -284,7 +292,7 @@ _MANTISSA = {2: 11, 4: 24, 8: 53}
 def _drawn_into(name: str, doc: str, draw: Any) -> None:
     def fill(self: Tensor, *args: Any, generator: Any = None, **options: Any) -> Tensor:
         drawn = draw(generator or default_generator, self.value.size, *args, **options)
-        return assign(self, wrap(drawn.astype(self.value.dtype).reshape(self.value.shape)), name)
+        return _written(self, drawn, name)
 
     fill.__name__ = fill.__qualname__ = name
     fill.__doc__ = doc

@@ -19,22 +19,25 @@ from symgrad.eager.core import (
     Label,
     Tensor,
     apply,
+    as_tensor_of,
     assign,
     axis_of,
     execute,
     known,
     labelled,
+    look,
     method,
     methods,
     plain,
-    renewed,
-    root,
+    requires,
     unlike,
     variant,
     whole,
     wrap,
+    writable,
 )
 from symgrad.eager.dtypes import as_numpy, c_name, device, dtype, title
+from symgrad.eager.modes import mode
 from symgrad.eager.pointwise import FUNCTIONS, cast_alike, function
 from symgrad.ops import index
 from symgrad.ops.contract import matmul_a, matmul_b
@@ -144,7 +147,7 @@ def tolist(self: Tensor) -> Any:
 @method
 def numpy(self: Tensor, *, force: bool = False) -> Any:
     """The NumPy array itself, whose memory stays shared."""
-    if renewed(self) and not force:
+    if requires(self) and not force:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     return whole(self)
 
@@ -153,14 +156,16 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
 def detach(self: Tensor) -> Tensor:
     """The same values, as a constant; the memory is shared."""
     same = wrap(whole(self))
-    same.counter = self.counter
+    same.counter, same.inference = self.counter, self.inference
     return same
 
 
 @method
 def detach_(self: Tensor) -> Tensor:
     """Make this tensor itself a constant."""
-    if self.parent is not None:
+    if mode.inference:  # as torch has it
+        return self
+    if self.base is not None:
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using "
             "DistributedDataParallel (DDP) for training, and "
@@ -168,7 +173,7 @@ def detach_(self: Tensor) -> Tensor:
             "detach_() cannot be called on "
             "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function "
             "in torch/optim/optimizer.py "
-            "as a solution."
+            "as the solution."
         )
     self.node, self.needs = None, False
     return self
@@ -259,7 +264,8 @@ def data_ptr(self: Tensor) -> int:
 @method
 def set_(self: Tensor, source: Tensor) -> Tensor:
     """Take the memory of ``source``."""
-    self.value = source.value
+    self.data = source
+    self.counter[0] += 1
     return self
 
 
@@ -281,7 +287,7 @@ def _number(x: Tensor) -> Any:
 
 
 def _float(self: Tensor) -> float:
-    if renewed(self):
+    if requires(self):
         warnings.warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using "
             "tensor.detach() first.",
@@ -361,7 +367,7 @@ def reshape(input: Tensor, *shape: Any) -> Any:
     if isinstance(value, Traced) or not isinstance(value, np.ndarray) or value.flags.c_contiguous:
         return _reshaped(input, sizes(shape), "ViewBackward0")
     result = _reshaped(input, sizes(shape), "ReshapeAliasBackward0")
-    return result if result.parent is not None else labelled(result, ("UnsafeViewBackward0", ("CloneBackward0", 0)))
+    return result if result.base is not None else labelled(result, ("UnsafeViewBackward0", ("CloneBackward0", 0)))
 
 
 def _view(self: Tensor, *shape: Any) -> Any:
@@ -370,7 +376,7 @@ def _view(self: Tensor, *shape: Any) -> Any:
         return wrap(self.value.view(shape[0].dtype))
     wanted = sizes(shape)
     result = _reshaped(self, wanted, "ViewBackward0")
-    if result.parent is None and isinstance(self.value, np.ndarray) and self.value.size and not self.value.flags.c_contiguous:
+    if result.base is None and isinstance(self.value, np.ndarray) and self.value.size and not self.value.flags.c_contiguous:
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
             "contiguous subspaces). Use .reshape(...) instead."
@@ -540,6 +546,8 @@ def permute(input: Tensor, *dims: Any) -> Any:
 def transpose(input: Tensor, dim0: int, dim1: int) -> Any:
     """Two dimensions exchanged."""
     ndim = input.value.ndim
+    if not ndim and not axis_of((dim0,), ndim)[0] and not axis_of((dim1,), ndim)[0]:
+        return apply(TRANSPOSE, (input,), NONE, "TransposeBackward0")
     return apply(SWAPAXES, (input,), {"axis1": axis_of(dim0, ndim), "axis2": axis_of(dim1, ndim)})
 
 
@@ -655,7 +663,7 @@ def _joined(op: Any, tensors: Any, axis: int) -> Any:
         for value in values[1:]:
             common = cast_alike(common, value)[0]
         values = [value.astype(common.dtype) for value in values]
-    wanting = tuple([i for i, x in enumerate(tensors) if renewed(x)])
+    wanting = tuple([i for i, x in enumerate(tensors) if requires(x)])
     return execute(op, tensors, values, wanting, {"axis": axis}, None)
 
 
@@ -732,10 +740,9 @@ UNBIND = Fused(
 
 def _views(op: Any, x: Tensor, params: dict[str, Any], label: Label = None) -> Any:
     """What an operation makes of ``x``, as views of it."""
-    parts, top = apply(op, (x,), params, label), root(x)
-    for i, part in enumerate(parts):
-        part.parent, part.how, part.number = x, (op, (), params), i
-        part.base, part.base_node, part.counter, part.several = top, top.node, x.counter, True
+    parts = apply(op, (x,), params, label)
+    for part in parts:
+        look(part, x, "several")
     return parts
 
 
@@ -911,6 +918,9 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         if isinstance(value, (str, list, tuple)) or value is None:
             raise TypeError(f"can't assign a {type(value).__name__} to a torch.{title(self.value.dtype)}Tensor")
         value = np.asarray(value).astype(self.value.dtype)
+    if key is Ellipsis:
+        self.copy_(as_tensor_of(value)) if np.ndim(value) else self.fill_(as_tensor_of(value))
+        return
     if arrays:
         kept = self.value.dtype
         value = value.to(kept) if isinstance(value, Tensor) and value.value.dtype != kept else value
@@ -928,8 +938,6 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         return
     if not isinstance(value, Tensor):
         value = wrap(value)
-    elif value.parent is not None:
-        renewed(value)
     try:
         target = self.value[index.fill(spec, ())]
     except IndexError as error:
@@ -1129,31 +1137,35 @@ for _name, _fun in {
     setattr(Tensor, f"{_name}_", lambda self, *args, f=_fun, n=_name, **kw: assign(self, f(self, *args, **kw), f"{n}_"))
 
 
-def _reshaped_in_place(self: Tensor, new: Tensor) -> Tensor:
-    self.value, self.node, self.needs = new.value, new.node, new.needs
+def _reshaped_in_place(self: Tensor, fun: Any) -> Tensor:
+    recorded = writable(self)
+    new = fun()
+    self.value = new.value
     self.counter[0] += 1
+    if recorded:
+        self.node, self.needs, self.seen = new.node, new.needs, self.counter[0]
     return self
 
 
 def _squeezed_in_place(self: Tensor, dim: int | None = None) -> Tensor:
     """Take a dimension of size 1, or all of them, away from this tensor itself."""
-    return _reshaped_in_place(self, labelled(squeeze(self, dim), f"SqueezeBackward{3 if dim is None else 4}"))
+    return _reshaped_in_place(self, lambda: labelled(squeeze(self, dim), f"SqueezeBackward{3 if dim is None else 4}"))
 
 
 def _unsqueezed_in_place(self: Tensor, dim: int) -> Tensor:
     """Give this tensor itself a new dimension of size 1."""
-    return _reshaped_in_place(self, labelled(unsqueeze(self, dim), "UnsqueezeBackward1"))
+    return _reshaped_in_place(self, lambda: labelled(unsqueeze(self, dim), "UnsqueezeBackward1"))
 
 
 def _transposed_in_place(self: Tensor, dim0: int, dim1: int) -> Tensor:
     """Exchange two dimensions of this tensor itself."""
-    return _reshaped_in_place(self, labelled(transpose(self, dim0, dim1), "TransposeBackward1"))
+    return _reshaped_in_place(self, lambda: labelled(transpose(self, dim0, dim1), "TransposeBackward1"))
 
 
 methods(
     squeeze_=_squeezed_in_place, unsqueeze_=_unsqueezed_in_place, transpose_=_transposed_in_place,
     swapaxes_=_transposed_in_place, swapdims_=_transposed_in_place,
-    t_=lambda self: _reshaped_in_place(self, labelled(t(self), "TBackward1")),
+    t_=lambda self: _reshaped_in_place(self, lambda: labelled(t(self), "TBackward1")),
 )  # fmt: skip
 
 

@@ -7,7 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import TWICE, Node, Part, Plan, Tensor, _next, conjugate, linked, renewed, tick, wrap
+from symgrad.eager.core import (
+    TWICE,
+    Node,
+    Part,
+    Plan,
+    Tensor,
+    _next,
+    conjugate,
+    linked,
+    look,
+    rebase,
+    requires,
+    tick,
+    whole,
+    wrap,
+    writable,
+)
 from symgrad.eager.engine import edge_of, own
 from symgrad.eager.modes import mode, no_grad
 from symgrad.ops.core import Op
@@ -186,7 +202,7 @@ class Function:
     @classmethod
     def apply(cls, *args: Any) -> Any:
         """Call it, and record the call."""
-        wanted = tuple(isinstance(x, Tensor) and renewed(x) for x in args)
+        wanted = tuple(isinstance(x, Tensor) and requires(x) for x in args)
         context = Context(wanted)
         recording, mode.grad = mode.grad, False
         try:
@@ -200,12 +216,11 @@ class Function:
         if not (recording and any(wanted)):
             return outs
         several = isinstance(outs, tuple)
+        dirty = {id(x) for x in context._dirty}
         for x in context._dirty:
+            writable(x)
             x.counter[0] += 1
-        results = [
-            x if not any(x is a for a in args) or any(x is d for d in context._dirty) else wrap(x.value)
-            for x in (outs if several else (outs,))
-        ]
+        results = [_alias(x) if any(x is a for a in args) and id(x) not in dirty else x for x in (outs if several else (outs,))]
         places = [i for i, want in enumerate(wanted) if want]
         node = FunctionNode(cls, context, [edge_of(args[i]) for i in places], places, tuple(x.value for x in results))
         node.params = {"count": len(args), "shapes": [(x.value.shape, x.value.dtype) for x in results]}
@@ -219,8 +234,20 @@ class Function:
         context._saved = tuple(saved)
         for x, edge in zip(results, edges, strict=True):
             if x.value.dtype.kind in "fc" and not any(x is c for c in context._constant):
-                x.node, x.needs, x.parent = edge, True, None
+                if x.base is not None and id(x) in dirty:
+                    rebase(x.base, x.value, linked(x.value, edge), "inplace")
+                    continue
+                x.node, x.needs, x.seen = edge, True, x.counter[0]
+                if x.base is not None:
+                    x.made = "several" if len(results) > 1 else "function"
         return tuple(results) if several else results[0]
+
+
+def _alias(x: Tensor) -> Tensor:
+    """An input that ``forward`` returns as it is: a view of it."""
+    same = wrap(whole(x))
+    look(same, x)
+    return same
 
 
 class _Once(Function):
