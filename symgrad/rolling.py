@@ -3,8 +3,9 @@
 A ``Roller`` watches one loop statement while it runs. At each boundary between iterations it notes what the local variables
 hold; the nodes recorded in between are an iteration. Two neighbouring iterations give a *pattern*: their operations are the
 same, and each argument is the same value, or in the same place of the iteration, or the same local variable at its
-beginning, or the loop's index. Iterations that follow the pattern become a ``Loop`` node, and the local variables are bound
-to its results. What does not match stays as it was recorded: unrolled, and right.
+beginning, or the loop's index, or an array that each iteration makes anew with the same content. Iterations that follow the
+pattern become a ``Loop`` node, and the local variables are bound to its results. What does not match stays as it was recorded:
+unrolled, and right.
 
 A loop is *open* when its test hangs on the arguments: another call may run it more often. Then everything that an iteration
 leaves behind must be in the pattern, plain values included; in other loops, whose trip count is fixed by the guards of the
@@ -15,13 +16,14 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from types import BuiltinFunctionType, CellType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.ir import CONST, Aval, Graph, Node, ancestors
+from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, ancestors
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT
 from symgrad.trace import Trace
 from symgrad.tracer import Tracer
@@ -34,9 +36,11 @@ TEST = ("while",)
 COUNTER = ("for",)
 EXIT = ("if",)
 _HIDDEN = "__symgrad"
+_LEAVES = (INDEX, CONST, CAPTURED)  # what is no operation of an iteration
 
 Key = tuple[Any, ...]
-Part = tuple[Any, ...]  # where an argument comes from: ("step", i), ("carry", key), ("index",), ("same", node), ("value", node)
+# where an argument comes from: ("step", i), ("carry", key), ("index",), ("same", node), ("value", node), ("anew", node)
+Part = tuple[Any, ...]
 
 
 class Boundary(NamedTuple):
@@ -82,6 +86,8 @@ class Roller:
         self.open = False
         self.counter: Any = None  # the index, in a loop that an ``if`` may leave
         self.tests: list[Node] = []
+        self.anew: set[Node] = set()  # arrays that iterations made for themselves, if nothing else holds them
+        self.held: Counter[int] = Counter()  # the values that the locals hold, by identity
 
     # ---- values that go round ----
 
@@ -168,6 +174,8 @@ class Roller:
             if tracer.base is not None:
                 tracer.refresh()
             nodes[key] = tracer.node
+        if self.anew:
+            self.held = Counter(map(id, frame.f_locals.values()))
         counts = len(trace.graph.nodes), len(trace.guards), len(trace.peeks), len(trace.writes)
         at = None if index is None else index.node
         self.boundaries.append(Boundary(*counts, holds, nodes, survey.rest, survey.containers, at))
@@ -211,7 +219,7 @@ class Roller:
         return not any(node in moving for node in ancestors(looked, floor))
 
     def _operations(self, a: Boundary, b: Boundary) -> list[Node]:
-        return [n for n in self.trace.graph.nodes[a.length : b.length] if n.op is not INDEX and n.op is not CONST]
+        return [n for n in self.trace.graph.nodes[a.length : b.length] if n.op not in _LEAVES]
 
     def _infer(self, a: Boundary, b: Boundary, c: Boundary) -> Pattern | None:
         """The pattern that the iterations ``a..b`` and ``b..c`` have in common."""
@@ -220,7 +228,7 @@ class Roller:
         for key, node in a.nodes.items():
             if key in b.nodes and node is not b.nodes[key]:
                 carried.setdefault(node, []).append(key)
-        moving = set(carried) | ({a.at} if a.at is not None else set())
+        moving = set(carried) | ({a.at} if a.at is not None else set()) | self._made_again(a, b, c)
         old = []
         for node in self._operations(a, b):  # what does not move was computed once, and is there already
             if any([arg in moving for arg in node.args]):
@@ -242,6 +250,8 @@ class Roller:
                 return ("index", None)
             if x is y:
                 return ("same", x)
+            if self._is_like(x, y):
+                return ("anew", x)
             return ("value", x) if x.op is INDEX and y.op is INDEX and _same_number(x, y) else None
 
         steps = []
@@ -265,6 +275,19 @@ class Roller:
         pattern = Pattern(steps, after, new)  # type: ignore[arg-type]
         return pattern if self._follows(pattern, b, c) else None
 
+    def _made_again(self, a: Boundary, b: Boundary, c: Boundary) -> set[Node]:
+        """The arrays that the iteration ``a..b`` met first, and the next one has others like them for."""
+        nodes = self.trace.graph.nodes
+        new = [node for node in nodes[b.length : c.length] if node.op is CAPTURED]
+        return {x for x in nodes[a.length : b.length] if x.op is CAPTURED and any(self._is_like(x, y) for y in new)}
+
+    def _is_like(self, x: Node, y: Node) -> bool:
+        """Whether two arrays are not one, but have the same content."""
+        if x.op is not CAPTURED or y.op is not CAPTURED or x.aval != y.aval or x is y:
+            return False
+        a, b = (self.trace.graph.arrays[node] for node in (x, y))
+        return a.strides == b.strides and a.tobytes() == b.tobytes()
+
     def _follows(self, pattern: Pattern, b: Boundary, c: Boundary) -> bool:
         """Whether the iteration ``b..c`` is as the pattern has it."""
         steps, after, _ = pattern
@@ -274,7 +297,7 @@ class Roller:
         count = len(steps)
         for node in nodes[b.length : c.length]:
             op = node.op
-            if op is INDEX or op is CONST:
+            if op in _LEAVES:
                 continue
             place = len(made)
             if place == count:
@@ -295,6 +318,10 @@ class Roller:
                 elif kind == "index":
                     if arg is not b.at:
                         return False
+                elif kind == "anew":
+                    if not self._is_like(what, arg):
+                        return False
+                    self.anew |= {what, arg}
                 elif not _same_number(arg, what):
                     return False
             made.append(node)
@@ -347,7 +374,7 @@ class Roller:
                 assert self.pattern is not None
                 notes = [_Note(node) for node in self.pattern.originals]
                 self.pattern = self.pattern._replace(originals=notes)
-                last, self.tests = self.boundaries[-1], []
+                last, self.tests, self.anew = self.boundaries[-1], [], set()
                 nodes = {key: tracer.node for key, tracer in last.holds.items()}
                 self.skipped += len(self.boundaries) - 2 - first
                 self.boundaries[first + 1 :] = [last._replace(nodes=nodes)]
@@ -388,7 +415,7 @@ class Roller:
         steps, after, originals = self.pattern
         start, end = self.boundaries[first], self.boundaries[-1]
         wanted = self._wanted(start, end)
-        if wanted is None:
+        if wanted is None or not all(self.trace.is_free(node, self.held) for node in self.anew):
             return False
         keys, late = wanted
         if self.open and not self._closed(start, end, late):

@@ -7,7 +7,8 @@ of. ``tracing`` makes either the one that runs now.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from threading import get_ident
 from types import TracebackType
@@ -65,7 +66,7 @@ class Trace:
         self.user = False  # whether the user's function runs now, rather than a pass of symgrad's own
         self._tokens = 0
         self._loops = 0
-        self._copies: dict[int, tuple[Any, Any, Node]] = {}
+        self._copies: dict[Any, tuple[Any, Any, Node]] = {}  # of plain arrays, by where they lie
         self.outside: dict[int, tuple[Tracer, Any]] = {}  # Tracers of arrays from outside that the function writes to, by id
         self.quiet = False  # nobody will read the names of what is recorded: it goes round in a loop
         self.peeks: list[Node] = []  # what Python looked at that hangs on no argument: it may change in the course of a loop
@@ -176,7 +177,8 @@ class Trace:
             raise NotDifferentiable(
                 f"{where()}: a traced value met a {type(array).__name__}; take a plain array: np.asarray(m)"
             )
-        known = self._copies.get(id(array))
+        place = _place(array)
+        known = self._copies.get(place)
         if known is not None:
             _, copy, node = known
             if _identical(copy, array):
@@ -184,7 +186,7 @@ class Trace:
             self.note("a plain array is changed in place while the function runs")
         copy = array.copy() if array.flags.writeable else array
         node = self.hold(array if known is None else copy)
-        self._copies[id(array)] = (array, copy, node)
+        self._copies[place] = (array, copy, node)
         self.values[node] = copy
         return node, copy
 
@@ -215,13 +217,23 @@ class Trace:
     def watch(self, value: Any, tracer: Tracer) -> None:
         """Remember an array from outside, as it was when it was read: it must not change while the function runs."""
         if isinstance(value, np.ndarray):
-            self._copies[id(value)] = (value, tracer.value, tracer.node)
+            self._copies[_place(value)] = (value, tracer.value, tracer.node)
 
     def check_captured(self) -> None:
         """Note, at the end of the run, whether a captured array was changed while it ran."""
         for array, copy, _ in self._copies.values():
             if copy is not array and not _identical(copy, array):
                 self.impure = "a plain array that the function reads is changed in place while it runs"
+
+    def is_free(self, node: Node, held: Mapping[int, int]) -> bool:
+        """Whether nobody but this trace holds a captured array, and those locals of a frame that ``held`` counts, by identity.
+
+        It was made while the function ran, then, and nothing will change it that a trace would not see.
+        """
+        array = self.graph.arrays[node]
+        if array.base is not None or not array.flags.writeable or id(array) not in self._copies:
+            return False
+        return sys.getrefcount(array) - _OF_A_LOCAL <= 2 + held.get(id(array), 0) * _HELD_BY_A_LOCAL
 
     def stack(self, array: np.ndarray[Any, Any]) -> Tracer:
         """The traced array that an object array of Tracers stands for."""
@@ -567,6 +579,22 @@ def _enumerates(items: list[Any], shape: tuple[int, ...]) -> Node | None:
         if item.node.args[0] is not whole or item.node.params != (("spec", place),):
             return None
     return whole
+
+
+def _place(array: np.ndarray[Any, Any]) -> Any:
+    """The same for arrays that are one, and for views of one that show the same of it."""
+    if array.base is None:
+        return id(array)
+    return id(array.base), array.__array_interface__["data"][0], array.shape, array.strides, array.dtype
+
+
+def _count() -> int:
+    new = object()
+    return sys.getrefcount(new)
+
+
+_OF_A_LOCAL = _count()  # what sys.getrefcount says of an object that one variable holds
+_HELD_BY_A_LOCAL = 1 if sys.version_info >= (3, 13) else 2  # ``f_locals`` was a copy, which the frame keeps
 
 
 def _short(value: Any) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from agreement import agrees
 from benchmarks.workloads import lorenz as lorenz_workload
 from benchmarks.workloads import newton as newton_workload
 from hypothesis import given, settings
@@ -235,6 +236,58 @@ def test_short_runs_do_not_spoil_it():
     assert derivative(7.7) == pytest.approx(0.5 / np.sqrt(7.7), rel=1e-4)
     assert derivative.cache_info().misses == misses
     assert "dynamic" not in derivative.explain()
+
+
+def made_anew(x):
+    """Filters make the same matrices in each step, and look at one from other sides."""
+    step = np.array([[1.0, 0.1], [0.0, 1.0]])
+    state, spread = np.zeros(2), np.eye(2)
+    for v in x:
+        state, spread = step @ state, step @ spread @ step.T + 0.5 * np.eye(2)
+        gain = spread[0] / (spread[0, 0] + v**2)
+        state, spread = state + gain * (v - state[0]), spread - np.outer(gain, spread[0])
+    return state @ state
+
+
+def made_anew_while(x):
+    state = x[:2]
+    while np.sum(state**2) < 50.0:
+        state = state @ (1.2 * np.eye(2)) + np.array([0.1, 0.2])
+    return np.sum(state)
+
+
+@pytest.mark.parametrize("fun", [made_anew, made_anew_while])
+def test_arrays_that_each_iteration_makes_anew(fun):
+    x = np.tile(X, 2)
+    agrees(fun, x)
+    assert ("while again" if fun is made_anew_while else "in range(1, 8)") in source(grad(fun), x)
+
+
+def test_arrays_that_are_alike_and_live_on():
+    """Arrays of the same content are not taken for one where each may change: those here are nobody's that a trace knows."""
+    kept = [np.eye(4) for _ in range(6)]
+    hand_out = dict(enumerate(kept)).__getitem__
+
+    def fun(x):
+        for i in range(6):
+            x = np.sin(x) @ hand_out(int(i))
+        return np.sum(x)
+
+    derivative = grad(fun)
+    for _ in range(4):
+        derivative(X)
+    kept[4][1, 2] = 3.0
+    np.testing.assert_allclose(derivative(X), grad(fun, mode="dynamic")(X))
+
+    def last_changes(x):
+        made = []
+        for _ in range(6):
+            made.append(np.eye(4))
+            x = np.sin(x) @ made[-1]
+        made[0][0, 0] = 2.0
+        return np.sum(x @ made[0])
+
+    agrees(last_changes, X)
 
 
 def test_born_inside():
