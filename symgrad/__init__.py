@@ -21,6 +21,7 @@ from symgrad.custom import checkpoint, custom_jvp, custom_vjp, primitive
 from symgrad.export import export
 from symgrad.flat import flatten
 from symgrad.optimize.switches import without
+from symgrad.parallel import threads
 from symgrad.testing import check_grads
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "linearize",
     "primitive",
     "stop_gradient",
+    "threads",
     "value_and_grad",
     "vjp",
     "vmap",

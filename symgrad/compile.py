@@ -16,8 +16,8 @@ import threading
 import warnings
 import weakref
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
-from types import BuiltinFunctionType, CellType, FunctionType, MethodType
+from collections.abc import Callable, Iterator, Sequence
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -511,8 +511,7 @@ class Variant:
         family = self.family
         space: dict[str, Any] = {"_ndarray": np.ndarray, "_ABSENT": ABSENT, "_Unexplored": Unexplored}
         space |= {"_present": _present, "_given": family.form.given}
-        used = self.function.__code__.co_varnames + self.function.__code__.co_names
-        clear = not any(name.startswith("_") and name != "_" for name in used)
+        clear = not any(name.startswith("_") and name != "_" for name in _used(self.function.__code__))
         names = family.names if clear else [f"_a{i}" for i in range(len(family.names))]
         state = list(self.state_names().values()) if clear else [f"_o{i}" for i in range(len(self.lifts))]
         header, form, given = family.form.entry(names, family.layout, clear)
@@ -633,6 +632,14 @@ def _sharing(function: FunctionType, cells: dict[str, CellType]) -> FunctionType
     made = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, closure)
     made.__kwdefaults__ = function.__kwdefaults__
     return made
+
+
+def _used(code: CodeType) -> Iterator[str]:
+    """The names in a function, and in those within it."""
+    yield from (*code.co_varnames, *code.co_cellvars, *code.co_names)
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _used(inner)
 
 
 LONG_KINDS = ("value_and_grad_", "elementwise_grad_")

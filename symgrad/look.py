@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from symgrad.compile import Variant
 from symgrad.emit.build import Code, place
 from symgrad.instrument import definition
+from symgrad.parallel import threads
 
 MARKS = {None: " ", "backward": "<", "tangents": ">"}  # of the passes, in text
 WIDTH = 60  # of the user's lines, side by side
@@ -174,8 +175,9 @@ def profile(fun: Any, variant: Variant, args: Sequence[Any], kwargs: dict[str, A
     clock = _Clock(len(code.body))
     timed = variant.load(_ticking(code), code, _tick=clock.tick)
     given = variant.arguments(args, kwargs)
-    clock.time(timed, given, 0.0)  # warm
-    calls = clock.time(timed, given, seconds)
+    with threads(1):
+        clock.time(timed, given, 0.0)  # warm
+        calls = clock.time(timed, given, seconds)
     return Profile(fun, code, [total / calls for total in clock.totals], calls)
 
 
@@ -228,6 +230,9 @@ def _ticked(body: Sequence[ast.stmt], first: int) -> list[ast.stmt]:
             result += [test, *tick, inner]
         elif isinstance(statement, (ast.For, ast.While)):
             statement.body = [*tick, *_ticked(statement.body, first)]
+            result += [statement, *tick]
+        elif isinstance(statement, ast.FunctionDef):
+            statement.body = _ticked(statement.body, first)
             result += [statement, *tick]
         else:
             result += [statement, *tick]

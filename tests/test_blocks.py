@@ -21,6 +21,7 @@ from symgrad.pytree import flatten
 from symgrad.testing import programs
 
 TINY = cost.Sizes(big=1, saved=1, slab=24, far=1, pooled=1)  # blocks of three numbers
+SHARED = dataclasses.replace(TINY, shared=1, piece=24)  # among threads
 FLOAT, SINGLE = np.dtype(float), np.dtype("f4")
 
 
@@ -47,9 +48,9 @@ def arrays_stay_arrays() -> Iterator[None]:
         yield
 
 
-def compiled(derivative: Any, *args: Any) -> Any:
+def compiled(derivative: Any, *args: Any, given: cost.Sizes = TINY) -> Any:
     """What a derivative gives once it is compiled, for tiny blocks unless it is without them."""
-    with sizes(TINY):
+    with sizes(given):
         for _ in range(3):
             result = derivative(*args)
     assert derivative.cache_info().hits, "it was not compiled"
@@ -61,11 +62,25 @@ def source(derivative: Any, *args: Any, given: cost.Sizes = TINY) -> str:
         return derivative.source(*args, fast=True)  # type: ignore[no-any-return]
 
 
-def agree(make: Callable[[], Any], *args: Any, exact: bool = False) -> None:
-    """With blocks and without: the same results, up to the order of sums."""
+def each_alone(loop: Callable[[Any], None], blocks: range) -> None:
+    """Share a loop as threads might: in any order."""
+    for block in np.random.default_rng(0).permutation(blocks).tolist():
+        loop([block])
+
+
+def agree(make: Callable[[], Any], *args: Any, exact: bool = False, shared: bool = True) -> None:
+    """With blocks and without: the same results, up to the order of sums; in any order of the blocks that threads share."""
     with without("blocks", "pool"):
         plain = make()
-    on, off = flatten(compiled(make(), *args)), flatten(compiled(plain, *args))
+    off = flatten(compiled(plain, *args))
+    _agree(flatten(compiled(make(), *args)), off, args, exact)
+    if shared:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("symgrad.emit.blocks.share", each_alone)
+            _agree(flatten(compiled(make(), *args, given=SHARED)), off, args, exact)
+
+
+def _agree(on: Any, off: Any, args: Any, exact: bool) -> None:
     assert on[1] == off[1]
     single = any(np.result_type(leaf) in (np.float32, np.complex64) for leaf in [*on[0], *flatten(args)[0]])
     tolerance = 1e-4 if single else 1e-11
@@ -262,7 +277,7 @@ def test_every_operation(op):
             continue
         everything = tuple(range(len(case.primals)))
         with np.errstate(all="ignore"):
-            agree(lambda total=total, n=everything: value_and_grad(total, argnums=n), *case.primals)
+            agree(lambda total=total, n=everything: value_and_grad(total, argnums=n), *case.primals, shared=False)
 
 
 slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much])

@@ -11,14 +11,15 @@ import numpy as np
 from symgrad.buffers import empty
 from symgrad.emit.build import SPELLINGS, Builder, Expr, Signature, default_spelling, literal, method, name, number
 from symgrad.emit.build import call as call_of
-from symgrad.emit.printer import For, If, Line
+from symgrad.emit.printer import Def, For, If, Line
 from symgrad.ir import CONST, Node
 from symgrad.ops import engine, index
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize import cost
 from symgrad.optimize.fuse import Group, is_elementwise, is_view, is_whole, reduced
 from symgrad.optimize.lower import INNER, LIKE_UFUNCS
-from symgrad.optimize.memory import Layout, Scratch, Window, first_row, lay_out
+from symgrad.optimize.memory import Layout, Scratch, Window, first_row, lay_out, overlap
+from symgrad.parallel import share
 from symgrad.program import Program
 
 _ADD = np.add.reduce  # one object, so that it gets one name
@@ -106,7 +107,7 @@ class _Loop:
 
     def __init__(self, builder: BlockBuilder, group: Group, block: list[Any]) -> None:
         self.b, self.group, self.block = builder, group, block
-        self.layout: Layout = lay_out(group, builder.uses)
+        self.layout: Layout = lay_out(group, builder.uses, "threads" not in builder.off)
         self.body: list[Any] = []
         self.after: list[Any] = []
         self.members = set(group.nodes)
@@ -137,21 +138,35 @@ class _Loop:
         b, group = self.b, self.group
         for node in [*group.results, *self.layout.parts]:
             self._array(node)
-        self.scratch = self._scratch()
+        scratch: list[Any] = []
+        self.scratch = self._scratch(scratch)
         for node in group.nodes:
             self._member(node)
-        head = For(
-            ast.Name(self.lo, ast.Store()),
-            call_of("range", number(0), number(group.length), number(self.layout.rows)),
-            [
-                Line(assign(name(self.hi), ast.BinOp(name(self.lo), ast.Add(), number(self.layout.rows)))),
-                *self._last(),
-                *self.body,
-            ],
-        )
-        self.block += [head, *self.after]
+        blocks = call_of("range", number(0), number(group.length), number(self.layout.rows))
+        body = [
+            Line(assign(name(self.hi), ast.BinOp(name(self.lo), ast.Add(), number(self.layout.rows)))),
+            *self._last(),
+            *self.body,
+        ]
+        if self.layout.shared:  # each thread has scratch of its own
+            loop, turns = b.names.unique("loop"), b.names.unique("blocks")
+            use = ast.Expr(call_of(b.bind("share", share), name(loop), blocks))
+            self.block.append(Def(f"{loop}({turns})", [*scratch, For(ast.Name(self.lo, ast.Store()), name(turns), body)], use))
+        else:
+            self.block += [*scratch, For(ast.Name(self.lo, ast.Store()), blocks, body)]
+        self.block += self.after
         for node in (*group.results, *group.ends):
             b.exprs[node], b.weight[node] = self.arrays[node], 0
+
+    @property
+    def count(self) -> int:
+        """How many blocks there are."""
+        return -(-self.group.length // self.layout.rows)
+
+    @property
+    def turn(self) -> Expr:
+        """Which block it is."""
+        return ast.BinOp(name(self.lo), ast.FloorDiv(), number(self.layout.rows))
 
     # ---- memory ----
 
@@ -172,8 +187,8 @@ class _Loop:
                     target = subscript(name(variable), [ast.Slice(_end(rest.start), _end(rest.stop), None)], ast.Store())
                     self.block.append(Line(ast.Assign([target], number(0), lineno=0)))
 
-    def _scratch(self) -> list[str]:
-        """Names of the scratch blocks, those of one kind made together."""
+    def _scratch(self, block: list[Any]) -> list[str]:
+        """Names of the scratch blocks, those of one kind made together, by statements into ``block``."""
         kinds: dict[Any, list[int]] = {}
         for place, kind in enumerate(self.layout.scratch):
             kinds.setdefault(kind, []).append(place)
@@ -181,10 +196,10 @@ class _Loop:
         for (rest, lane, dtype), places in kinds.items():
             shape = _with_lane(rest, lane, self.layout.rows)
             if len(places) == 1:
-                self.block.append(Line(assign(name(names[places[0]]), self.b._allocate(shape, dtype, True))))
+                block.append(Line(assign(name(names[places[0]]), self.b._allocate(shape, dtype, True))))
                 continue
             target = ast.Tuple([ast.Name(names[place], ast.Store()) for place in places], ast.Store())
-            self.block.append(Line(ast.Assign([target], self.b._allocate((len(places), *shape), dtype, True), lineno=0)))
+            block.append(Line(ast.Assign([target], self.b._allocate((len(places), *shape), dtype, True), lineno=0)))
         return names
 
     def _last(self) -> list[Any]:
@@ -298,12 +313,18 @@ class _Loop:
         """A sum over the lane: of each block, then of all blocks."""
         b = self.b
         parts, variable = b.names.unique("parts"), b.names.of(node)
-        self.block.append(Line(assign(name(parts), ast.List([], ast.Load()))))
+        first: Expr = ast.List([], ast.Load())
+        if self.layout.shared:
+            first = ast.BinOp(ast.List([ast.Constant(None)], ast.Load()), ast.Mult(), number(self.count))
+        self.block.append(Line(assign(name(parts), first)))
         if node.op in REDUCE:
             part = self._reduction(node, args[0], ast.Constant(None))
         else:
             part = call_of("runtime.inner", *args) if node.op is INNER else method(args[0], "dot", args[1])
-        self._do(method(name(parts), "append", part))
+        if self.layout.shared:
+            self._set(subscript(name(parts), [self.turn]), part)
+        else:
+            self._do(method(name(parts), "append", part))
         total = call_of(self._reduce(node), name(parts), number(0))
         if node.op is REGISTRY[np.mean]:
             total = ast.BinOp(total, ast.Div(), number(self._count(node)))
@@ -314,20 +335,52 @@ class _Loop:
         """Cotangents of slices: the first is written, where it fills whole rows, the others are added."""
         lane = -len(node.aval.shape)
         parts = self.layout.parts[node]
-        whole = is_whole(parts[0][1])
+        start, whole = first_row(parts[0][1]), is_whole(parts[0][1])
+        heads = self._heads(node) if self.layout.shared and overlap(parts) else None
         if not whole:
-            self._set(self._window(self.arrays[node], node, lane, first_row(parts[0][1])), number(0))
+            self._set(self._window(self.arrays[node], node, lane, start), number(0))
         for place, (value, write) in enumerate(parts):
             if self._is_written(value, node, write):
                 continue
-            rows = self._window(self.arrays[node], node, lane, first_row(write))
+            row, block = first_row(write), self._read(value, lane)
             columns = [ast.Slice(*map(_end, part)) for part in dict(write.params)["spec"][1:]]
+            rows = self._window(self.arrays[node], node, lane, row)
+            if heads is not None and row < start:  # the rows before are another block's
+                before = subscript(heads, [self.turn, ast.Slice(_end(row - first_row(parts[-1][1])), None, None), *columns])
+                self._add(heads, before, subscript(block, [ast.Slice(None, number(start - row), None)]))
+                block = subscript(block, [ast.Slice(number(start - row), None, None)])
+                assert isinstance(rows.slice, ast.Slice)
+                rows.slice.lower = ast.BinOp(name(self.lo), ast.Add(), number(start))
             window = subscript(rows.value, [rows.slice, *columns])
             if place == 0 and whole:
-                self._set(window, self._read(value, lane))
+                self._set(window, block)
             else:
-                variable = self._variable(self.arrays[node], window)
-                self._do(call_of(self.b.bind("add", np.add), variable, self._read(value, lane), variable))
+                self._add(rows.value, window, block)
+
+    def _add(self, array: Expr, window: Expr, value: Expr) -> None:
+        """``window += value``, of an array."""
+        variable = self._variable(array, window)
+        self._do(call_of(self.b.bind("add", np.add), variable, value, variable))
+
+    def _heads(self, node: Node) -> Expr:
+        """Where each block adds to rows that the one before it adds to, too: memory of its own, added up after the loop."""
+        b, group, rows = self.b, self.group, self.layout.rows
+        parts = self.layout.parts[node]
+        common, first = overlap(parts), first_row(parts[-1][1])
+        heads, shape = b.names.unique("heads"), (self.count, common, *node.aval.shape[1:])
+        minus_zero = ast.UnaryOp(ast.USub(), ast.Constant(0.0))  # what changes nothing when it is added
+        self.block.append(Line(assign(name(heads), call_of("np.full", literal(shape), minus_zero, literal(node.aval.dtype)))))
+        whole, rest = divmod(group.length, rows)
+        ends = [ast.Slice(number(first), number(first + whole * rows), None)]
+        blocks = method(subscript(self.arrays[node], list(ends)), "reshape", literal((whole, rows, *node.aval.shape[1:])))
+        here = subscript(blocks, [ast.Slice(None, None, None), ast.Slice(None, number(common), None)], ast.Store())
+        there = subscript(name(heads), [ast.Slice(None, number(whole), None)])
+        self.after.append(Line(ast.AugAssign(here, ast.Add(), there)))
+        if rest:
+            last = ast.Slice(number(first + whole * rows), number(first + whole * rows + common), None)
+            here = subscript(self.arrays[node], [last], ast.Store())
+            self.after.append(Line(ast.AugAssign(here, ast.Add(), subscript(name(heads), [number(whole)]))))
+        return name(heads)
 
     def _set(self, window: ast.Subscript, value: Expr) -> None:
         """``window = value``, element by element."""

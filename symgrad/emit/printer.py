@@ -96,7 +96,17 @@ class While:
     origin: Origin | None = None
 
 
-Block = Sequence[Line | Comment | If | For | While]
+@dataclass
+class Def:
+    """``def head: body``, a function within, and the statement that calls it: until then what it reads is needed."""
+
+    head: str
+    body: list[Any]
+    use: ast.stmt
+    origin: Origin | None = None
+
+
+Block = Sequence[Line | Comment | If | For | While | Def]
 
 
 def source(header: str, docstring: str, body: Sequence[Row]) -> str:
@@ -134,6 +144,10 @@ def _block(body: Block, depth: int, rows: list[Row]) -> None:
         elif isinstance(item, While):
             rows.append(Row(f"{indent}while {text(item.test)}:", item.origin))
             _block(item.body, depth + 1, rows)
+        elif isinstance(item, Def):
+            rows.append(Row(f"{indent}def {item.head}:", item.origin))
+            _block(item.body, depth + 1, rows)
+            rows.append(Row(indent + text(item.use), item.origin))
         else:
             rows.append(Row(f"{indent}if {text(item.test)}:{_remark(item.comment)}", item.origin))
             _block(item.body, depth + 1, rows)

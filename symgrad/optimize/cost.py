@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 
 @dataclass(frozen=True)
@@ -13,6 +16,8 @@ class Sizes:
     ``saved``: how many times less a loop over blocks goes through an array's memory, from which on it pays.
     ``slab``: bytes of the largest block of a loop. Its calls cost some 0.3 us each, however small the block, and its blocks
     should stay in the caches; from 64 KB to 512 KB all do nearly as well.
+    ``shared``: operations on single numbers in a loop over blocks, from which on threads pay: they are there some 50 us late,
+    and wait for the interpreter at each call. ``piece``: bytes of the largest block of such a loop, whose calls last longer.
     ``far``: bytes of a matrix, from which on its way from memory costs more than products with thin matrices.
     ``pooled``: bytes of an array, from which on its memory comes from the pool; below, ``malloc`` is as good.
     """
@@ -20,8 +25,23 @@ class Sizes:
     big: int = 131_072
     saved: int = 4
     slab: int = 262_144
+    shared: int = 4_000_000
+    piece: int = 524_288
     far: int = 33_554_432
     pooled: int = 262_144
 
 
 SIZES = Sizes()
+
+DEAR = 8  # times as long as a sum takes a function such as exp
+_CHEAP = {
+    np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.positive, np.square, np.sqrt, np.reciprocal,
+    np.abs, np.fabs, np.sign, np.maximum, np.minimum, np.fmax, np.fmin, np.floor, np.ceil, np.rint, np.trunc,
+    np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal, np.isnan, np.isfinite, np.isinf,
+    np.logical_and, np.logical_or, np.logical_not, np.logical_xor, np.conjugate, np.copysign, np.heaviside,
+}  # fmt: skip
+
+
+def weight(function: Any) -> int:
+    """How long a function takes for a number, in sums."""
+    return DEAR if isinstance(function, np.ufunc) and function not in _CHEAP else 1

@@ -322,6 +322,16 @@ def is_view(node: Node) -> bool:
     return bool(node.op.alias)
 
 
+def is_product(node: Node) -> bool:
+    """Whether an operation of a group is BLAS's, which has threads of its own."""
+    return node.op in _PRODUCTS
+
+
+def work(nodes: Sequence[Node]) -> int:
+    """How much the operations of a group compute, in sums of two numbers."""
+    return sum(cost.weight(node.op.key) * max(map(_size, (node, *node.args))) for node in nodes if not is_view(node))
+
+
 def reduced(node: Node) -> set[int]:
     """The axes that a reduction sums over, counted from the end."""
     ndim = len(node.args[0].aval.shape)

@@ -12,7 +12,7 @@ import numpy as np
 from symgrad.ir import Node
 from symgrad.ops import index
 from symgrad.optimize import cost
-from symgrad.optimize.fuse import Group, is_elementwise, is_view, is_whole, offset
+from symgrad.optimize.fuse import Group, is_elementwise, is_product, is_view, is_whole, offset, work
 
 SLOW_IN_PLACE = (np.sign,)  # its loop branches at each number where the result lies on the argument
 
@@ -36,17 +36,18 @@ class Layout:
 
     ``scratch`` has shape (without the lane), lane and dtype of each scratch block. ``parts`` of the cotangents of slices: the
     values and the operations that add them, those that start last first, for in that order each element is written before it
-    is added to.
+    is added to. ``shared``: threads share the blocks, which come in any order.
     """
 
     rows: int = 1
+    shared: bool = False
     places: dict[Node, Scratch | Window] = field(default_factory=dict)
     scratch: list[tuple[tuple[int, ...], int, np.dtype[Any]]] = field(default_factory=list)
     parts: dict[Node, list[tuple[Node, Node]]] = field(default_factory=dict)
 
 
-def lay_out(group: Group, uses: dict[Node, int]) -> Layout:
-    """The layout of a group."""
+def lay_out(group: Group, uses: dict[Node, int], threads: bool) -> Layout:
+    """The layout of a group; with ``threads`` one to share where that pays."""
     layout = Layout()
     for end in group.ends:
         if end.op in (index.SCATTER, index.INDEX_ADD):
@@ -58,8 +59,23 @@ def lay_out(group: Group, uses: dict[Node, int]) -> Layout:
     for node in group.results:
         layout.places[node] = Window(node, 0)
     _give_scratch(group, layout)
-    layout.rows = _rows(group, layout)
+    layout.rows = _rows(group, cost.SIZES.slab)
+    if threads and _pays_threads(group, layout):
+        layout.rows, layout.shared = _rows(group, cost.SIZES.piece), True
     return layout
+
+
+def _pays_threads(group: Group, layout: Layout) -> bool:
+    """Whether threads that share a group's blocks are faster; a block needs all rows that it has in common with the next."""
+    rows = _rows(group, cost.SIZES.piece)
+    fits = all(overlap(parts) <= (group.length % rows or rows) for parts in layout.parts.values())
+    enough = group.length > 3 * rows and work(group.nodes) >= cost.SIZES.shared
+    return fits and enough and not any(map(is_product, group.nodes))
+
+
+def overlap(parts: Sequence[tuple[Node, Node]]) -> int:
+    """How many rows of slices' cotangents a block has in common with the one before it."""
+    return first_row(parts[0][1]) - first_row(parts[-1][1])
 
 
 def _is_read_before(end: Node, value: Node, group: Group, uses: dict[Node, int]) -> bool:
@@ -83,11 +99,11 @@ def is_read_before(group: Group, window: Node, node: Node) -> bool:
     )
 
 
-def _rows(group: Group, layout: Layout) -> int:
-    """How many rows of the widest block make a slab."""
+def _rows(group: Group, most: int) -> int:
+    """How many rows of the widest block are not more than so many bytes."""
     arrays = [(node.aval, lane) for node, lane in (*group.windows, *group.lanes.items())]
     widest: int = max([math.prod(aval.shape) // aval.shape[lane] * aval.dtype.itemsize for aval, lane in arrays])
-    return min(max(cost.SIZES.slab // max(widest, 1), 1), group.length)
+    return min(max(most // max(widest, 1), 1), group.length)
 
 
 def _parts(end: Node) -> list[tuple[Node, Node]]:

@@ -20,6 +20,7 @@ OPTIMISATIONS = {
     "distribute": "totals of loops taken out of them, as one product over all iterations, in the code that runs",
     "buffers": "results written into buffers that are dead, in the code that runs",
     "blocks": "chains of operations on big arrays block by block, in the code that runs",
+    "threads": "those loops over blocks shared by threads, in the code that runs",
     "pool": "big arrays in memory that is used again once nobody holds it, in the code that runs",
     "math": "programs of Python's floats in Python's own arithmetic, in the code that runs",
 }
