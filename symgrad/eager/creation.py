@@ -2,25 +2,48 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import NONE, Tensor, apply, method, methods, wrap
-from symgrad.eager.dtypes import as_numpy, default, title
+from symgrad.eager.core import NONE, Tensor, apply, assign, methods, wrap
+from symgrad.eager.dtypes import as_numpy, default, on_cpu, title
 from symgrad.eager.shapes import expand, reshape, sizes, transpose
 from symgrad.ops.index import COMPLEX
 
 
-def _made(value: Any, requires_grad: bool) -> Tensor:
-    tensor = wrap(value)
-    if requires_grad:
-        if value.dtype.kind not in "fc":
-            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-        tensor.requires_grad = True
-    return tensor
+def creates(make: Any) -> Any:
+    """A function that makes a tensor, of one that makes its array: with torch's options of where and how."""
+
+    @functools.wraps(make)
+    def made(
+        *args: Any,
+        out: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: Any = None,
+        memory_format: Any = None,
+        requires_grad: bool = False,
+        **options: Any,
+    ) -> Tensor:
+        if device is not None:
+            on_cpu(device)
+        value = make(*args, **options)
+        if out is not None:
+            if out.value.shape != value.shape:
+                out.value = np.empty(value.shape, out.value.dtype)
+            return assign(out, wrap(value), make.__name__)
+        tensor = wrap(value)
+        if requires_grad:
+            if value.dtype.kind not in "fc":
+                raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+            tensor.requires_grad = True
+        return tensor
+
+    return made
 
 
 def _inferred(data: Any, dtype: Any = None) -> Any:
@@ -65,21 +88,20 @@ def _ragged(data: Any) -> str | None:
     return None
 
 
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+@creates
+def tensor(data: Any, *, dtype: Any = None) -> Any:
     """A new tensor of these numbers: a scalar, nested lists, an array or a tensor. Floats become float32 unless told."""
     if isinstance(data, Tensor):
         warnings.warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
             "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
             UserWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
         value = np.array(data.value)
     else:
         value = _inferred(data, dtype)
-    if dtype is not None and value.dtype != as_numpy(dtype):
-        value = value.astype(as_numpy(dtype))
-    return _made(value, requires_grad)
+    return value if dtype is None or value.dtype == as_numpy(dtype) else value.astype(as_numpy(dtype))
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
@@ -88,10 +110,22 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
         return data if dtype is None else data.to(dtype)
     if isinstance(data, np.ndarray):
         return from_numpy(data) if dtype is None else wrap(data.astype(as_numpy(dtype), copy=False))
-    return tensor(data, dtype=dtype)
+    return tensor(data, dtype=dtype, device=device)  # type: ignore[no-any-return]
 
 
-asarray = as_tensor
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+) -> Tensor:
+    """``as_tensor``, or a copy."""
+    made = as_tensor(obj, dtype, device)
+    made = made.clone() if copy and made is obj else wrap(np.array(made.value)) if copy else made
+    return made.requires_grad_() if requires_grad else made
+
+
+@creates
+def scalar_tensor(s: Any, *, dtype: Any = None) -> Any:
+    """A tensor of one number, in the default dtype."""
+    return np.asarray(s, default.real if dtype is None else as_numpy(dtype))
 
 
 def from_numpy(ndarray: Any) -> Tensor:
@@ -101,51 +135,50 @@ def from_numpy(ndarray: Any) -> Tensor:
     return wrap(ndarray)
 
 
-def _filled(number: float) -> Any:
-    def make(
-        *size: Any,
-        out: Any = None,
-        dtype: Any = None,
-        layout: Any = None,
-        device: Any = None,
-        requires_grad: bool = False,
-    ) -> Tensor:
-        kind = default.real if dtype is None else as_numpy(dtype)
-        value = np.empty(sizes(size), kind)
+def _filled(name: str, number: float, doc: str) -> Any:
+    def make(*size: Any, dtype: Any = None, **named: Any) -> Any:
+        shape = sizes(size or (named["size"],))
+        if any([n < 0 for n in shape]):
+            raise RuntimeError(f"{name}: Dimension size must be non-negative.")
+        value = np.empty(shape, default.real if dtype is None else as_numpy(dtype))
         value.fill(number)
-        return _made(value, requires_grad)
+        return value
 
-    return make
-
-
-zeros, ones, empty = _filled(0), _filled(1), _filled(0)
-for _fun, _name, _doc in (
-    (zeros, "zeros", "A tensor of zeros."),
-    (ones, "ones", "A tensor of ones."),
-    (empty, "empty", "A tensor with no particular numbers in it: zeros, here."),
-):
-    _fun.__name__ = _fun.__qualname__ = _name
-    _fun.__doc__ = _doc
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = doc
+    return creates(make)
 
 
-def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+zeros, ones = _filled("zeros", 0, "A tensor of zeros."), _filled("ones", 1, "A tensor of ones.")
+empty = _filled("empty", 0, "A tensor with no particular numbers in it: zeros, here.")
+
+
+@creates
+def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
     """A tensor of one number."""
     number = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    kind = as_numpy(dtype) if dtype is not None else _inferred(number).dtype
-    return _made(np.full(sizes((size,)), number, kind), requires_grad)
+    return np.full(sizes((size,)), number, as_numpy(dtype) if dtype is not None else _inferred(number).dtype)
 
 
-def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+@creates
+def eye(n: int, m: int | None = None, *, dtype: Any = None) -> Any:
     """Ones on the diagonal."""
-    return _made(np.eye(n, m, dtype=default.real if dtype is None else as_numpy(dtype)), requires_grad)
+    for name, size in (("n", n), ("m", m or 0)):
+        if size < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
+    return np.eye(n, m, dtype=default.real if dtype is None else as_numpy(dtype))
 
 
-def arange(
-    start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+def _number(x: Any) -> Any:
+    """What a 0-d tensor in place of a number stands for."""
+    return x.item() if isinstance(x, Tensor) else x
+
+
+@creates
+def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None) -> Any:
     """Numbers from ``start`` on, ``step`` apart, before ``end``."""
     start, end = (0, start) if end is None else (start, end)
-    start, end, step = (x.item() if isinstance(x, Tensor) else x for x in (start, end, step))
+    start, end, step = map(_number, (start, end, step))
     if dtype is not None:
         kind = as_numpy(dtype)
     else:
@@ -155,27 +188,36 @@ def arange(
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     count = max(0, math.ceil((end - start) / step))
-    return _made((start + np.arange(count) * step).astype(kind), requires_grad)
+    return (start + np.arange(count) * step).astype(kind)
 
 
-def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """``steps`` numbers from ``start`` to ``end``, evenly spaced."""
-    kind = default.real if dtype is None else as_numpy(dtype)
-    start, end = (x.item() if isinstance(x, Tensor) else x for x in (start, end))
+def _spaced(start: Any, end: Any, steps: int, kind: Any) -> Any:
+    """Evenly spaced numbers, counted from the nearer end."""
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
     if steps == 1:
-        return _made(np.full(1, start, kind), requires_grad)
-    if kind.kind != "f":
-        return _made(np.linspace(start, end, steps).astype(kind), requires_grad)
+        return np.full(1, start, kind)
     step = (kind.type(end) - kind.type(start)) / kind.type(max(steps - 1, 1))
     places = np.arange(steps, dtype=kind)
     up, down = kind.type(start) + step * places, kind.type(end) - step * (steps - 1 - places)
-    return _made(np.where(np.arange(steps) < steps // 2, up, down).astype(kind), requires_grad)
+    return np.where(np.arange(steps) < steps // 2, up, down).astype(kind)
 
 
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+@creates
+def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None) -> Any:
+    """``steps`` numbers from ``start`` to ``end``, evenly spaced."""
+    kind = default.real if dtype is None else as_numpy(dtype)
+    start, end = _number(start), _number(end)
+    return _spaced(start, end, steps, kind if kind.kind in "fc" else np.dtype(np.float64)).astype(kind)
+
+
+@creates
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None) -> Any:
     """Powers of ``base`` whose exponents are evenly spaced."""
     kind = default.real if dtype is None else as_numpy(dtype)
-    return _made((base ** np.linspace(start, end, steps)).astype(kind), requires_grad)
+    start, end = _number(start), _number(end)
+    wide = kind if kind.kind in "fc" else np.dtype(np.float64)
+    return np.power(wide.type(base), _spaced(start, end, steps, wide)).astype(kind)
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
@@ -194,51 +236,43 @@ def complex(real: Tensor, imag: Tensor) -> Any:
     return apply(COMPLEX, (real, imag), NONE, "ComplexBackward0")
 
 
-def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
-    """The places of the lower triangle."""
-    return wrap(np.stack(np.tril_indices(row, offset, col)))
+def _triangle(name: str, doc: str) -> Any:
+    def make(row: int, col: int, offset: int = 0, *, dtype: Any = np.int64) -> Any:
+        for which, n in (("row", row), ("col", col)):
+            if n < 0:
+                raise RuntimeError(f"{which} must be non-negative, got{n}")
+        return np.stack(getattr(np, name)(row, offset, col)).astype(as_numpy(dtype))
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = doc
+    return creates(make)
 
 
-def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
-    """The places of the upper triangle."""
-    return wrap(np.stack(np.triu_indices(row, offset, col)))
+tril_indices = _triangle("tril_indices", "The places of the lower triangle.")
+triu_indices = _triangle("triu_indices", "The places of the upper triangle.")
 
 
-def _like(make: Any) -> Any:
-    def made(
-        input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
-    ) -> Tensor:
-        return make(input.value.shape, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad)  # type: ignore[no-any-return]
+def like(make: Any) -> Any:
+    """As ``make``, with the size and dtype of another tensor."""
+
+    def made(input: Tensor, *args: Any, dtype: Any = None, **options: Any) -> Any:
+        return make(input.value.shape, *args, dtype=input.dtype if dtype is None else dtype, **options)
 
     made.__name__ = made.__qualname__ = f"{make.__name__}_like"
     made.__doc__ = f"As ``{make.__name__}``, with the size and dtype of another tensor."
     return made
 
 
-zeros_like, ones_like, empty_like = _like(zeros), _like(ones), _like(empty)
-
-
-def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor of one number, with the size and dtype of another one."""
-    return full(input.value.shape, fill_value, dtype=input.dtype if dtype is None else dtype, requires_grad=requires_grad)
-
-
-@method
-def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """``tensor`` in this one's dtype."""
-    return tensor(data, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad)
-
-
-@method
-def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """``full`` in this one's dtype."""
-    return full(size, fill_value, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad)
+zeros_like, ones_like, empty_like, full_like = like(zeros), like(ones), like(empty), like(full)
 
 
 def _new(make: Any) -> Any:
-    return lambda self, *size, dtype=None, device=None, requires_grad=False: make(
-        *size, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad
-    )
+    def made(self: Tensor, *args: Any, dtype: Any = None, **options: Any) -> Any:
+        return make(*args, dtype=self.dtype if dtype is None else dtype, **options)
+
+    made.__name__ = made.__qualname__ = f"new_{make.__name__}"
+    made.__doc__ = f"``{make.__name__}`` in this tensor's dtype."
+    return made
 
 
-methods(new_zeros=_new(zeros), new_ones=_new(ones), new_empty=_new(empty))
+methods(new_zeros=_new(zeros), new_ones=_new(ones), new_empty=_new(empty), new_full=_new(full), new_tensor=_new(tensor))

@@ -152,32 +152,76 @@ class Size(tuple[int, ...]):
         return Size(tuple.__mul__(self, times))
 
 
+_DEVICES = (
+    "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, mps, meta, hpu, mtia, "
+    "privateuseone"
+)
+
+
 class device:
-    """Where a tensor lives: always the CPU."""
+    """Where a tensor lives. Tensors are made on the CPU only.
 
-    __slots__ = ("type",)
-    index = None
+    >>> device("cpu"), device("cuda", 1)
+    (device(type='cpu'), device(type='cuda', index=1))
+    """
 
-    def __init__(self, type: Any = "cpu") -> None:
-        name = str(type)
-        if name.split(":")[0] != "cpu":
-            raise RuntimeError(f"symgrad.eager runs on the CPU only, not on {name!r}")
-        self.type = "cpu"
+    __slots__ = ("index", "type")
+
+    def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
+        name, _, number = str(type).partition(":")
+        if name not in _DEVICES.split(", "):
+            raise RuntimeError(f"Expected one of {_DEVICES} device type at start of device string: {name}")
+        self.type, self.index = name, int(number) if number else index
 
     def __repr__(self) -> str:
-        return "device(type='cpu')"
+        return f"device(type={self.type!r}{'' if self.index is None else f', index={self.index}'})"
 
     def __str__(self) -> str:
-        return "cpu"
+        return self.type if self.index is None else f"{self.type}:{self.index}"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, device)
+        return isinstance(other, device) and str(self) == str(other)
 
     def __hash__(self) -> int:
-        return hash("cpu")
+        return hash(str(self))
 
 
 CPU = device("cpu")
+
+
+def on_cpu(given: Any) -> None:
+    """Refuse a device that is none of ours."""
+    kind = device(given).type
+    if kind == "cuda":
+        raise AssertionError("Torch not compiled with CUDA enabled")
+    if kind != "cpu":
+        raise NotImplementedError(f"symgrad.eager runs on the CPU only, not on {str(given)!r}")
+
+
+class _Constant:
+    """A name of torch's for a way to lie in memory; of each kind there is one way here."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+
+class layout(_Constant):
+    """Whether elements lie in memory as an array: ``strided``."""
+
+
+class memory_format(_Constant):
+    """In what order dimensions lie in memory. Tensors take no notice of it: it changes no result."""
+
+
+strided = layout("strided")
+contiguous_format, preserve_format, channels_last, channels_last_3d = map(
+    memory_format, "contiguous_format preserve_format channels_last channels_last_3d".split()
+)
 
 # -- promotion -----------------------------------------------------------------------------------------------------
 

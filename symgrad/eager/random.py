@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.eager.core import Tensor, assign, method, plain, wrap
-from symgrad.eager.creation import _like, _made
+from symgrad.eager.creation import creates, like
 from symgrad.eager.dtypes import as_numpy, default
 from symgrad.eager.shapes import sizes
 
@@ -140,32 +140,22 @@ def set_rng_state(state: Any) -> None:
     default_generator.set_state(state)
 
 
-def _drawn(name: str, doc: str) -> Any:
-    def make(
-        *size: Any,
-        generator: Any = None,
-        out: Any = None,
-        dtype: Any = None,
-        device: Any = None,
-        requires_grad: bool = False,
-    ) -> Tensor:
-        shape, kind = sizes(size), default.real if dtype is None else as_numpy(dtype)
-        draw = getattr(generator or default_generator, name)
-        return _made(draw(math.prod(shape), kind).reshape(shape), requires_grad)
+def _drawn(name: str, method: str, doc: str) -> Any:
+    def make(*size: Any, generator: Any = None, dtype: Any = None, **named: Any) -> Any:
+        shape, kind = sizes(size or (named["size"],)), default.real if dtype is None else as_numpy(dtype)
+        return getattr(generator or default_generator, method)(math.prod(shape), kind).reshape(shape)
 
+    make.__name__ = make.__qualname__ = name
     make.__doc__ = doc
-    return make
+    return creates(make)
 
 
-rand = _drawn("uniform", "Uniform numbers in [0, 1).")
-randn = _drawn("normal", "Standard normal numbers.")
-rand.__name__, randn.__name__ = "rand", "randn"
-rand_like, randn_like = _like(rand), _like(randn)
+rand = _drawn("rand", "uniform", "Uniform numbers in [0, 1).")
+randn = _drawn("randn", "normal", "Standard normal numbers.")
 
 
-def randint(
-    *args: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False, **named: Any
-) -> Tensor:
+@creates
+def randint(*args: Any, generator: Any = None, dtype: Any = None, **named: Any) -> Any:
     """Integers from ``low`` (0) on, below ``high``: ``randint(low, high, size)`` or ``randint(high, size)``."""
     *bounds, size = (*args, *([named["size"]] if "size" in named else []))
     low = named.get("low", bounds[0] if len(bounds) > 1 else 0)
@@ -174,23 +164,27 @@ def randint(
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     shape = sizes((size,))
     values = (generator or default_generator).integers(math.prod(shape), high - low).astype(np.int64) + low
-    return _made(values.reshape(shape).astype(as_numpy(np.int64 if dtype is None else dtype)), requires_grad)
+    return values.reshape(shape).astype(as_numpy(np.int64 if dtype is None else dtype))
 
 
-def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any = None) -> Tensor:
+def randint_like(input: Tensor, low: int = 0, high: int | None = None, **options: Any) -> Tensor:
     """``randint`` of the size and dtype of another tensor."""
     low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, input.value.shape, dtype=input.dtype if dtype is None else dtype)
+    return randint(low, high, input.value.shape, **{"dtype": input.dtype, **options})  # type: ignore[no-any-return]
 
 
-def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+rand_like, randn_like = like(rand), like(randn)
+
+
+@creates
+def randperm(n: int, *, generator: Any = None, dtype: Any = None) -> Any:
     """The numbers below ``n`` in random order."""
     values = np.arange(n)
     draws = (generator or default_generator).words(max(n - 1, 0))
     for i, draw in enumerate(draws.tolist()):
         j = i + draw % (n - i)
         values[i], values[j] = values[j], values[i]
-    return _made(values.astype(as_numpy(np.int64 if dtype is None else dtype)), requires_grad)
+    return values.astype(as_numpy(np.int64 if dtype is None else dtype))
 
 
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None) -> Tensor:

@@ -36,7 +36,7 @@ from symgrad.eager.core import (
     wrap,
     writable,
 )
-from symgrad.eager.dtypes import as_numpy, c_name, device, dtype, title
+from symgrad.eager.dtypes import as_numpy, c_name, device, dtype, on_cpu, title
 from symgrad.eager.modes import mode
 from symgrad.eager.pointwise import FUNCTIONS, cast_alike, function
 from symgrad.ops import index
@@ -221,7 +221,7 @@ def to(self: Tensor, *target: Any, copy: bool = False, **options: Any) -> Any:
         if isinstance(given, Tensor):
             result = _cast(result, given.dtype)
         elif isinstance(given, (str, device)):
-            device(given)
+            on_cpu(given)
         elif isinstance(given, dtype) or given in (float, int, bool) or isinstance(given, np.dtype):
             result = _cast(result, given)
     return clone(result) if copy and result is self else result
