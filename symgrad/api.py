@@ -19,7 +19,7 @@ from symgrad.ir import INPUT, Graph, Node, ancestors
 from symgrad.look import Annotation, Profile, Source, profile
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import STOP
-from symgrad.state import watching
+from symgrad.state import watch
 from symgrad.trace import Tape, Trace, active_trace, tracing
 from symgrad.tracer import Tracer
 from symgrad.transform import calculus
@@ -765,7 +765,7 @@ class _Pass:
         self.outer = active_trace()
         self.trace = self.outer or Tape()
         if self.outer is None:
-            self.trace.hooks = watching(self.trace, fun)
+            watch(self.trace, fun)
         self.symbolic = self.outer is not None
         self.start = len(self.trace.graph)
 

@@ -38,6 +38,7 @@ from symgrad.origins import (
     OWN,
     PLAIN,
     PURE_RECEIVERS,
+    RANDOM,
     STATEFUL,
     hides,
     home_of,
@@ -59,6 +60,7 @@ _SEEDED = (np.random.default_rng, np.random.RandomState)
 _IN_PLACE = ("at", "copyto", "put", "place", "putmask", "put_along_axis", "fill_diagonal")
 _WRITING = ("fill", "sort", "put", "partition", "resize", "setfield", "byteswap", "setflags", "__setitem__")
 _PARTIAL: Any = functools.partial
+_MAKERS = (np.ndarray, np.ufunc, *RANDOM)
 _GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
 _MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__
 _CACHED = type(functools.lru_cache(maxsize=1)(abs))
@@ -114,10 +116,10 @@ class Calls(Reads):
                 self.check(path, "is", fun)
             return fun(*map(self.given, args), **{name: self.given(value) for name, value in kwargs.items()})
         if self.path_of(fun) is None and type(fun).__module__.split(".")[0] in ("numpy", "functools"):
-            return fun(*self._seen(args), **self._seen(kwargs))
+            return self.own(fun, fun(*self._seen(args), **self._seen(kwargs)), args)
         if self.path_of(fun) is not None and not isinstance(fun, FUNCTIONS):
             self.stop(f"{self.path_of(fun)!r} is called, and what it holds is not followed")
-        return self._call_opaque(fun, args, kwargs)
+        return self.own(fun, self._call_opaque(fun, args, kwargs), args)
 
     def _call_numpy(self, fun: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A function of NumPy's, or a method of the ufunc ``owner``."""
@@ -131,7 +133,19 @@ class Calls(Reads):
             self.trace.writes.append(args[0])
         elif isinstance(fun, np.ufunc):
             self.trace.writes += args[fun.nin :]
-        return create.call(self.trace, fun, self._seen(args), self._seen(kwargs))
+        return self.own(fun, create.call(self.trace, fun, self._seen(args), self._seen(kwargs)), args)
+
+    def own(self, fun: Any, made: Any, args: Sequence[Any]) -> Any:
+        """What a function in C or of NumPy's has made; an array of NumPy's as a draft, where the user's function fills such."""
+        if type(made) is Tracer or self.trace.drafts is None:
+            return made
+        owner = getattr(fun, "__self__", None)
+        method = owner is not None and not isinstance(owner, ModuleType)
+        if not (isinstance(owner, _MAKERS) if method else home_of(fun).startswith("numpy")):
+            return made
+        if fun in (np.empty, np.empty_like):  # the next run would find other numbers in it
+            made[...] = 0
+        return self.trace.drafts.own(made, (owner, *args))
 
     def _call_vectorized(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """``np.vectorize`` of a function of the user's, which is followed."""
@@ -274,7 +288,7 @@ class Calls(Reads):
             self.stop(f"{module}.{fun.__name__}() is called, which may change or depend on anything")
             return fun(*args, **kwargs)
         if package in ("numpy", "functools") and not hides(fun):
-            return fun(*self._seen(args), **self._seen(kwargs))
+            return self.own(fun, fun(*self._seen(args), **self._seen(kwargs)), args)
         return self._call_opaque(fun, args, kwargs)
 
     def _with_defaults(
@@ -460,6 +474,8 @@ class Calls(Reads):
             return {key: self._out(item) for key, item in value.items()}
         if type(value) is not Tracer or value.node.differentiated:
             return value
+        if value.tape.draft:
+            return value.tape.draft.lend(value)
         path = dict(value.node.params).get("position")
         real = self._real(value)
         if value.node.op is not INPUT or not isinstance(path, Path) or np.ndim(value.value) == 0:
@@ -491,7 +507,7 @@ class Calls(Reads):
             args = tuple(map(self.shown, args))
         if fun is iter and len(args) == 1:
             return iter(self.iterate(args[0]))
-        module = fun.__module__ or home_of(fun)
+        module = home_of(fun)
         if fun is next:
             if self.path_of(args[0]) is not None:
                 self.stop(f"the iterator {self.path_of(args[0])!r} is consumed")
@@ -512,7 +528,8 @@ class Calls(Reads):
             self.wrote_into(args[0])
             return fun(*[self.stored(arg, args[0]) for arg in args], **kwargs)
         args, kwargs = self._seen(args), self._seen(kwargs)
-        return create.call(self.trace, fun, args, kwargs) if fun in create.ARRAYS else self._plainly(fun, args, kwargs)
+        made = create.call(self.trace, fun, args, kwargs) if fun in create.ARRAYS else self._plainly(fun, args, kwargs)
+        return self.own(fun, made, args)
 
     def _call_method(self, fun: Any, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A method written in C."""
@@ -559,7 +576,7 @@ class Calls(Reads):
                 return self.within(args[0], owner)
             else:
                 return getattr(self.deep(owner), name)(*self._seen(args), **self._seen(kwargs))
-        return self._plainly(fun, self._seen(args), self._seen(kwargs))
+        return self.own(fun, self._plainly(fun, self._seen(args), self._seen(kwargs)), args)
 
     def _getattr(self, owner: Any, name: str, *default: Any) -> Any:
         if default and not self._hasattr(owner, name):

@@ -34,9 +34,10 @@ from symgrad.optimize.pipeline import improve, speed_up
 from symgrad.optimize.switches import switched_off
 from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import LEAF, TreeDef
-from symgrad.state import Finished, State, watching
+from symgrad.state import Finished, State, watch
 from symgrad.trace import Tape, Trace, running, tracing
 from symgrad.tracer import Tracer
+from symgrad.transform.calculus import traced
 from symgrad.transform.loop import Loop
 
 MAX_SIGNATURES = 64  # of one derivative; the least recently used goes first
@@ -236,7 +237,7 @@ class Family:
         trace = kind()
         trace.one_by_one = not trace.symbolic
         state = State(trace, self.lifted, self.accept_effects, leaves) if kind is Trace else None
-        trace.hooks = watching(trace, fun) if state is None else state
+        watch(trace, fun, state)
         slots: list[Any] = []
         for position, (leaf, kind) in enumerate(zip(leaves, self.layout.kinds, strict=True)):
             if isinstance(kind, Static):
@@ -749,8 +750,8 @@ def _comparable(kind: Static) -> bool:
 
 def _settled(trace: Trace, leaf: Any) -> Any:
     """An output leaf as it is after the last write; object arrays of Tracers stacked."""
-    if type(leaf) is Tracer and leaf.base is not None:
-        leaf.refresh()
+    if type(leaf) is Tracer:
+        return traced(trace, leaf)
     if type(leaf) is np.ndarray and leaf.dtype == object and any(type(item) is Tracer for item in leaf.flat):
         return trace.stack(leaf)
     return leaf

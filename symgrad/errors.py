@@ -18,8 +18,8 @@ class NotDifferentiable(SymgradError, TypeError):
 class LeavesNumPy(SymgradError, TypeError):
     """A traced value was about to become a plain number or array, and its derivative would have been lost.
 
-    Raised for ``float(t)``, ``math.sin(t)``, ``np.array(t, dtype=float)``, ``b[0] = t`` on a plain array and the like.
-    Use NumPy's function (``np.sin``), or arrays made with ``np.zeros_like(t)`` or ``symgrad.numpy.zeros``.
+    Raised for ``float(t)``, ``math.sin(t)``, ``np.array(t, dtype=float)``, ``b[0] = t`` on an array made by code without
+    source, and the like. Use NumPy's function (``np.sin``), or arrays of ``np.zeros_like(t)`` or ``symgrad.numpy.zeros``.
     """
 
 

@@ -574,13 +574,19 @@ class _Rewriter(ast.NodeTransformer):
         target = set(_stores(node.target)) if isinstance(node, ast.For) else set()
         every = self.reads[-1]
         counting = {name for item in _walk(node) for name in _counted(item)}
-        numbers = []
+        first: list[ast.stmt] = []
         for name in sorted((stores - target) & inside.keys()):
             read = _hook("number", node, ast.Name(loop, ast.Load()), ast.Constant(name), ast.Name(name, ast.Load()),
                          ast.Constant(name in counting))  # fmt: skip
-            unbound = ast.Attribute(ast.Name(HOOKS, ast.Load()), "Unbound", ast.Load())
-            handler = ast.ExceptHandler(unbound, None, [ast.Pass()])
-            numbers.append(_at(ast.Try([ast.Assign([ast.Name(name, ast.Store())], read)], [handler], [], []), node))
+            first.append(ast.Assign([ast.Name(name, ast.Store())], read))
+        settled = self.scopes[-1][0] - stores - target
+        for name, made_of in _filled(node):
+            if name in settled:
+                names = [ast.Name(item, ast.Load()) for item in (name, *sorted(made_of & settled))]
+                first.append(ast.Expr(_hook("filled", node, *names)))
+        unbound = ast.Attribute(ast.Name(HOOKS, ast.Load()), "Unbound", ast.Load())
+        handler = ast.ExceptHandler(unbound, None, [ast.Pass()])
+        numbers: list[ast.stmt] = [_at(ast.Try([statement], [handler], [], []), node) for statement in first]
         private = tuple(sorted(name for name in stores | target if every[name] == inside[name]))
         return loop, private, numbers, way_out is not None
 
@@ -795,6 +801,17 @@ def _counted(node: ast.AST) -> Iterator[str]:
         name = node.targets[0].id
         if any(isinstance(item, ast.Name) and item.id == name for item in _walk(node.value)):
             yield name
+
+
+def _filled(node: ast.AST) -> Iterator[tuple[str, set[str]]]:
+    """The names of what statements write items of, and the names that the items are made of."""
+    for item in _walk(node):
+        if isinstance(item, ast.Assign) and isinstance(item.targets[0], ast.Subscript):
+            owner: ast.expr = item.targets[0]
+            while isinstance(owner, ast.Subscript):
+                owner = owner.value
+            if isinstance(owner, ast.Name):
+                yield owner.id, set(_reads(item.value))
 
 
 def _stores(node: ast.AST) -> Iterator[str]:

@@ -52,11 +52,26 @@ def _makes_list(code: CodeType) -> bool:
     return any(_makes_list(item) for item in code.co_consts if isinstance(item, CodeType))
 
 
+def _fills(fun: FunctionType) -> bool:
+    return _writes(fun.__code__)
+
+
+def _writes(code: CodeType) -> bool:
+    """Whether code writes into what may be an array."""
+    for step in dis.get_instructions(code):
+        if step.opname in ("STORE_SUBSCR", "STORE_SLICE") or (step.opname == "BINARY_OP" and step.argrepr.endswith("=")):
+            return True
+    if not _WRITERS.isdisjoint(code.co_names) or any(type(names) is tuple and "out" in names for names in code.co_consts):
+        return True
+    return any(_writes(item) for item in code.co_consts if isinstance(item, CodeType))
+
+
+_WRITERS = frozenset("at copyto fill fill_diagonal place put put_along_axis putmask setitem real imag flat".split())
 _MAKERS = frozenset(
     "array asarray asanyarray ascontiguousarray asfortranarray arange r_ c_ list tuple vectorize default_rng".split()
 )
 _known: dict[Callable[[FunctionType], bool], weakref.WeakKeyDictionary[Any, bool]] = {
-    ask: weakref.WeakKeyDictionary() for ask in (_mentions_type, _makes_lists)
+    ask: weakref.WeakKeyDictionary() for ask in (_mentions_type, _makes_lists, _fills)
 }
 
 
@@ -68,6 +83,11 @@ def asks_for_type(fun: Any) -> bool:
 def makes_lists(fun: Any) -> bool:
     """Whether a function, or one that it can get at by name, makes lists, which NumPy may be handed, or arrays of them."""
     return _anywhere(fun, _makes_lists)
+
+
+def fills(fun: Any) -> bool:
+    """Whether a function, or one that it can get at by name, writes into what may be an array."""
+    return _anywhere(fun, _fills)
 
 
 def _anywhere(fun: Any, ask: Callable[[FunctionType], bool]) -> bool:

@@ -1,13 +1,14 @@
 """NumPy's namespace, whose creation functions give traced arrays while a function is differentiated.
 
-A plain array that a function makes itself (``np.zeros(3)``) cannot take traced values in; one made here can::
+An array that a function makes with ``np.zeros(3)`` takes traced values in where the function's source is at hand. Code
+without source (made by ``exec``, compiled by Cython) makes plain arrays, which cannot; those made here can, anywhere::
 
     import symgrad.numpy as snp
 
     def cumulative(x):
         out = snp.zeros(3)
         for i in range(3):
-            out[i] = np.sum(x[: i + 1])  # into np.zeros(3), this would be an error
+            out[i] = np.sum(x[: i + 1])
         return out
 
 Outside a derivative the functions are NumPy's own, and all other names are NumPy's at any time.

@@ -109,8 +109,8 @@ def is_pure(module: str) -> bool:
 
 
 def home_of(fun: Any) -> str:
-    """The module of a function in C that does not say it: the one that it is a method of."""
-    return getattr(getattr(fun, "__self__", None), "__name__", "builtins")
+    """The module of a function; of one in C that does not say it, the one that it is a method of."""
+    return str(getattr(fun, "__module__", None) or getattr(getattr(fun, "__self__", None), "__name__", "builtins"))
 
 
 def hides(fun: Any, depth: int = 0) -> bool:

@@ -106,7 +106,7 @@ def _root(tracer: Tracer) -> Tracer:
 
 def _plainly(trace: Run, func: Any, args: Any, kwargs: Any, why: str) -> Any:
     """A call without a rule, on plain values: right where no derivative flows into it."""
-    found = [*tracers(args), *tracers(kwargs)]
+    found = [tracer for tracer in (*tracers(args), *tracers(kwargs)) if not tracer.tape.draft]
     for tracer in found:
         if tracer.tape is not trace or not trace.open:
             raise escaped(tracer)

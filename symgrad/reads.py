@@ -130,9 +130,11 @@ class Reads:
 
     def read(self, path: Path, value: Any) -> Any:
         """A value found at a path, as the function should see it: lifted, or guarded."""
+        if type(value) is Tracer:
+            if not value.tape.draft:
+                return value
+            value = value.value  # a plain array that an earlier run has left there
         kind = type(value)
-        if kind is Tracer:
-            return value
         if isinstance(value, Traced):  # an eager tensor: what lies in it is read
             self.check(path, "type", kind)
             for name in value.outside():

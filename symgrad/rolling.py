@@ -164,7 +164,7 @@ class Roller:
         survey = _Survey(trace, self.open)
         holds, nodes = survey.holds, {}
         for name, value in frame.f_locals.items():
-            if type(value) is Tracer and not self.open:
+            if type(value) is Tracer and not value.tape.draft and not self.open:
                 holds[(name,)] = value
             elif not name.startswith(_HIDDEN):
                 survey.local(name, value)
@@ -598,8 +598,10 @@ class _Survey:
         """A comparable description of a value; traced values in it go into ``holds``."""
         kind = type(value)
         if kind is Tracer:
-            self.holds[key] = value
             self.containers.add(id(value))
+            if value.tape.draft:
+                return self._array(value.value, key, depth)
+            self.holds[key] = value
             return _TRACED
         if value is None or kind in (int, bool, str, bytes, type(Ellipsis), slice, range):
             return (kind, value)

@@ -30,7 +30,7 @@ from symgrad.ops import engine
 from symgrad.ops.contract import axis_pairs, cut, terms
 from symgrad.ops.core import ASTYPE, REGISTRY, Op
 from symgrad.ops.signal import INTERP
-from symgrad.state import watching
+from symgrad.state import watch
 from symgrad.trace import Tape, Trace, tracing
 from symgrad.transform import calculus
 from symgrad.transform.reverse import path
@@ -119,7 +119,7 @@ class _Sparse:
     def pattern(self, *args: Any, **kwargs: Any) -> Any:
         """Where the Jacobian may be other than zero, as a ``csr_array`` of truth values."""
         trace = Tape()
-        trace.hooks = watching(trace, self.__wrapped__)
+        watch(trace, self.__wrapped__)
         with tracing(trace):
             run = calculus.evaluate(trace, self.__wrapped__, self.argnums, args, kwargs)
         if len(run.outputs) != 1 or len(run.wrt) != 1:

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from symgrad.calls import Calls
+from symgrad.drafts import Drafts
 from symgrad.guards import Path
 from symgrad.instrument import HOOKS, instrumented
-from symgrad.kinds import asks_for_type, makes_lists, refuse_type
+from symgrad.kinds import asks_for_type, fills, makes_lists, refuse_type
 from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import BOOL
@@ -68,6 +69,11 @@ class State(Calls):
         """
         kinds = (float, complex, np.float64, np.float32, *([int] if counts else []))
         return loop.number(name, value) if type(loop) is Roller and type(value) in kinds else value
+
+    def filled(self, array: Any, *values: Any) -> None:
+        """A loop that writes items made of ``values`` into an array begins: where they are traced, so is the array."""
+        if type(array) is Tracer and array.tape.draft and any([type(v) is Tracer and v.node.differentiated for v in values]):
+            self.trace.admit(array)
 
     def again(self, roller: Roller | None, test: Any) -> bool:
         """The test of a ``while`` statement."""
@@ -160,6 +166,9 @@ class Finished(State):
         """A call, like any."""
         return fun(*args, **options)
 
+    def filled(self, array: Any, *values: Any) -> None:
+        """Nothing is traced any more."""
+
     def start(self, outside: tuple[str, ...]) -> Roller | None:
         """Nothing is rolled up any more."""
         return None
@@ -177,22 +186,32 @@ class Plain(Finished):
 
     def call(self, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
         """A call: the user's functions are followed, those handed on too."""
+        if type(fun) is np.ufunc and args and type(args[0]) is Tracer:  # as nearly always
+            return fun(*args, **kwargs)
         if fun is type and len(args) == 1 and not kwargs:
             return type(args[0].value if type(args[0]) is Tracer else args[0])
         if type(fun) is MethodType:
             return self.call(fun.__func__, fun.__self__, *args, **kwargs)
         if isinstance(fun, np.vectorize):
             return self.vectorized(fun, fun.pyfunc, args, kwargs)
+        if isinstance(fun, functools.partial):
+            return self.call(fun.func, *fun.args, *args, **{**fun.keywords, **kwargs})
+        setup = of_class(fun, "__init__") if type(fun) is type else None
+        if is_users(setup) and of_class(fun, "__new__") is object.__dict__["__new__"]:
+            made = object.__new__(fun)
+            self.call(setup, made, *args, **kwargs)
+            return made
         if isinstance(fun, (np.ufunc, type(np.sum))) or (type(fun) is BuiltinFunctionType and self._of_numpy(fun)):
-            return create.call(self.trace, fun, args, kwargs)
+            return self.own(fun, create.call(self.trace, fun, args, kwargs), args)
         handler = of_class(type(fun), "__call__")
         if is_users(handler):
             return self.call(handler, fun, *args, **kwargs)
         home = getattr(fun, "__module__", None) or type(getattr(fun, "__self__", None)).__module__
         if home.startswith("numpy.random"):  # which takes no Tracers
-            return fun(*map(self._out, args), **{name: self._out(value) for name, value in kwargs.items()})
+            made = fun(*map(self._out, args), **{name: self._out(value) for name, value in kwargs.items()})
+            return self.own(fun, made, args)
         if not is_users(fun) or HOOKS in fun.__code__.co_freevars:
-            return fun(*map(self._back, args), **{name: self._back(value) for name, value in kwargs.items()})
+            return self.own(fun, fun(*map(self._back, args), **{name: self._back(v) for name, v in kwargs.items()}), args)
         inside = instrumented(fun, self, calls_only=True)
         if inside is None:
             refuse_type(fun)
@@ -208,9 +227,12 @@ class Plain(Finished):
         return functools.wraps(value)(lambda *args, **kwargs: self.call(value, *args, **kwargs)) if followed else value
 
 
-def watching(trace: Trace, fun: Any) -> Plain | None:
-    """The hooks that a run of ``fun`` needs that is not compiled, if it needs any."""
-    return Plain(trace, set(), True) if asks_for_type(fun) or makes_lists(fun) else None
+def watch(trace: Trace, fun: Any, state: State | None = None) -> None:
+    """Give a run of ``fun`` its hooks: a ``State``, or where it is not compiled what it needs of them."""
+    filling = fills(fun)
+    trace.drafts = Drafts(trace) if filling else None
+    plain = filling or asks_for_type(fun) or makes_lists(fun)
+    trace.hooks = Plain(trace, set(), True) if state is None and plain else state
 
 
 class _Manager:

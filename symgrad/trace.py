@@ -23,7 +23,7 @@ from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, aval_of, is_in
 from symgrad.ops import create, index
 from symgrad.ops.core import Op
 from symgrad.ops.engine import IDENTITY, ITEM, STOP, TO_ARRAY
-from symgrad.tracer import EINSUM, NUMBERS, Tracer, escaped, plain
+from symgrad.tracer import EINSUM, NUMBERS, Run, Tracer, escaped, plain
 
 __all__ = ["Guard", "Tape", "Trace", "active_trace", "running", "tracing"]
 
@@ -47,6 +47,7 @@ class Trace:
     """
 
     symbolic = True
+    draft: Any = None  # the run itself, where it is one of plain arrays: see symgrad.drafts
 
     def __init__(self) -> None:
         self.graph = Graph()
@@ -59,6 +60,8 @@ class Trace:
         self.line: tuple[str, int] | None = None
         self.impure: str | None = None
         self.hooks: Any = None  # what sees the user's function read from outside: a State
+        self.drafts: Any = None  # the run of the arrays that the function makes and fills itself
+        self.taken: list[tuple[Tracer, Run]] = []  # drafts that were taken in, and the run that each came from
         self.trying = 0  # how many ``try`` statements with handlers it is in
         self.required: list[Node] = []
         self.phase: str | None = None
@@ -259,10 +262,42 @@ class Trace:
     def gather(self, value: Any) -> Tracer:
         """The traced array that ``np.array`` would make of nested lists with Tracers in them."""
         if type(value) is Tracer:
-            return value
+            return self.admit(value)
         if isinstance(value, (list, tuple)) and create.contains_traced(value):
             return np.stack([self.gather(item) for item in value])  # type: ignore[return-value]
         return self.lookup(self.constant(value)[0])
+
+    def admit(self, x: Tracer) -> Tracer:
+        """Take in a draft, and what it is a view of: from here on it is a traced array."""
+        if x.tape is self:
+            return x
+        if not x.tape.draft:
+            raise escaped(x)
+        if x.base is not None:
+            self.admit(x.base)
+            x.refresh()
+            return x
+        value = x.value
+        first = value.flat[0] if value.size else 0.0
+        same = np.array_equal(value, np.broadcast_to(first, value.shape)) and (first != 0 or not np.signbit(value.real).any())
+        taken = self.constant_like(first, x.node.aval) if same else self.lookup(self.constant(value)[0])
+        self.taken.append((x, x.tape))
+        x.tape, x.node, x.value = self, taken.node, taken.value
+        x.version += 1  # views of it look again
+        return x
+
+    def close(self) -> None:
+        """The run is over. Drafts that it has only read are plain arrays again: the function may have kept them."""
+        self.open = False
+        for x, drafts in self.taken:
+            if not x.node.active:
+                x.tape = drafts
+                if x.base is None:
+                    x.value = x.value.copy()
+                else:
+                    op, rest, params = x.how
+                    x.value = op.fun(x.base.value, *plain(list(rest)), **params)
+        self.taken = []
 
     def adopt(self, value: Any) -> Tracer:
         """A plain or traced value, or nested lists of them, as a traced array."""
@@ -306,7 +341,9 @@ class Trace:
         nodes, values = [], []
         for arg in args:
             if type(arg) is Tracer:
-                if arg.tape is not self or not self.open or self.thread != get_ident():
+                if arg.tape is not self:
+                    self.admit(arg)
+                if not self.open or self.thread != get_ident():
                     raise escaped(arg)
                 if arg.base is not None:
                     arg.refresh()
@@ -422,7 +459,9 @@ class Tape(Trace):
         for arg in args:
             kind = type(arg)
             if kind is Tracer:
-                if not alive or arg.tape is not self:
+                if arg.tape is not self:
+                    self.admit(arg)
+                if not alive:
                     raise escaped(arg)
                 if arg.base is not None:
                     arg.refresh()
@@ -512,7 +551,7 @@ class tracing:
         return self.trace
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: TracebackType | None) -> None:
-        self.trace.open = False
+        self.trace.close()
         running.remove(self.trace)
         _active.reset(self._token)
         if isinstance(error, Exception) and not isinstance(error, SymgradError) and self.trace.lent:

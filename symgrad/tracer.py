@@ -77,6 +77,7 @@ class _Only:
 class Run(Protocol):
     """What Tracers and NumPy's protocols ask of the run that they belong to: see ``symgrad.trace.Trace``."""
 
+    draft: Any
     symbolic: bool
     open: bool
     thread: int
@@ -91,6 +92,7 @@ class Run(Protocol):
     values: dict[Node, Any]
     writes: list[Any]
     outside: dict[int, tuple[Tracer, Any]]
+    taken: list[tuple[Tracer, Run]]
 
     def record(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any: ...
     def run(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Node: ...
@@ -145,8 +147,12 @@ class Tracer(Traced):
             base.refresh()
         if base.version != self.seen:
             op, rest, params = self.how
-            node = self.tape.run(op, (base, *rest), params)
-            value = self.tape.seen_from(self.tape.values[node], base, op, rest, params)
+            tape = base.tape
+            if self.tape is not tape:  # which has taken the base in, a draft until then
+                tape.taken.append((self, self.tape))
+                self.tape = tape
+            node = tape.run(op, (base, *rest), params)
+            value = tape.seen_from(tape.values[node], base, op, rest, params)
             self.node, self.value, self.seen = node, value, base.version
             self.version += 1  # views of this one must look again, too
 
@@ -163,7 +169,7 @@ class Tracer(Traced):
                     "from outside); copy it first: x = x.copy()"
                 )
                 raise self.tape.refuse(MutatedInput(why))
-            if one.lent is not None and any(ref() is not None for ref in one.lent):
+            if one.lent is not None and not one.tape.draft and any(ref() is not None for ref in one.lent):
                 why = (
                     f"{where()}: {verb} would change an array in place of which np.asarray made a second name, which cannot "
                     "follow; write np.array(x), which copies, symgrad.numpy.asarray(x), or x = x + y for x += y"
@@ -185,6 +191,8 @@ class Tracer(Traced):
             new = new.astype(value.dtype)
         if new.value.shape != value.shape:
             new = np.broadcast_to(new, value.shape)  # type: ignore[assignment]
+        if self.tape.draft and self.tape.draft.put(self, ..., new):
+            return
         if type(new.value) is not np.ndarray:
             new = TO_ARRAY(new)
         if self.tape.outside and id(self) in self.tape.outside:
@@ -225,6 +233,8 @@ class Tracer(Traced):
         self._check_writable(verb)
         if self.base is not None:
             self.refresh()
+        if self.tape.draft and self.tape.draft.put(self, index.fill(spec, arrays), new):
+            return
         if not self.value.shape and (not arrays or len(spec) == 1 == len(arrays)):  # of a 0-d array, all of it or nothing
             whole = np.reshape(self.tape.gather(new), ())
             self.assign(np.where(arrays[0], whole, self) if arrays else whole, verb, "unsafe")  # type: ignore[arg-type]
@@ -373,6 +383,10 @@ class Tracer(Traced):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if not self.tape.open or self.tape.thread != get_ident():
             raise escaped(self)
+        if self.base is not None:
+            self.refresh()
+        if self.tape.draft:
+            return np.array(self.tape.draft.lend(self), dtype, copy=copy)
         value, self.tape.lent = self.value, True
         whole = np.asarray(value).dtype.kind in "iub" if np.ndim(value) else not self.node.active
         if whole or not np.size(value) or (dtype is not None and np.dtype(dtype) != object):
@@ -453,6 +467,8 @@ class Tracer(Traced):
         return self.__copy__()
 
     def __reduce__(self) -> Any:
+        if self.tape.draft:
+            return np.array(self.value).__reduce__()
         raise LeavesNumPy(
             f"{where()}: a traced value cannot be pickled, saved or sent to another process; return it from the function"
         )
@@ -587,6 +603,8 @@ class Tracer(Traced):
             raise AttributeError(f"{type(self.value).__name__!r} object has no attribute {name!r}")
         if name in ("nbytes", "itemsize", "strides", "flags", "device", "__array_namespace__"):
             return getattr(self.value, name)
+        if self.tape.draft:
+            return getattr(self.tape.draft.lend(self), name)
         value = self.leave(lambda: f".{name} takes a traced value out of NumPy and loses its derivative; {ADVICE}")
         return getattr(value.copy() if isinstance(value, np.ndarray) else value, name)
 
@@ -716,8 +734,9 @@ def _ends(part: slice) -> tuple[Any, Any, Any]:
     return part.start, part.stop, part.step
 
 
-def look_at_size(trace: Run, count: Tracer) -> None:
-    trace.guard(count.node, int(count.value))
+def look_at_size(trace: Run, count: Any) -> None:
+    if type(count) is Tracer:
+        trace.guard(count.node, int(count.value))
 
 
 # -- operators ------------------------------------------------------------------------------------------------------

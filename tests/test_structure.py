@@ -21,6 +21,7 @@ LAYERS = """
     tracer
     protocols
     trace
+    drafts
     transform draw nans
     rolling
     standard

@@ -49,7 +49,7 @@ def traced(trace: Trace, value: Any) -> Tracer:
     if type(value) is Tracer:
         if value.base is not None:
             value.refresh()
-        return value
+        return trace.admit(value)
     return trace.lookup(trace.constant(value)[0])
 
 
@@ -102,8 +102,8 @@ def outputs_of(trace: Trace, tree: Any) -> tuple[list[Any], pytree.TreeDef]:
     leaves, treedef = pytree.flatten(tree)
     result = []
     for leaf in leaves:
-        if type(leaf) is Tracer and leaf.base is not None:
-            leaf.refresh()
+        if type(leaf) is Tracer:
+            leaf = traced(trace, leaf)
         if type(leaf) is np.ndarray and leaf.dtype == object and create.contains_traced(leaf):
             leaf = trace.stack(leaf)
         result.append(leaf)

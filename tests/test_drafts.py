@@ -1,0 +1,493 @@
+"""Plain arrays that a function makes and fills: right with traced values in them, plain and fast with numbers."""
+
+import functools
+import math
+import pickle
+
+import numpy as np
+import pytest
+from agreement import agrees, scalar
+from numpy import zeros
+
+from symgrad import checkpoint, grad, hessian, jacobian, jvp, value_and_grad, vmap
+from symgrad.errors import MutatedInput
+from symgrad.tracer import Tracer
+
+X = np.array([0.3, 0.7, 1.1])
+PROGRAMS = {}
+
+
+def program(fun):
+    PROGRAMS[fun.__name__] = fun
+    return fun
+
+
+# -- ways to make an array, and to fill it -------------------------------------------------------------------------
+
+
+@program
+def one_by_one(x):
+    b = np.zeros(3)
+    for i in range(3):
+        b[i] = np.sin(x[i])
+    return b * b
+
+
+@program
+def long_loop(x):
+    b = np.empty(30)
+    for i in range(30):
+        b[i] = np.sin(x[i % 3]) * i
+    return b
+
+
+@program
+def imported_by_name(x):
+    b = zeros(3)
+    b[:] = x
+    return b
+
+
+@program
+def makers(x):
+    made = [
+        np.full(3, 2.0),
+        np.ones(3),
+        np.zeros_like(np.arange(3.0)),
+        np.arange(3.0),
+        np.linspace(0, 1, 3),
+        np.array([1.0, 2.0, 3.0]),
+        np.eye(3)[0],
+        np.identity(3)[1],
+        np.diag([1.0, 2.0, 3.0])[2],
+        np.tile(np.array([1.0]), 3),
+        np.sqrt(np.arange(3.0)),
+        np.zeros(3) + 1.0,
+        X.copy(),
+        np.meshgrid(np.arange(3.0), np.arange(2.0))[0][1],
+        np.random.default_rng(0).normal(size=3),
+        np.atleast_2d(np.ones(3))[0],
+        getattr(np, "zeros")(3),  # noqa: B009
+        functools.partial(np.zeros, dtype=float)(3),
+        (lambda n: np.zeros(n))(3),
+    ]
+    for i, b in enumerate(made):
+        b[i % 3] = x[0] * i
+    return made
+
+
+@program
+def in_place(x):
+    b, c = np.ones(3), np.zeros(3)
+    for i in range(3):
+        b[i] *= x[i]
+    c += x
+    c[0] += x[1]
+    c -= 2 * b
+    return b, c
+
+
+@program
+def by_functions(x):
+    made = [np.zeros((3, 3)) for _ in range(6)]
+    np.fill_diagonal(made[0], x)
+    np.copyto(made[1], x)
+    np.add.at(made[2], [0, 1, 0], x[:, None])
+    np.put(made[3], [0, 4], x[:2])
+    np.place(made[4], made[4] == 0, x[1:])
+    made[5].fill(x[0])
+    return made
+
+
+@program
+def out(x):
+    a, b, c, d, s = np.empty(3), np.empty((3, 3)), np.zeros(3), np.ones(3), np.zeros(())
+    np.multiply(x, x, out=a)
+    np.matmul(x[:, None], x[None], out=b)
+    np.cumsum(x, out=c)
+    np.exp(x, where=X > 0.5, out=d)
+    np.sum(x, out=s)
+    return a, b, c, d, s
+
+
+@program
+def indices(x):
+    a, b, c, d = np.zeros((2, 3)), np.zeros(6), np.zeros((3, 3)), np.zeros((2, 2, 3))
+    for i in range(2):
+        a[i, :] = x ** (i + 1)
+        for j in range(3):
+            a[i][j] += x[j]
+    b[::2] = x
+    b[1::2] += x
+    b[-1] *= x[0]
+    b.flat[1] = x[0]
+    c[np.tril_indices(3)] = np.concatenate([x, x])
+    c[[0, 1]] = c[[1, 0]]
+    d[..., 0] = x[0]
+    d[0, ...] += x
+    d[None, 0, :, 1] = 5.0
+    return a, b, c, d
+
+
+@program
+def complex_numbers(x):
+    a, b = np.zeros(3, complex), np.zeros(3, complex)
+    a[0] = x[0] + 1j * x[1]
+    b.real = x
+    b.imag[1] = x[0]
+    return np.abs(a) ** 2, np.abs(b) ** 2
+
+
+@program
+def views(x):
+    b = np.zeros((3, 4))
+    row, turned, flat, strided = b[1], b.T, b.reshape(-1), b[:, ::2]
+    row[0] = 1.0
+    seen = b[1, 0] + 2 * turned[0, 1] + 3 * flat[4] + 4 * strided[1, 0]
+    turned[2, 1] = x[0]
+    row[3] = x[1]
+    strided[0] = x[:2]
+    flat[-1] = x[2]
+    b *= 2.0
+    return row, turned, flat, strided, seen * x
+
+
+@program
+def names_and_copies(x):
+    a = b = np.zeros(3)
+    c, d = b.copy(), np.asarray(b)
+    a[0] = x[0]
+    c[0] = 2 * x[1]
+    d[1] = x[2]
+    a, c = c, a
+    c[2] = x[0] * x[1]
+    return a, b, c, d
+
+
+# -- where it is made and filled -----------------------------------------------------------------------------------
+
+
+def filled(b, x):
+    for i in range(3):
+        b[i] = x[i] ** 3
+
+
+class Table:
+    def __init__(self, n):
+        self.b = np.zeros(n)
+
+    def fill(self, x):
+        for i in range(len(x)):
+            self.b[i] = x[i] ** 2
+        return self.b
+
+
+@program
+def elsewhere(x):
+    b, c = np.zeros(3), {"a": np.zeros(2)}
+    filled(b, x)
+    c["a"][0] = x[0]
+
+    def put(i):
+        b[i] += x[i] ** 2
+
+    for i in range(3):
+        put(i)
+    rows = [np.zeros(2) for _ in range(3)]
+    for i, row in enumerate(rows):
+        row[0], row[1] = x[i], x[i] ** 2
+    return b, c, rows, Table(3).fill(x)
+
+
+# -- programs ------------------------------------------------------------------------------------------------------
+
+
+@program
+def kernel_matrix(x):
+    a = np.zeros((3, 3))
+    for i in range(3):
+        for j in range(3):
+            a[i, j] = x[i] * x[j] + np.exp(-((x[i] - x[j]) ** 2))
+    return np.linalg.det(a + np.eye(3))
+
+
+@program
+def shortest_path(x):
+    d = np.full((4, 4), np.inf)
+    d[0, 0] = 0.0
+    for i in range(1, 4):
+        for j in range(1, 4):
+            d[i, j] = (x[i - 1] - 2 * x[j - 1] + 1) ** 2 + min(d[i - 1, j], d[i, j - 1], d[i - 1, j - 1])
+    return d[3, 3]
+
+
+@program
+def euler(x):
+    y = np.zeros((50, 2))
+    y[0] = x[:2]
+    for k in range(49):
+        y[k + 1, 0] = y[k, 0] + 0.01 * y[k, 1]
+        y[k + 1, 1] = y[k, 1] - 0.01 * x[2] * y[k, 0]
+    return y[-1]
+
+
+@program
+def tridiagonal(x):
+    a, b, c, d = np.full(6, -1.0), np.full(6, 2.0), np.full(6, -1.0), np.ones(6) * x[0]
+    b = b + x[1]
+    for i in range(1, 6):
+        m = a[i] / b[i - 1]
+        b[i] = b[i] - m * c[i - 1]
+        d[i] = d[i] - m * d[i - 1]
+    u = np.zeros(6)
+    u[-1] = d[-1] / b[-1]
+    for i in range(4, -1, -1):
+        u[i] = (d[i] - c[i] * u[i + 1]) / b[i]
+    return u
+
+
+@program
+def elimination(x):
+    a = np.eye(3)
+    a[0] = x
+    a[2, 1] = 2.0
+    for k in range(2):
+        pivot = k + int(np.argmax(np.abs(a[k:, k])))
+        a[[k, pivot]] = a[[pivot, k]]
+        for i in range(k + 1, 3):
+            a[i] = a[i] - a[i, k] / a[k, k] * a[k]
+    return np.prod(np.diag(a))
+
+
+@program
+def two_buffers(x):
+    u = np.zeros(20)
+    v = np.empty_like(u)
+    u[8:12] = x[0]
+    for _ in range(15):
+        v[:] = u
+        v[1:-1] += 0.2 * x[1] * (u[2:] - 2 * u[1:-1] + u[:-2])
+        u, v = v, u
+    return u * x[2]
+
+
+@program
+def open_loop(x):
+    b = np.zeros(2)
+    b[0] = x[0]
+    while b[0] < 5.0:
+        b[0] = b[0] * 1.5 + x[1]
+        b[1] += x[2]
+    return b[0] * b[1]
+
+
+@program
+def branches(x):
+    b = np.zeros(3)
+    for i in range(3):
+        b[i] = x[i] ** 2 if x[i] > 0.5 else 1.0
+    return b
+
+
+@program
+def random_walk(x):
+    rng, w = np.random.default_rng(3), np.zeros(10)
+    for i in range(1, 10):
+        w[i] = w[i - 1] + x[0] * rng.normal()
+    return w
+
+
+@program
+def derivatives_inside(x):
+    def inner(y):
+        b = np.zeros(3)
+        for i in range(3):
+            b[i] = y[i] ** 3
+        return b.sum()
+
+    c = np.ones(3)
+    c[0] = 2.0
+    return grad(inner)(x), checkpoint(inner)(x), grad(lambda y: np.sum(y**2 * x))(c)
+
+
+# -- with numbers only, an array stays plain -----------------------------------------------------------------------
+
+
+@program
+def looked_at(x):
+    b = np.array([1.0, 2.0, 3.0])
+    b[0] = 5.0
+    seen = isinstance(b, np.ndarray) and type(b) is np.ndarray and b.shape == (3,) and len(b) == 3 and b.dtype == float
+    if not (seen and b.tolist() == [5.0, 2.0, 3.0] and str(b) == "[5. 2. 3.]" and b.any() and 3.0 in b):
+        raise AssertionError
+    n = float(b[0]) + math.sqrt(b[1]) + max(b) + sum(b) + min(b, key=lambda v: -v) + sorted(b)[1]
+    return n * x[0] + sum(v * w for v, w in zip(b, x, strict=True)) + x[b > 2.5].sum()
+
+
+@program
+def joined(x):
+    b = np.zeros(3)
+    b[0] = 2.0
+    a, c = np.array([b, b * 2]), np.vstack((b, b))
+    a[1] = x
+    c[0, 1] = x[1]
+    return a, c, np.stack([b, x]), np.vectorize(lambda v: v * 2)(b) * x
+
+
+@program
+def constant_tables(x):
+    n = 20
+    a, c, s = np.zeros((n, n)), np.zeros(n), np.ones(n)
+    c[0] = 1.0
+    for i in range(n):
+        a[i, i] = 2.0
+        if i:
+            a[i, i - 1] = a[i - 1, i] = -1.0
+            c[i] = c[i - 1] * 0.5
+    for i in range(2, 5):
+        for j in range(i * i, n, i):
+            s[j] = 0
+    return np.linalg.solve(a, c * x[0]), s * x[1]
+
+
+@program
+def integers(x):
+    k, m, order = np.zeros(3, int), np.zeros(3, bool), np.arange(3)
+    k[1], m[1] = 2, True
+    order[0], order[2] = order[2], order[0]
+    return x[order] * k, x[m]
+
+
+@program
+def several_uses(x):
+    b = np.zeros(3)
+    s = 0.0
+    for i in range(3):
+        b[i] = i + 1.0
+        s = s + np.sum(b * x)
+    return s
+
+
+@pytest.mark.parametrize("fun", PROGRAMS.values(), ids=PROGRAMS)
+def test_program(fun):
+    agrees(fun, X)
+
+
+@pytest.mark.parametrize("fun", PROGRAMS.values(), ids=PROGRAMS)
+def test_compiled(fun):
+    derivative = grad(scalar(fun))
+    for _ in range(3):
+        derivative(X)
+    assert "  compiled;" in derivative.explain()
+    assert derivative.cache_info().hits == 1
+
+
+def test_other_derivatives():
+    def cubes(x):
+        b = np.zeros(3)
+        for i in range(3):
+            b[i] = x[i] ** 3
+        return b
+
+    for mode in ("auto", "dynamic"):
+        np.testing.assert_allclose(jacobian(cubes, mode=mode)(X), np.diag(3 * X**2))
+        np.testing.assert_allclose(hessian(lambda x: cubes(x).sum(), mode=mode)(X), np.diag(6 * X))
+    np.testing.assert_allclose(jvp(cubes, (X,), (np.ones(3),))[1], 3 * X**2)
+    batch = np.stack([X, 2 * X])
+    np.testing.assert_allclose(vmap(grad(lambda x: cubes(x).sum()))(batch), 3 * batch**2)
+
+
+def test_float32():
+    def kept(x):
+        b = np.zeros(3, np.float32)
+        b[0] = x[0] * x[1]
+        return b
+
+    assert jacobian(kept)(X).dtype == np.float64  # as the argument
+    np.testing.assert_allclose(jacobian(kept)(X)[0], [0.7, 0.3, 0.0], rtol=1e-6)
+
+
+def test_what_is_returned_is_plain():
+    def made(x):
+        b = np.zeros(3)
+        b[1] = 2.0
+        return np.sum(x * b), b
+
+    for mode in ("auto", "dynamic"):
+        derivative = value_and_grad(made, has_aux=True, mode=mode)
+        for _ in range(3):
+            (_, aux), _ = derivative(X)
+            assert type(aux) is np.ndarray
+            assert aux.tolist() == [0.0, 2.0, 0.0]
+            assert aux.flags.owndata
+
+
+class Memo:
+    """Makes a table once and keeps it."""
+
+    def __init__(self):
+        self.table = None
+
+    def loss(self, x):
+        if self.table is None:
+            self.table = np.zeros(6).reshape(3, 2)
+            for i in range(3):
+                self.table[i, 0] = i + 1.0
+        return np.sum(self.table[:, 0] * x**2)
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_what_the_function_keeps(mode):
+    memo = Memo()
+    derivative = grad(memo.loss, mode=mode)
+    for scale in (1.0, 2.0, 3.0):
+        np.testing.assert_allclose(derivative(scale * X), 2 * scale * X * [1, 2, 3])
+    assert isinstance(memo.table, np.ndarray)
+    assert np.asarray(memo.table)[2, 0] == 3.0
+    assert pickle.loads(pickle.dumps(memo)).table[1, 0] == 2.0
+    memo.table[0, 0] = 5.0
+    np.testing.assert_allclose(derivative(X), 2 * X * [5, 2, 3])
+
+
+def test_numbers_are_written_in_place():
+    """No operation is recorded, and no copy made, while a table is filled with numbers."""
+
+    def loss(x):
+        table = np.zeros(1000)
+        for i in range(1000):
+            table[i] = i * 0.5
+        return np.sum(table[:3] * x)
+
+    derivative = grad(loss)
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(X), [0, 0.5, 1])
+    assert len(derivative.graph(X).nodes) < 20
+
+
+def lent(x, use):
+    b = np.zeros(3)
+    held = use(b)
+    b[0] = x[0]
+    return b.sum() + 0.0 * held.sum()
+
+
+@pytest.mark.parametrize(
+    "use", [lambda b: np.frombuffer(b.data), lambda b: np.ctypeslib.as_array(b.ctypes)], ids=["data", "ctypes"]
+)
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_memory_that_other_code_holds(use, mode):
+    """It could not follow what is written into the array."""
+    with pytest.raises(MutatedInput, match=r"test_drafts\.py:\d+: .*second name"):
+        grad(lent, mode=mode)(X, use)
+
+
+def test_functions_that_fill_nothing():
+    """Their arrays are NumPy's own."""
+    kinds = []
+
+    def loss(x):
+        kinds.append(np.zeros(3).__class__ is np.ndarray and not isinstance(np.zeros(3), Tracer))
+        return np.sum(x * np.arange(3.0))
+
+    grad(loss, mode="dynamic")(X)
+    assert kinds == [True]
