@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrad.eager.core import NONE, Tensor, apply, assign, methods, wrap
 from symgrad.eager.dtypes import as_numpy, default, on_cpu, title
-from symgrad.eager.shapes import expand, reshape, sizes, transpose
+from symgrad.eager.shapes import broadcast_tensors, expand, reshape, sizes, transpose
 from symgrad.ops.index import COMPLEX
 
 
@@ -34,7 +34,7 @@ def creates(make: Any) -> Any:
         value = make(*args, **options)
         if out is not None:
             if out.value.shape != value.shape:
-                out.value = np.empty(value.shape, out.value.dtype)
+                out.data = wrap(np.empty(value.shape, out.value.dtype))
             return assign(out, wrap(value), make.__name__)
         tensor = wrap(value)
         if requires_grad:
@@ -233,6 +233,8 @@ def complex(real: Tensor, imag: Tensor) -> Any:
     if real.value.dtype != imag.value.dtype:
         found, other = title(real.value.dtype), title(imag.value.dtype)
         raise RuntimeError(f"Expected object of scalar type {found} but got scalar type {other} for second argument")
+    if real.value.shape != imag.value.shape:
+        real, imag = broadcast_tensors(real, imag)
     return apply(COMPLEX, (real, imag), NONE, "ComplexBackward0")
 
 

@@ -26,7 +26,19 @@ def _log_sigmoid(x: Any) -> Any:
 
 SIGMOID = Fused(_sigmoid, lambda g, y, x: g * ((1 - y) * y), family="elementwise", name="sigmoid")
 LOG_SIGMOID = Fused(_log_sigmoid, lambda g, y, x: g * SIGMOID(-x), family="elementwise", name="log_sigmoid")
-LOGIT = Fused(lambda x: np.log(x / (1 - x)), lambda g, y, x: g / (x * (1 - x)), family="elementwise", name="logit")
+
+
+def _logit(x: Any, eps: float | None = None) -> Any:
+    x = x if eps is None else np.clip(x, eps, 1 - eps)
+    return np.log(x / (1 - x))
+
+
+def _logit_rule(g: Any, y: Any, x: Any, eps: float | None = None) -> Any:
+    inside = (x >= (eps or 0)) & (x <= 1 - (eps or 0))
+    return np.where(inside, g / (x * (1 - x)), np.nan if eps is None else 0)
+
+
+LOGIT = Fused(_logit, _logit_rule, family="elementwise", name="logit")
 RELU = Fused(lambda x: np.maximum(0, x), lambda g, y, x: np.where(y > 0, g, 0), family="elementwise", name="relu")
 RSQRT = Fused(lambda x: 1 / np.sqrt(x), lambda g, y, x: g * (-0.5 * y**3), family="elementwise", name="rsqrt")
 
@@ -167,9 +179,10 @@ MEDIAN = Fused(  # the element at a place, and all that equal it
 )
 
 
-def _flat(fun: Any, name: str) -> Fused:
-    """A step function: its derivative is zero, and recorded as such."""
-    return Fused(fun, lambda g, y, x: np.zeros_like(g), family="elementwise", name=name)
+def flat(fun: Any, name: str, count: int = 1) -> Fused:
+    """A step function of one argument or two: its derivative is zero, and recorded as such."""
+    rule: Any = (lambda g, y, x: np.zeros_like(g)) if count == 1 else (lambda g, y, a, b: np.zeros_like(g))
+    return Fused(fun, *[rule] * count, family="elementwise", name=name)
 
 
 def _rounded(fun: Any) -> Any:
@@ -178,7 +191,7 @@ def _rounded(fun: Any) -> Any:
 
 
 FLOOR, CEIL, TRUNC, SIGN, SGN = (
-    _flat(fun, name)
+    flat(fun, name)
     for fun, name in (
         (_rounded(np.floor), "floor"),
         (_rounded(np.ceil), "ceil"),
@@ -192,6 +205,14 @@ ROUND = Fused(
     lambda g, y, x, decimals=0: np.zeros_like(g),
     family="elementwise",
     name="round",
+)
+REAL_ANGLE = flat(np.angle, "angle")
+COPYSIGN = Fused(
+    np.copysign,
+    lambda g, y, x, s: g * np.where(x == 0, 0, np.sign(x) * np.sign(y)),
+    lambda g, y, x, s: np.zeros_like(g),
+    family="elementwise",
+    name="copysign",
 )
 FRAC = Fused(lambda x: x - np.trunc(x), lambda g, y, x: g, family="elementwise", name="frac")
 
@@ -336,7 +357,7 @@ def _products(x: Any, y: Any, axis: Any) -> Any:
 
 
 def _shifted(x: Any, axis: int) -> Any:
-    return x - _max(x, axis, None, None, True)
+    return x - _max(x, axis, None, None, True) if x.size else x
 
 
 def _softmax(x: Any, axis: int) -> Any:

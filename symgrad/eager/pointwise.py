@@ -18,7 +18,6 @@ from symgrad.eager.core import (
     Label,
     Tensor,
     apply,
-    as_tensor_of,
     assign,
     execute,
     known,
@@ -75,6 +74,11 @@ _RESIZED = (
 )
 
 
+def apply_floating(op: Op, input: Tensor, params: dict[str, Any] = NONE, label: Label = None) -> Any:
+    """``apply`` to one tensor, whose integers become floating-point numbers."""
+    return execute(op, (input,), [floating(input)], (0,) if requires(input) else (), params, label)
+
+
 def require_tensor(name: str, x: Any) -> None:
     if not isinstance(x, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
@@ -106,7 +110,7 @@ def _unary(name: str, op: Op, keeps_integers: bool = False) -> None:
 
 _NOT_IN_PLACE = {  # what torch has no such method for
     np.isnan, np.isinf, np.isfinite, np.isposinf, np.isneginf, np.signbit, np.positive, np.conjugate, np.maximum, np.minimum,
-    ops.FMAX.key, ops.FMIN.key, np.logaddexp, np.logaddexp2, np.float_power,
+    ops.FMAX.key, ops.FMIN.key, np.logaddexp, np.logaddexp2,
 }  # fmt: skip
 
 
@@ -134,7 +138,7 @@ for _name, _key in {
     _unary(_name, known(_key))
 _op: Op
 for _name, _op in {
-    "sigmoid": ops.SIGMOID, "erf": ops.ERF, "erfc": ops.ERFC, "rsqrt": ops.RSQRT, "logit": ops.LOGIT,
+    "sigmoid": ops.SIGMOID, "erf": ops.ERF, "erfc": ops.ERFC, "rsqrt": ops.RSQRT,
 }.items():  # fmt: skip
     _unary(_name, _op)
 for _name, _op in {
@@ -163,9 +167,21 @@ READS[ops.COPY.key] = [(), ()]
 
 
 @function
-def round(input: Tensor, *, decimals: int = 0) -> Any:
+def logit(input: Tensor, eps: float | None = None, *, out: Any = None) -> Any:
+    """``log(input / (1 - input))``, of numbers that are first kept between ``eps`` and ``1 - eps``, if that is given."""
+    require_tensor("logit", input)
+    return delivered(apply_floating(ops.LOGIT, input, NONE if eps is None else {"eps": eps}), out, "logit")
+
+
+in_place("logit", logit)
+
+
+@function
+def round(input: Tensor, *, decimals: int | None = None) -> Any:
     """Each element to the nearest integer, or to ``decimals``; halves go to the even one."""
-    return apply(ops.ROUND, (input,), {"decimals": decimals}, "RoundBackward1") if decimals else apply(ops.ROUND, (input,))
+    if decimals is None:
+        return apply(ops.ROUND, (input,))
+    return apply(ops.ROUND, (input,), {"decimals": decimals}, "RoundBackward1")
 
 
 in_place("round", round)
@@ -197,7 +213,7 @@ def imag(input: Tensor) -> Any:
 @function
 def angle(input: Tensor) -> Any:
     """The angles of complex numbers."""
-    return apply(known(np.angle), (input,))
+    return apply(known(np.angle), (input,)) if input.value.dtype.kind == "c" else apply_floating(ops.REAL_ANGLE, input)
 
 
 methods(real=property(real))
@@ -249,8 +265,9 @@ def cast_alike(x: Any, y: Any, floats: bool = False) -> tuple[Any, Any]:
 def apply_alike(op: Op, args: tuple[Any, ...], params: dict[str, Any], label: Label = None) -> Any:
     """``apply``, on values in the dtype that torch's promotion gives them."""
     values = [plain(x) if isinstance(x, Tensor) else x for x in args]
-    if len({x.dtype for x in values if hasattr(x, "dtype")}) > 1:
-        kind = promoted(values)
+    kinds = {x.dtype for x in values if hasattr(x, "dtype")}
+    if len(kinds) > 1 or not all([_lifts(x, *kinds) for x in values if isinstance(x, _PYTHON)]):
+        kind = promoted([x for x in values if x is not None])
         values = [x.astype(kind) if hasattr(x, "dtype") else x for x in values]
     wanting = tuple([i for i, x in enumerate(args) if isinstance(x, Tensor) and requires(x)])
     return execute(op, args, values, wanting, params, label)
@@ -261,12 +278,16 @@ def _fits(number: Any, kind: np.dtype[Any]) -> bool:
 
 
 def _numbered(op: Op, other: Any) -> str | None:
-    """The name of an operation that tells whether its second argument is a number (0) or a tensor (1)."""
-    name = _NUMBERED.get(op.key)
-    return name and f"{name}Backward{int(isinstance(other, Tensor))}"
+    """The name of an operation that tells whether its second argument is a number or a tensor."""
+    names = _NUMBERED.get(op.key)
+    return names and names[isinstance(other, Tensor)]
 
 
-_NUMBERED = {np.remainder: "Remainder", np.fmod: "Fmod"}
+_NUMBERED = {
+    np.remainder: ("RemainderBackward0", "RemainderBackward1"),
+    np.fmod: ("FmodBackward0", "FmodBackward1"),
+    ops.COPYSIGN.key: ("CopysignBackward1", "CopysignBackward0"),
+}
 _operand = (Tensor, int, float, complex, np.ndarray, np.generic)
 
 
@@ -287,7 +308,7 @@ def _binary(name: str, key: Any, floats: bool = False, label: str | None = None)
 
 for _name, _key in {
     "maximum": ops.MAXIMUM, "minimum": ops.MINIMUM, "fmax": ops.FMAX, "fmin": ops.FMIN,
-    "copysign": np.copysign, "hypot": np.hypot, "gcd": np.gcd, "lcm": np.lcm,
+    "hypot": np.hypot, "gcd": np.gcd, "lcm": np.lcm,
     "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
     "bitwise_left_shift": np.left_shift, "bitwise_right_shift": np.right_shift,
     "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor,
@@ -298,21 +319,25 @@ for _name, _key in {
     _binary(_name, _key)
 for _name, _key in {
     "atan2": np.arctan2, "arctan2": np.arctan2, "logaddexp": np.logaddexp, "logaddexp2": np.logaddexp2,
-    "heaviside": np.heaviside, "true_divide": np.divide, "float_power": np.float_power,
+    "heaviside": np.heaviside, "true_divide": np.divide, "copysign": ops.COPYSIGN,
 }.items():  # fmt: skip
     _binary(_name, _key, floats=True)
 
 
-def _whole(key: Any) -> Op:
-    """A division of NumPy's that refuses to divide whole numbers by zero."""
+def _whole(fun: Any) -> Any:
+    """A division that refuses to divide whole numbers by zero."""
 
-    def fun(x: Any, y: Any) -> Any:
-        result = key(x, y)
+    def checked(x: Any, y: Any) -> Any:
+        result = fun(x, y)
         if result.dtype.kind in "iu" and not np.all(y):
             raise RuntimeError("ZeroDivisionError")
         return result
 
-    return variant(known(key), fun=fun)
+    return checked
+
+
+def _truncated(x: Any, y: Any) -> Any:
+    return np.trunc(x / y) if np.result_type(x, y).kind == "f" else (x - np.fmod(x, y)) // y
 
 
 def _no_derivative(g: Any, y: Any, a: Any, b: Any) -> Any:
@@ -320,8 +345,9 @@ def _no_derivative(g: Any, y: Any, a: Any, b: Any) -> Any:
 
 
 ADD, SUB, MUL, DIV = (known(key) for key in (np.add, np.subtract, np.multiply, np.divide))
-REMAINDER, FMOD = _whole(np.remainder), _whole(np.fmod)
-FLOOR_DIVIDE = Fused(_whole(np.floor_divide).fun, _no_derivative, _no_derivative, family="elementwise", name="floor_divide")
+REMAINDER, FMOD = (variant(known(key), fun=_whole(key)) for key in (np.remainder, np.fmod))
+ROUNDED_DIV = {mode: ops.flat(_whole(fun), "div", 2) for mode, fun in (("floor", np.floor_divide), ("trunc", _truncated))}
+FLOOR_DIVIDE = Fused(_whole(np.floor_divide), _no_derivative, _no_derivative, family="elementwise", name="floor_divide")
 NAMES[FLOOR_DIVIDE.key] = "NotImplemented"
 for _name, _op in {"remainder": REMAINDER, "fmod": FMOD}.items():
     _binary(_name, _op)
@@ -377,15 +403,12 @@ def mul(input: Any, other: Any, *, out: Any = None) -> Any:
 @function
 def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
     """``input / other``; ``rounding_mode`` "floor" or "trunc" rounds the quotient."""
-    if rounding_mode == "floor":
-        result = floor_divide(input, other)
-    elif rounding_mode == "trunc":
-        quotient = binary(DIV, input, other, floats=True)
-        result = trunc(quotient).to(
-            as_tensor_of(input).dtype if promoted((plain(input), plain(other))).kind in "iu" else quotient.dtype
-        )
-    else:
+    if rounding_mode is None:
         result = binary(DIV, input, other, floats=True)
+    elif rounding_mode in ROUNDED_DIV:
+        result = binary(ROUNDED_DIV[rounding_mode], input, other, "DivBackward2")
+    else:
+        raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
     return delivered(result, out, "div")
 
 
@@ -416,20 +439,32 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
 
 
 @function
-def clamp(input: Tensor, min: Any = None, max: Any = None) -> Any:
+def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
+    """``input ** exponent``, in double precision."""
+    kinds = [x.value.dtype.kind if isinstance(x, Tensor) else "c" if type(x) is complex else "f" for x in (input, exponent)]
+    wide = np.dtype(np.complex128 if "c" in kinds else np.float64)
+    both = [x.to(wide) if isinstance(x, Tensor) else wide.type(x).item() for x in (input, exponent)]
+    return delivered(power(*both), out, "float_power")
+
+
+@function
+def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
     """Each element, no less than ``min`` and no more than ``max``."""
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     label = "ClampBackward0" if isinstance(min, Tensor) or isinstance(max, Tensor) else "ClampBackward1"
-    kind = input.value.dtype
-    if kind.kind in "iu":
-        info = np.iinfo(kind)
-        low, high = (int(info.min) if min is None else min), (int(info.max) if max is None else max)
-        if isinstance(low, float) or isinstance(high, float):
-            return clamp(input.to(default.real), min, max)
-    else:
-        low, high = -math.inf if min is None else min, math.inf if max is None else max
-    return apply(ops.CLIP, (input, low, high), NONE, label)
+    return delivered(_clipped(input, min, max, label), out, "clamp")
+
+
+def _clipped(input: Tensor, low: Any, high: Any, label: str) -> Any:
+    """``input`` between two bounds, None for neither."""
+    kind = promoted([x.value if isinstance(x, Tensor) else x for x in (input, low, high) if x is not None])
+    if kind.kind == "c":
+        raise RuntimeError("clamp is not supported for complex types")
+    if kind.kind == "b":
+        raise RuntimeError("\"clamp_cpu\" not implemented for 'Bool'")
+    lowest, highest = (int(np.iinfo(kind).min), int(np.iinfo(kind).max)) if kind.kind in "iu" else (-math.inf, math.inf)
+    return apply_alike(ops.CLIP, (input, lowest if low is None else low, highest if high is None else high), NONE, label)
 
 
 FUNCTIONS["clip"] = clamp
@@ -437,15 +472,15 @@ methods(clip=clamp)
 
 
 @function
-def clamp_min(input: Tensor, min: Any) -> Any:
+def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Any:
     """Each element, no less than ``min``."""
-    return apply(ops.CLIP, (input, min, math.inf), NONE, "ClampMinBackward0")
+    return delivered(_clipped(input, min, None, f"ClampMinBackward{int(isinstance(min, Tensor))}"), out, "clamp_min")
 
 
 @function
-def clamp_max(input: Tensor, max: Any) -> Any:
+def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Any:
     """Each element, no more than ``max``."""
-    return apply(ops.CLIP, (input, -math.inf, max), NONE, "ClampMaxBackward0")
+    return delivered(_clipped(input, None, max, f"ClampMaxBackward{int(isinstance(max, Tensor))}"), out, "clamp_max")
 
 
 @function

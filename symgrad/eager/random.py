@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import Tensor, assign, method, plain, wrap
+from symgrad.eager.core import NONE, Fused, Tensor, apply, assign, method, plain, wrap
 from symgrad.eager.creation import creates, like
 from symgrad.eager.dtypes import as_numpy, default
 from symgrad.eager.shapes import sizes
@@ -187,10 +187,34 @@ def randperm(n: int, *, generator: Any = None, dtype: Any = None) -> Any:
     return values.astype(as_numpy(np.int64 if dtype is None else dtype))
 
 
-def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None) -> Tensor:
+def normal(
+    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None, **options: Any
+) -> Tensor:
     """Normal numbers of this mean and deviation."""
-    shape = np.broadcast_shapes(np.shape(plain(mean)), np.shape(plain(std))) if size is None else size
-    return randn(shape, generator=generator, dtype=dtype) * std + mean  # type: ignore[no-any-return]
+    if size is not None:
+        return randn(size, generator=generator, dtype=dtype, **options) * std + mean  # type: ignore[no-any-return]
+    if np.any(plain(std) < 0):
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    values = [x.value if isinstance(x, Tensor) else x for x in (mean, std)]
+    kind = np.result_type(*[x for x in values if isinstance(x, (np.ndarray, np.generic))])
+    shape = np.broadcast_shapes(*map(np.shape, values))
+    drawn = (generator or default_generator).normal(math.prod(shape), kind).reshape(shape)
+    number = 1 if not isinstance(std, Tensor) else 2 if not isinstance(mean, Tensor) else 3
+    return apply(_NORMAL, (mean, std, drawn * values[1] + values[0]), NONE, f"NormalBackward{number}")  # type: ignore[no-any-return]
+
+
+# what was drawn already, from tensors through which no gradient goes, but zeros
+_NORMAL = Fused(
+    lambda mean, std, drawn: drawn,
+    lambda g, y, mean, std, drawn: np.zeros_like(g),
+    lambda g, y, mean, std, drawn: np.zeros_like(g),
+    None,
+    family="elementwise",
+    name="normal",
+)
+_BERNOULLI = Fused(
+    lambda p, drawn: drawn, lambda g, y, p, drawn: np.zeros_like(g), None, family="elementwise", name="bernoulli"
+)
 
 
 def _chosen(self: Tensor, p: Any, generator: Any) -> Any:
@@ -213,7 +237,8 @@ def _chosen(self: Tensor, p: Any, generator: Any) -> Any:
 
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None) -> Tensor:
     """Ones with these probabilities, else zeros."""
-    return wrap(_chosen(input, input if p is None else p, generator))
+    drawn = _chosen(input, input if p is None else p, generator)
+    return wrap(drawn) if p is not None else apply(_BERNOULLI, (input, drawn))
 
 
 def _written(self: Tensor, drawn: Any, verb: str) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import math
 from collections import namedtuple
@@ -10,7 +11,20 @@ from typing import Any
 import numpy as np
 
 from symgrad.eager import ops, shapes
-from symgrad.eager.core import NAMES, Fused, Tensor, apply, axis_of, known, labelled, variant, wrap
+from symgrad.eager.core import (
+    NAMES,
+    Fused,
+    Tensor,
+    apply,
+    as_tensor_of,
+    axis_of,
+    known,
+    labelled,
+    plain,
+    requires,
+    variant,
+    wrap,
+)
 from symgrad.eager.dtypes import as_numpy, title
 from symgrad.eager.pointwise import FUNCTIONS, apply_alike, binary, function, in_place
 from symgrad.ops.core import Op, count, expand
@@ -212,6 +226,8 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
     """The ``ord``-norm of all elements, or along ``dim``."""
     x = _cast(x, dtype)
     params = _axes(dim, keepdim, x.value.ndim)
+    if ord == 0:
+        return apply(NONZERO, (x,), params)
     if ord != 2:
         params["ord"] = ord
     return apply(NORM, (x,), params)
@@ -221,8 +237,6 @@ def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: bool = False) -> Any
     if ord == 2 and x.dtype.kind == "f":
         return np.sqrt(_add(x * x, axis, None, None, keepdims))
     size = np.abs(x)
-    if ord == 0:
-        return _add(size != 0, axis, size.dtype, None, keepdims)
     if ord in (math.inf, -math.inf):
         extreme: Any = np.maximum if ord > 0 else np.minimum
         return extreme.reduce(size, axis, None, None, keepdims)
@@ -230,11 +244,19 @@ def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: bool = False) -> Any
 
 
 NORM = variant(known(np.linalg.norm), fun=_norm)
+NONZERO = Fused(  # the 0-norm, through which torch's gradient does not go at all
+    lambda a, axis=None, keepdims=False: _add(a != 0, axis, a.real.dtype, None, keepdims),
+    lambda g, y, a, axis=None, keepdims=False: None,
+    name="linalg_vector_norm",
+)
 
 
 @function
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
-    """The norm of all elements, or along ``dim``."""
+    """The norm of all elements, or along ``dim``; "nuc" is one of matrices."""
+    if p == "nuc":
+        axes = (-2, -1) if dim is None else tuple(dim)
+        return labelled(np.linalg.norm(_cast(input, dtype), "nuc", axes, keepdim), "SumBackward1")
     return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)
 
 
@@ -303,14 +325,8 @@ def _extreme(name: str, op: Op, arg: Any, pairwise: Op, input: Tensor, dim: Any,
     axis = axis_of(dim, input.value.ndim)
     if input.value.ndim and not input.value.shape[axis]:
         raise IndexError(f"{name}(): Expected reduction dim {axis} to have non-zero size.")
-    places = _first(arg, input.value, axis)
-    values = pick(input, places, axis, keepdim, f"{name.title()}Backward0")
-    indices = np.expand_dims(places, axis) if keepdim and input.value.ndim else places
-    return _TYPES[name](values, wrap(np.asarray(indices)))
-
-
-def _first(arg: Any, value: Any, axis: int) -> Any:
-    return arg(value, axis=axis) if value.ndim else np.int64(0)
+    places = arg(input.value, axis=axis) if input.value.ndim else _FIRST
+    return _TYPES[name](*_picked(input, places, axis, keepdim, f"{name.title()}Backward0"))
 
 
 @function
@@ -406,23 +422,32 @@ def median(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
         place = _lower_median(value.reshape(-1), 0)
         return apply(ops.MEDIAN, (input, np.asarray(place)))
     axis = axis_of(dim, value.ndim)
-    if value.ndim == 0:
-        return _TYPES["median"](input.clone(), wrap(np.asarray(0)))
-    places = _lower_median(value, axis)
-    values = pick(input, places, axis, keepdim, "MedianBackward1")
-    return _TYPES["median"](values, wrap(np.expand_dims(places, axis) if keepdim else np.asarray(places)))
+    places = _lower_median(value, axis) if value.ndim else _FIRST
+    return _TYPES["median"](*_picked(input, places, axis, keepdim, "MedianBackward1"))
+
+
+_FIRST = np.zeros((), np.int64)  # the place of the only element
+
+
+def _picked(input: Tensor, places: Any, axis: int, keepdim: bool, label: str) -> Any:
+    """The elements at ``places`` along an axis, and these places."""
+    values = pick(input, places, axis, keepdim, label)
+    return values, wrap(np.expand_dims(places, axis) if keepdim and input.value.ndim else np.asarray(places))
 
 
 @function
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     """The ``k``-th smallest elements along ``dim``, and their places."""
-    axis = axis_of(dim, input.value.ndim)
-    places = np.take(np.argsort(input.value, axis=axis, kind="stable"), k - 1, axis)
-    values = pick(input, places, axis, keepdim, "KthvalueBackward0")
-    return _TYPES["kthvalue"](values, wrap(np.expand_dims(places, axis) if keepdim else np.asarray(places)))
+    axis, value = axis_of(dim, input.value.ndim), input.value
+    if not 1 <= k <= (value.shape[axis] if value.ndim else 1):
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
+    places = _order(value, axis, False)[along(axis, k - 1)] if value.ndim else _FIRST
+    return _TYPES["kthvalue"](*_picked(input, places, axis, keepdim, "KthvalueBackward0"))
 
 
 def _order(value: Any, axis: int, descending: bool) -> Any:
+    if not value.ndim:
+        return _FIRST
     if not descending:
         return value.argsort(axis, kind="stable")
     backwards = along(axis, slice(None, None, -1))
@@ -430,13 +455,11 @@ def _order(value: Any, axis: int, descending: bool) -> Any:
 
 
 @function
-def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = None) -> Any:
     """The elements in order along ``dim``, and their places."""
-    if input.value.ndim == 0:
-        return _TYPES["sort"](labelled(input.clone(), "SortBackward0"), wrap(np.asarray(0)))
     axis = axis_of(dim, input.value.ndim)
     order = _order(input.value, axis, descending)
-    return _TYPES["sort"](_ordered(input, order, axis, "SortBackward0"), wrap(order))
+    return _TYPES["sort"](_ordered(input, order, axis, f"SortBackward{int(stable is not None)}"), wrap(order))
 
 
 def _ordered(input: Tensor, order: Any, axis: int, label: str) -> Any:
@@ -446,7 +469,7 @@ def _ordered(input: Tensor, order: Any, axis: int, label: str) -> Any:
 
 
 @function
-def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = None) -> Any:
     """The places of the elements in order."""
     return wrap(_order(input.value, axis_of(dim, input.value.ndim), descending))
 
@@ -457,7 +480,8 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     axis = axis_of(dim, input.value.ndim)
     if k > (input.value.shape[axis] if input.value.ndim else 1):
         raise RuntimeError("selected index k out of range")
-    order = _order(input.value, axis, largest)[along(axis, slice(k))]
+    order = _order(input.value, axis, largest)
+    order = order[along(axis, slice(k))] if input.value.ndim else order
     return _TYPES["topk"](_ordered(input, order, axis, "TopkBackward0"), wrap(order))
 
 
@@ -483,29 +507,29 @@ def _quantiles(name: str, input: Tensor, q: Any, dim: Any, keepdim: bool, interp
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
     if np.any((levels < 0) | (levels > 1)):
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
-    if dim is None:
+    if dim is None or not ndim:
         kept: tuple[int, ...] = (1,) * ndim if keepdim else ()
         ordered = sort(shapes.flatten(input)).values
     else:
         kept = tuple([n if i != axis else 1 for i, n in enumerate(shape) if i != axis or keepdim])
-        last = axis == ndim - 1 or not ndim
-        ordered = sort(input if last else shapes.transpose(shapes.unsqueeze(input, -1), axis, -1)).values
+        ordered = sort(input if axis == ndim - 1 else shapes.transpose(shapes.unsqueeze(input, -1), axis, -1)).values
     n = ordered.value.shape[-1]
     ordered = shapes.reshape(ordered, (*kept, n))
     nan = np.isnan(ordered.value)
+    places: Any = (q if isinstance(q, Tensor) and requires(q) else levels).reshape(-1)
     if name == "quantile":
-        ranks = np.where(nan.any(-1, keepdims=True), n - 1, levels.reshape(-1) * (n - 1))
+        places = np.where(nan.any(-1, keepdims=True), n - 1, places * (n - 1))
     else:
-        ranks = np.maximum(levels.reshape(-1) * ((~nan).sum(-1, keepdims=True) - 1), 0)
-    ranks = ranks.astype(levels.dtype)
+        places = places * np.maximum((~nan).sum(-1, keepdims=True) - 1, 0).astype(levels.dtype)
+    ranks = plain(places).astype(levels.dtype, copy=False)
     if interpolation != "linear" and interpolation != "midpoint":
         rounding: Any = {"lower": np.floor, "higher": np.ceil, "nearest": np.rint}[interpolation]
         ranks = rounding(ranks)
     below = shapes.gather(ordered, -1, wrap(np.floor(ranks).astype(np.int64)))
     if interpolation in ("linear", "midpoint"):
         above = shapes.gather(ordered, -1, wrap(np.ceil(ranks).astype(np.int64)))
-        weight = ranks - np.floor(ranks) if interpolation == "linear" else np.full_like(ranks, 0.5)
-        below = FUNCTIONS["lerp"](below, above, wrap(weight))
+        weight = as_tensor_of(places) - wrap(np.floor(ranks)) if interpolation == "linear" else wrap(np.full_like(ranks, 0.5))
+        below = FUNCTIONS["lerp"](below, above, weight)
     if levels.ndim:
         below.unsqueeze_(0).transpose_(0, -1)
     return below.squeeze_(-1)
@@ -539,12 +563,11 @@ def _running(name: str, arg: Any) -> Any:
 
     def fun(input: Tensor, dim: int) -> Any:
         value = input.value
-        if not value.ndim:
-            return _TYPES[name](input.clone(), wrap(np.asarray(0)))
-        axis = axis_of(dim, value.ndim)
-        best = arg.accumulate(value, axis)
-        here = np.arange(value.shape[axis]).reshape([-1 if i == axis else 1 for i in range(value.ndim)])
-        places = np.maximum.accumulate(np.where(value == best, here, 0), axis)
+        axis, places = axis_of(dim, value.ndim), _FIRST
+        if value.ndim:
+            best = arg.accumulate(value, axis)
+            here = np.arange(value.shape[axis]).reshape([-1 if i == axis else 1 for i in range(value.ndim)])
+            places = np.maximum.accumulate(np.where(value == best, here, 0), axis)
         flat = apply(
             ops.GATHER, (input, flat_places(places, axis, value.shape)), {"shape": value.shape}, f"{name.title()}Backward0"
         )
@@ -565,12 +588,21 @@ def msort(input: Tensor) -> Any:
 
 
 @function
-def diff(input: Tensor, n: int = 1, dim: int = -1) -> Any:
-    """Differences of neighbours along ``dim``."""
-    for _ in range(n):
-        size = input.value.shape[dim]
-        input = input.narrow(dim, 1, size - 1) - input.narrow(dim, 0, size - 1)
-    return input
+def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    """Differences of neighbours along ``dim``, of what is joined to both ends, too."""
+    if not input.value.ndim:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    parts = [x for x in (prepend, input, append) if x is not None]
+    x = input if len(parts) == 1 or not n else shapes.cat(parts, dim)
+    if not n:
+        return labelled(input.clone(), "CopyBackwards")
+    less = FUNCTIONS["logical_xor" if x.value.dtype == bool else "sub"]
+    for _ in range(builtins.min(n, x.value.shape[dim])):
+        size = x.value.shape[dim]
+        x = less(x.narrow(dim, 1, size - 1), x.narrow(dim, 0, size - 1))
+    return x
 
 
 @function

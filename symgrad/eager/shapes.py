@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import string
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -75,6 +76,20 @@ def sizes(shape: Sequence[Any]) -> tuple[int, ...]:
     """A shape that was given as several numbers, or as one list of them."""
     given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     return tuple([int(n) for n in given])
+
+
+def listed(fun: str, key: str, given: Sequence[Any], named: dict[str, Any]) -> tuple[int, ...]:
+    """``sizes`` of what was given as positional arguments, or by name."""
+    if given and not named:
+        return sizes(given)
+    if len(named) + bool(given) != 1 or key not in named:
+        wrong = next((name for name in named if name != key), None)
+        raise TypeError(
+            f'{fun}() missing 1 required positional arguments: "{key}"'
+            if wrong is None
+            else f"{fun}() got an unexpected keyword argument '{wrong}'"
+        )
+    return sizes((named[key],))
 
 
 # -- sizes and values ----------------------------------------------------------------------------------------------
@@ -214,25 +229,36 @@ def _cast(x: Tensor, kind: Any) -> Any:
 
 
 @method
-def to(self: Tensor, *target: Any, copy: bool = False, **options: Any) -> Any:
+def to(self: Tensor, *target: Any, copy: bool = False, memory_format: Any = None, **options: Any) -> Any:
     """In another dtype (or that of another tensor); there is only one device."""
-    result = self
+    flags = [given for given in target if isinstance(given, bool)]  # non_blocking and copy
+    kind = None
     for given in (*target, *options.values()):
-        if isinstance(given, Tensor):
-            result = _cast(result, given.dtype)
-        elif isinstance(given, (str, device)):
+        if isinstance(given, (str, device)):
             on_cpu(given)
-        elif isinstance(given, dtype) or given in (float, int, bool) or isinstance(given, np.dtype):
-            result = _cast(result, given)
-    return clone(result) if copy and result is self else result
+        elif isinstance(given, Tensor):
+            kind = given.dtype
+        elif given is not None and not isinstance(given, bool):
+            kind = given
+    if copy or flags[1:] == [True]:
+        return apply(ASTYPE, (self,), {"dtype": self.value.dtype if kind is None else as_numpy(kind)})
+    return self if kind is None else _cast(self, kind)
+
+
+def _caster(name: str, kind: Any) -> None:
+    def fun(self: Tensor, memory_format: Any = None) -> Any:
+        return _cast(self, kind)
+
+    fun.__name__ = fun.__qualname__ = name
+    fun.__doc__ = f"In the dtype {np.dtype(kind).name}."
+    setattr(Tensor, name, fun)
 
 
 for _name, _kind in {
-    "double": np.float64, "half": np.float16, "long": np.int64, "int": np.int32, "short": np.int16, "bool": np.bool_,
-    "char": np.int8, "byte": np.uint8, "cfloat": np.complex64, "cdouble": np.complex128,
+    "float": np.float32, "double": np.float64, "half": np.float16, "long": np.int64, "int": np.int32, "short": np.int16,
+    "bool": np.bool_, "char": np.int8, "byte": np.uint8, "cfloat": np.complex64, "cdouble": np.complex128,
 }.items():  # fmt: skip
-    setattr(Tensor, _name, lambda self, kind=_kind: _cast(self, kind))
-methods(float=lambda self: _cast(self, np.float32))
+    _caster(_name, _kind)
 methods(cpu=lambda self: self)
 
 
@@ -361,20 +387,20 @@ def _reshaped(x: Tensor, shape: tuple[int, ...], label: str) -> Any:
 
 
 @function
-def reshape(input: Tensor, *shape: Any) -> Any:
+def reshape(input: Tensor, *shape: Any, **named: Any) -> Any:
     """The same elements in another shape; one size may be -1."""
-    value = input.value
+    value, wanted = input.value, listed("reshape", "shape", shape, named)
     if isinstance(value, Traced) or not isinstance(value, np.ndarray) or value.flags.c_contiguous:
-        return _reshaped(input, sizes(shape), "ViewBackward0")
-    result = _reshaped(input, sizes(shape), "ReshapeAliasBackward0")
+        return _reshaped(input, wanted, "ViewBackward0")
+    result = _reshaped(input, wanted, "ReshapeAliasBackward0")
     return result if result.base is not None else labelled(result, ("UnsafeViewBackward0", ("CloneBackward0", 0)))
 
 
-def _view(self: Tensor, *shape: Any) -> Any:
+def _view(self: Tensor, *shape: Any, **named: Any) -> Any:
     """``reshape``, of a tensor that lies in memory in order; or its bytes in another dtype."""
     if len(shape) == 1 and isinstance(shape[0], dtype):
         return wrap(self.value.view(shape[0].dtype))
-    wanted = sizes(shape)
+    wanted = listed("view", "size", shape, named)
     result = _reshaped(self, wanted, "ViewBackward0")
     if result.base is None and isinstance(self.value, np.ndarray) and self.value.size and not self.value.flags.c_contiguous:
         raise RuntimeError(
@@ -390,7 +416,7 @@ methods(view=_view)
 @method
 def view_as(self: Tensor, other: Tensor) -> Any:
     """``view`` in the shape of ``other``."""
-    return _view(self, *other.value.shape)
+    return _view(self, other.value.shape)
 
 
 @method
@@ -457,9 +483,9 @@ def _expanded(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @method
-def expand(self: Tensor, *shape: Any) -> Any:
+def expand(self: Tensor, *size: Any, implicit: bool = False, **named: Any) -> Any:
     """Dimensions of size 1 stretched, without copying."""
-    wanted = sizes(shape)
+    wanted = listed("expand", "size", size, named)
     try:
         return apply(EXPAND, (self,), {"shape": wanted})
     except ValueError:
@@ -484,9 +510,9 @@ def broadcast_tensors(*tensors: Tensor) -> Any:
 
 
 @method
-def repeat(self: Tensor, *times: Any) -> Any:
+def repeat(self: Tensor, *repeats: Any, **named: Any) -> Any:
     """Copies side by side, so often along each dimension."""
-    counts = sizes(times)
+    counts = listed("repeat", "repeats", repeats, named)
     if len(counts) < self.value.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     return apply(REPEAT, (self,), {"times": counts})
@@ -509,15 +535,17 @@ REPEAT = Fused(_repeated, _repeated_rule, family="linear", name="repeat")
 
 
 @function
-def tile(input: Tensor, *dims: Any) -> Any:
+def tile(input: Tensor, *dims: Any, **named: Any) -> Any:
     """As ``repeat``; missing dimensions once."""
-    times = sizes(dims)
+    times = listed("tile", "dims", dims, named)
     return apply(REPEAT, (input,), {"times": (1,) * (input.value.ndim - len(times)) + times})
 
 
 @function
-def repeat_interleave(input: Tensor, repeats: int, dim: int | None = None) -> Any:
-    """Each element several times in a row."""
+def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Any:
+    """Each element several times in a row; of ``repeats`` alone, each place as often as the number there says."""
+    if repeats is None:
+        return wrap(np.repeat(np.arange(input.value.size), input.value))
     x = input if dim is not None else ravel(input)
     axis = axis_of(dim or 0, x.value.ndim)
     if isinstance(repeats, int):
@@ -528,9 +556,9 @@ def repeat_interleave(input: Tensor, repeats: int, dim: int | None = None) -> An
 
 
 @function
-def permute(input: Tensor, *dims: Any) -> Any:
+def permute(input: Tensor, *dims: Any, **named: Any) -> Any:
     """The dimensions in another order."""
-    axes = tuple([axis_of(dim, input.value.ndim) for dim in sizes(dims)])
+    axes = tuple([axis_of(dim, input.value.ndim) for dim in listed("permute", "dims", dims, named)])
     if len(set(axes)) < len(axes):
         raise RuntimeError("permute(): duplicate dims are not allowed.")
     if len(axes) != input.value.ndim:
@@ -583,9 +611,9 @@ methods(H=_hermitian, mH=_hermitian)
 
 
 @function
-def flip(input: Tensor, *dims: Any) -> Any:
+def flip(input: Tensor, *dims: Any, **named: Any) -> Any:
     """In reverse order along ``dims``."""
-    axes = axis_of(sizes(dims), input.value.ndim)
+    axes = axis_of(listed("flip", "dims", dims, named), input.value.ndim)
     return apply(FLIP, (input,), {"axis": axes if input.value.ndim else ()})
 
 
@@ -667,9 +695,20 @@ def _joined(op: Any, tensors: Any, axis: int) -> Any:
     return execute(op, tensors, values, wanting, {"axis": axis}, None)
 
 
+def _shaped_alike(tensors: Any, dim: int) -> Any:
+    """A list of tensors, of which those of shape (0,) may be joined to any."""
+    tensors = list(tensors)
+    form = next((x.value.shape for x in tensors if x.value.shape != (0,)), (0,))
+    if len(form) < 2:
+        return tensors
+    axis = axis_of(dim, len(form))
+    none = (*form[:axis], 0, *form[axis + 1 :])
+    return [reshape(x, none) if x.value.shape == (0,) else x for x in tensors]
+
+
 def cat(tensors: Any, dim: int = 0) -> Any:
     """Tensors joined along a dimension."""
-    tensors = [x for x in tensors if x.value.shape != (0,)] or list(tensors)
+    tensors = _shaped_alike(tensors, dim)
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     first = tensors[0].value
@@ -977,9 +1016,10 @@ def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
     """One number at places along a dimension."""
     axis = axis_of(dim, input.value.ndim)
-    mask = np.isin(np.arange(input.value.shape[axis]), index.value)
+    mask = np.isin(np.arange(input.value.shape[axis] if input.value.ndim else 1), index.value)
     shaped = mask.reshape([-1 if i == axis else 1 for i in range(input.value.ndim)])
-    return labelled(FUNCTIONS["masked_fill"](input, wrap(shaped), value), ("IndexFillBackward0", 2))
+    label = f"IndexFillBackward{int(isinstance(value, Tensor))}"
+    return labelled(FUNCTIONS["masked_fill"](input, wrap(shaped), value), (label, 2))
 
 
 methods(__getitem__=getitem, __setitem__=setitem)
@@ -1026,15 +1066,17 @@ def masked_select(input: Tensor, mask: Tensor) -> Any:
     """The elements where the mask is set."""
     if mask.value.dtype.kind != "b":
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    return labelled(getitem(input, mask), "MaskedSelectBackward0")
+    shape = np.broadcast_shapes(input.value.shape, mask.value.shape)
+    both = [x if x.value.shape == shape else expand(x, shape) for x in (input, mask)]
+    return labelled(getitem(*both), "MaskedSelectBackward0")
 
 
 def _table(x: Tensor, dim: int, places: Tensor, label: str) -> Any:
     """A table of places along a dimension as places in the flattened tensor."""
     shape, table = x.value.shape, places.value
     axis = axis_of(dim, len(shape))
-    if not shape:
-        return table
+    if not shape or not table.size:
+        return table.astype(_INT64)
     if table.ndim != len(shape):
         raise RuntimeError(f"Index tensor must have the same number of dimensions as {label} tensor")
     if table.dtype is not _INT64:
@@ -1075,7 +1117,7 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Any:
     if index.value.dtype.kind not in "iu":
         raise RuntimeError("gather(): Expected dtype int32/int64 for index")
     for i, (have, want) in enumerate(zip(shape, table, strict=False)):
-        if i != axis and want > have:
+        if i != axis and want > have and index.value.size:
             raise RuntimeError(
                 f"Size does not match at dimension {i} expected index {list(table)} to be no larger than self {list(shape)} "
                 f"apart from dimension {axis}"
@@ -1095,9 +1137,24 @@ def take(input: Tensor, index: Tensor) -> Any:
 
 
 @function
-def take_along_dim(input: Tensor, indices: Tensor, dim: int) -> Any:
-    """As ``gather``."""
-    return gather(input, dim, indices)
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Any:
+    """As ``gather``, of tensors that are expanded to each other's size in the other dimensions; or of all elements."""
+    if dim is None:
+        return gather(reshape(input, (-1,)), 0, reshape(indices, (-1,)))
+    shapes = [list(x.value.shape) for x in (input, indices)]
+    axis = axis_of(dim, input.value.ndim)
+    if len(shapes[0]) != len(shapes[1]):
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{len(shapes[0])} dimensions for input, and {len(shapes[1])} dimensions for indices"
+        )
+    lengths = [shape[axis] for shape in shapes]
+    for shape in shapes:
+        shape[axis] = 1
+    common = np.broadcast_shapes(*shapes)
+    both = [expand(x, (*common[:axis], n, *common[axis + 1 :])) for x, n in zip((input, indices), lengths, strict=True)]
+    places = both[1].value
+    return gather(both[0], axis, wrap(np.where(places < 0, places + lengths[0], places)))
 
 
 @function
@@ -1127,6 +1184,8 @@ def _scattered(x: Tensor, dim: int, places: Tensor, src: Any, adds: bool) -> Any
 def index_add(input: Tensor, dim: int, index: Tensor, source: Any, *, alpha: Any = 1) -> Any:
     """``input`` with rows of ``source`` added at places along a dimension."""
     rows = source if alpha == 1 else source * alpha
+    if not input.value.ndim:
+        return labelled(reshape(index_add(reshape(input, (1,)), dim, index, reshape(rows, (-1,))), ()), "IndexAddBackward0")
     return apply(ops.INDEX_ADD, (input, rows, index.value), {"axis": axis_of(dim, input.value.ndim)})
 
 
@@ -1180,10 +1239,16 @@ methods(nonzero=_nonzero)
 
 
 @function
-def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
-    """The different elements, in order."""
-    found = np.unique(input.value, return_inverse=return_inverse, return_counts=return_counts)  # type: ignore[call-overload]
-    return tuple(wrap(part) for part in found) if isinstance(found, tuple) else wrap(found)
+def unique(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The different elements, in order; or the different slices along ``dim``."""
+    axis = None if dim is None else axis_of(dim, input.value.ndim)
+    value = input.value if dim is None or input.value.ndim else input.value.reshape(1)
+    found, inverse, counts = np.unique(value, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
+    inverse = inverse.reshape(input.value.shape if axis is None else -1)
+    parts = [found, *[part for part, wanted in ((inverse, return_inverse), (counts, return_counts)) if wanted]]
+    return tuple([wrap(part) for part in parts]) if len(parts) > 1 else wrap(found)
 
 
 @function
@@ -1373,8 +1438,11 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
     return apply(ADDMM, (input, mat1, mat2), {"beta": beta, "alpha": alpha})
 
 
-def einsum(equation: str, *operands: Any) -> Any:
-    """Sums of products, by Einstein's convention."""
+def einsum(*args: Any) -> Any:
+    """Sums of products, by Einstein's convention: an equation and operands, or operands, each with a list of subscripts."""
+    if not isinstance(args[0], str):
+        args = _lettered(args)
+    equation, *operands = args
     given = operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
     equation = equation.replace(" ", "")
     for i, (term, x) in enumerate(zip(equation.partition("->")[0].split(","), given, strict=False)):
@@ -1384,9 +1452,20 @@ def einsum(equation: str, *operands: Any) -> Any:
                 f"({x.value.ndim}) for operand {i} and no ellipsis was given"
             )
     terms, output = _terms(equation, given)
+    if "." in equation.partition("->")[0] and "." not in equation.partition("->")[2] and "->" in equation:
+        equation = f"{','.join(terms)}->{output}"  # which sums what the ellipsis stands for
     if len(given) < 3 or "." in equation:
         return _einsum(equation, given, terms, output, "".join(terms))
     return _pairwise(list(given), terms, output)
+
+
+def _lettered(args: Sequence[Any]) -> tuple[Any, ...]:
+    """An equation and operands of operands that are each followed by a list of subscripts, the result's perhaps last."""
+    operands, lists = args[:-1:2] if len(args) % 2 else args[::2], [*args[1::2], *(args[-1:] if len(args) % 2 else ())]
+    letters = string.ascii_uppercase + string.ascii_lowercase
+    terms = ["".join(["..." if n is Ellipsis else letters[n] for n in subscripts]) for subscripts in lists]
+    inputs = ",".join(terms[: len(operands)])
+    return (f"{inputs}->{terms[-1]}" if len(args) % 2 else inputs, *operands)
 
 
 def _pairwise(operands: list[Any], terms: list[str], output: str) -> Any:
@@ -1482,7 +1561,17 @@ def _reshape_name(x: Tensor, term: str, terms: Sequence[str], output: str, place
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Any:
     """Products summed over pairs of dimensions."""
-    axes = dims if isinstance(dims, int) else tuple(tuple(d) for d in dims)
+    if isinstance(dims, int):
+        dims = (range(a.value.ndim - dims, a.value.ndim), range(dims))
+    axes = tuple(tuple(axis_of(d, x.value.ndim) for d in given) for x, given in zip((a, b), dims, strict=True))
+    for i, j in zip(*axes, strict=True):
+        m, n = a.value.shape[i], b.value.shape[j]
+        if m != n and 1 in (m, n):  # what is summed is as long as the other
+            a, b = (a.sum(i, keepdim=True), b) if n == 1 else (a, b.sum(j, keepdim=True))
+        elif m != n:
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {m} in dim {i} and second has size {n} in dim {j}"
+            )
     result = np.tensordot(a, b, axes)  # type: ignore[arg-type]
     lined = [("ViewBackward0", ("PermuteBackward0", i)) for i in (0, 1)]
     return labelled(result, ("ViewBackward0", ("MmBackward0" if np.ndim(result) else "DotBackward0", *lined)))
@@ -1507,6 +1596,8 @@ def cross(input: Tensor, other: Tensor, dim: int = -1) -> Any:
 @function
 def inner(input: Tensor, other: Tensor) -> Any:
     """Products summed over the last dimension."""
+    if not input.value.ndim or not other.value.ndim:
+        return input * other
     lined = [("PermuteBackward0", i) for i in (0, 1)]
     if input.value.ndim == other.value.ndim == 1:
         return labelled(np.inner(input, other), ("ViewBackward0", ("DotBackward0", *lined)))

@@ -73,7 +73,8 @@ def _found(name):
     place = eager
     for part in name.split("."):
         place = getattr(place, part, None)
-    return place if place is not None else getattr(eager.Tensor, name, None)
+    known = place is not None and not isinstance(place, eager.dtype)
+    return place if known else getattr(eager.Tensor, name, None)
 
 
 def operations(names=()):
@@ -139,7 +140,7 @@ def compare(op, sample, tolerance=1e-7, second=False, names=False):
         if gap is None and isinstance(x, torch.Tensor) and x.requires_grad != y.requires_grad:
             gap = f"requires_grad={y.requires_grad}"
         if gap is None and names and isinstance(x, torch.Tensor):
-            both = [t.grad_fn and t.grad_fn.name() for t in (x, y)]
+            both = [t.grad_fn and t.grad_fn.name().removeprefix("torch::autograd::") for t in (x, y)]
             gap = None if both[0] == both[1] else f"{both[0]}, {both[1]} here"
         if gap is not None:
             return gap
