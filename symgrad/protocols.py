@@ -63,6 +63,9 @@ def _call(trace: Run, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) ->
         return _plainly(trace, func, args, kwargs, f"{_called(func)} {why}")
     if handler.family == "constant" and len(args) > 1:
         args, kwargs = _by_name(func, args, kwargs)
+    definition = handler.definition(args, kwargs)
+    if definition is not None:
+        return definition()
     try:
         arrays, params = handler.bind(args, kwargs)
     except NotDifferentiable as error:

@@ -49,6 +49,8 @@ def call(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         return func(*plain_tree(args), **plain_tree(kwargs))
     if isinstance(handler, Composite):
         return through(func, tuple(args), kwargs)
+    if handler.definition(args, kwargs) is not None:
+        return through(func, tuple(args), kwargs)
     arrays, params = handler.bind(args, kwargs)
     return apply(handler, arrays, {key: plain_tree(value) for key, value in params.items()})
 

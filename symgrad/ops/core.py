@@ -22,6 +22,7 @@ family          reverse                        forward
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import math
@@ -66,6 +67,7 @@ class Op:
 
     ``fun(*arrays, **params)`` runs it. ``spelling`` is how generated code names it. ``samples`` feed the generic tests.
     ``prepare`` rewrites the options of a call; where ``prepared`` names some, only of calls that have one of those.
+    ``instead`` has, for options that change what is computed, the definition that a call with one of them stands for.
     ``alias`` marks an operation whose result may be a view of its first argument; ``sized`` one whose results' shapes
     (or dtypes) depend on values.
 
@@ -87,6 +89,7 @@ class Op:
         bind: Binder | None = None,
         prepare: Callable[..., dict[str, Any]] | None = None,
         prepared: Sequence[str] = (),
+        instead: dict[str, Callable[..., Any]] | None = None,
         jvp: Rule | None = None,
         variadic: bool = False,
         alias: bool = False,
@@ -112,6 +115,7 @@ class Op:
         self.inside = 0  # of a loop: how bad the partial derivatives of its body get
         self.behind: int | None = None  # where its results stand among its arguments, if that is all that they are
         self._bind, self._prepare, self._prepared = bind, prepare, frozenset(prepared)
+        self.instead = instead or {}
         self._signature: _Signature | None = None
         self._arity: int | None = None
 
@@ -142,6 +146,18 @@ class Op:
         if self._signature is None:
             self._signature = _Signature(self)
         return self._signature.bind(args, kwargs, self._prepare, self._prepared)
+
+    def definition(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Callable[[], Any] | None:
+        """What a call with an option of ``instead`` stands for, to be called; None for other calls."""
+        if not self.instead:
+            return None
+        if self._signature is None:
+            self._signature = _Signature(self)
+        given = {**dict(zip(self._signature.order, args, strict=False)), **kwargs}
+        for option, fun in self.instead.items():
+            if option in given and not same(given[option], self._signature.defaults.get(option, np._NoValue)):
+                return functools.partial(fun, **given)
+        return None
 
     def arity(self) -> int:
         """How many arrays it takes, if a call with that many arguments, by position, is one of arrays alone; else -1."""

@@ -473,6 +473,7 @@ SVD = [
     Sample(A(2, 2, 3), full_matrices=False),
     Sample(A(2, 2, 3), compute_uv=False),
     Sample(A(3, 3, kind="spd"), compute_uv=False, hermitian=True),
+    Sample(A(3, 3, kind="spd"), hermitian=True),
     Sample(A(1, 1)),
     Sample(A(3, 1), full_matrices=False),
     Sample(A(0, 0)),
@@ -480,14 +481,21 @@ SVD = [
 ]
 
 
-def _svd_call(a: Any, hermitian: bool = False, **rest: Any) -> dict[str, Any]:
-    """The singular values of a Hermitian matrix are those of its Hermitian part."""
-    if hermitian and rest.get("compute_uv", True):
-        raise NotDifferentiable("np.linalg.svd(..., hermitian=True) has no derivative rule for the vectors; use np.linalg.eigh")
-    return {"a": 0.5 * (a + transpose(conj(a))) if hermitian else a, **rest}
+_SVDResult: Any = type(np.linalg.svd(np.eye(1)))
 
 
-@op(np.linalg.svd, prepare=_svd_call, prepared=("hermitian",), samples=SVD, complex=False)
+def _of_hermitian(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = True) -> Any:
+    """The singular values of a Hermitian matrix are its eigenvalues without their signs, which the right vectors have."""
+    w, u = np.linalg.eigh(a)
+    order = np.flip(np.argsort(np.abs(w), axis=-1), axis=-1)
+    w = np.take_along_axis(w, order, axis=-1)
+    if not compute_uv:
+        return np.abs(w)
+    u = np.take_along_axis(u, order[..., None, :], axis=-1)
+    return _SVDResult(u, np.abs(w), transpose(conj(u * np.sign(w)[..., None, :])))
+
+
+@op(np.linalg.svd, instead={"hermitian": _of_hermitian}, samples=SVD, complex=False)
 def svd(g: Any, y: Any, a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """J. Townsend, "Differentiating the singular value decomposition" (2016).
 

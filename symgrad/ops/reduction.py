@@ -277,7 +277,36 @@ def _freedom(a: Any, axis: Any, ddof: float) -> float:
     return max(count(a, axis) - ddof, 0) or math.nan
 
 
+def _about(
+    a: Any,
+    mean: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    where: Any = True,
+    correction: Any = NONE,
+) -> Any:
+    """The variance about a mean that is given."""
+    ddof = correction if given(correction) else ddof
+    away = (a if dtype is None else a.astype(dtype)) - mean
+    squares = np.real(away * conj(away)) if np.iscomplexobj(a) else away * away
+    if where is True or not given(where):
+        return np.sum(squares, axis=axis, keepdims=keepdims) / _freedom(a, axis, ddof)
+    n = np.real(_counted(where, away, away.dtype, axis, keepdims)) - ddof
+    return np.sum(squares, axis=axis, keepdims=keepdims, where=where) / np.maximum(n, 0)
+
+
+def _root_about(a: Any, mean: Any, **options: Any) -> Any:
+    variance = _about(a, mean, **options)
+    return np.where(variance == 0, 0, np.sqrt(np.where(variance == 0, 1, variance)))[()]
+
+
 _moments = [
+    Sample(A(3, 4), mean=A(3, 1), axis=1),
+    Sample(A(3, 4), mean=A(1, 4), axis=0, ddof=1, keepdims=True, where=np.array([[True], [False], [True]])),
+    Sample(A(5), correction=1, mean=A(1)),
     *over((), (1,)),
     Sample(A(5), ddof=1),
     Sample(A(3, 4), axis=0, ddof=1, keepdims=True),
@@ -287,12 +316,12 @@ _moments = [
 ]
 
 
-@op(np.var, prepare=_moment, samples=_moments)
+@op(np.var, prepare=_moment, instead={"mean": _about}, samples=_moments)
 def _var(g: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
     return expand(2 * g / _freedom(a, axis, ddof), a, axis, keepdims) * _deviation(a, axis, dtype)
 
 
-@op(np.std, prepare=_moment, samples=_moments)
+@op(np.std, prepare=_moment, instead={"mean": _root_about}, samples=_moments)
 def _std(g: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
     scale = g / (_freedom(a, axis, ddof) * nonzero(y))
     return expand(scale, a, axis, keepdims) * _deviation(a, axis, dtype)

@@ -630,6 +630,10 @@ def _pad_args(array: Any, pad_width: Any, mode: Any = "constant", constant_value
         for axis, widths in enumerate(np.broadcast_to(pad_width, (ndim, 2)).tolist()):
             array = _pad_along(array, axis, widths, mode, **rest)
         return {"array": array, "pad_width": 0}
+    if rest.pop("reflect_type", "even") == "odd":
+        for axis, widths in enumerate(np.broadcast_to(pad_width, (ndim, 2)).tolist()):
+            array = _reflected(array, axis, widths, mode)
+        return {"array": array, "pad_width": 0}
     if mode not in MODES:
         raise NotDifferentiable("np.pad with a function for mode= has no derivative rule; use np.concatenate")
     if isinstance(constant_values, Traced):
@@ -662,6 +666,15 @@ def _pad_along(array: Any, axis: int, widths: list[int], mode: str, end_values: 
     return np.concatenate((ends[0].astype(array.dtype), array, ends[1].astype(array.dtype)), axis)
 
 
+def _reflected(array: Any, axis: int, widths: list[int], mode: str) -> Any:
+    """Padded along one axis by its reflection in the points at its ends."""
+    if max(widths) > max(np.shape(array)[axis] - (mode == "reflect"), 1):
+        raise NotDifferentiable("np.pad by more than the array itself has no derivative rule with reflect_type='odd'")
+    pad: Any = np.pad
+    width = tuple([tuple(widths) if i == axis else (0, 0) for i in range(np.ndim(array))])
+    return 2 * pad(array, width, "edge") - pad(array, width, mode)
+
+
 @linear(
     np.pad,
     lanes="moved",
@@ -679,6 +692,8 @@ def _pad_along(array: Any, axis: int, widths: list[int], mode: str, end_values: 
         Sample(A(2, 3), {-1: (1, 2), 0: 1}) if np.__version__ >= "2.3" else Sample(A(2), 1),
         Sample(A(2, 3), (1, 2), mode="mean"),
         Sample(A(4), (1, 2), mode="mean", stat_length=2),
+        Sample(A(3, 4), ((2, 1), (0, 3)), mode="reflect", reflect_type="odd"),
+        Sample(A(3), (3, 1), mode="symmetric", reflect_type="odd"),
         Sample(A(2, 3), (3, 2), mode="linear_ramp", end_values=A()),
         Sample(A(3, 2), ((3, 2), (0, 1)), mode="linear_ramp"),
     ],
