@@ -14,27 +14,12 @@ from symgrad.errors import NotDifferentiable
 from symgrad.ir import Node
 from symgrad.ops.core import Op, Rule, Traced
 from symgrad.testing import check_grads
-from symgrad.trace import active_trace
+from symgrad.trace import active_trace, followed
 from symgrad.tracer import Tracer
 from symgrad.transform.batch import Batch, Each, interned, rule
 from symgrad.transform.checkpoint import checkpointed
 
 Fun = Callable[..., Any]
-
-
-def _followed(rule: Any) -> Any:
-    """A rule of the user's, as a trace runs it: what it reads from outside is seen."""
-    if rule is None:
-        return None
-
-    @functools.wraps(rule)
-    def follow(*args: Any, **kwargs: Any) -> Any:
-        trace = active_trace()
-        if trace is None or trace.hooks is None:
-            return rule(*args, **kwargs)
-        return trace.hooks.call(rule, *args, **kwargs)
-
-    return follow
 
 
 # -- primitives ----------------------------------------------------------------------------------------------------
@@ -58,7 +43,7 @@ class Primitive:
         ``None`` says that an argument takes no derivative. With a ``sample`` of arguments, the rules are checked against
         finite differences at once (``CheckFailed`` if they are wrong). Returns the primitive.
         """
-        self._op.rules = tuple(map(_followed, rules))
+        self._op.rules = tuple(map(followed, rules))
         if sample is not None:
             self._check(sample)
         return self
@@ -69,7 +54,7 @@ class Primitive:
         Reverse mode transposes them, unless ``defvjp`` gave rules of its own. Otherwise as ``defvjp``.
         """
 
-        rules = tuple(map(_followed, rules))
+        rules = tuple(map(followed, rules))
 
         def jvp(ts: Sequence[Any], y: Any, *args: Any, **kwargs: Any) -> Any:
             parts = [rule(t, y, *args, **kwargs) for rule, t in zip(rules, ts, strict=True) if rule and t is not None]
@@ -181,7 +166,7 @@ class _Custom:
         leaves, tree = pytree.flatten(args)
         traced = [leaf for leaf in leaves if isinstance(leaf, Traced)]
         if not traced:
-            return _followed(self._fun)(*args)
+            return followed(self._fun)(*args)
         result, residuals = self._run(args)
         outs, out_tree = pytree.flatten(result)
         extra, extra_tree = pytree.flatten(residuals)
@@ -231,7 +216,7 @@ class CustomVJP(_Custom):
 
         A cotangent may be None for an argument that takes no derivative. Returns the function.
         """
-        self._fwd, self._bwd = _followed(fwd), _followed(bwd)
+        self._fwd, self._bwd = followed(fwd), followed(bwd)
         return self
 
     def _run(self, args: Any) -> tuple[Any, Any]:
@@ -274,13 +259,13 @@ class CustomJVP(_Custom):
 
         Returns the function.
         """
-        self._jvp = _followed(jvp)
+        self._jvp = followed(jvp)
         return self
 
     def _run(self, args: Any) -> tuple[Any, Any]:
         if not hasattr(self, "_jvp"):
             raise NotDifferentiable(f"{getattr(self, '__name__', 'custom_jvp')} has no rule yet; give it one with .defjvp")
-        return _followed(self._fun)(*args), ()
+        return followed(self._fun)(*args), ()
 
     def _make(self, tree: Any, out_tree: Any, extra_tree: Any, places: Any, kept: Any, fixed: Any) -> _Outputs:
         count, results = len(places), out_tree.size
@@ -358,7 +343,7 @@ class Checkpointed:
         if trace is None or not trace.symbolic:  # a tape keeps everything
             return self._fun(*args, **kwargs)
         start = trace.graph.next_index
-        leaves, tree = pytree.flatten(_followed(self._fun)(*args, **kwargs))
+        leaves, tree = pytree.flatten(followed(self._fun)(*args, **kwargs))
         places = [i for i, leaf in enumerate(leaves) if type(leaf) is Tracer and self._counts(leaf, start)]
         if places:
             for i, new in zip(places, checkpointed(trace, start, [leaves[i] for i in places]), strict=True):

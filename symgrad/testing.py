@@ -23,6 +23,7 @@ from symgrad import pytree
 from symgrad.api import Derivative, jvp, vjp
 from symgrad.errors import CheckFailed
 from symgrad.ops.core import REGISTRY, A, Composite, Op, Sample
+from symgrad.trace import followed
 from symgrad.transform.calculus import Argnums, select
 
 Vector = np.ndarray[Any, np.dtype[Any]]
@@ -91,6 +92,8 @@ def check_grads(
     if not free:
         raise ValueError("check_grads was given no floating point or complex argument to differentiate")
 
+    inner = followed(fun)
+
     @functools.wraps(fun)
     def flat(*point: Any) -> list[Any]:
         """The function of its free leaves alone, with a list of floating point leaves as output."""
@@ -100,7 +103,7 @@ def check_grads(
         replaced = dict(zip(call.places, tree.unflatten(filled), strict=True))
         given = [replaced.get(i, arg) for i, arg in enumerate(call.args)]
         named = {name: replaced.get(name, arg) for name, arg in call.kwargs.items()}
-        return [leaf for leaf in pytree.flatten(fun(*given, **named))[0] if _inexact(leaf)]
+        return [leaf for leaf in pytree.flatten(inner(*given, **named))[0] if _inexact(leaf)]
 
     title = getattr(fun, "__name__", type(fun).__name__)
     check = _Check(flat, [leaves[i] for i in free], [paths[i] for i in free], title, tuple(modes), rtol, atol, eps, seed)
@@ -145,7 +148,7 @@ class _Check:
         if not self.out:
             return
         small = self.x.size <= (SMALL if not self.passes else 4)  # beyond the first order, calls take longer
-        runs = {"rev": self.pulled, "fwd": self.pushed}
+        runs = {mode: self.shown(run) for mode, run in {"rev": self.pulled, "fwd": self.pushed}.items()}
         for mode in self.modes:
             (self.check_rev if mode == "rev" else self.check_fwd)(small)
             self.check_compiled(runs[mode], mode)
@@ -159,6 +162,10 @@ class _Check:
                 ).run(order - 1)  # fmt: skip
 
     # ---- derivatives ----
+
+    def shown(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        """A derivative that says which function it is of, as traces ask what they will have to see."""
+        return functools.wraps(self.fun)(lambda *point: run(*point))
 
     def pulled(self, *point: Any) -> list[Any]:
         """The pullback of the fixed cotangent."""

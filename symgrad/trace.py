@@ -7,6 +7,7 @@ of. ``tracing`` makes either the one that runs now.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
@@ -25,7 +26,7 @@ from symgrad.ops.core import Op
 from symgrad.ops.engine import IDENTITY, ITEM, STOP, TO_ARRAY
 from symgrad.tracer import EINSUM, NUMBERS, Run, Tracer, escaped, plain
 
-__all__ = ["Guard", "Tape", "Trace", "active_trace", "running", "tracing"]
+__all__ = ["Guard", "Tape", "Trace", "active_trace", "followed", "running", "tracing"]
 
 
 class Guard(NamedTuple):
@@ -558,6 +559,21 @@ class tracing:
             _explain(error, traceback)
         if error is None and self.trace.refusal is not None:  # the function has caught it, and went another way
             raise self.trace.refusal
+
+
+def followed(fun: Any) -> Any:
+    """A function of the user's that symgrad's own code calls: instrumented in a trace, so that what it reads is seen."""
+    if fun is None:
+        return None
+
+    @functools.wraps(fun)
+    def follow(*args: Any, **kwargs: Any) -> Any:
+        trace = active_trace()
+        if trace is None or trace.hooks is None:
+            return fun(*args, **kwargs)
+        return trace.hooks.call(fun, *args, **kwargs)
+
+    return follow
 
 
 def _explain(error: Exception, traceback: TracebackType | None) -> None:

@@ -48,6 +48,7 @@ RIGHT = {
     "outputs without derivative": (lambda x: (np.argmax(x), "text", x * 2, 3), (np.array([0.3, -0.2]),)),
     "infinite outputs": (lambda x: np.where(x > 0, x, -np.inf), (np.array([0.3, -0.2]),)),
     "empty": (lambda x: np.sum(x, axis=0), (np.zeros((0, 3)),)),
+    "numbers in an array": (lambda x: np.max(np.array([x, 2 * x])), (1.0,)),
     "near a kink": (lambda x: np.abs(x), (np.array([1e-5, -2e-5]),)),
     "branches": (lambda x: np.sin(x) if x > 0 else x * 3.0, (0.2,)),
     "large values": (lambda x: 1e8 * np.sin(x), (np.array([0.3, 0.5]),)),
