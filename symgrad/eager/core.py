@@ -205,12 +205,16 @@ class Node:
         for which, counter, seen in self.counters:
             if counter[0] != seen:
                 raise RuntimeError(self.changed(which, counter, seen))
-        args, y, op, params, plan = self.args, self.result, self.op, self.params, self.plan
         if g.__class__ is not _array and (
             isinstance(g, Tensor) or (type(g) is tuple and any([isinstance(part, Tensor) for part in g]))
         ):
-            args, y = self.revive(), self.revived_result()
-            params = {name: value for name, value in params.items() if name != "kept"}
+            params = {name: value for name, value in self.params.items() if name != "kept"}
+            return self.pulled(g, self.revived_result(), self.revive(), params)
+        return mode.quiet(self.pulled, g, self.result, self.args, self.params)  # type: ignore[no-any-return]
+
+    def pulled(self, g: Any, y: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+        """What the rules give."""
+        op, plan = self.op, self.plan
         if plan.anew:
             y = op(*args, **params)
         if op.variadic:
@@ -888,20 +892,25 @@ def view(op: Op, args: Sequence[Any], params: dict[str, Any], y: Any) -> Tensor:
     if type(y) is np.ndarray and isinstance(source, Tensor):
         value, memory = source.value, y.base
         if y is value or (memory is not None and (memory is value or memory is value.base)):
-            look(tensor, source)
+            look((tensor,), source)
     return tensor
 
 
-def look(tensor: Tensor, source: Tensor, made: str = "") -> None:
-    """Make a tensor a view of another.
+def look(views: Sequence[Tensor], source: Tensor, made: str = "") -> None:
+    """Make tensors views of another.
 
-    ``made``: why it must not be written to while that is recorded: "several" (it is one of several views that an operation
-    has made), "function" (a custom function gave it), or the mode that was on: "no_grad", "inference". Its views inherit it.
+    ``made``: why they must not be written to while that is recorded: "several" (an operation has made several of them),
+    "function" (a custom function gave them), or the mode that was on: "no_grad", "inference". Their own views inherit it.
     """
-    tensor.base = source if source.base is None else source.base
-    tensor.counter = source.counter
-    tensor.seen, tensor.inference = source.counter[0], source.inference
-    tensor.made = ("inference" if mode.inference else "" if mode.grad else "no_grad") or made or source.made
+    base = source if source.base is None else source.base
+    made = ("inference" if mode.inference else "" if mode.grad else "no_grad") or made or source.made
+    counter, inference = source.counter, source.inference
+    for tensor in views:
+        tensor.base, tensor.counter, tensor.seen = base, counter, counter[0]
+        if made:
+            tensor.made = made
+        if inference or tensor.inference:
+            tensor.inference = inference
 
 
 def requires(x: Tensor) -> bool:

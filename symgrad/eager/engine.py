@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,10 @@ from symgrad.ops.core import REGISTRY
 COPIED: Any = REGISTRY[np.copy]
 
 
+def _direct(fun: Callable[..., Any], *args: Any) -> Any:
+    return fun(*args)
+
+
 class Sweep:
     """One backward pass. ``create``: cotangents are tensors, and what is computed is recorded in turn.
 
@@ -41,6 +46,7 @@ class Sweep:
 
     def __init__(self, keep: bool, create: bool, only: Sequence[Any] | None = None, collect: bool = False) -> None:
         self.keep, self.create, self.collect = keep, create, collect
+        self.calm: Callable[..., Any] = _direct if create else mode.quiet  # tensors see to NumPy's warnings themselves
         self.only = None if only is None else {id(edge) for edge in only}
         self.found: dict[int, Any] = {}
         self.pending: dict[Any, Any] = {}
@@ -54,10 +60,9 @@ class Sweep:
             self.path = needed([edge for edge, _ in roots], self.only)
         recording, mode.grad = mode.grad, self.create
         try:
-            with np.errstate(all="ignore"):
-                for edge, g in roots:
-                    self.send(edge, g, g)
-                self.flow()
+            for edge, g in roots:
+                self.send(edge, g, g)
+            self.flow()
         finally:
             mode.grad = recording
         for leaf in self.leaves:
@@ -65,11 +70,15 @@ class Sweep:
 
     def flow(self) -> None:
         pending, order, leaves, anomaly, keep = self.pending, self.order, self.leaves, mode.anomaly, self.keep
-        send, only, ndarray = self.send, self.only, np.ndarray
+        send, only, calm, ndarray = self.send, self.only, self.calm, np.ndarray
         free = self.path is None and not self.create  # the usual pass: arrays, to all that can be reached
-        while order:
-            node = heappop(order)[1]
-            g = pending.pop(node)
+        following = None  # the node that comes next, where that is plain: its cotangent then is ``g``
+        while following is not None or order:
+            if following is None:
+                node = heappop(order)[1]
+                g = pending.pop(node)
+            else:
+                node, following = following, None
             if node.hooks:
                 g = self.hooked(node, g)
             if only is not None and id(node) in only:
@@ -91,18 +100,20 @@ class Sweep:
                     continue
                 target = edge if kind is Node else edge.value  # from here on what ``send`` does, for the usual cases
                 if part.__class__ is not ndarray or part.shape != target.shape or part.dtype is not target.dtype:
-                    part = fitted(part, target.shape, target.dtype)
+                    part = calm(fitted, part, target.shape, target.dtype)
                 before = pending.get(edge)
                 if before is not None:
-                    pending[edge] = before + part
-                    continue
-                if kind is Node:
-                    heappush(order, (-edge.serial, edge))
-                else:
+                    pending[edge] = calm(add, before, part)
+                elif kind is Tensor:
                     leaves.append(edge)
                     if part is g or part.base is not None or not part.flags.c_contiguous:
                         part = np.array(part, order="C")  # the leaf's own
-                pending[edge] = part
+                    pending[edge] = part
+                elif len(parts) == 1 and not order:
+                    following, g = edge, part
+                else:
+                    heappush(order, (-edge.serial, edge))
+                    pending[edge] = part
 
     def send(self, edge: Any, part: Any, source: Any) -> None:
         """Add a cotangent to what has come to an edge. ``source``: the one that it was made from."""
@@ -114,13 +125,13 @@ class Sweep:
             shape, kind = edge.value.shape, edge.value.dtype
         if self.path is not None and id(edge) not in self.path:
             return None
-        part = fitted(part, shape, kind)
+        part = self.calm(fitted, part, shape, kind)
         if self.create and not isinstance(part, Tensor):
             part = wrap(part)
         pending = self.pending
         before = pending.get(edge)
         if before is not None:
-            pending[edge] = before + part
+            pending[edge] = self.calm(add, before, part)
         else:
             if isinstance(edge, Node):
                 heappush(self.order, (-edge.serial, edge))
@@ -135,13 +146,13 @@ class Sweep:
         node = edge.node
         if self.path is not None and id(edge) not in self.path:
             return
-        part = fitted(part, edge.shape, edge.dtype)
+        part = self.calm(fitted, part, edge.shape, edge.dtype)
         all_parts = self.pending.get(node)
         if all_parts is None:
             heappush(self.order, (-node.serial, node))
             all_parts = (None,) * node.outputs
         before = all_parts[edge.number]
-        new = part if before is None else before + part
+        new = part if before is None else self.calm(add, before, part)
         self.pending[node] = (*all_parts[: edge.number], new, *all_parts[edge.number + 1 :])
 
     # ---- ends ----
@@ -165,7 +176,7 @@ class Sweep:
             leaf._grad = old + g
         else:
             total = whole(old)
-            np.add(total, g.value if isinstance(g, Tensor) else g, total)
+            self.calm(np.add, total, g.value if isinstance(g, Tensor) else g, total)
             old.counter[0] += 1
         if leaf.hooks:
             for kind, hook in list(_kinds(leaf.hooks)):
@@ -347,14 +358,17 @@ def seeds(outputs: tuple[Any, ...], given: Any, create: bool) -> list[tuple[Any,
                     f"Mismatch in shape: grad_output[{i}] has a shape of {Size(g.value.shape)} and output[{i}] has a shape of "
                     f"{Size(out.value.shape)}."
                 )
-        elif out.value.size != 1 and requires(out):
-            raise RuntimeError("grad can be implicitly created only for scalar outputs")
-        elif out.value.dtype.kind == "c" and requires(out):
-            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {out.dtype}")
+        elif (out.value.size != 1 or out.value.dtype.kind == "c") and requires(out):
+            why = f"real scalar outputs but got {out.dtype}" if out.value.size == 1 else "scalar outputs"
+            raise RuntimeError(f"grad can be implicitly created only for {why}")
         if not requires(out):
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
         seed = _one(out.value) if g is None else g if create else g.value
-        roots.append((edge_of(out), conjugate(wrap(seed) if create and not isinstance(seed, Tensor) else seed)))
+        if create:
+            seed = conjugate(seed if isinstance(seed, Tensor) else wrap(seed))
+        elif seed.dtype.kind == "c":
+            seed = np.conj(seed)
+        roots.append((edge_of(out), seed))
     return roots
 
 

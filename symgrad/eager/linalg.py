@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import NONE, Tensor, apply, labelled, variant
+from symgrad.eager.core import NONE, Tensor, apply, known, labelled, variant
 from symgrad.eager.pointwise import FUNCTIONS
 from symgrad.eager.reductions import amax, amin, named, vector_norm
 from symgrad.eager.shapes import clone, matmul, mm, movedim, reshape, unsqueeze
-from symgrad.ops.linalg import EIG
+from symgrad.ops.contract import conj, transpose
+from symgrad.ops.core import REGISTRY, Op
+from symgrad.ops.linalg import EIG, hermitian
 
 __all__ = [
     "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq",
@@ -57,16 +60,41 @@ def _failed(name: str, stack: Any) -> Exception | None:
     return None
 
 
+@functools.lru_cache(maxsize=16)
+def _lower(n: int, kind: Any) -> tuple[Any, Any]:
+    """A mask of the lower triangle; a quarter on the diagonal, and a half beside it."""
+    return np.tri(n, dtype=bool), np.asarray(0.5 - 0.25 * np.eye(n), kind)
+
+
+def _cholesky_rule(g: Any, y: Any, a: Any, *, upper: bool = False) -> Any:
+    if g.__class__ is not np.ndarray:
+        return FACTOR.rules[0](g, y, a, upper=upper)  # type: ignore[misc]
+    if upper:
+        g, y = hermitian(g), hermitian(y)
+    mask, weights = _lower(y.shape[-1], y.dtype)
+    inner = np.where(mask, transpose(y) @ g, 0)
+    inner = (inner + hermitian(inner)) * weights
+    if y.dtype.kind == "c":
+        inner = 0.5 * (inner + hermitian(inner))
+    y = np.linalg.inv(y)
+    return transpose(y) @ inner @ conj(y)
+
+
+FACTOR = known(np.linalg.cholesky)
+CHOLESKY = variant(FACTOR, rules=(_cholesky_rule,))  # the same rule, with masks that are kept
+
+
 def _same(name: str, label: str | None = None, fields: str = "") -> Any:
     """NumPy's function of the name; with torch's name of the operation, and of its results."""
-    numpys = getattr(np.linalg, name)
+    numpys: Any = getattr(np.linalg, name)
+    op = CHOLESKY if name == "cholesky" else REGISTRY[numpys]
     kind = named(f"linalg_{name}", fields) if fields else None
 
     def fun(A: Tensor, *args: Any, **kwargs: Any) -> Any:
         if name in _SQUARE:
             _check_square(name, A)
         try:
-            found = numpys(A, *args, **kwargs)
+            found = apply(op, *op.bind((A, *args), kwargs)) if isinstance(op, Op) else numpys(A, *args, **kwargs)
         except np.linalg.LinAlgError as error:
             raise _failed(name, A.value) or _LinAlgError(f"linalg.{name}: {error}") from None
         if kind is not None:

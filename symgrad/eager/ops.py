@@ -6,6 +6,7 @@ functions do, these stand here, too.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -353,7 +354,21 @@ def _total(x: Any, axis: Any) -> Any:
 
 def _products(x: Any, y: Any, axis: Any) -> Any:
     """The sum of products over axes, which stay."""
-    return np.vecdot(x, y)[..., None] if axis == -1 else _total(x * y, axis)
+    if axis != -1:
+        return _total(x * y, axis)
+    return (np.dot(x, y) if y.ndim == 1 else np.vecdot(x, y))[..., None]
+
+
+@functools.lru_cache(maxsize=64)
+def _evenly(n: int, kind: Any) -> Any:
+    return np.full(n, 1 / n, kind)
+
+
+def _mean(x: Any, axis: Any, n: int) -> Any:
+    """The mean over axes, which stay; of short rows as a product, which takes less time and is as exact."""
+    if axis == -1 and n <= 1024 and x.__class__ is np.ndarray:
+        return np.dot(x, _evenly(n, x.dtype))[..., None]
+    return _total(x, axis) / n
 
 
 def _shifted(x: Any, axis: int) -> Any:
@@ -642,7 +657,7 @@ EVEN = Fused(_even, _even_rule, None, None, None, family="linear", name="even")
 
 def _normed(x: Any, axes: Any, n: int, eps: float) -> Any:
     """``x`` less its mean, over its deviation, and one over that."""
-    centred = x - _total(x, axes) / n
+    centred = x - _mean(x, axes, n)
     scale = math.sqrt(n) / np.sqrt(_products(centred, centred, axes) + n * eps)
     return centred * scale, scale
 

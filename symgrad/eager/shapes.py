@@ -762,16 +762,28 @@ def _split_rule(g: Any, y: Any, x: Any, cuts: Any, axis: int) -> Any:
     shapes = [list(np.shape(x)) for _ in cuts[1:]]
     for shape, a, b in zip(shapes, cuts, cuts[1:], strict=False):
         shape[axis] = b - a
-    parts = [np.zeros(shape, x.dtype) if part is None else part for part, shape in zip(g, shapes, strict=True)]
-    return np.concatenate(parts, axis)
+    return _joined_again(np.concatenate, g, x, axis, shapes, lambda i: slice(cuts[i], cuts[i + 1]))
+
+
+def _unbind_rule(g: Any, y: Any, x: Any, axis: int) -> Any:
+    shape = np.shape(x)
+    return _joined_again(np.stack, g, x, axis, [shape[:axis] + shape[axis + 1 :]] * len(g), lambda i: i)
+
+
+def _joined_again(join: Any, parts: Any, x: Any, axis: int, shapes: Any, place: Any) -> Any:
+    """The parts of ``x``, of which some may be missing, joined along an axis. ``place``: where each belongs."""
+    there = [i for i, part in enumerate(parts) if part is not None]
+    if len(there) == 1 and parts[there[0]].__class__ is np.ndarray:
+        whole = np.zeros(x.shape, x.dtype)
+        whole[(slice(None),) * axis + (place(there[0]),)] = parts[there[0]]
+        return whole
+    return join([np.zeros(shape, x.dtype) if part is None else part for part, shape in zip(parts, shapes, strict=True)], axis)
 
 
 SPLIT = Fused(_cuts, _split_rule, family="linear", name="split")
 UNBIND = Fused(
     lambda x, axis: tuple([x[(slice(None),) * axis + (i, ...)] for i in range(np.shape(x)[axis])]),
-    lambda g, y, x, axis: np.stack(
-        [np.zeros(np.shape(x)[:axis] + np.shape(x)[axis + 1 :], x.dtype) if part is None else part for part in g], axis
-    ),
+    _unbind_rule,
     family="linear",
     name="unbind",
 )
@@ -780,8 +792,7 @@ UNBIND = Fused(
 def _views(op: Any, x: Tensor, params: dict[str, Any], label: Label = None) -> Any:
     """What an operation makes of ``x``, as views of it."""
     parts = apply(op, (x,), params, label)
-    for part in parts:
-        look(part, x, "several")
+    look(parts, x, "several")
     return parts
 
 
@@ -1305,8 +1316,9 @@ def matmul(input: Tensor, other: Tensor) -> Any:
     if n == 1:
         return dot(input, other) if m == 1 else apply(MATMUL, (input, other), NONE, _turned_label(y, False))
     if m == 2:
-        rows = reshape(input, (-1, x.shape[-1]))
-        return labelled(reshape(_mm(rows, other), (*x.shape[:-1], y.shape[-1])), "UnsafeViewBackward0")
+        rows = x.reshape(-1, x.shape[-1])
+        _check_matrices(rows, y, ("self", "mat2"))
+        return apply(ROWS_MM, (input, other), NONE, ("UnsafeViewBackward0", ("MmBackward0", _rows_label(x, rows), 1)))
     wrong = unlike(x.shape[:-2], y.shape[:-2])
     if wrong is not None:
         raise wrong
@@ -1335,6 +1347,14 @@ def _turned_label(y: Any, rows: bool) -> Any:
     return chained(["UnsafeViewBackward0", "TransposeBackward0", "CloneBackward0"], ("MmBackward0", turned, ("TBackward0", 0)))
 
 
+def _rows_label(x: Any, rows: Any) -> Any:
+    """How torch makes a matrix of the rows of a stack."""
+    if x.flags.c_contiguous:
+        return ("ViewBackward0", 0)
+    shared = rows.base is not None and (rows.base is x or rows.base is x.base)
+    return ("ReshapeAliasBackward0", 0) if shared else ("UnsafeViewBackward0", ("CloneBackward0", 0))
+
+
 def _bmm_label(*values: Any) -> Any:
     names = ["ViewBackward0" if value.flags.c_contiguous else "ReshapeAliasBackward0" for value in values]
     return ("UnsafeViewBackward0", ("BmmBackward0", *[(name, ("ExpandBackward0", i)) for i, name in enumerate(names)]))
@@ -1349,6 +1369,12 @@ def _row_times_matrix(x: Tensor, w: Tensor) -> Any:
     return apply(ROW, (product,), NONE, "SqueezeBackward4")
 
 
+def _rows_times_matrix(x1: Any, x2: Any) -> Any:
+    """One product in place of one for each matrix of a stack."""
+    return (x1.reshape(-1, x1.shape[-1]) @ x2).reshape((*x1.shape[:-1], x2.shape[-1]))
+
+
+ROWS_MM = variant(MATMUL, fun=_rows_times_matrix)
 ROW_MM = variant(MATMUL, rules=(MATMUL.rules[0], lambda g, y, x1, x2: x1.reshape(-1, 1) * g))
 ROW = Fused(lambda x: x.reshape(-1), lambda g, y, x: g.reshape(1, -1), family="linear", name="squeeze")
 

@@ -246,7 +246,7 @@ class Function:
 def _alias(x: Tensor) -> Tensor:
     """An input that ``forward`` returns as it is: a view of it."""
     same = wrap(whole(x))
-    look(same, x)
+    look((same,), x)
     return same
 
 
