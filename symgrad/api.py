@@ -193,8 +193,8 @@ class Derivative(Generic[P, R]):
         if not fast:
             code = variant.readable(confirmed=True)
             return variant.load(code.source, code)
-        assert variant.function is not None
-        return variant.function
+        assert variant.whole is not None
+        return variant.whole.function  # type: ignore[no-any-return]
 
     def explain(self) -> str:
         """What was compiled, for which arguments; how often it was traced; what runs in dynamic mode and why."""
@@ -293,13 +293,14 @@ def _explain(family: Family) -> list[str]:
     """One signature for ``explain``."""
     kinds = ", ".join(f"{name}" for name in _kinds(family))
     remarks = [f"    {remark}" for remark in family.remarks]
-    if family.dynamic:
-        return [f"({kinds})", f"  dynamic mode, traced at every call: {family.dynamic}", *remarks]
-    lines = [f"({kinds})"]
+    reason = f"traced at every call: {family.dynamic}"
+    if family.dynamic and not any(variant.whole for variant in family.variants):
+        return [f"({kinds})", f"  dynamic mode, {reason}", *remarks]
+    lines = [f"({kinds})", *([f"  dynamic mode where no code answers, {reason}"] if family.dynamic else [])]
     for variant in family.variants:
         ends = list(variant.program.leaves())
         ready = sum(1 for leaf in ends if leaf.seen > 1)
-        state = "compiled" if variant.function is not None else "seen once, compiled at the next such call"
+        state = "compiled" if variant.whole is not None else "seen once, compiled at the next such call"
         lines.append(f"  {state}; {ready} of {len(ends)} branch end(s) confirmed; {variant.traces} trace(s)")
         if variant.lifts:
             lines.append("    read anew at each call: " + ", ".join(map(repr, variant.lifts)))

@@ -2,17 +2,24 @@
 
 A call whose signature (tree, types, dtypes, shapes, static values) is new is traced; so is the second one. When both
 traces agree, constants included, code is generated, and later calls run it without any tracing. Each end of the branch
-tree is confirmed by two traces in this way, which is how random draws, clocks and counters are found. Where traces
-contradict each other, or the tree grows past its cap, that signature is traced anew at every call: *dynamic mode*.
+tree is confirmed by two traces in this way, which is how random draws, clocks and counters are found. A new end gets a
+*piece* of code of its own, which goes on where the code that there is leaves off; all becomes one again when the pieces
+have as many ends as the rest, so that growing costs each end the same.
+
+Where traces contradict each other, that signature is traced anew at every call: *dynamic mode*. So are single calls of a
+function that goes new ways at nearly every call, for tracing and compiling are to cost no more than they save; past a
+number of ends, all calls that no code answers.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import linecache
 import os
 import sys
 import threading
+import time
 import warnings
 import weakref
 from collections import Counter, OrderedDict
@@ -41,7 +48,10 @@ from symgrad.transform.calculus import traced
 from symgrad.transform.loop import Loop
 
 MAX_SIGNATURES = 64  # of one derivative; the least recently used goes first
-MAX_LEAVES = 64  # ends of one signature's branch tree, before it goes to dynamic mode
+MAX_LEAVES = 64  # ends of one signature's branch tree, before no more are looked for
+AT_ONCE = 8  # ends that are traced and compiled at once; others, when calls in dynamic mode have cost as much
+WORTH = 10  # calls that code may try in vain for one that it answers
+LOOKING = 0.25  # of the time of calls in dynamic mode may go into traces that find new ends
 MAX_VARIANTS = 8  # of what one signature found outside its arguments
 SHORT = 40  # lines of code that stand in the function that checks a call, which saves calling another
 MAX_NODES = 200_000  # of one trace, before its signature goes to dynamic mode
@@ -208,6 +218,7 @@ class Form:
 # -- one signature -------------------------------------------------------------------------------------------------
 
 Body = Callable[[Trace, "tuple[Any, ...]", dict[str, Any], bool], Any]
+Make = Callable[[Callable[..., Any]], Callable[..., Any]]  # makes code, and an entry: see Variant
 
 
 class Traced(NamedTuple):
@@ -216,6 +227,57 @@ class Traced(NamedTuple):
     result: Any
     run: Run | None
     state: State | None
+
+
+class Account:
+    """What the calls of one signature cost that no code answered, which is what tracing and compiling may cost.
+
+    The first ends of its branch tree are free. After that a function which hardly ever goes a way twice costs little more
+    than in dynamic mode, however long that takes.
+    """
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.new = 0  # ends that were seen once
+        self.ends = 0  # that code was made for
+        self.wanted = 0  # that code waits to be made for
+        self.waited = self.looked = self.paid = 0.0  # seconds in dynamic mode, of traces that found new ends, of compiling
+        self.last = self.each = 0.0  # seconds of the last trace, and of compiling one end
+
+    def allows(self) -> bool:
+        """Whether a call is traced for code to be made of it, rather than run in dynamic mode."""
+        if self.wanted and not self.affords(self.wanted):
+            return False
+        return self.new <= AT_ONCE or self.looked + self.last <= LOOKING * self.waited
+
+    def affords(self, ends: int) -> bool:
+        """Whether code for so many ends is made now."""
+        return self.ends + ends <= AT_ONCE or self.paid + self.each * ends <= self.waited
+
+    def called(self, traced: bool, seconds: float) -> None:
+        """A call took so long."""
+        self.calls += 1
+        if traced:
+            self.last = seconds
+        else:
+            self.waited += seconds
+
+    def traced(self, new: int, found: bool) -> None:
+        """The last call, of which ``found`` says that it went a new way; ``new`` ends were seen once by now."""
+        self.new, self.wanted = new, 0
+        if found and new > AT_ONCE:
+            self.looked += self.last
+
+    def compiled(self, ends: int, make: Make, miss: Callable[..., Any]) -> Callable[..., Any]:
+        """Make code for so many ends; the entry."""
+        start = time.perf_counter()
+        entry = make(miss)
+        seconds = time.perf_counter() - start
+        self.ends += ends
+        self.each = seconds / max(ends, 1)
+        if self.ends > AT_ONCE:
+            self.paid += seconds
+        return entry
 
 
 class Family:
@@ -231,6 +293,7 @@ class Family:
         self.dynamic: str | None = None
         self.history: list[str] = []
         self.remarks: dict[str, None] = {}
+        self.account = Account()
 
     def trace(self, body: Body, fun: Any, leaves: list[Any], kind: type[Trace] = Trace) -> Traced:
         """One traced run of the user's function, which runs once."""
@@ -298,8 +361,8 @@ class Family:
         """How many arguments are passed by position."""
         return len(self.layout.tree.children[0].children)
 
-    def learn(self, run: Run, state: State, impure: str | None) -> Variant | None:
-        """Take a trace in. The variant that it belongs to, when there is new code to be made of that."""
+    def learn(self, run: Run, state: State, impure: str | None, at_once: bool) -> Make | None:
+        """Take a trace in. What makes new code of that, when there is some to be made; ``at_once``: whatever it costs."""
         if impure:
             self.give_up(impure)
             return None
@@ -309,7 +372,7 @@ class Family:
             return None
         for variant in self.variants:
             if not variant.conflicts(state):
-                return self._add(variant, run, state)
+                return self._add(variant, run, state, at_once)
         if self._lift_ints(state):
             return None
         if len(self.variants) >= MAX_VARIANTS:
@@ -317,7 +380,7 @@ class Family:
             return None
         variant = Variant(self)
         self.variants.append(variant)
-        return self._add(variant, run, state)
+        return self._add(variant, run, state, at_once)
 
     def _lift_ints(self, state: State) -> bool:
         """Ints from outside that turn out to change become inputs, from the next trace on."""
@@ -332,27 +395,37 @@ class Family:
                 found = True
         return found
 
-    def _add(self, variant: Variant, run: Run, state: State) -> Variant | None:
+    def _add(self, variant: Variant, run: Run, state: State, at_once: bool) -> Make | None:
         variant.traces += 1
         try:
             leaf = variant.add(run)
         except Diverged as difference:
             self.give_up(str(difference))
             return None
-        if sum(1 for _ in variant.program.leaves()) > MAX_LEAVES:
+        ends = list(variant.program.leaves())
+        if len(ends) > MAX_LEAVES:
             line = variant.program.busiest()
             place = f" (mostly at {os.path.basename(line[0])}:{line[1]})" if line else ""
-            self.give_up(f"its branches have more than {MAX_LEAVES} ends{place}")
+            self.dynamic = f"its branches have more than {MAX_LEAVES} ends{place}"
+            if variant.hits() * WORTH < self.account.calls:
+                self.give_up(self.dynamic)
             return None
         grown = variant.take(state)
         leaf.seen += 1
-        return variant if leaf.seen == 2 or (grown and variant.function is not None) else None
+        self.account.traced(sum(end.seen == 1 for end in ends), leaf.seen == 1)
+        if leaf.seen == 1 or (leaf.linked and not grown):
+            return None
+        for cost, make in variant.ways(leaf):
+            if leaf.linked or at_once or self.account.affords(cost):
+                return functools.partial(self.account.compiled, cost, make)
+            self.account.wanted = cost
+        return None
 
     def give_up(self, reason: str) -> None:
         """Go to dynamic mode for good."""
         self.dynamic = reason
         for variant in self.variants:
-            variant.entry = variant.probe = variant.function = None
+            variant.entry = variant.probe = variant.whole = None
 
     def forget(self) -> None:
         """Take the generated sources out of linecache."""
@@ -383,11 +456,10 @@ class Variant:
         self.lifts: dict[Path, Any] = {}
         self.silenced: set[str] = set()
         self.traces = 0
-        self.simplified = self.program
-        self.function: Callable[..., Any] | None = None
+        self.whole: Piece | None = None
+        self.pieces: dict[tuple[int, Any], Piece] = {}  # made since, by where the other code leaves off
         self.entry: Callable[..., Any] | None = None
         self.probe: Callable[..., Any] | None = None
-        self._plain: Callable[..., Any] | None = None
         self.filenames: list[str] = []
         weakref.finalize(self, _forget, self.filenames)
         self.counters: list[Callable[[], int]] = []
@@ -461,23 +533,65 @@ class Variant:
 
     def running(self) -> Code:
         """The code that runs, of all branches traced so far."""
-        return self._running(improve(self.program, self.family.off))
+        return self.print(improve(self.program, self.family.off))
 
-    def _running(self, improved: Program) -> Code:
+    def print(self, improved: Program) -> Code:
+        """The code that runs, of an improved program."""
         faster = speed_up(improved, self.family.off)
         progress.at("print")
         return build_fast(faster, self.signature(), self.family.off)
 
-    def compile(self, miss: Callable[..., Any]) -> None:
+    def ways(self, leaf: Leaf) -> list[tuple[int, Make]]:
+        """How code may be made that gets to a confirmed end: for how many ends, the best way first."""
+        ends = [end for end in self.program.leaves() if end.seen > 1]
+        linked = sum(end.linked for end in ends)
+        everything = len(ends), self.compile
+        if self.whole is None or not self.fits():
+            return [everything]
+        if linked < len(self.whole.ends) + len(self.pieces):  # a loop has taken the place of its iterations
+            return [everything]
+        if leaf.linked:
+            return [(0, self.link)]
+        piece = 1, functools.partial(self.extend, leaf)
+        return [everything, piece] if len(self.pieces) + 1 >= len(self.whole.ends) else [piece]
+
+    def fits(self) -> bool:
+        """Whether there is code, and it takes all that is read from outside by now."""
+        return self.whole is not None and self.whole.signature.names == self.signature().names
+
+    def compile(self, miss: Callable[..., Any]) -> Callable[..., Any]:
         """Make the function of all confirmed branches, and the entry that checks a call and runs it, else ``miss``."""
-        program = self.program.confirmed()
-        with progress.compiling(self.family.name, len(program.graph)):
-            self.simplified = improve(program, self.family.off)
-            self._plain = None
-            code = self._running(self.simplified)
-            progress.at("compile")
-            self.function = self.load(code.source, code)
-            self._link(code, miss)
+        self.whole, self.pieces = Piece(self, self.program.confirmed()), {}
+        return self.link(miss)
+
+    def extend(self, leaf: Leaf, miss: Callable[..., Any]) -> Callable[..., Any]:
+        """Make the piece that gets to a new end."""
+        assert self.entry is not None
+        place, program = self.program.missing(leaf)
+        self.pieces[place] = Piece(self, program)
+        return self.entry
+
+    def further(self, exit: Unexplored, *values: Any) -> Any:
+        """What pieces answer to a call that the other code has left; ``_MISSED`` if it goes a new way."""
+        with np.errstate(**dict.fromkeys(self.silenced, "ignore")):  # type: ignore[arg-type]
+            while (piece := self.pieces.get(exit.args[1:])) is not None:
+                try:
+                    return piece.run(*values)
+                except Unexplored as other:
+                    exit = other
+                except (ArithmeticError, ValueError):
+                    break
+        return _MISSED
+
+    def rescued(self, *values: Any) -> Any:
+        """What is answered by NumPy where Python's numbers have raised; ``_MISSED`` if that is another error."""
+        assert self.whole is not None
+        try:
+            return self.whole.plain(*values)
+        except Unexplored as exit:
+            return self.further(exit, *values)
+        except (ArithmeticError, ValueError):
+            return _MISSED
 
     def load(self, source: str, code: Code, **more: Any) -> Callable[..., Any]:
         """The function that a source defines, with what ``code`` refers to, and more."""
@@ -485,6 +599,10 @@ class Variant:
         self._execute(source, self.family.name, namespace)
         function: Callable[..., Any] = namespace[self.family.name]
         return function
+
+    def hits(self) -> int:
+        """How many calls its code has answered."""
+        return sum(count() for count in self.counters)
 
     def arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         """What the function is called with: the arguments of a call, and what it reads from outside, as it is now."""
@@ -501,18 +619,18 @@ class Variant:
         """Take the generated sources out of linecache."""
         _forget(self.filenames)
 
-    def _link(self, code: Code, miss: Callable[..., Any]) -> None:
+    def link(self, miss: Callable[..., Any]) -> Callable[..., Any]:
         """Make the two functions that check whether a call is one of this variant, and run its code if it is.
 
         Both are one text: ``entry`` is what the derivative is called by; ``probe`` also runs beside a trace, and returns
         ``_MISSED`` for other calls. Short code stands in that text itself, else it is called. Names of its own start with
         an underscore.
         """
-        assert self.function is not None
-        family = self.family
+        assert self.whole is not None
+        family, code, function = self.family, self.whole.code, self.whole.function
         space: dict[str, Any] = {"_ndarray": np.ndarray, "_ABSENT": ABSENT, "_Unexplored": Unexplored}
         space |= {"_present": _present, "_given": family.form.given}
-        clear = not any(name.startswith("_") and name != "_" for name in _used(self.function.__code__))
+        clear = not any(name.startswith("_") and name != "_" for name in _used(function.__code__))
         names = family.names if clear else [f"_a{i}" for i in range(len(family.names))]
         state = list(self.state_names().values()) if clear else [f"_o{i}" for i in range(len(self.lifts))]
         header, form, given = family.form.entry(names, family.layout, clear)
@@ -528,11 +646,17 @@ class Variant:
             space = {**self._namespace(code), **space}
             body = [line[4:] for line in code.body]
         else:
-            space["_function"] = self.function
+            space["_function"] = function
             body = [f"return _function({', '.join([*names, *state])})"]
         if self.silenced:
             space |= {"_errstate": np.errstate, "_silenced": dict.fromkeys(sorted(self.silenced), "ignore")}
             body = ["with _errstate(**_silenced):", *(f"    {line}" for line in body)]
+        given_on = "".join(f", {name}" for name in (*names, *state))
+        space |= {"_further": self.further, "_rescued": self.rescued, "_MISSED": _MISSED}
+        rescue = [
+            f"                if (_result := _rescued({given_on[2:]})) is not _MISSED:",
+            "                    return _result",
+        ]
         lines = [
             f"def link({', '.join(['_busy', '_miss', *cells])}):",
             "    _hits = 0.0",  # counts faster than an int
@@ -553,21 +677,11 @@ class Variant:
             "            try:",
             "                _hits += 1.0",
             *(f"                {line}" for line in body),
-            "            except _Unexplored:",
-            "                pass  # to be traced",
+            "            except _Unexplored as _exit:",
+            f"                if (_result := _further(_exit{given_on})) is not _MISSED:",
+            "                    return _result",
             "            except (ArithmeticError, ValueError):",
-        ]
-        if code.python:
-            space["_plain"] = self.plain
-            lines += [
-                "                try:",
-                f"                    return _plain({', '.join([*names, *state])})",
-                "                except (_Unexplored, ArithmeticError, ValueError):",
-                "                    pass  # to be traced: an error as Python has it",
-            ]
-        else:
-            lines.append("                pass  # to be traced: an error as Python has it")
-        lines += [
+            *(rescue if code.python else ["                pass  # to be traced: an error as Python has it"]),
             "            _hits -= 1.0",
             f"        return _miss({given})",
             f"    return {self.family.name}, lambda: int(_hits)",
@@ -578,15 +692,7 @@ class Variant:
         self.entry, self.probe = _sharing(entry, cells), _sharing(probe, cells)
         self.entry.__qualname__ = self.probe.__qualname__ = family.form.title
         self.counters += [hits, more]
-
-    def plain(self, *values: Any) -> Any:
-        """The code run by NumPy alone, which has infinities and warnings where Python's numbers raise."""
-        if self._plain is None:
-            off = self.family.off | {"scalarize", "math"}
-            code = build_fast(speed_up(self.simplified, off), self.signature(), off)
-            self._plain = self.load(code.source, code)
-        with np.errstate(**dict.fromkeys(self.silenced, "ignore")):  # type: ignore[arg-type]
-            return self._plain(*values)
+        return self.entry
 
     def _namespace(self, code: Code) -> dict[str, Any]:
         return {"np": np, "runtime": runtime, "Unexplored": Unexplored, **code.namespace}
@@ -624,6 +730,40 @@ class Variant:
             _check_kind(kind, name, found, space)
             conditions.append(found[0].replace(f"({name})", f"({name} := {shown(path)})", 1))
         return conditions
+
+
+class Piece:
+    """Code of a program, or of what is below one of its branches. ``ends`` are those of the tree that it gets to."""
+
+    def __init__(self, variant: Variant, program: Program) -> None:
+        family = variant.family
+        self.variant, self.ends, self.signature = variant, list(program.leaves()), variant.signature()
+        with progress.compiling(family.name, len(ancestors(program.roots()))):
+            self.simplified = improve(program, family.off)
+            self.code = variant.print(self.simplified)
+            progress.at("compile")
+            self.function: Any = variant.load(self.code.source, self.code)
+        self._plain: Callable[..., Any] | None = None
+        for leaf in self.ends:
+            leaf.linked = True
+
+    def run(self, *values: Any) -> Any:
+        """Run it; where Python's numbers raise, by NumPy alone."""
+        try:
+            return self.function(*values)
+        except (ArithmeticError, ValueError):
+            if not self.code.python:
+                raise
+            return self.plain(*values)
+
+    def plain(self, *values: Any) -> Any:
+        """The code run by NumPy alone, which has infinities and warnings where Python's numbers raise."""
+        if self._plain is None:
+            off = self.variant.family.off | {"scalarize", "math"}
+            code = build_fast(speed_up(self.simplified, off), self.signature, off)
+            self._plain = self.variant.load(code.source, code)
+        with np.errstate(**dict.fromkeys(self.variant.silenced, "ignore")):  # type: ignore[arg-type]
+            return self._plain(*values)
 
 
 def _sharing(function: FunctionType, cells: dict[str, CellType]) -> FunctionType:
@@ -816,18 +956,21 @@ class Compiler:
                     return result
         return self.explore(family, leaves)
 
-    def explore(self, family: Family, leaves: list[Any]) -> Any:
-        """A call that must be traced."""
+    def explore(self, family: Family, leaves: list[Any], at_once: bool = False) -> Any:
+        """A call that no code answers. ``at_once``: it is traced, and code made of it, whatever that costs."""
         self.misses += 1
         if self.mode == "debug_nans":
             return family.trace(self.body, self.fun, leaves, WatchedTrace).result
-        dynamic = self.mode == "dynamic" or family.dynamic is not None
-        traced = family.trace(self.body, self.fun, leaves, Tape if dynamic else Trace)
+        compiles = self.mode != "dynamic" and family.dynamic is None
+        symbolic = compiles and (at_once or family.account.allows())
+        start = time.perf_counter()
+        traced = family.trace(self.body, self.fun, leaves, Trace if symbolic else Tape)
+        family.account.called(symbolic, time.perf_counter() - start)
         if traced.run is not None:
-            self._learn(family, traced)
+            self._learn(family, traced, at_once)
         return traced.result
 
-    def _learn(self, family: Family, traced: Traced) -> None:
+    def _learn(self, family: Family, traced: Traced, at_once: bool) -> None:
         assert traced.run is not None
         assert traced.state is not None
         impure = traced.state.impure or traced.state.trace.impure
@@ -837,10 +980,9 @@ class Compiler:
                 f"{self.name}: compiled calls leave out a side effect: {traced.state.effects[0]}", stacklevel=_outside_symgrad()
             )
         with self.lock:
-            variant = family.learn(traced.run, traced.state, impure) if family.dynamic is None else None
-            if variant is not None:
-                variant.compile(self.missed)
-                self.use(variant.entry)
+            make = family.learn(traced.run, traced.state, impure, at_once) if family.dynamic is None else None
+            if make is not None:
+                self.use(make(self.missed))
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
         """A variant for a call, with at least one trace."""
@@ -850,7 +992,7 @@ class Compiler:
             assert traced.run is not None
             assert traced.state is not None
             if family.dynamic is None:
-                self._learn(family, traced)
+                self._learn(family, traced, True)
             if not family.variants:  # dynamic mode: for the reader alone
                 variant = Variant(family)
                 variant.program.add(traced.run)
@@ -859,23 +1001,25 @@ class Compiler:
         return family.variants[-1]
 
     def ready(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
-        """The variant whose code answers a call, which is traced until there is one.
+        """The variant whose code answers a call, all in one; it is traced until there is one.
 
         Raises ``RuntimeError`` where it runs in dynamic mode.
         """
-        for _ in range(4):  # traced, confirmed, and both again where an int from outside turned out to change
-            self.miss(args, kwargs)
-            family, _ = self.family(args, kwargs)
+        for _ in range(5):  # traced, confirmed, and both again where an int from outside turned out to change
+            family, leaves = self.family(args, kwargs)
             for variant in family.variants:
                 if variant.probe is not None and variant.probe(*args, **kwargs) is not _MISSED:
+                    if variant.pieces or not variant.fits():
+                        variant.compile(self.missed)
                     return variant
+            self.explore(family, leaves, at_once=True)
         raise RuntimeError(f"{self.name} is not compiled: {family.dynamic or 'mode=' + repr(self.mode)}")
 
     def info(self) -> CacheInfo:
         """Counts, as ``functools.lru_cache`` gives them."""
         with self.lock:
-            counters = [c for family in self.known.values() for variant in family.variants for c in variant.counters]
-            return CacheInfo(sum(count() for count in counters), self.misses, MAX_SIGNATURES, len(self.known))
+            variants = [variant for family in self.known.values() for variant in family.variants]
+            return CacheInfo(sum(variant.hits() for variant in variants), self.misses, MAX_SIGNATURES, len(self.known))
 
     def clear(self) -> None:
         """Forget everything."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -26,20 +27,28 @@ class Leaf:
     kinds: list[str]  # of each output, as ``Aval.kind`` has it: rewriting may turn a 0-d array into a scalar
     required: list[Node] = field(default_factory=list)  # computed for the exceptions that they may raise
     seen: int = 0
+    linked: bool = False  # whether there is code that gets here
 
     def nodes(self) -> list[Node]:
         """What must be computed for this end."""
         return [*self.required, *(out for out in self.outputs if isinstance(out, Node))]
 
 
+_numbers = itertools.count()
+
+
 @dataclass(eq=False)
 class Branch:
-    """Python looked at ``node``; ``cases`` says what happened for each value that was seen."""
+    """Python looked at ``node``; ``cases`` says what happened for each value that was seen.
+
+    ``number`` stays the same in all copies: where code that was made of some of the cases leaves off, other code goes on.
+    """
 
     node: Node
     line: tuple[str, int] | None
     cases: dict[Any, Branch | Leaf] = field(default_factory=dict)
     loop: bool = False  # the test of a loop that was not rolled up, for it ran too short
+    number: int = field(default_factory=_numbers.__next__)
 
 
 Tree = Branch | Leaf
@@ -132,11 +141,27 @@ class Program:
 
     def confirmed(self) -> Program:
         """The same program, with only those ends of the tree that two traces agreed on."""
-        result = Program()
-        result.graph = self.graph
         assert self.root is not None
-        result.root = _confirmed(self.root)
+        return self._below(_confirmed(self.root))
+
+    def _below(self, tree: Tree | None) -> Program:
+        result = Program()
+        result.graph, result.root = self.graph, tree
         return result
+
+    def missing(self, leaf: Leaf) -> tuple[tuple[int, Any], Program]:
+        """What the code that there is needs to get to ``leaf``: where it leaves off, and the program from there on.
+
+        That place is the number of a branch, and the value that was seen there.
+        """
+        assert self.root is not None
+        way = _way_to(self.root, leaf)
+        linked = [any(end.linked for end in leaves_of(branch.cases[value])) for branch, value in way]
+        at = linked.index(False)
+        tree: Tree = leaf
+        for branch, value in reversed(way[at + 1 :]):
+            tree = Branch(branch.node, branch.line, {value: tree}, branch.loop, branch.number)
+        return (way[at][0].number, way[at][1]), self._below(tree)
 
     def decisions(self) -> list[Node]:
         """What the branches look at."""
@@ -230,6 +255,19 @@ def branches_of(tree: Tree) -> Iterator[Branch]:
             stack.extend(reversed(list(top.cases.values())))
 
 
+def _way_to(root: Tree, leaf: Leaf) -> list[tuple[Branch, Any]]:
+    """The branches on the way to an end of a tree, each with the value that was seen there."""
+    above: dict[int, tuple[Branch, Any]] = {}
+    for branch in branches_of(root):
+        above |= {id(child): (branch, value) for value, child in branch.cases.items()}
+    way: list[tuple[Branch, Any]] = []
+    tree: Tree = leaf
+    while tree is not root:
+        way.append(above[id(tree)])
+        tree = way[-1][0]
+    return way[::-1]
+
+
 def _map(root: Tree, mapping: dict[Node, Node]) -> Tree:
     """A copy of a tree over mapped nodes, without recursion."""
     done: dict[int, Tree] = {}
@@ -239,7 +277,7 @@ def _map(root: Tree, mapping: dict[Node, Node]) -> Tree:
             done[id(tree)] = Leaf(outputs, tree.tree, tree.kinds, [mapping[node] for node in tree.required])
         else:
             cases = {value: done[id(child)] for value, child in tree.cases.items()}
-            done[id(tree)] = Branch(mapping[tree.node], tree.line, cases, tree.loop)
+            done[id(tree)] = Branch(mapping[tree.node], tree.line, cases, tree.loop, tree.number)
     return done[id(root)]
 
 
@@ -252,7 +290,7 @@ def _confirmed(root: Tree) -> Tree | None:
         else:
             kept = {value: done[id(child)] for value, child in tree.cases.items()}
             cases = {value: child for value, child in kept.items() if child is not None}
-            done[id(tree)] = Branch(tree.node, tree.line, cases, tree.loop) if cases else None
+            done[id(tree)] = Branch(tree.node, tree.line, cases, tree.loop, tree.number) if cases else None
     return done[id(root)]
 
 

@@ -439,7 +439,8 @@ class Builder:
             if len(cases) == 1 and boolean:
                 value, rest = cases[0]
                 unseen = ast.UnaryOp(ast.Not(), test) if value else test
-                block.append(If(unseen, [Line(_unexplored(tree))], comment=comment, origin=Origin(tree.line, None)))
+                stop = [Line(self._unexplored(tree, ast.Constant(not value)))]
+                block.append(If(unseen, stop, comment=comment, origin=Origin(tree.line, None)))
                 tree = rest
                 continue
             if boolean:
@@ -456,9 +457,14 @@ class Builder:
                 block.append(
                     If(ast.Compare(test, [ast.Eq()], [number(value)]), body, comment=comment, origin=Origin(tree.line, None))
                 )
-            block.append(Line(_unexplored(tree)))
+            block.append(Line(self._unexplored(tree, test)))
             return
         self._leaf(tree, block, done)
+
+    def _unexplored(self, branch: Branch, value: Expr) -> ast.stmt:
+        """What stands where a value of a branch was not seen yet."""
+        message = f"no call has gone this way yet ({place(branch.line)})" if branch.line else "no call has gone this way yet"
+        return ast.Raise(call("Unexplored", ast.Constant(message)), None)
 
     def _side(self, tree: Tree, block: list[Any], done: set[Node]) -> None:
         """One side of a branch; what it computes is not known outside."""
@@ -831,11 +837,6 @@ def place(line: tuple[str, int] | None) -> str:
     if line is None:
         return ""
     return f"line {line[1]}" if line[0].startswith("<") else f"{os.path.basename(line[0])}:{line[1]}"
-
-
-def _unexplored(branch: Branch) -> ast.stmt:
-    message = f"no call has gone this way yet ({place(branch.line)})" if branch.line else "no call has gone this way yet"
-    return ast.Raise(call("Unexplored", ast.Constant(message)), None)
 
 
 def _size(tree: Tree) -> int:

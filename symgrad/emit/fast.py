@@ -49,7 +49,7 @@ from symgrad.optimize.lower import LIKE_UFUNCS
 from symgrad.optimize.memory import SLOW_IN_PLACE, is_read_before
 from symgrad.optimize.scalarize import PACK, UNPACK
 from symgrad.optimize.simplify import is_number
-from symgrad.program import Leaf, Program, Tree, leaves_of
+from symgrad.program import Branch, Leaf, Program, Tree, leaves_of
 from symgrad.transform.loop import Loop
 
 FAST: dict[Any, Spelling] = {}
@@ -134,6 +134,14 @@ class FastBuilder(BlockBuilder):
         ends = leaves_of(tree)
         self.straight = self.straight or (next(ends, None) is not None and next(ends, None) is None)
         super()._tree(tree, block, done)
+
+    def _unexplored(self, branch: Branch, value: Expr) -> ast.stmt:
+        """With the place where other code may go on."""
+        statement = super()._unexplored(branch, value)
+        assert isinstance(statement, ast.Raise)
+        assert isinstance(statement.exc, ast.Call)
+        statement.exc.args += [ast.Constant(branch.number), value]
+        return statement
 
     def _leaf(self, leaf: Leaf, block: list[Any], done: set[Node]) -> None:
         self.straight = True

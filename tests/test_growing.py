@@ -1,0 +1,161 @@
+"""How code grows branch by branch: pieces that go on where other code leaves off, and when they are worth their cost."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from symgrad import compile as compiling
+from symgrad import grad, value_and_grad
+from symgrad.compile import Account
+
+
+def cascade(x, w):
+    for k in range(4):
+        x = np.tanh(w @ x)
+        if np.sum(x) > 0.3 * k:
+            return np.sum(x * x)
+        if x[0] > x[1]:
+            x = x * 1.1
+    return np.sum(x)
+
+
+def ranked(x):
+    v = [x[i] for i in range(4)]
+    for i in range(4):
+        for j in range(3 - i):
+            if v[j] > v[j + 1]:
+                v[j], v[j + 1] = v[j + 1], v[j]
+    return sum(w * w * (k + 1) for k, w in enumerate(v))
+
+
+def switch(x, k):
+    power = int(k)
+    if x > 0:
+        return x**power if power != 3 else 1 / (x - 2.0)
+    return np.exp(x) * power
+
+
+def halves(a):
+    lo, hi = a * 0.0, a + 1.0
+    while hi - lo > 0.2:
+        mid = 0.5 * (lo + hi)
+        if mid * mid * mid > a:
+            hi = mid
+        else:
+            lo = mid
+    return 0.5 * (lo + hi)
+
+
+RNG = np.random.default_rng(0)
+W = RNG.standard_normal((3, 3))
+INPUTS = {
+    cascade: [(x, W) for x in RNG.standard_normal((40, 3))],
+    ranked: [(np.array(x, float),) for x in itertools.permutations([0.5, 1.0, -2.0, 3.0])],
+    switch: [(float(x), k) for x in (-1.0, 1.5, 2.5) for k in (1, 2, 3, 4, 5)],
+    halves: [(float(a),) for a in np.linspace(0.3, 9.0, 40)],
+}
+
+
+def family_of(derivative):
+    (family,) = derivative._compiler.known.values()
+    return family
+
+
+@pytest.mark.parametrize("fun", INPUTS, ids=lambda fun: fun.__name__)
+def test_pieces_go_on_where_code_leaves_off(fun, monkeypatch):
+    monkeypatch.setattr(compiling, "AT_ONCE", 1000)
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    pieces = 0
+    expected = [dynamic(*args) for args in INPUTS[fun]]
+    for _ in range(3):
+        for args, (value, slope) in zip(INPUTS[fun], expected, strict=True):
+            for _ in range(2):
+                got = derivative(*args)
+                np.testing.assert_allclose(got[0], value, rtol=1e-12)
+                np.testing.assert_allclose(got[1], slope, rtol=1e-9, atol=1e-12)
+            pieces = max(pieces, len(family_of(derivative).variants[0].pieces))
+    misses = derivative.cache_info().misses
+    for args in INPUTS[fun]:
+        derivative(*args)
+    assert derivative.cache_info().misses == misses  # all ends have code
+    assert pieces > 2
+    account = family_of(derivative).account
+    (variant,) = family_of(derivative).variants
+    assert account.ends <= 4 * len(list(variant.program.leaves()))  # each was compiled a few times, however many there are
+    lines = derivative.source(*INPUTS[fun][0]).splitlines()
+    assert sum(line.strip().startswith("return ") for line in lines) == len(list(variant.program.leaves()))
+
+
+def test_all_code_in_one():
+    derivative = grad(ranked)
+    for args in INPUTS[ranked][:3] * 2:
+        derivative(*args)
+    (variant,) = family_of(derivative).variants
+    assert variant.pieces
+    function = derivative.compiled(*INPUTS[ranked][0])
+    assert not variant.pieces
+    for args in INPUTS[ranked][:3]:
+        np.testing.assert_allclose(function(*args), grad(ranked, mode="dynamic")(*args))
+
+
+def test_what_python_raises_in_a_piece_is_numpys_to_answer():
+    def fun(x, y):
+        if y > 0:
+            return x * y
+        if y < -1:
+            return np.exp(x) * y
+        return np.log(x) / y
+
+    derivative = value_and_grad(fun)
+    for y in (1.0, -0.5, -2.0):
+        for _ in range(3):
+            derivative(1.0, y)
+    (variant,) = family_of(derivative).variants
+    assert variant.pieces
+    misses = derivative.cache_info().misses
+    with np.errstate(over="ignore"):
+        assert derivative(1000.0, -2.0) == (-np.inf, -np.inf)
+    assert derivative.cache_info().misses == misses
+
+
+def test_functions_that_go_new_ways_are_left_alone(monkeypatch):
+    monkeypatch.setattr(compiling, "LOOKING", 0.0)
+    derivative, dynamic = grad(ranked), grad(ranked, mode="dynamic")
+    for args in INPUTS[ranked]:
+        np.testing.assert_allclose(derivative(*args), dynamic(*args))
+    (variant,) = family_of(derivative).variants
+    assert variant.traces == compiling.AT_ONCE + 1
+    assert derivative.cache_info() == (0, len(INPUTS[ranked]), 64, 1)
+
+
+def test_code_is_kept_where_there_are_too_many_ends(monkeypatch):
+    monkeypatch.setattr(compiling, "MAX_LEAVES", 4)
+    derivative, dynamic = grad(ranked), grad(ranked, mode="dynamic")
+    often = INPUTS[ranked][0]
+    for args in INPUTS[ranked]:
+        for point in (often, args):
+            np.testing.assert_allclose(derivative(*point), dynamic(*point))
+    assert derivative.cache_info().hits == len(INPUTS[ranked]) - 1
+    assert (
+        "dynamic mode where no code answers, traced at every call: its branches have more than 4 ends" in derivative.explain()
+    )
+
+
+def test_an_account():
+    account = Account()
+    entry = account.compiled(8, lambda miss: miss, len)
+    assert entry is len
+    assert account.allows()
+    account.each = account.last = 1.0
+    assert not account.affords(2)
+    account.wanted = 2
+    assert not account.allows()  # until code can be made of it
+    account.called(False, 2.5)
+    assert account.allows()
+    account.traced(9, True)
+    assert not account.wanted
+    assert account.looked == 1.0
+    assert not account.allows()
+    account.called(False, 10.0)
+    assert account.allows()
