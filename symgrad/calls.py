@@ -96,7 +96,12 @@ class Calls(Reads):
             return self._call_numpy(fun, fun, args, kwargs)
         if isinstance(fun, np.vectorize):
             return self._call_vectorized(fun, args, kwargs)
-        if fun in _SEEDED and len(args) == 1 and isinstance(args[0], (int, np.integer)) and not kwargs:
+        if (
+            any([fun is seeded for seeded in _SEEDED])
+            and len(args) == 1
+            and isinstance(args[0], (int, np.integer))
+            and not kwargs
+        ):
             return fun(*self._out(self._seen(args)))  # what it draws is always the same
         if isinstance(fun, type):
             return self._construct(fun, args, kwargs)

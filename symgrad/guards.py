@@ -155,9 +155,9 @@ class Check(NamedTuple):
             return f"{bind(same_value)}({found}, {bind(expected)})"
         if kind == "set":
             return f"{found} == {bind(expected)}"
-        text = f"type(t := {found}) is {bind(type(expected))} and t == {bind(expected)}"
+        text = f"type(_found := {found}) is {bind(type(expected))} and _found == {bind(expected)}"
         zero = isinstance(expected, (float, complex, np.inexact)) and expected == 0
-        return f"{text} and {bind(same_zero)}(t, {bind(expected)})" if zero else text
+        return f"{text} and {bind(same_zero)}(_found, {bind(expected)})" if zero else text
 
     def agrees(self, other: Check) -> bool:
         """Whether another trace found the same."""

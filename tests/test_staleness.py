@@ -714,3 +714,42 @@ def test_arguments_that_are_no_numbers_and_change(name):
         if step == 4:
             value[0] = new
         np.testing.assert_array_equal(derivative(x, value), grad(fun, mode="dynamic")(x, value))
+
+
+POWER = 3
+SCALE = types.SimpleNamespace(mode="twice", by=2.0)
+
+
+def test_guards_and_arguments_do_not_share_names():
+    """The checks of a compiled call have names of their own, whatever the function's arguments are called."""
+
+    def powered(t):
+        return t**POWER * SCALE.by if SCALE.mode == "twice" else t
+
+    def found(_found):
+        return _found**POWER
+
+    for fun, slope in ((powered, 24.0), (found, 12.0)):
+        derivative = grad(fun)
+        assert [derivative(2.0) for _ in range(4)] == [slope] * 4
+        assert derivative.cache_info().hits == 2
+
+
+class Linear:
+    """Compares by its slope, and can be called."""
+
+    def __init__(self, slope):
+        self.slope = slope
+
+    def __eq__(self, other):
+        return self.slope == other.slope
+
+    __hash__ = None
+
+    def __call__(self, x):
+        return self.slope * x
+
+
+def test_calling_objects_does_not_compare_them():
+    derivative = grad(lambda x: Linear(x)(x))
+    assert [derivative(2.0) for _ in range(3)] == [4.0] * 3
