@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def scatter(value: Array, index: Any, shape: tuple[int, ...]) -> Array:
     """
     out = np.zeros(shape, value.dtype if hasattr(value, "dtype") else np.result_type(value))
     if repeats(index):
-        np.add.at(out, index, value)
+        add_each(out, index, value)
     else:
         out[index] = value
     return out
@@ -49,9 +50,45 @@ def index_add(base: Array, value: Array, index: Any) -> Array:
 def add_at(out: Array, index: Any, value: Array) -> None:
     """``np.add.at``, by plain indexing where no index can repeat."""
     if repeats(index):
-        np.add.at(out, index, value)
+        add_each(out, index, value)
     else:
         out[index] += value
+
+
+def add_each(out: Array, index: Any, value: Array) -> None:
+    """``np.add.at``; rows of many numbers by the places of the numbers in memory, which NumPy takes several times as fast.
+
+    >>> x = np.zeros((3, 2))
+    >>> add_each(x, np.array([0, 0, 2]), np.ones((3, 2)))
+    >>> x
+    array([[2., 2.],
+           [0., 0.],
+           [1., 1.]])
+    """
+    arrays = index if isinstance(index, tuple) else (index,)
+    if np.size(value) < _FEW or out.ndim < 2 or not out.flags.c_contiguous or not all(map(_is_places, arrays)):
+        np.add.at(out, index, value)
+        return
+    places, *more = np.broadcast_arrays(*[array.astype(np.intp, copy=False) for array in arrays])
+    if more and any(not 0 <= array.min() <= array.max() < n for array, n in zip(arrays, out.shape, strict=False)):
+        np.add.at(out, index, value)
+        return
+    for array, n in zip(more, out.shape[1:], strict=False):
+        places = places * n + array
+    rest = out.shape[len(arrays) :]
+    count = math.prod(rest)
+    values = np.broadcast_to(value, places.shape + rest)
+    if rest:  # rows counted from the end stay there
+        places = places[..., None] * count + np.arange(count)
+    np.add.at(out.reshape(-1), places.reshape(-1), values.reshape(-1))
+
+
+_FEW = 64
+
+
+def _is_places(part: Any) -> bool:
+    """Whether a part of an index is an array of signed integers."""
+    return isinstance(part, np.ndarray) and part.dtype.kind == "i" and part.size > 0
 
 
 def repeats(index: Any) -> bool:

@@ -138,6 +138,11 @@ def corners(u):
     return np.sum(np.sin(u[:-1, 1:] * u[1:, :-1]) * u[:-1, :-1])
 
 
+def total_variation(u, y):
+    down, right = u[1:] - u[:-1], u[:, 1:] - u[:, :-1]
+    return np.sum((u - y) ** 2) + np.sum(np.sqrt(down[:, :-1] ** 2 + right[:-1] ** 2 + 0.1))
+
+
 def where(x, y):
     return np.sum(np.where(x > y, np.sin(x) * y, np.exp(-(x**2)) + y))
 
@@ -168,6 +173,7 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]]] = 
     "columns": (columns, lambda n: (numbers(n, 3), numbers(3))),
     "stencil": (stencil, lambda n: (numbers(n + 2, 5),)),
     "corners": (corners, lambda n: (numbers(n + 1, 4),)),
+    "total_variation": (total_variation, lambda n: (numbers(n + 1, 5), numbers(n + 1, 5) ** 2)),
     "where": (where, lambda n: (numbers(n), numbers(n)[::-1])),
     "outer": (outer, lambda n: (numbers(n), numbers(3))),
     "turned": (turned, lambda n: (numbers(n, 4),)),

@@ -56,6 +56,10 @@ CASES = {
         (array(2, 3, 4), array(2, 3, 5), array(5, 2, 4)),
     ),
     "log-sum-exp": (lambda a, b: np.sum(log_sum_exp(a @ b)), (array(30, 4), array(4, 5))),
+    "standard deviations": (
+        lambda a: np.sum(np.sin((a - np.mean(a, axis=0)) / np.std(a, axis=0))) * np.var(a, axis=(0, 1), ddof=2),
+        (array(90, 60),),
+    ),
     "single precision": (lambda a, b: np.sum(np.sin(a @ b)), (array(3, 4, dtype="f"), array(4, 5, dtype="f"))),
     "mixed": (lambda a, b: np.sum(np.sin(a @ b)), (array(3, 4), array(4, 5, dtype="f"))),
     "empty": (lambda a, b: np.sum(np.sin(a @ b)), (array(3, 0), array(0, 5))),

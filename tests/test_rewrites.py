@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from symgrad import grad, runtime, without
+from symgrad import grad, runtime, value_and_grad, without
 
 X = np.sin(np.arange(24.0)).reshape(4, 6)
 
@@ -98,3 +98,64 @@ def test_choices_written_over_what_they_choose_from(over):
         result = runtime.select(mask, *given, out)
         assert out is None or result is out
         np.testing.assert_array_equal(result, expected)
+
+
+SLICED = {
+    "a slice": lambda x, y: np.sum((np.exp(x) * y)[:, 1:-1] ** 3),
+    "slices of slices": lambda x, y: np.sum(np.sin((x[1:] - y[:-1])[:-1, 2:]) * x[1:-1, :-2]),
+    "a broadcast": lambda x, y: np.sum(np.tanh((x * y[0] + y[:, :1])[2:, ::2])),
+    "read twice": lambda x, y: np.sum((z := np.exp(x * y))[1:] * z[:-1]),
+    "backwards": lambda x, y: np.sum(np.cos(x * y)[::-1] * y[:, ::-1]),
+}
+
+
+@pytest.mark.parametrize("name", SLICED)
+def test_slices_are_taken_before(name):
+    fun = SLICED[name]
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(40, 50)), rng.normal(size=(40, 50))
+    with without("lower"):
+        plain = value_and_grad(fun, (0, 1))
+    derivative = value_and_grad(fun, (0, 1))
+    for _ in range(3):
+        (value, gradients), (other, others) = derivative(x, y), plain(x, y)
+    np.testing.assert_allclose(value, other, rtol=1e-13)
+    for got, want in zip(gradients, others, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13)
+
+
+def test_what_is_cut_away_is_not_computed():
+    def fun(x, y):
+        return np.sum(np.log(x)[1:] * y[1:])
+
+    x, y = np.arange(2000.0), np.ones(2000)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        assert "log(x[1:])" in value_and_grad(fun).source(x, y, fast=True)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "c16", "i8"])
+def test_repeated_rows_add_up(dtype):
+    rng = np.random.default_rng(0)
+    rows, columns = rng.integers(0, 7, (30, 4)), rng.integers(0, 5, (4,))
+    cases = [
+        ((7, 5), rows, (30, 4, 5)),
+        ((7, 5), rows - 7, (30, 4, 5)),
+        ((7, 5), rows.astype("i1"), (30, 4, 1)),
+        ((7, 5), rows.astype("u1"), (5,)),
+        ((7, 5, 3), (rows, columns), (30, 4, 3)),
+        ((7, 5, 3), (rows, columns - 5), (30, 4, 3)),
+        ((7, 5), (rows, columns), (30, 4)),
+        ((7, 5), (slice(1, 3), rng.integers(0, 5, 40)), (2, 40)),
+        ((7,), rows, (30, 4)),
+        ((7, 5), rows[:0], (0, 4, 5)),
+    ]
+    for shape, places, size in cases:
+        value = (10 * rng.normal(size=size)).astype(dtype)
+        for out in (np.ones(shape, dtype), np.asfortranarray(np.ones(shape, dtype))):
+            expected = out.copy()
+            np.add.at(expected, places, value)
+            runtime.add_each(out, places, value)
+            np.testing.assert_array_equal(out, expected)
+    for wrong in (np.full(90, 7), np.full(90, -8), (np.zeros(90, int), np.full(90, 5))):
+        with pytest.raises(IndexError):
+            runtime.add_each(np.zeros((7, 5)), wrong, np.ones((90, 5) if isinstance(wrong, np.ndarray) else 90))

@@ -13,10 +13,10 @@ from symgrad.emit.build import SPELLINGS, Builder, Expr, Signature, default_spel
 from symgrad.emit.build import call as call_of
 from symgrad.emit.printer import Def, For, If, Line
 from symgrad.ir import CONST, Node
-from symgrad.ops import engine, index
+from symgrad.ops import engine
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize import cost
-from symgrad.optimize.fuse import Group, is_elementwise, is_view, is_whole, reduced
+from symgrad.optimize.fuse import Group, is_elementwise, is_slice, is_view, is_whole, reduced
 from symgrad.optimize.lower import INNER, LIKE_UFUNCS
 from symgrad.optimize.memory import Layout, Scratch, Window, first_row, lay_out, overlap
 from symgrad.parallel import share
@@ -47,6 +47,10 @@ class BlockBuilder(Builder):
 
     def _dead_buffer(self, kind: tuple[Any, ...]) -> str | None:
         """A variable whose array nothing reads any more, of this shape, dtype and order in memory."""
+        return None
+
+    def _dead_base(self, node: Node) -> str | None:
+        """The variable of an array that nothing reads but the cotangents of slices that are added to it."""
         return None
 
     def _dead_window(self, group: Group, node: Node) -> str | None:
@@ -172,7 +176,11 @@ class _Loop:
 
     def _array(self, node: Node) -> None:
         """The array of a result; rows that no block writes are zero."""
-        b = self.b
+        b, base = self.b, self.layout.bases.get(node)
+        variable = b._dead_base(base) if base is not None else None
+        if variable is not None:
+            self.arrays[node], b.buffers[node] = name(variable), variable
+            return
         variable = b._dead_window(self.group, node) if node in self.group.lanes else None
         variable = variable or b._dead_buffer((node.aval.shape, node.aval.dtype, True))
         if variable is None:
@@ -180,7 +188,9 @@ class _Loop:
             self.block.append(Line(assign(name(variable), b._allocate(node.aval.shape, node.aval.dtype))))
         self.arrays[node] = name(variable)
         b.buffers[node] = variable
-        if node in self.layout.parts:
+        if base is not None:
+            self.block.append(Line(ast.Expr(call_of("np.copyto", name(variable), b.exprs[base]))))
+        elif node in self.layout.parts:
             start = first_row(self.layout.parts[node][0][1])
             for rest in (slice(None, start), slice(start + self.group.length, None)):
                 if range(node.aval.shape[0])[rest]:
@@ -335,9 +345,9 @@ class _Loop:
         """Cotangents of slices: the first is written, where it fills whole rows, the others are added."""
         lane = -len(node.aval.shape)
         parts = self.layout.parts[node]
-        start, whole = first_row(parts[0][1]), is_whole(parts[0][1])
+        start, whole, anew = first_row(parts[0][1]), is_whole(parts[0][1]), node not in self.layout.bases
         heads = self._heads(node) if self.layout.shared and overlap(parts) else None
-        if not whole:
+        if anew and not whole:
             self._set(self._window(self.arrays[node], node, lane, start), number(0))
         for place, (value, write) in enumerate(parts):
             if self._is_written(value, node, write):
@@ -352,7 +362,7 @@ class _Loop:
                 assert isinstance(rows.slice, ast.Slice)
                 rows.slice.lower = ast.BinOp(name(self.lo), ast.Add(), number(start))
             window = subscript(rows.value, [rows.slice, *columns])
-            if place == 0 and whole:
+            if place == 0 and anew and whole:
                 self._set(window, block)
             else:
                 self._add(rows.value, window, block)
@@ -385,11 +395,6 @@ class _Loop:
     def _set(self, window: ast.Subscript, value: Expr) -> None:
         """``window = value``, element by element."""
         self.body.append(Line(ast.Assign([ast.Subscript(window.value, window.slice, ast.Store())], value, lineno=0)))
-
-
-def is_slice(node: Node) -> bool:
-    """Whether a member is a cotangent of slices."""
-    return node.op in (index.SCATTER, index.INDEX_ADD)
 
 
 def assign(target: ast.Name | Expr, value: Expr) -> ast.stmt:

@@ -366,6 +366,8 @@ _FRESH_NAMES = {"np.outer", "zeros", "full", "np.eye", "pack"}
 class Builder:
     """The state of one build: names given, values already computed, statements so far."""
 
+    add_at = "np.add.at"
+
     def __init__(self, program: Program, signature: Signature, fresh: bool) -> None:
         self.program, self.signature, self.fresh = program, signature, fresh
         self.nodes = ancestors(program.roots())
@@ -614,7 +616,7 @@ class Builder:
             block.append(Line(ast.Assign([target], value, lineno=0)))
         elif any(len(n.aval.shape) and n.aval.dtype.kind in "iu" for n in index_nodes) and not self._unique(index_nodes):
             where = index_of(params["spec"], arrays)
-            block.append(Line(ast.Expr(call("np.add.at", name(variable), _as_value(where), value))))
+            block.append(Line(ast.Expr(call(self.add_at, name(variable), _as_value(where), value))))
         elif node.op is index.SCATTER or (base is not None and base.op is create.ZEROS):
             block.append(Line(ast.Assign([target], value, lineno=0)))
         else:

@@ -92,6 +92,8 @@ def _fast(*keys: Any) -> Callable[[Spelling], Spelling]:
 class FastBuilder(BlockBuilder):
     """Keeps track of which buffers the code owns and when they die."""
 
+    add_at = "runtime.add_each"
+
     def __init__(self, program: Program, signature: Signature, off: frozenset[str]) -> None:
         super().__init__(program, signature, off)
         self.remaining: dict[Node, int] = {}
@@ -366,6 +368,8 @@ class FastBuilder(BlockBuilder):
             kind = node.aval.shape, node.aval.dtype
             pooled = self._is_pooled(*kind) and self._in_order(node) is not False  # NumPy's own follows its arguments
             new = {"out": self._allocate(*kind)} if pooled else {}
+            if pooled:
+                self.order[node] = True
             operands = [self._number_of(node, arg) or expr for arg, expr in zip(node.args, args, strict=True)]
             self._store(node, call_of(self._function(node), *operands, **new), block)
             self.owner[node] = expr_name(self.exprs[node])
@@ -386,6 +390,10 @@ class FastBuilder(BlockBuilder):
     def _dead_buffer(self, kind: tuple[Any, ...]) -> str | None:
         waiting = self.free.get(kind) if self.straight and "buffers" not in self.off else None
         return waiting.pop() if waiting else None
+
+    def _dead_base(self, node: Node) -> str | None:
+        free = self.straight and "buffers" not in self.off and node in self.owner
+        return self.owner.pop(node) if free and self._in_order(node) and self._dies(node) else None
 
     def _dead_window(self, group: Group, node: Node) -> str | None:
         if not self.straight or "buffers" in self.off:

@@ -22,7 +22,7 @@ from symgrad.ir import Aval, Node
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize import simplify
-from symgrad.optimize.simplify import Rewrite, Simplifier, const, is_op, join, rewrite, split
+from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op, join, rewrite, split
 from symgrad.program import Program
 
 CONTRACT: dict[Any, list[Rewrite]] = {}
@@ -231,15 +231,38 @@ def norm(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return s.call(np.sqrt, s.call(np.sum, s.call(np.multiply, x, x), **params))
 
 
-@rewrite(np.var, rules=CONTRACT)
+@rewrite(np.var, np.std, rules=CONTRACT)
 def variance(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """The variance of a large array by the squares of its distances from the mean, as NumPy has it."""
     (x,) = args
     params = dict(node.params)
+    ddof, count = params.pop("ddof", 0), math.prod(x.aval.shape) // max(math.prod(node.aval.shape), 1)
     if not set(params) <= {"axis", "keepdims"} or x.aval.dtype.char not in "fd" or math.prod(x.aval.shape) < LARGE:
         return None
+    if ddof >= count:
+        return None
     gap = s.call(np.subtract, x, s.call(np.mean, x, axis=params.get("axis"), keepdims=True))
-    return s.call(np.mean, s.call(np.square, gap), **params)
+    squares = s.call(np.square, gap)
+    found = (
+        s.call(np.true_divide, s.call(np.sum, squares, **params), count - ddof) if ddof else s.call(np.mean, squares, **params)
+    )
+    return s.call(np.sqrt, found) if is_op(node, np.std) else found
+
+
+@rewrite(np.sum, np.mean, np.max, np.min, rules=CONTRACT)
+def known_but_for_axes(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """A reduction that is there already, with the axes kept that this one drops, or without."""
+    params = dict(node.params)
+    keep, axes = params.pop("keepdims", False), axes_of(node)
+    if params.get("axis") is None:
+        return None
+    other = s.graph.find(node.op, args, tuple(sorted((params if keep else params | {"keepdims": True}).items())))
+    if other is None or other.aval.dtype != node.aval.dtype:
+        return None
+    if keep:
+        return s.call(np.expand_dims, other, axis=axes if len(axes) > 1 else axes[0])
+    spec = [0 if axis in axes else index.Slice(None, None, None) for axis in range(len(other.aval.shape))]
+    return s.call(index.GETITEM, other, spec=tuple(spec))
 
 
 @rewrite(np.sum, rules=CONTRACT)

@@ -84,6 +84,7 @@ class _Fuser:
         self.length: dict[Node, int] = {}  # of members
         self.reads: dict[Node, Reads] = {}  # of members
         self.base: dict[Node, Node] = {}  # of cotangents of slices: those that this one is added to
+        self.bases = {node.args[0] for node in nodes if node.op is index.INDEX_ADD}
 
     def run(self) -> list[Node | Group]:
         for node in self.nodes:
@@ -115,7 +116,7 @@ class _Fuser:
     def _reads(self, node: Node) -> Reads | None:
         """How a member reads its arguments; None where an operation is none. Sets its lane and length."""
         if is_elementwise(node):
-            return self._elementwise(node)
+            return self._elementwise(node) if node not in self.bases else None
         if node.op in _REDUCTIONS:
             return self._reduction(node)
         if node.op is INNER:
@@ -194,7 +195,7 @@ class _Fuser:
         return None
 
     def _assembly(self, node: Node) -> Reads | None:
-        """Cotangents of slices along the lane, added up: a chain of operations, of which the first is a scatter."""
+        """Cotangents of slices along the lane, added up: a chain of operations on zeros, or on what is there before."""
         first = node.op is index.SCATTER
         value = node.args[0 if first else 1]
         lane = self.lane.get(value)
@@ -203,12 +204,13 @@ class _Fuser:
         if value.aval.dtype != node.aval.dtype or offset(node) is None:
             return None
         if not first:
-            base = node.args[0]
-            if base.op not in (index.SCATTER, index.INDEX_ADD) or base not in self.reads or self.uses[base] > 1:
+            base, place = node.args[0], (self.length[value], self.stage[value])
+            if self.uses[base] > 1 or base in self.turned:
                 return None
-            if (self.length[base], self.stage[base]) != (self.length[value], self.stage[value]):
+            if is_slice(base) and base in self.reads and (self.length[base], self.stage[base]) == place:
+                self.base[node] = base
+            elif self._after(base) > self.stage[value]:
                 return None
-            self.base[node] = base
         self.length[node] = self.length[value]
         return (lane,) if first else (None, lane)
 
@@ -315,6 +317,11 @@ def is_elementwise(node: Node) -> bool:
     if node.op in (engine.ASTYPE, REGISTRY[np.where], *LIKE_UFUNCS):
         return True
     return isinstance(node.op.key, np.ufunc) and node.op.family in ("elementwise", "constant") and not node.params
+
+
+def is_slice(node: Node) -> bool:
+    """Whether a member is a cotangent of slices."""
+    return node.op in (index.SCATTER, index.INDEX_ADD)
 
 
 def is_view(node: Node) -> bool:

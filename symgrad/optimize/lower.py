@@ -159,6 +159,66 @@ def add_single_elements(s: Simplifier, node: Node, args: tuple[Node, ...]) -> No
     return None
 
 
+@rewrite(np.add, np.subtract, np.multiply, np.true_divide, rules=LOWER, exact=True)
+def leading_axes(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Axes before all others come by themselves."""
+    bare = tuple([arg.args[0] if is_op(arg, np.expand_dims) and _is_leading(arg) else arg for arg in args])
+    if bare == args or max(len(arg.aval.shape) for arg in bare) < len(node.aval.shape):
+        return None
+    return s.make(node.op, bare, (), node.aval)
+
+
+def _is_leading(x: Node) -> bool:
+    axis = dict(x.params)["axis"]
+    return {axis} <= {0} if isinstance(axis, int) else sorted(axis) == list(range(len(axis)))
+
+
+@rewrite(index.GETITEM, rules=LOWER, exact=True)
+def slice_of_elementwise(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What is cut away of a large result is not computed."""
+    x, spec = args[0], dict(node.params)["spec"]
+    plain = bool(x.args) and isinstance(x.op.key, np.ufunc) and x.op.family in ("elementwise", "constant") and not x.params
+    if not plain or not _are_slices(spec) or s.used.get(x, 0) > 1 or math.prod(x.aval.shape) < MANY:
+        return None
+    spec = (*spec, *[index.Slice(None, None, None)] * (len(x.aval.shape) - len(spec)))
+    return s.make(x.op, tuple([_sliced(s, arg, spec, x.aval.shape) for arg in x.args]))
+
+
+def _sliced(s: Simplifier, x: Node, spec: index.Spec, shape: tuple[int, ...]) -> Node:
+    """What a slice of a result needs of an argument, which may be broadcast."""
+    if x.aval.kind != "array" or not x.aval.shape:
+        return x
+    missing = len(shape) - len(x.aval.shape)
+    own = [
+        part if n == whole else index.Slice(None, None, None)
+        for part, n, whole in zip(spec[missing:], x.aval.shape, shape[missing:], strict=True)
+    ]
+    return s.call(index.GETITEM, x, spec=tuple(own)) if set(own) != {index.Slice(None, None, None)} else x
+
+
+@rewrite(index.INDEX_ADD, index.SCATTER, rules=LOWER)
+def slice_of_zeros(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Of zeros with a slice written, which are written or added to a slice, the slice of the slice alone."""
+    zeros = args[-1]
+    outer, inner = dict(node.params)["spec"], dict(zeros.params).get("spec", ())
+    alone = zeros.op is index.SCATTER and len(zeros.args) == 1 and s.used.get(zeros, 0) <= 1
+    if not alone or not _are_slices(outer) or not _are_slices(inner) or zeros.args[0].aval.dtype != node.aval.dtype:
+        return None
+    ranges = [range(n)[slice(*part)] for part, n in zip(outer, node.aval.shape, strict=False)]
+    ranges += map(range, node.aval.shape[len(outer) :])
+    if zeros.aval.shape != tuple(map(len, ranges)):
+        return None
+    ranges = [places[slice(*part)] for places, part in zip(ranges, inner, strict=False)] + ranges[len(inner) :]
+    spec = tuple([index.Slice(places.start, places.stop, None) for places in ranges])
+    if any(places.step != 1 or not places for places in ranges):
+        return None
+    return s.make(node.op, (*args[:-1], zeros.args[0]), tuple(sorted((dict(node.params) | {"spec": spec}).items())), node.aval)
+
+
+def _are_slices(spec: index.Spec) -> bool:
+    return all(type(part) is index.Slice for part in spec)
+
+
 def _is_large(node: Node) -> bool:
     return node.aval.dtype.char in "fd" and math.prod(node.aval.shape) >= MANY
 

@@ -12,7 +12,7 @@ import numpy as np
 from symgrad.ir import Node
 from symgrad.ops import index
 from symgrad.optimize import cost
-from symgrad.optimize.fuse import Group, is_elementwise, is_product, is_view, is_whole, offset, work
+from symgrad.optimize.fuse import Group, is_elementwise, is_product, is_slice, is_view, is_whole, offset, work
 
 SLOW_IN_PLACE = (np.sign,)  # its loop branches at each number where the result lies on the argument
 
@@ -36,7 +36,8 @@ class Layout:
 
     ``scratch`` has shape (without the lane), lane and dtype of each scratch block. ``parts`` of the cotangents of slices: the
     values and the operations that add them, those that start last first, for in that order each element is written before it
-    is added to. ``shared``: threads share the blocks, which come in any order.
+    is added to; ``bases`` has what they are added to, where that is not zeros. ``shared``: threads share the blocks, which
+    come in any order.
     """
 
     rows: int = 1
@@ -44,16 +45,22 @@ class Layout:
     places: dict[Node, Scratch | Window] = field(default_factory=dict)
     scratch: list[tuple[tuple[int, ...], int, np.dtype[Any]]] = field(default_factory=list)
     parts: dict[Node, list[tuple[Node, Node]]] = field(default_factory=dict)
+    bases: dict[Node, Node] = field(default_factory=dict)
 
 
 def lay_out(group: Group, uses: dict[Node, int], threads: bool) -> Layout:
     """The layout of a group; with ``threads`` one to share where that pays."""
     layout = Layout()
+    members = set(group.nodes)
     for end in group.ends:
-        if end.op in (index.SCATTER, index.INDEX_ADD):
-            layout.parts[end] = _parts(end)
+        if is_slice(end):
+            layout.parts[end], base = _parts(end, members)
+            if base is not None:
+                layout.bases[end] = base
     for end, parts in layout.parts.items():
         value, write = parts[0]
+        if end in layout.bases:
+            continue
         if value in group.lanes and not is_view(value) and is_whole(write) and _is_read_before(end, value, group, uses):
             layout.places[value] = Window(end, first_row(write))
     for node in group.results:
@@ -106,15 +113,13 @@ def _rows(group: Group, most: int) -> int:
     return min(max(most // max(widest, 1), 1), group.length)
 
 
-def _parts(end: Node) -> list[tuple[Node, Node]]:
-    """The values that are added into slices, and by which operations; those that start last first."""
-    parts = []
-    node = end
-    while node.op is not index.SCATTER:
-        parts.append((node.args[1], node))
-        node = node.args[0]
-    parts.append((node.args[0], node))
-    return sorted(parts, key=lambda part: -first_row(part[1]))
+def _parts(end: Node, members: set[Node]) -> tuple[list[tuple[Node, Node]], Node | None]:
+    """The values that are added into slices, and by which operations, those that start last first; and to what."""
+    parts = [(end.args[-1], end)]
+    base = end
+    while base.op is index.INDEX_ADD and (base := base.args[0]) in members:
+        parts.append((base.args[-1], base))
+    return sorted(parts, key=lambda part: -first_row(part[1])), base if base not in members else None
 
 
 def first_row(write: Node) -> int:
@@ -126,7 +131,7 @@ def first_row(write: Node) -> int:
 
 def reads_of(node: Node, layout: Layout) -> Sequence[Node]:
     """What is read where a member is computed: the slices of a cotangent are written at the end of their chain."""
-    if node.op in (index.SCATTER, index.INDEX_ADD):
+    if is_slice(node):
         return [value for value, _ in layout.parts.get(node, ())]
     return node.args
 
