@@ -110,6 +110,24 @@ def inner(a: Array, b: Array) -> Array:
     return total + np.vecdot(a[whole:], b[whole:]) if whole < len(a) else total
 
 
+def reduce_rows(ufunc: np.ufunc, x: Array, keepdims: bool = False) -> Array:
+    """``ufunc.reduce(x, 0, keepdims=keepdims)`` of many short rows, some of them at a time as a long one.
+
+    >>> reduce_rows(np.add, np.ones((1000, 3)))
+    array([1000., 1000., 1000.])
+    """
+    many = _LONG // max(math.prod(x.shape[1:]), 1)
+    whole = len(x) - len(x) % many if many > 1 and x.flags.c_contiguous else 0
+    if not whole:
+        return ufunc.reduce(x, 0, keepdims=keepdims)
+    folded = ufunc.reduce(x[:whole].reshape(whole // many, many, *x.shape[1:]), 0)
+    rest = [ufunc.reduce(x[whole:], 0, keepdims=keepdims)] if whole < len(x) else []
+    return functools.reduce(ufunc, rest, ufunc.reduce(folded, 0, keepdims=keepdims))
+
+
+_LONG = 256
+
+
 def gram(x: Array, weights: Array) -> Array:
     """``x.T @ (weights[:, None] * x)``: half of the products will do where no two weights differ in sign.
 

@@ -159,3 +159,53 @@ def test_repeated_rows_add_up(dtype):
     for wrong in (np.full(90, 7), np.full(90, -8), (np.zeros(90, int), np.full(90, 5))):
         with pytest.raises(IndexError):
             runtime.add_each(np.zeros((7, 5)), wrong, np.ones((90, 5) if isinstance(wrong, np.ndarray) else 90))
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "c16"])
+@pytest.mark.parametrize("ufunc", [np.add, np.maximum, np.minimum])
+def test_many_short_rows_are_put_together_in_long_ones(ufunc, dtype):
+    rng = np.random.default_rng(0)
+    for shape in [(1000, 3), (1024, 4), (255, 2), (256, 1), (700, 2, 3), (90, 200), (3, 0), (0, 3), (5000,)]:
+        x = (rng.normal(size=shape) + (1j * rng.normal(size=shape) if dtype == "c16" else 0)).astype(dtype)
+        if ufunc is not np.add and not len(x):
+            continue
+        for given in (x, np.asfortranarray(x), x[::-1]):
+            for keepdims in (False, True):
+                got, want = runtime.reduce_rows(ufunc, given, keepdims), ufunc.reduce(given, 0, keepdims=keepdims)
+                assert (got.shape, got.dtype) == (want.shape, want.dtype)
+                np.testing.assert_allclose(got, want, rtol=1e-4 if dtype == "f4" else 1e-11, atol=1e-4)
+    odd = rng.normal(size=(1000, 3))
+    odd[500, 0], odd[700, 1], odd[3, 2] = np.nan, np.inf, -np.inf
+    np.testing.assert_allclose(runtime.reduce_rows(ufunc, odd), ufunc.reduce(odd, 0))
+
+
+def test_sums_of_many_short_rows_lose_no_digits():
+    x = np.random.default_rng(0).random((200_000, 3)).astype("f4")
+    exact = np.sum(x.astype("f8"), 0)
+    assert np.all(np.abs(runtime.reduce_rows(np.add, x) - exact) <= np.abs(np.sum(x, 0) - exact) + 1e-6 * exact)
+
+
+SHORT_ROWS = {
+    "standardised": lambda x, s: np.sum(((x - np.mean(x, axis=0)) / np.std(x, axis=0) * s) ** 4),
+    "scaled": lambda x, s: np.sum(np.tanh(x * s[None, :] + s) * np.exp(-x)),
+    "softmax": lambda x, s: np.sum(np.log(np.sum(np.exp(x * s), axis=1, keepdims=True)) ** 2),
+    "row sums": lambda x, s: np.sum(np.sum(np.sin(x) * x, axis=1) ** 2) + np.sum(np.max(x, axis=0) * s),
+    "column means": lambda x, s: np.sum(np.sin(np.mean(x * x, axis=0, keepdims=True) * s) + np.sum(x, axis=0) * s),
+}
+
+
+@pytest.mark.parametrize("name", SHORT_ROWS)
+@pytest.mark.parametrize("columns", [2, 5, 31])
+def test_arrays_of_short_rows(name, columns):
+    fun = SHORT_ROWS[name]
+    rng = np.random.default_rng(0)
+    x, s = rng.normal(size=(9001, columns)), rng.normal(size=columns)
+    with without("lower", "blocks", "contract"):
+        plain = value_and_grad(fun, (0, 1))
+    derivative = value_and_grad(fun, (0, 1))
+    for given in (x, np.asfortranarray(x)):
+        for _ in range(3):
+            (value, gradients), (other, others) = derivative(given, s), plain(given, s)
+        np.testing.assert_allclose(value, other, rtol=1e-12)
+        for got, want in zip(gradients, others, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-10 * np.max(np.abs(want)))

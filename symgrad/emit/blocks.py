@@ -16,7 +16,7 @@ from symgrad.ir import CONST, Node
 from symgrad.ops import engine
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize import cost
-from symgrad.optimize.fuse import Group, is_elementwise, is_slice, is_view, is_whole, reduced
+from symgrad.optimize.fuse import Group, adds_columns, adds_rows, is_elementwise, is_slice, is_view, is_whole, reduced
 from symgrad.optimize.lower import INNER, LIKE_UFUNCS
 from symgrad.optimize.memory import Layout, Scratch, Window, first_row, lay_out, overlap
 from symgrad.parallel import share
@@ -119,6 +119,7 @@ class _Loop:
         self.arrays: dict[Node, Expr] = {}  # of results and ends
         self.values: dict[Node, Expr] = {}  # of members: their blocks
         self.windows: dict[tuple[Node, int], Expr] = {}  # of arrays from outside
+        self.tiles: dict[Node, str] = {}  # of short rows: arrays that repeat them
         self.uses: dict[Any, int] = {}  # how often members, and windows, are read
         for node in group.nodes:
             for arg, lane in self._blocks(node):
@@ -248,6 +249,26 @@ class _Loop:
             self.windows[arg, lane] = self._variable(array, expr) if self.uses[arg, lane] > 1 else expr
         return self.windows[arg, lane]
 
+    def _tile(self, node: Node, arg: Node) -> Expr | None:
+        """A short row that every row of a block meets, as often as a block has rows: NumPy's inner loops then are long."""
+        shape, row = node.aval.shape, arg.aval.shape
+        rows = self.layout.rows
+        alike = all(other is arg or other.aval.shape in ((), shape) for other in node.args)
+        short = 1 < math.prod(shape[1:]) <= cost.SHORT // 2 and row in (shape[1:], (1, *shape[1:]))
+        if not (
+            isinstance(node.op.key, np.ufunc)
+            and alike
+            and short
+            and rows < shape[0]
+            and self.group.lanes.get(node) == -len(shape)
+        ):
+            return None
+        if arg not in self.tiles:
+            self.tiles[arg] = self.b.names.unique("rows")
+            tiled = method(call_of("np.broadcast_to", self.b.exprs[arg], literal((rows, *shape[1:]))), "copy")
+            self.block.append(Line(assign(name(self.tiles[arg]), tiled)))
+        return subscript(name(self.tiles[arg]), [ast.Slice(None, ast.BinOp(name(self.hi), ast.Sub(), name(self.lo)), None)])
+
     def _place(self, node: Node) -> Expr:
         """Where a member is written."""
         place = self.layout.places[node]
@@ -266,7 +287,9 @@ class _Loop:
                 self.b._comment(node, self.body)
                 self._assemble(node)
             return
-        args = [self._read(arg, lane) for arg, lane in zip(node.args, self.group.reads[node], strict=True)]
+        args = [
+            self._tile(node, arg) or self._read(arg, lane) for arg, lane in zip(node.args, self.group.reads[node], strict=True)
+        ]
         if is_view(node):
             self.values[node] = SPELLINGS.get(node.op, default_spelling)(self.b, node, args)
             return
@@ -303,10 +326,14 @@ class _Loop:
     def _reduction(self, node: Node, arg: Expr, out: Expr) -> Expr:
         """``ufunc.reduce(arg, axis, None, out, keepdims)``."""
         params = dict(node.params)
-        options: list[Expr] = [literal(params.get("axis")), ast.Constant(None), out]
-        if params.get("keepdims"):
-            options.append(ast.Constant(True))
-        return call_of(self._reduce(node), arg, *options)
+        keep: list[Expr] = [ast.Constant(True)] if params.get("keepdims") else []
+        ufunc = REDUCE[node.op].__self__
+        if adds_rows(node) and node in self.group.ends:
+            return call_of("runtime.reduce_rows", name(self.b.bind(ufunc.__name__, ufunc)), arg, *keep)
+        if adds_columns(node) and ufunc is np.add and node in self.group.lanes:
+            column = subscript(out, [ast.Constant(...), ast.Constant(0)]) if keep else out
+            return call_of("np.einsum", ast.Constant("...a->..."), arg, out=column)
+        return call_of(self._reduce(node), arg, literal(params.get("axis")), ast.Constant(None), out, *keep)
 
     def _reduce(self, node: Node) -> str:
         reduce = REDUCE.get(node.op, REDUCE[REGISTRY[np.sum]])

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.emit.blocks import BlockBuilder, assign
+from symgrad.emit.blocks import BlockBuilder, assign, subscript
 from symgrad.emit.build import (
     SPELLINGS,
     WRITES,
@@ -44,7 +44,7 @@ from symgrad.ir import CONST, INPUT, Aval, Node
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY
-from symgrad.optimize.fuse import Group, fuse, turned
+from symgrad.optimize.fuse import Group, adds_columns, adds_rows, fuse, turned
 from symgrad.optimize.lower import LIKE_UFUNCS
 from symgrad.optimize.memory import SLOW_IN_PLACE, is_read_before
 from symgrad.optimize.scalarize import PACK, UNPACK
@@ -53,6 +53,7 @@ from symgrad.program import Branch, Leaf, Program, Tree, leaves_of
 from symgrad.transform.loop import Loop
 
 FAST: dict[Any, Spelling] = {}
+LARGE = 4096  # numbers of an array, from which on the order in which they are put together matters for the time
 BIG = 1 << 16  # bytes of an array, and statements of a program, from which it pays to let go of what is dead
 MANY = 500
 
@@ -645,6 +646,13 @@ def _reduction(ufunc: np.ufunc) -> Spelling:
             return default_spelling(b, node, args)
         if node.args[0].aval.dtype.kind not in "fc" or node.aval.dtype != node.args[0].aval.dtype:
             return default_spelling(b, node, args)
+        large = math.prod(node.args[0].aval.shape) >= LARGE and isinstance(b, FastBuilder) and "lower" not in b.off
+        if large and adds_rows(node):
+            keep = [ast.Constant(True)] if params.get("keepdims") else []
+            return call_of("runtime.reduce_rows", name(b.bind(ufunc.__name__, ufunc)), args[0], *keep)
+        if large and adds_columns(node) and ufunc is np.add:
+            total = call_of("np.einsum", ast.Constant("...a->..."), args[0])
+            return subscript(total, [ast.Constant(...), ast.Constant(None)]) if params.get("keepdims") else total
         function = b.bind(f"{ufunc.__name__}_reduce", reduce)
         positional = [args[0], literal(params.get("axis"))]
         if params.get("keepdims"):

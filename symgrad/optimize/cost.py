@@ -33,6 +33,7 @@ class Sizes:
 
 SIZES = Sizes()
 
+SHORT = 64  # numbers in a row, up to which NumPy takes longer to get to the next row than for the row
 DEAR = 8  # times as long as a sum takes a function such as exp
 _CHEAP = {
     np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.positive, np.square, np.sqrt, np.reciprocal,

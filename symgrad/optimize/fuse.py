@@ -298,7 +298,8 @@ class _Fuser:
         if any(arg in self.turned for arg, _ in windows):
             return None
         passes = sum(sum(lane is not None for lane in reads[node]) + (node in lanes) for node in members if not is_view(node))
-        return group if passes - len(windows) - len(group.results) >= cost.SIZES.saved else None
+        saved = passes - len(windows) - len(group.results)
+        return group if saved >= cost.SIZES.saved or work(members) >= 2 * cost.SIZES.shared else None
 
 
 def turned(nodes: Iterable[Node]) -> set[Node]:
@@ -346,6 +347,18 @@ def reduced(node: Node) -> set[int]:
     if axis is None:
         return set(range(-ndim, 0))
     return {i % ndim - ndim for i in (axis if isinstance(axis, tuple) else (axis,))}
+
+
+def adds_rows(node: Node) -> bool:
+    """Whether a reduction puts together many short rows."""
+    shape = node.args[0].aval.shape
+    return reduced(node) == {-len(shape)} and len(shape) > 1 and math.prod(shape[1:]) <= cost.SHORT
+
+
+def adds_columns(node: Node) -> bool:
+    """Whether a reduction puts together the numbers of each of many short rows."""
+    shape = node.args[0].aval.shape
+    return reduced(node) == {-1} and len(shape) > 1 and 1 < shape[-1] <= cost.SHORT
 
 
 def offset(node: Node) -> int | None:
