@@ -28,8 +28,8 @@ __all__ = ["UFuncMethods", "array_function", "array_ufunc", "is_of_objects"]
 
 def array_function(trace: Run, like: Tracer, func: Any, args: Any, kwargs: Any) -> Any:
     """What a NumPy function means that met ``like``, a traced array."""
-    if func in create.LIKE or "like" in kwargs:
-        return create.like(func, like, args, {k: v for k, v in kwargs.items() if k != "like"})
+    if func in create.LIKE:
+        return create.like(func, like, args, kwargs)
     if func in index.WRITES:
         return index.WRITES[func](*args, **kwargs)
     if len(args) > (place := _place_of_out(func)):
@@ -109,7 +109,10 @@ def _root(tracer: Tracer) -> Tracer:
 
 def _plainly(trace: Run, func: Any, args: Any, kwargs: Any, why: str) -> Any:
     """A call without a rule, on plain values: right where no derivative flows into it."""
-    found = [tracer for tracer in (*tracers(args), *tracers(kwargs)) if not tracer.tape.draft]
+    found = [*tracers(args), *tracers(kwargs)]
+    if not found:  # called with ``like=``, which NumPy does not hand on
+        return create.like(func, trace, args, kwargs)
+    found = [tracer for tracer in found if not tracer.tape.draft]
     for tracer in found:
         if tracer.tape is not trace or not trace.open:
             raise escaped(tracer)

@@ -515,6 +515,26 @@ def test_creation(fun, args):
     agrees(fun, *args)
 
 
+MAKERS = {
+    np.empty: (3,), np.zeros: (3,), np.ones: (3,), np.full: (3, 2.0), np.eye: (1, 3), np.identity: (1,), np.tri: (1, 3),
+    np.arange: (3.0,), np.array: ([1.0, 2.0],), np.asarray: ([1.0, 2.0],), np.asanyarray: ([1.0, 2.0],),
+    np.ascontiguousarray: ([1.0, 2.0],), np.asfortranarray: ([1.0, 2.0],), np.require: ([1.0, 2.0],),
+    np.fromfunction: (np.sin, (3,)), np.fromiter: ([1.0, 2.0], float), np.frombuffer: (bytes(24),),
+    np.fromstring: ("1 2", float, -1, " "), np.loadtxt: (["1 2"],), np.genfromtxt: (["1 2"],),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
+def test_arrays_made_like_a_traced_one_take_traced_values(maker):
+    def fun(x):
+        made = maker(*MAKERS[maker], like=x)
+        made[..., 0] = x[0] * x[1]
+        return np.sum(made)
+
+    for mode in ("auto", "dynamic"):
+        assert np.array_equal(grad(fun, mode=mode)(V), [V[1], V[0], 0, 0])
+
+
 def test_symgrad_numpy_is_numpy_outside():
     assert type(snp.zeros(3)) is np.ndarray
     assert np.array_equal(snp.linspace(0, 1, 3), [0, 0.5, 1])
