@@ -24,6 +24,11 @@ _NUMPY = os.path.dirname(np.__file__)
 _SCIPY = os.path.join(os.path.dirname(_NUMPY), "scipy") + os.sep
 _INTERNAL = (os.path.dirname(__file__) + os.sep, _NUMPY + os.sep, _SCIPY, "<symgrad ", "<__array_function__")
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
+_SPARSE = (
+    "SciPy's sparse arrays take plain arrays only; give the product a rule, whose product with the transpose has one, too: "
+    "times = symgrad.primitive(lambda x: A @ x); back = symgrad.primitive(lambda g: A.T @ g); "
+    "times.defvjp(lambda g, y, x: back(g)); back.defvjp(lambda g, y, x: times(g))"
+)
 _foreign: dict[str, bool] = {}
 
 
@@ -74,15 +79,16 @@ def raised_at(traceback: TracebackType | None) -> str:
 
 
 def through_scipy(traceback: TracebackType | None) -> str | None:
-    """What to write instead of the call of SciPy's that an exception came from; None where it came from elsewhere."""
+    """What to write instead of the call or operator of SciPy's that an exception came from; None: it came from elsewhere."""
     while traceback is not None:
-        frame = traceback.tb_frame
-        if not is_internal(frame.f_code.co_filename):
-            node = _expression(frame)[1]
-            advice = _scipys(node, frame) if isinstance(node, ast.Call) else None
-            if advice is not None:
-                return advice
-        traceback = traceback.tb_next
+        frame, traceback = traceback.tb_frame, traceback.tb_next
+        if is_internal(frame.f_code.co_filename):
+            continue
+        text, node = _expression(frame)
+        if isinstance(node, ast.Call) and (advice := _scipys(node, frame)) is not None:
+            return advice
+        if isinstance(node, ast.BinOp) and traceback and traceback.tb_frame.f_code.co_filename.startswith(_SCIPY):
+            return f"{text}: {_SPARSE}"
     return None
 
 

@@ -24,7 +24,7 @@ from math import sin as bare_sin
 import numpy as np
 import pytest
 
-from symgrad import elementwise_grad, errors, grad, hessian, hvp, jacobian, jvp, stop_gradient, value_and_grad, vjp
+from symgrad import elementwise_grad, errors, grad, hessian, hvp, jacobian, jvp, primitive, stop_gradient, value_and_grad, vjp
 from symgrad.errors import (
     EscapedTracer,
     IntegerArgument,
@@ -202,6 +202,22 @@ def test_functions_without_a_rule():
     refuses(lambda x: special.obl_cv(1, 1, x[0]), NotDifferentiable, "obl_cv", *remedies)
     assert np.allclose(grad(lambda x, y: np.sum(x * special.mathieu_a(1, y)))(V, V), special.mathieu_a(1, V))
     assert np.allclose(grad(lambda x: np.sum(x * special.mathieu_a(1, stop_gradient(x))))(V), special.mathieu_a(1, V))
+
+
+def test_products_with_sparse_arrays():
+    sparse = pytest.importorskip("scipy.sparse")
+    a = sparse.csr_array(np.arange(12.0).reshape(3, 4) % 5)
+    for product in (lambda x: a @ x, lambda x: x[:3] @ a, lambda x: a @ np.diag(x)):
+        refuses(product, NotDifferentiable, "sparse arrays", r"symgrad\.primitive")
+    times, back = primitive(lambda x: a @ x), primitive(lambda g: a.T @ g)  # the remedy
+    times.defvjp(lambda g, y, x: back(g))
+    back.defvjp(lambda g, y, x: times(g))
+
+    def fun(x):
+        return np.sum(np.sin(times(x)))
+
+    for _ in range(3):
+        assert np.allclose(hessian(fun)(V), -a.T @ (np.sin(a @ V)[:, None] * a.toarray()))
 
 
 def test_numpy_functions_without_a_rule():
