@@ -32,7 +32,7 @@ import numpy as np
 from symgrad import progress, pytree, runtime
 from symgrad.emit.build import Code, Signature, build
 from symgrad.emit.fast import build_fast
-from symgrad.emit.names import Names
+from symgrad.emit.names import Names, is_used
 from symgrad.errors import NotDifferentiable, Unexplored
 from symgrad.guards import Argument, Check, Path
 from symgrad.ir import ancestors, aval_of
@@ -169,9 +169,10 @@ class Form:
         self.positional, self.only, self.rest, self.keywords = positional, only, rest, keywords
 
     def names(self, count: int, keywords: Sequence[str]) -> list[str]:
-        """A name for each argument of a call."""
+        """A name for each argument of a call: the parameter's, unless generated code means something else by it."""
         names = self.positional[:count]
-        return [*names, *(f"{self.rest}_{i}" for i in range(count - len(names))), *keywords]
+        names = [*names, *(f"{self.rest}_{i}" for i in range(count - len(names))), *keywords]
+        return [Names({*names} - {name}).unique(name) for name in names]
 
     def normal(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The same call with positional arguments where it can have them."""
@@ -630,9 +631,13 @@ class Variant:
         family, code, function = self.family, self.whole.code, self.whole.function
         space: dict[str, Any] = {"_ndarray": np.ndarray, "_ABSENT": ABSENT, "_Unexplored": Unexplored}
         space |= {"_present": _present, "_given": family.form.given}
-        clear = not any(name.startswith("_") and name != "_" for name in _used(function.__code__))
-        names = family.names if clear else [f"_a{i}" for i in range(len(family.names))]
-        state = list(self.state_names().values()) if clear else [f"_o{i}" for i in range(len(self.lifts))]
+        used = {*_used(function.__code__)}
+        names, state = family.names, list(self.state_names().values())
+        parameters = {*family.form.positional, *(family.form.keywords or ())}
+        clear = parameters.difference(names, state).isdisjoint(used) and not any(map(is_used, parameters))
+        clear = clear and not any(name.startswith("_") and name != "_" for name in used | parameters)
+        if not clear:
+            names, state = [f"_a{i}" for i in range(len(names))], [f"_o{i}" for i in range(len(state))]
         header, form, given = family.form.entry(names, family.layout, clear)
         checks: list[str] = []
         kinds = iter(family.layout.kinds)

@@ -180,6 +180,11 @@ class Graph:
             self.arrays[node] = array  # keeps it alive, so that its id stays its own
         return node
 
+    def recapture(self, node: Node, array: np.ndarray[Any, Any]) -> None:
+        """Hold another array of equal content in place of the one that was captured, whose id may become another array's."""
+        del self._captured[id(self.arrays[node])]
+        self.arrays[node], self._captured[id(array)] = array, node
+
     @property
     def next_index(self) -> int:
         """The index that the next new node gets."""

@@ -116,7 +116,7 @@ class Program:
                 return node
         for node, known in self.graph.arrays.items():
             if known.shape == array.shape and known.dtype == array.dtype and known.tobytes() == array.tobytes():
-                self.graph.arrays[node] = frozen(known)
+                self.graph.recapture(node, frozen(known))
                 return node
         return self.graph.captured(array)
 
@@ -214,13 +214,24 @@ def _merge(above: dict[Any, Tree], b: Tree, leaf: Leaf) -> Leaf | None:
             if a.tree != b.tree or len(a.outputs) != len(b.outputs) or not all(map(_same, a.outputs, b.outputs)):
                 raise Diverged("a call gave another result than an earlier one with the same decisions")
             return a
-        if a.node is not b.node:
+        if a.node is not b.node and not _differ_in_size(a.node, b.node):
             raise Diverged("a call looked at other values than an earlier one with the same decisions")
         ((value, rest),) = b.cases.items()
         if value not in a.cases:
             a.cases[value] = rest
             return leaf
         above, key, b = a.cases, value, rest
+
+
+def _differ_in_size(a: Node, b: Node) -> bool:
+    """Whether two nodes look at the same result, such as ``np.flatnonzero(x)``, which has another shape in each call."""
+    while a.op is b.op and a.params == b.params and len(a.args) == len(b.args):
+        if all([x is y for x, y in zip(a.args, b.args, strict=True)]):
+            return bool(a.args)
+        if len(a.args) > 1:
+            return False
+        a, b = a.args[0], b.args[0]
+    return False
 
 
 def _same(a: Any, b: Any) -> bool:

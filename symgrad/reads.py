@@ -391,6 +391,8 @@ class Reads:
 
     def _own_item(self, owner: Any, key: Any) -> Any:
         """``owner[key]`` of what the function made itself."""
+        if type(owner) is np.ndarray and owner.dtype.kind in "biufc" and _makes_a_copy(key):
+            return self.trace.adopt(owner)[key]
         try:
             return owner[key]
         except (KeyError, IndexError) as error:
@@ -649,6 +651,12 @@ class Reads:
         op, rest, params = tracer.how
         found = None if array is None else op.fun(array, *[r.value if type(r) is Tracer else r for r in rest], **params)
         return found if found is not None and np.may_share_memory(found, array) else None
+
+
+def _makes_a_copy(key: Any) -> bool:
+    """Whether there are traced arrays in an index, so that what it finds is no view."""
+    parts = key if type(key) is tuple else (key,)
+    return any([type(part) is Tracer and np.ndim(part.value) > 0 for part in parts])
 
 
 def _key(key: Any) -> Any:

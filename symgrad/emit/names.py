@@ -19,11 +19,19 @@ _SHORT = {
 _KINDS = ("to_python", "to_array")
 
 
+_OWN = frozenset({"np", "runtime", "Unexplored"})
+
+
+def is_used(name: str) -> bool:
+    """Whether generated code itself may refer to something by this name."""
+    return name in _OWN or hasattr(builtins, name)
+
+
 class Names:
     """Hands out names that are unique, no keyword, no builtin, and none of ``taken``."""
 
     def __init__(self, taken: set[str]) -> None:
-        self.taken = set(taken) | {"np", "runtime"}
+        self.taken = set(taken) | _OWN
         self._count: dict[str, int] = {}
 
     def of(self, node: Node) -> str:

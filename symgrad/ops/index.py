@@ -148,6 +148,11 @@ def traced_in(value: Any) -> Any:
     return next((found for found in map(traced_in, items) if found is not None), None)
 
 
+def take_at(a: Any, places: Any, axis: int | None = 0) -> Any:
+    """``np.take`` of an array that may be plain where the places are traced: NumPy asks the array alone what to do."""
+    return np.take(places.adopt(a) if isinstance(places, Traced) else a, places, axis)
+
+
 # -- where something is true ---------------------------------------------------------------------------------------
 
 for key in (np.nonzero, np.flatnonzero, np.argwhere):
@@ -190,13 +195,13 @@ def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
         raise ValueError("condition must be a 1-d array")
     a, axis = (np.ravel(a), 0) if axis is None else (a, axis)
     condition = array_of(condition)
-    return np.take(a, np.flatnonzero(condition[: np.shape(a)[axis]]), axis)
+    return take_at(a, np.flatnonzero(condition[: np.shape(a)[axis]]), axis)
 
 
 @composite(np.extract, samples=[Sample(np.array([True, False, True]), A(3)), Sample(A(2, 3, kind="bool"), A(2, 3))])
 def extract(condition: Any, arr: Any) -> Any:
     """The elements of ``arr``, ravelled, where ``condition`` is true."""
-    return np.take(np.ravel(arr), np.flatnonzero(np.ravel(condition)))
+    return take_at(np.ravel(arr), np.flatnonzero(np.ravel(condition)))
 
 
 @composite(

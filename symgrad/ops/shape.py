@@ -10,7 +10,8 @@ import numpy as np
 
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.core import REGISTRY, A, Sample, Traced, composite, linear, refused, static
-from symgrad.ops.index import SCATTER, Hole, Slice, array_of
+from symgrad.ops.create import contains_traced
+from symgrad.ops.index import SCATTER, Hole, Slice, array_of, take_at
 from symgrad.ops.reduction import along
 
 # -- questions that shapes and dtypes answer ------------------------------------------------------------------------
@@ -407,7 +408,14 @@ def _append(arr: Any, values: Any, axis: int | None = None) -> Any:
 @composite(np.delete, samples=[Sample(A(4), 1), Sample(A(3, 4), [0, -1], axis=1), Sample(A(3, 4), slice(2), axis=0)])
 def _delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
     arr, axis = (np.ravel(arr), 0) if axis is None else (arr, axis)
-    return np.take(arr, np.delete(np.arange(np.shape(arr)[axis]), obj), axis)
+    places = np.arange(np.shape(arr)[axis])
+    if not contains_traced(obj):
+        return np.take(arr, np.delete(places, obj), axis)
+    obj = array_of(obj)
+    if obj.dtype == bool and obj.shape != places.shape:
+        raise ValueError(f"a mask of what to delete must have the length of the axis, {places.size}")
+    gone = np.flatnonzero(obj) if obj.dtype == bool else take_at(places, obj)  # which notices what is out of bounds
+    return take_at(arr, np.setdiff1d(places, gone, assume_unique=True), axis)
 
 
 @composite(
