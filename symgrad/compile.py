@@ -172,7 +172,8 @@ class Form:
         """A name for each argument of a call: the parameter's, unless generated code means something else by it."""
         names = self.positional[:count]
         names = [*names, *(f"{self.rest}_{i}" for i in range(count - len(names))), *keywords]
-        return [Names({*names} - {name}).unique(name) for name in names]
+        free = Names(set())
+        return [free.unique(name) for name in names]
 
     def normal(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The same call with positional arguments where it can have them."""

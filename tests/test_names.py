@@ -55,3 +55,23 @@ def test_parameters_of_any_name():
     assert {"_same", "_miss", "sin"} <= {*words}
     for names in zip(*[iter([*words, *PLACES])] * 4, strict=False):
         np.testing.assert_allclose(results(names), expected, rtol=1e-12, err_msg=str(names))
+
+
+def test_arguments_named_as_others():
+    def first(args_0, *args):
+        return args_0 * 2 + sum(arg * (i + 1) for i, arg in enumerate(args))
+
+    def second(x, /, **more):
+        return x * more["x"]
+
+    def third(min, min_, *, t=2.0):
+        return min * min_**2 * t
+
+    for fun, args, kwargs, expected in (
+        (first, (1.0, 2.0, 3.0), {}, (10.0, 2.0)),
+        (second, (2.0,), {"x": 4.0}, (8.0, 4.0)),
+        (third, (3.0, 2.0), {}, (24.0, 8.0)),
+    ):
+        derivative = value_and_grad(fun)
+        for _ in range(4):
+            assert derivative(*args, **kwargs) == expected
