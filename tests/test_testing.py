@@ -45,6 +45,8 @@ RIGHT = {
     "holomorphic": (lambda z: z * z * np.exp(z), (np.array([1 + 2j, 0.3 - 0.2j]),)),
     "of complex": (lambda z: np.abs(z) ** 2 + np.real(z), (0.3 - 0.2j,)),
     "to complex": (lambda x: np.exp(1j * x), (np.array([0.3, -0.2]),)),
+    "of one precision": (lambda x, y: np.abs(y + 1j * (x + 3.0)), (np.array(0.4), np.array(0.5, np.float32))),
+    "of Python's complex": (lambda x: np.sin(((x + 1j * x) * (x + 1j * x)).imag), (0.5,)),
     "outputs without derivative": (lambda x: (np.argmax(x), "text", x * 2, 3), (np.array([0.3, -0.2]),)),
     "infinite outputs": (lambda x: np.where(x > 0, x, -np.inf), (np.array([0.3, -0.2]),)),
     "empty": (lambda x: np.sum(x, axis=0), (np.zeros((0, 3)),)),

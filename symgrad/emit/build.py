@@ -149,7 +149,8 @@ def spelling(*keys: Any) -> Callable[[Spelling], Spelling]:
 def _binary(operation: ast.operator) -> Spelling:
     def spell(b: Builder, node: Node, args: list[Expr]) -> Expr:
         left, right = node.args
-        if left.aval.kind == "python" and left.aval.dtype.kind == "c" and right.aval == ((), float, "scalar"):
+        numpys = node.aval.kind != "python" and right.aval == ((), float, "scalar")
+        if numpys and left.aval.kind == "python" and left.aval.dtype.kind == "c":
             return ast.BinOp(call("np.complex128", args[0]), operation, args[1])  # or Python takes float64 for a float
         return ast.BinOp(args[0], operation, args[1])
 
