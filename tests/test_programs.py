@@ -127,6 +127,7 @@ def test_gradients_are_tangents(program: Program) -> None:
 @given(programs(max_ops=6, forms=REAL, outputs="tree"))
 def test_jacobians_agree(program: Program) -> None:
     args = program.arguments()
+    assume(not any(map(np.iscomplexobj, program(*args).values())))
     rows, columns = jacrev(program, argnums=all_of(program)), jacfwd(program, argnums=all_of(program))
     expected = jacobian(program, argnums=all_of(program), mode="dynamic")(*args)
     for _ in range(3):
