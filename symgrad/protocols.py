@@ -242,8 +242,10 @@ class UFuncMethods:
         mask, fallback = rest.pop("where", True), rest.pop("fallback", None)
         dtype, casting = rest.pop("dtype", None), rest.pop("casting", None)
         signature = rest.pop("signature", rest.pop("sig", None))
+        if isinstance(signature, str):  # "dd->d"
+            signature = tuple(map(np.dtype, signature.replace("->", "")))
         handler = REGISTRY.get(ufunc)
-        if not isinstance(handler, Op) or isinstance(signature, str) or (rest and handler.family == "elementwise"):
+        if not isinstance(handler, Op) or (rest and handler.family == "elementwise"):
             option = f" with {', '.join(kwargs)}=" if kwargs and isinstance(handler, Op) else ""
             if option or handler is None:
                 return _plainly(trace, ufunc, args, kwargs, f"{_called(ufunc)}{option} has no derivative rule; {ADVICE}")

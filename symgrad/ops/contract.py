@@ -104,9 +104,11 @@ multilinear(
     np.vecdot,
     lambda g, y, x1, x2, *, axis=-1: conj(_beside(g, x1, x2, axis)),
     lambda g, y, x1, x2, *, axis=-1: _beside(g, x2, conj(x1), axis),
+    instead={"keepdims": lambda x1, x2, keepdims, axis=-1: np.expand_dims(np.vecdot(x1, x2, axis=axis), axis)},
     samples=[
         Sample(A(3), A(3)),
         Sample(A(2, 3), A(2, 3)),
+        Sample(A(2, 3), A(2, 3), axis=0, keepdims=True),
         Sample(A(4, 2, 3), A(2, 3)),
         Sample(A(1, 3), A(2, 3)),
         Sample(A(3, 2), A(3, 1), axis=0),

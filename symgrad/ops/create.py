@@ -248,8 +248,18 @@ def logspace(
     return row if dtype is None else row.astype(dtype)
 
 
-@composite(np.geomspace, samples=[Sample(A(lo=0.5), A(lo=0.5), 4), Sample(A(2, lo=0.5), 3.0, 3, False)], complex=False)
+@composite(
+    np.geomspace,
+    samples=[
+        Sample(A(lo=0.5), A(lo=0.5), 4),
+        Sample(A(2, lo=0.5), 3.0, 3, False),
+        Sample(A(2, lo=0.5), A(3, 1, lo=0.5), 4, axis=-1),
+    ],
+    complex=False,
+)
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """Numbers at equal ratios from ``start`` to ``stop``."""
-    row = start * np.power(stop / start, np.linspace(np.zeros(np.shape(start)), 1.0, num, endpoint, axis=axis))
+    ratio = stop / start
+    row = start * np.power(ratio, np.linspace(np.zeros(np.shape(ratio)), 1.0, num, endpoint))
+    row = row if axis == 0 else np.moveaxis(row, 0, axis)
     return row if dtype is None else row.astype(dtype)

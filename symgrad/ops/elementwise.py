@@ -254,7 +254,12 @@ def _finite(y: Any, x: Any, **_: Any) -> Any:
     return None if np.iscomplexobj(x) else (np.isfinite(x), True, True)
 
 
-@elementwise(np.nan_to_num, partial="constant", lanes=(Choice(_finite),), samples=[
+def _in_place(x: Any, copy: bool, **options: Any) -> Any:
+    x[...] = np.nan_to_num(x, **options)
+    return x
+
+
+@elementwise(np.nan_to_num, partial="constant", lanes=(Choice(_finite),), instead={"copy": _in_place}, samples=[
     *ANY, Sample(A(3), nan=1.0), Sample(A(3, 2), posinf=9.0, neginf=-9.0)])
 def nan_to_num(g: Any, y: Any, x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     if not np.iscomplexobj(x):

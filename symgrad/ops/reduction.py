@@ -290,12 +290,12 @@ def _about(
 ) -> Any:
     """The variance about a mean that is given."""
     ddof = correction if given(correction) else ddof
-    away = (a if dtype is None else a.astype(dtype)) - mean
+    away = a - mean
     squares = np.real(away * conj(away)) if np.iscomplexobj(a) else away * away
     if where is True or not given(where):
-        return np.sum(squares, axis=axis, keepdims=keepdims) / _freedom(a, axis, ddof)
+        return np.sum(squares, axis=axis, dtype=dtype, keepdims=keepdims) / _freedom(a, axis, ddof)
     n = np.real(_counted(where, away, away.dtype, axis, keepdims)) - ddof
-    return np.sum(squares, axis=axis, keepdims=keepdims, where=where) / np.maximum(n, 0)
+    return np.sum(squares, axis=axis, dtype=dtype, keepdims=keepdims, where=where) / np.maximum(n, 0)
 
 
 def _root_about(a: Any, mean: Any, **options: Any) -> Any:

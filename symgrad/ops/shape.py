@@ -120,6 +120,8 @@ EXPAND_DIMS: Any = REGISTRY[np.expand_dims]
 linear(
     np.broadcast_to,
     lambda g, y, array, shape=None: g,
+    prepare=lambda array, shape, subok=False: {"array": array, "shape": shape},
+    prepared=("subok",),
     lanes="moved",
     alias=True,
     samples=[
@@ -163,9 +165,12 @@ _at_least(np.atleast_3d, _atleast_3d)
 
 @linear(
     np.transpose,
+    prepare=lambda a, axes: {"a": a, "axes": None if axes is None else tuple(np.atleast_1d(axes).tolist())},
+    prepared=("axes",),
     lanes="moved",
     alias=True,
     samples=[
+        Sample(A(5), 0),
         Sample(A(3, 4)),
         Sample(A(2, 3, 4)),
         Sample(A(2, 3, 4), (1, 2, 0)),
