@@ -48,6 +48,12 @@ def _of(*first: Any, lo: float = 0.3, hi: float = 2.5) -> list[Sample]:
     return [Sample(*first, A(*shape, lo=lo, hi=hi)) for shape in shapes]
 
 
+def _three(domain: Any) -> list[Sample]:
+    """Samples for a function of three arguments."""
+    shapes: Any = (((3, 4), (4,), (3, 1)), ((5,), (), (5,)), ((), (), ()), ((2, 1), (1, 3), (2, 3)), ((0,), (1,), ()))
+    return [Sample(*[A(*s, lo=lo, hi=hi) for s, (lo, hi) in zip(each, domain, strict=True)]) for each in shapes]
+
+
 # -- logistic, error and normal functions --------------------------------------------------------------------------
 
 _rule(sp.expit,     lambda g, y, x: g * (y * (1 - y)))
@@ -113,14 +119,77 @@ def _beta_density(a: Any, b: Any, x: Any) -> Any:
     return np.exp(sp.xlogy(a - 1, x) + sp.xlog1py(b - 1, -x) - sp.betaln(a, b))
 
 
-_rule(sp.gammainc,     "a", lambda g, y, a, x: g * _gamma_density(a, x), samples=_of(1.5))
-_rule(sp.gammaincc,    "a", lambda g, y, a, x: g * -_gamma_density(a, x), samples=_of(1.5))
-_rule(sp.gammaincinv,  "a", lambda g, y, a, p: g / _gamma_density(a, y), samples=_of(1.5, lo=0.1, hi=0.9))
-_rule(sp.gammainccinv, "a", lambda g, y, a, p: g / -_gamma_density(a, y), samples=_of(1.5, lo=0.1, hi=0.9))
-_rule(sp.betainc,      "a", "b", lambda g, y, a, b, x: g * _beta_density(a, b, x), samples=_of(1.5, 2.5, lo=0.1, hi=0.9))
-_rule(sp.betaincc,     "a", "b", lambda g, y, a, b, x: g * -_beta_density(a, b, x), samples=_of(1.5, 2.5, lo=0.1, hi=0.9))
-_rule(sp.betaincinv,   "a", "b", lambda g, y, a, b, p: g / _beta_density(a, b, y), samples=_of(1.5, 2.5, lo=0.1, hi=0.9))
-_rule(sp.betainccinv,  "a", "b", lambda g, y, a, b, p: g / -_beta_density(a, b, y), samples=_of(1.5, 2.5, lo=0.1, hi=0.9))
+# -- by their shapes: integrals over a tail of the density times the derivative of its logarithm, which there has one sign
+
+
+def _nodes(step: float = 1 / 32, end: float = 3.4) -> tuple[Any, Any]:
+    """Nodes and weights on [0, 1], dense at the ends. H. Takahasi, M. Mori, Publ. RIMS 9 (1974) 721: double exponentials."""
+    u = np.arange(-end, end + step / 2, step)
+    nodes = 1 / (1 + np.exp(-math.pi * np.sinh(u)))
+    return nodes, step * math.pi * np.cosh(u) * nodes * (1 - nodes)
+
+
+NODES, WEIGHTS = _nodes()
+FALL = 50.0  # beyond where the density has fallen by exp(-FALL), nothing is counted
+
+
+def _column(x: Any) -> Any:
+    return np.expand_dims(array_of(x), -1)
+
+
+def _gammainc_a(a: Any, x: Any) -> Any:
+    """By ``a``: with t = exp(v), the integral of exp(a v - e^v) / gamma(a) (DLMF 8.2.4) times v - digamma(a)."""
+    a, x = _column(a), _column(x)
+    inside = (x > 0) & (x < np.inf)
+    x = np.where(inside, x, 1.0)
+    log, mean = np.log(x), sp.digamma(a)
+    upper = log > mean + 1 / a
+    width = np.where(upper, np.log1p(FALL / x) + 10 / np.sqrt(x), (FALL + x) / a)
+    v = np.where(upper, width, -width) * NODES  # from log(x)
+    density = np.exp(a * v - x * np.expm1(v) + (a * log - x - sp.gammaln(a)))
+    terms = np.where(upper, -1.0, 1.0) * density * (log + v - mean)
+    return np.sum(np.where(inside, width * WEIGHTS * terms, 0.0), axis=-1)
+
+
+def _betainc_a(a: Any, b: Any, x: Any) -> Any:
+    """By ``a``: with v the logit of t, the integral of exp(a v) / (1 + e^v)^(a + b) / beta(a, b) (DLMF 8.17.1) times
+    log(t) - digamma(a) + digamma(a + b)."""
+    a, b, x = _column(a), _column(b), _column(x)
+    inside = (x > 0) & (x < 1)
+    x = np.where(inside, x, 0.5)
+    log, mean = np.log(x), sp.digamma(a) - sp.digamma(a + b)
+    upper = log > mean + 1 / a - 1 / (a + b)
+    near, far = np.where(upper, b, a), np.where(upper, 1 - x, x)
+    width = (FALL - (a + b) * np.log1p(-far)) / near
+    v = -width * NODES  # from the logit of x, away from the middle
+    moved = np.log1p(far * np.expm1(v))
+    density = np.exp(near * v - (a + b) * moved + (a * log + b * np.log1p(-x) - sp.betaln(a, b)))
+    terms = np.where(upper, -1.0, 1.0) * density * (log + np.where(upper, 0.0, v) - moved - mean)
+    return np.sum(np.where(inside, width * WEIGHTS * terms, 0.0), axis=-1)
+
+
+def _betainc_b(a: Any, b: Any, x: Any) -> Any:
+    return -_betainc_a(b, a, 1 - x)
+
+
+_GAMMA, _GAMMA_INVERSE = [_POSITIVE, (0.3, 2.5)], [_POSITIVE, (0.1, 0.9)]
+_BETA = [_POSITIVE, _POSITIVE, (0.1, 0.9)]
+_rule(sp.gammainc,     lambda g, y, a, x: g * _gammainc_a(a, x), lambda g, y, a, x: g * _gamma_density(a, x), domain=_GAMMA)
+_rule(sp.gammaincc,    lambda g, y, a, x: g * -_gammainc_a(a, x), lambda g, y, a, x: g * -_gamma_density(a, x), domain=_GAMMA)
+_rule(sp.gammaincinv,  lambda g, y, a, p: g * -(_gammainc_a(a, y) / _gamma_density(a, y)),
+                       lambda g, y, a, p: g / _gamma_density(a, y), domain=_GAMMA_INVERSE)
+_rule(sp.gammainccinv, lambda g, y, a, p: g * -(_gammainc_a(a, y) / _gamma_density(a, y)),
+                       lambda g, y, a, p: g / -_gamma_density(a, y), domain=_GAMMA_INVERSE)
+_rule(sp.betainc,      lambda g, y, a, b, x: g * _betainc_a(a, b, x), lambda g, y, a, b, x: g * _betainc_b(a, b, x),
+                       lambda g, y, a, b, x: g * _beta_density(a, b, x), samples=_three(_BETA))
+_rule(sp.betaincc,     lambda g, y, a, b, x: g * -_betainc_a(a, b, x), lambda g, y, a, b, x: g * -_betainc_b(a, b, x),
+                       lambda g, y, a, b, x: g * -_beta_density(a, b, x), samples=_three(_BETA))
+_rule(sp.betaincinv,   lambda g, y, a, b, p: g * -(_betainc_a(a, b, y) / _beta_density(a, b, y)),
+                       lambda g, y, a, b, p: g * -(_betainc_b(a, b, y) / _beta_density(a, b, y)),
+                       lambda g, y, a, b, p: g / _beta_density(a, b, y), samples=_three(_BETA))
+_rule(sp.betainccinv,  lambda g, y, a, b, p: g * -(_betainc_a(a, b, y) / _beta_density(a, b, y)),
+                       lambda g, y, a, b, p: g * -(_betainc_b(a, b, y) / _beta_density(a, b, y)),
+                       lambda g, y, a, b, p: g / -_beta_density(a, b, y), samples=_three(_BETA))
 
 # -- logarithms, powers, divergences -------------------------------------------------------------------------------
 
@@ -241,15 +310,25 @@ def _t_density(df: Any, t: Any) -> Any:
     return np.exp(-sp.betaln(0.5 * df, 0.5) - 0.5 * np.log(df) - 0.5 * (df + 1) * np.log1p(t * t / df))
 
 
-_rule(sp.stdtr,  "df", lambda g, y, df, t: g * _t_density(df, t), samples=_of(3.5))
-_rule(sp.stdtrit, "df", lambda g, y, df, p: g / _t_density(df, y), samples=_of(3.5, lo=0.1, hi=0.9))
-_rule(sp.chdtr,  "v", lambda g, y, v, x: g * (0.5 * _gamma_density(0.5 * v, 0.5 * x)), samples=_of(3.5))
-_rule(sp.chdtrc, "v", lambda g, y, v, x: g * (-0.5 * _gamma_density(0.5 * v, 0.5 * x)), samples=_of(3.5))
-_rule(sp.pdtr,   "k", lambda g, y, k, m: g * -_gamma_density(np.floor(k) + 1, m), samples=_of(2.0))
-_rule(sp.pdtrc,  "k", lambda g, y, k, m: g * _gamma_density(np.floor(k) + 1, m), samples=_of(2.0))
-_rule(sp.gdtr,   lambda g, y, a, b, x: g * (x * _gamma_density(b, a * x)), "b",
-                 lambda g, y, a, b, x: g * (a * _gamma_density(b, a * x)),
-      samples=[Sample(A(3, lo=0.5), 1.5, A(3, lo=0.5)), Sample(A(lo=0.5), 2.5, A(2, 3, lo=0.5)), Sample(2.0, 1.5, A(lo=0.5))])
+def _stdtr_df(df: Any, t: Any) -> Any:
+    """By ``df``, of one minus half ``betainc(df / 2, 1 / 2, x)`` where ``t`` is positive; ``x = df / (df + t^2)``."""
+    x, half = df / (df + t * t), 0.5 * df
+    by_x = np.exp(half * np.log(x) - sp.betaln(half, 0.5)) * np.abs(t) / (np.sqrt(df + t * t) * df)
+    return -0.5 * np.sign(t) * (0.5 * _betainc_a(half, 0.5, x) + by_x)
+
+
+_STUDENT = [(1.5, 6), (-2, 2)]
+_rule(sp.stdtr,   lambda g, y, df, t: g * _stdtr_df(df, t), lambda g, y, df, t: g * _t_density(df, t), domain=_STUDENT)
+_rule(sp.stdtrit, lambda g, y, df, p: g * -(_stdtr_df(df, y) / _t_density(df, y)),
+                  lambda g, y, df, p: g / _t_density(df, y), domain=[(1.5, 6), (0.1, 0.9)])
+_rule(sp.chdtr,   lambda g, y, v, x: g * (0.5 * _gammainc_a(0.5 * v, 0.5 * x)),
+                  lambda g, y, v, x: g * (0.5 * _gamma_density(0.5 * v, 0.5 * x)), domain=_POSITIVE)
+_rule(sp.chdtrc,  lambda g, y, v, x: g * (-0.5 * _gammainc_a(0.5 * v, 0.5 * x)),
+                  lambda g, y, v, x: g * (-0.5 * _gamma_density(0.5 * v, 0.5 * x)), domain=_POSITIVE)
+_rule(sp.pdtr,    None, lambda g, y, k, m: g * -_gamma_density(np.floor(k) + 1, m), samples=_of(2.0))
+_rule(sp.pdtrc,   None, lambda g, y, k, m: g * _gamma_density(np.floor(k) + 1, m), samples=_of(2.0))
+_rule(sp.gdtr,    lambda g, y, a, b, x: g * (x * _gamma_density(b, a * x)), lambda g, y, a, b, x: g * _gammainc_a(b, a * x),
+                  lambda g, y, a, b, x: g * (a * _gamma_density(b, a * x)), samples=_three([_POSITIVE] * 3))
 
 # -- hypergeometric functions and orthogonal polynomials -----------------------------------------------------------
 
