@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("scipy")
 
 import scipy.integrate
+import scipy.interpolate
 import scipy.linalg
 import scipy.optimize
 import scipy.signal
@@ -21,10 +22,10 @@ import test_ops as generic
 from agreement import agrees
 from ops_samples import A, Case, Sample, cases, close, samples_of
 
-from symgrad import grad, hessian, jacobian
+from symgrad import grad, hessian, jacobian, value_and_grad
 from symgrad.errors import LeavesNumPy, NotDifferentiable
 from symgrad.ops.core import REGISTRY, Op
-from symgrad.scipy import integrate, linalg, optimize, signal, special, stats
+from symgrad.scipy import integrate, interpolate, linalg, optimize, signal, special, stats
 
 UFUNCS = [op for key, op in REGISTRY.items() if isinstance(key, np.ufunc) and vars(scipy.special).get(key.__name__) is key]
 OWN = [op for part in (special, linalg, signal) for op in vars(part).values() if isinstance(op, Op) and op.samples]
@@ -426,3 +427,82 @@ def test_other_names_are_scipys():
 def test_the_error_names_the_mirror(fun, advice, mode):
     with pytest.raises((NotDifferentiable, LeavesNumPy), match=r"test_scipy.py:\d+: .*" + advice.replace(".", r"\.")):
         grad(fun, mode=mode)(np.array([0.3, 0.7]))
+
+
+# -- integrals and curves ------------------------------------------------------------------------------------------
+
+INTEGRALS = {
+    "finite": (0.0, 2.0, lambda x, t: np.exp(-t * x) * np.sin(3 * x)),
+    "backwards": (2.0, 0.0, lambda x, t: x**t),
+    "to infinity": (0.5, np.inf, lambda x, t: np.exp(-t * x)),
+    "from infinity": (-np.inf, 1.0, lambda x, t: np.exp(t * x)),
+    "back to infinity": (1.0, -np.inf, lambda x, t: np.exp(t * x)),
+    "all": (-np.inf, np.inf, lambda x, t: np.exp(-t * x * x)),
+    "all, backwards": (np.inf, -np.inf, lambda x, t: np.exp(-t * x * x)),
+}
+
+
+@pytest.mark.parametrize("name", INTEGRALS)
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_quad(name, mode):
+    a, b, f = INTEGRALS[name]
+    value, slope = value_and_grad(lambda t: integrate.quad(f, a, b, args=(t,))[0], mode=mode)(1.3)
+    assert math.isclose(value, scipy.integrate.quad(f, a, b, args=(1.3,))[0], rel_tol=1e-13)
+    assert math.isclose(slope, numeric(lambda t: scipy.integrate.quad(f, a, b, args=(t,))[0], 1.3), rel_tol=1e-6)
+
+
+def test_quad_by_its_ends_and_at_poles():
+    between = lambda a: integrate.quad(lambda x: np.cos(x), a, 2 * a)[0]
+    assert math.isclose(grad(between)(0.7), 2 * math.cos(1.4) - math.cos(0.7), rel_tol=1e-12)
+    assert math.isclose(grad(lambda a: integrate.quad(lambda x: np.exp(-x), a, np.inf)[0])(0.7), -math.exp(-0.7), rel_tol=1e-8)
+    assert math.isclose(integrate.quad(np.log, 0, 1)[0], -1.0)
+    with pytest.raises(RuntimeError, match="split off what is singular"):
+        grad(lambda t: integrate.quad(lambda x: t * np.log(x), 0, 1)[0])(1.0)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 8])
+def test_samples(n):
+    y, x = rng.normal(size=(2, n)), 3 * np.sort(rng.uniform(size=n))
+    for options in ({}, {"dx": 0.3}, {"x": x}):
+        for name in ("simpson", "cumulative_trapezoid"):
+            ours, theirs = getattr(integrate, name), getattr(scipy.integrate, name)
+            np.testing.assert_allclose(ours(y, **options), theirs(y, **options))
+            np.testing.assert_allclose(ours(y.T, axis=0, **options), theirs(y.T, axis=0, **options))
+    started = integrate.cumulative_trapezoid(y, x, initial=0)
+    np.testing.assert_allclose(started, scipy.integrate.cumulative_trapezoid(y, x, initial=0))
+    for fun in (integrate.simpson, integrate.cumulative_trapezoid):
+        agrees(lambda y, x, fun=fun: fun(y, x=x), y, x)
+
+
+def test_least_squares():
+    times, data = np.linspace(0, 1, 7), np.array([2.1, 1.5, 1.3, 0.9, 0.75, 0.6, 0.4])
+
+    def fit(data, solve=optimize.least_squares, **options):
+        return solve(lambda p: p[0] * np.exp(-p[1] * times) - data, np.ones(2), xtol=1e-14, ftol=1e-14, gtol=1e-14, **options).x
+
+    for options in ({}, {"bounds": ([0.0, 0.0], [1.5, 9.0])}):
+        slopes = jacobian(lambda data, options=options: fit(data, **options))(data)
+        for k, slope in enumerate(slopes):
+            expected = numeric(
+                lambda data, k=k, options=options: fit(data, scipy.optimize.least_squares, **options)[k], data, 1e-3
+            )
+            np.testing.assert_allclose(slope, expected, rtol=1e-5, atol=2e-6)  # the third derivatives are in it
+    with pytest.raises(ValueError, match="loss='linear'"):
+        fit(data, loss="huber")
+    lowest = lambda c: optimize.minimize_scalar(lambda x: (x - c) ** 2 + x**4 / 4).x
+    assert math.isclose(grad(lowest)(1.0), 2 / (2 + 3 * lowest(1.0) ** 2), rel_tol=1e-7)
+
+
+@pytest.mark.parametrize("kind", ["not-a-knot", "natural", "clamped"])
+@pytest.mark.parametrize("n", [2, 3, 4, 7])
+def test_cubic_spline(n, kind):
+    x, at = np.sort(rng.uniform(size=n)) * 3, np.array([0.11, 0.93, 1.7, 2.9, -0.2])
+    for axis, y in ((0, rng.normal(size=n)), (1, rng.normal(size=(2, n, 3)))):
+        ours, theirs = (module.CubicSpline(x, y, axis, kind) for module in (interpolate, scipy.interpolate))
+        for nu in range(4):
+            np.testing.assert_allclose(ours(at, nu), theirs(at, nu), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(ours(at.reshape(5, 1)), theirs(at.reshape(5, 1)), rtol=1e-9, atol=1e-9)
+    agrees(
+        lambda x, y, at: interpolate.CubicSpline(x, y, bc_type=kind)(at), np.linspace(0, 3, n) ** 1.1, rng.normal(size=n), at
+    )
+    assert np.isnan(interpolate.CubicSpline(x, x, extrapolate=False)(-1.0))

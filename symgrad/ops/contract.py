@@ -99,12 +99,18 @@ def _beside(g: Any, x: Any, other: Any, axis: int) -> Any:
     return np.moveaxis(unbroadcast(moved, np.shape(moved), shape), -1, axis)
 
 
+def _kept(x1: Any, x2: Any, keepdims: bool, axis: int = -1) -> Any:
+    vecdot: Any = np.vecdot
+    product = vecdot(x1, x2, axis=axis)
+    return np.expand_dims(product, axis) if keepdims else product
+
+
 # vecdot, vecmat and vdot conjugate their first argument; so does its cotangent
 multilinear(
     np.vecdot,
     lambda g, y, x1, x2, *, axis=-1: conj(_beside(g, x1, x2, axis)),
     lambda g, y, x1, x2, *, axis=-1: _beside(g, x2, conj(x1), axis),
-    instead={"keepdims": lambda x1, x2, keepdims, axis=-1: np.expand_dims(np.vecdot(x1, x2, axis=axis), axis)},
+    instead={"keepdims": _kept},
     samples=[
         Sample(A(3), A(3)),
         Sample(A(2, 3), A(2, 3)),

@@ -96,6 +96,41 @@ def minimize(
     return result
 
 
+def least_squares(
+    fun: Fun, x0: Any, bounds: Any = (-np.inf, np.inf), method: str = "trf", *, args: Any = (), **options: Any
+) -> Any:
+    """The ``x`` with the least sum of squares of ``fun(x)``; it can be differentiated, where at a bound it is a constant.
+
+    ``options`` are SciPy's tolerances. SciPy gets the Jacobian from symgrad.
+    """
+    if options.get("loss", "linear") != "linear":
+        raise ValueError("only loss='linear' can be differentiated; write the loss into the function and use minimize")
+    args = args if isinstance(args, tuple) else (args,)
+    start = np.atleast_1d(np.asarray(plain_values(x0), float))
+    residuals: Fun = lambda x, *rest: np.ravel(array_of(fun(x, *rest)))
+    slopes: Fun = lambda x, *rest: jacobian(residuals)(x, *rest)
+    result = so.least_squares(on_plain(residuals, args), start, on_plain(slopes, args), plain_values(bounds), method, **options)
+    if solved("least_squares"):
+        free = result.active_mask == 0
+        spread = np.eye(len(start))[:, free]
+        fixed = np.where(free, 0.0, result.x)
+        slope = grad(lambda z: 0.5 * np.sum(residuals(spread @ z + fixed, *args) ** 2))
+        result.x = spread @ polished(slope, result.x[free]) + fixed
+        result.fun = residuals(result.x, *args)
+        result.cost = 0.5 * np.sum(result.fun**2)
+    return result
+
+
+def minimize_scalar(fun: Fun, bracket: Any = None, bounds: Any = None, args: Any = (), **options: Any) -> Any:
+    """A minimum of a function of one number; its ``x`` and ``fun`` can be differentiated."""
+    args = args if isinstance(args, tuple) else (args,)
+    result = so.minimize_scalar(on_plain(fun, args), plain_values(bracket), plain_values(bounds), **options)
+    if solved("minimize_scalar"):
+        result.x = polished(lambda x: grad(fun)(x, *args), float(result.x))
+        result.fun = fun(result.x, *args)
+    return result
+
+
 # -- one equation --------------------------------------------------------------------------------------------------
 
 
