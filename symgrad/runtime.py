@@ -292,6 +292,60 @@ def _solve_triangle(lower: Array, out: Array, turned: bool) -> None:
     _solve_triangle(lower[second, second], out[second], turned)
 
 
+def lu(a: Array) -> Any:
+    """What several systems of one matrix share: LAPACK's decomposition where SciPy is there, else the matrix itself.
+
+    Raises ``LinAlgError`` where the matrix is singular.
+    """
+    getrf = _lapack("getrf", a.dtype.char)
+    if getrf is None:
+        return a.copy(), None  # the matrix itself may be overwritten
+    factors, pivots, info = getrf(a.T)  # as LAPACK has it, in Fortran order
+    if info > 0:
+        raise np.linalg.LinAlgError("Singular matrix")
+    return factors, pivots
+
+
+def lu_solve(factors: Any, b: Array, turned: bool = False) -> Array:
+    """``np.linalg.solve(a, b)``, or that of ``a.T``, given ``lu(a)``.
+
+    >>> lu_solve(lu(np.array([[2.0, 0.0], [1.0, 1.0]])), np.array([2.0, 3.0]))
+    array([1., 2.])
+    """
+    a, pivots = factors
+    if pivots is None:
+        return np.linalg.solve(a.T if turned else a, b)
+    return _lapack("getrs", a.dtype.char)(a, pivots, b, trans=0 if turned else 1)[0]
+
+
+def lu_inverse(factors: Any) -> Array:
+    """``np.linalg.inv(a)``, given ``lu(a)``.
+
+    >>> lu_inverse(lu(np.array([[2.0, 0.0], [0.0, 4.0]])))
+    array([[0.5 , 0.  ],
+           [0.  , 0.25]])
+    """
+    a, pivots = factors
+    if pivots is None:
+        return np.linalg.inv(a)
+    return _lapack("getri", a.dtype.char)(a, pivots, lwork=64 * len(a))[0].T  # so much that it goes by blocks
+
+
+def lu_slogdet(factors: Any) -> Any:
+    """``np.linalg.slogdet(a)``, given ``lu(a)``.
+
+    >>> sign, log = lu_slogdet(lu(np.array([[0.0, 1.0], [1.0, 0.0]])))
+    >>> float(sign), float(log)
+    (-1.0, 0.0)
+    """
+    a, pivots = factors
+    if pivots is None:
+        return np.linalg.slogdet(a)
+    diagonal = a.diagonal()
+    swaps = np.count_nonzero(pivots != np.arange(len(pivots)))
+    return np.multiply.reduce(np.sign(diagonal)) * a.dtype.type((-1) ** swaps), np.add.reduce(np.log(np.abs(diagonal)))
+
+
 @functools.cache
 def _lapack(name: str, char: str) -> Any:
     """A routine of LAPACK's for this dtype; None where SciPy is not there, or has none."""

@@ -1,5 +1,7 @@
 """What is known of matrices: the derivatives of likelihoods by way of Cholesky, against the same without it."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -174,3 +176,63 @@ def test_systems_that_a_factor_solves(fun, shape):
     for a, b in zip(found, wanted, strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-12 * np.abs(b).max())
     assert "solve_triangle" in both.source(*args, fast=True)
+
+
+# -- systems of one matrix -----------------------------------------------------------------------------------------
+
+
+def kriging(theta, x, y):
+    k = kernel(theta, x)
+    return 0.5 * y @ np.linalg.solve(k, y) + 0.5 * np.linalg.slogdet(k)[1]
+
+
+def lopsided(theta, x, y):
+    """Not symmetric, of negative determinant; with several right-hand sides, and the transpose."""
+    a = np.sin(np.outer(y, np.arange(len(x)))) + kernel(theta, x)[::-1] * np.cos(theta[1])
+    sign, log = np.linalg.slogdet(a)
+    both = np.linalg.solve(a, np.stack([y, y**2], axis=1))
+    return sign * log + np.sum(np.sin(both)) + np.sum(np.linalg.solve(a.T, y) ** 2) + np.sum(np.linalg.inv(a) ** 3)
+
+
+@pytest.mark.parametrize("fun", [kriging, lopsided])
+@pytest.mark.parametrize("scipy", [True, False])
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_one_decomposition_for_all_systems_of_a_matrix(fun, scipy, dtype, monkeypatch):
+    if not scipy:
+        monkeypatch.setattr(runtime, "_lapack", lambda name, char: None)
+    for n in (3, 8, 9):
+        args = tuple([arg.astype(dtype) for arg in inputs(n)])
+        with without("structure", "scalarize"):
+            plain = value_and_grad(fun, (0, 1, 2))
+        with without("scalarize"):
+            derivative = value_and_grad(fun, (0, 1, 2))
+        for _ in range(3):
+            (value, gradients), (other, others) = derivative(*args), plain(*args)
+        tolerance = 1e-9 if dtype == "f8" else 2e-2
+        np.testing.assert_allclose(value, other, rtol=tolerance)
+        for got, want in zip(gradients, others, strict=True):
+            assert got.dtype == want.dtype == dtype
+            assert got.flags.c_contiguous
+            np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance * np.max(np.abs(want)))
+        source = re.sub("#.*", "", derivative.source(*args, fast=True))
+        assert source.count("runtime.lu(") == 1
+        assert "np.linalg" not in source or dtype == "f4"  # the kernel is of double precision
+
+
+@pytest.mark.parametrize("scipy", [True, False])
+def test_singular_systems_are_refused_as_ever(scipy, monkeypatch):
+    if not scipy:
+        monkeypatch.setattr(runtime, "_lapack", lambda name, char: None)
+
+    def fun(a, b):
+        return np.sum(np.linalg.solve(a, b)) + np.linalg.slogdet(a)[1]
+
+    derivative = grad(fun)
+    for _ in range(3):
+        derivative(np.eye(20) * 2, np.ones(20))
+    assert "runtime.lu(" in derivative.source(np.eye(20), np.ones(20), fast=True)
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+        derivative(np.ones((20, 20)), np.ones(20))
+    spoilt = np.eye(20)
+    spoilt[3, 4] = np.nan
+    assert np.isnan(derivative(spoilt, np.ones(20))).any()

@@ -20,13 +20,20 @@ from symgrad.program import Program
 STRUCTURE: dict[Any, list[Rewrite]] = {}
 INVERSE = Op(runtime.inverse, "op", ())  # made here only, after all derivatives are taken
 TRIANGLE = Op(runtime.solve_triangle, "op", ())
+LU = Op(runtime.lu, "op", (), name="runtime.lu")
+OF_LU = {  # what is made of a matrix by its decomposition, and how from that
+    REGISTRY[np.linalg.solve]: Op(runtime.lu_solve, "op", (), name="runtime.lu_solve"),
+    REGISTRY[np.linalg.inv]: Op(runtime.lu_inverse, "op", (), name="runtime.lu_inverse"),
+    REGISTRY[np.linalg.slogdet]: Op(runtime.lu_slogdet, "op", (), name="runtime.lu_slogdet"),
+}
 
 
 def structure(program: Program) -> Program:
     """The same program with what is known of its matrices put to use."""
-    if not any(is_op(node, np.linalg.cholesky) for node in ancestors(program.roots())):
-        return program
-    return _Solver(Simplifier(program, STRUCTURE).run()).run()
+    if any(is_op(node, np.linalg.cholesky) for node in ancestors(program.roots())):
+        program = _Solver(Simplifier(program, STRUCTURE).run()).run()
+    shared = _decomposed_often(program)
+    return _Sharer(program, shared).run() if shared else program
 
 
 # -- what a matrix is ----------------------------------------------------------------------------------------------
@@ -190,3 +197,49 @@ class _Solver(Simplifier):
         if is_op(matrix, np.transpose) and not matrix.params and _factored(matrix.args[0]) is not None:
             return self.graph.add(TRIANGLE, (self.mapping[matrix.args[0]], args[1]), (("turned", True),), node.aval)
         return super().visit(node, args)
+
+
+# -- systems of the same matrix ------------------------------------------------------------------------------------
+
+
+def _system(node: Node) -> tuple[Node, bool] | None:
+    """The matrix that an operation decomposes, and whether it is the transpose that is meant."""
+    if node.op not in OF_LU or node.params or node.exact or not _is_real_matrix(node.args[0]):
+        return None
+    matrix = node.args[0]
+    if is_op(node, np.linalg.solve):
+        b = node.args[1].aval
+        if b.dtype != matrix.aval.dtype or not 1 <= len(b.shape) <= 2 or 0 in b.shape:
+            return None
+        if is_op(matrix, np.transpose) and not matrix.params:
+            return matrix.args[0], True
+    return (matrix, False) if matrix.aval.dtype.char in "df" else None
+
+
+def _decomposed_often(program: Program) -> set[Node]:
+    """The matrices that several operations decompose, one at least of which has no use for a singular one."""
+    found: dict[Node, list[Node]] = {}
+    for node in ancestors(program.roots()):
+        system = _system(node)
+        if system is not None:
+            found.setdefault(system[0], []).append(node)
+    return {m for m, nodes in found.items() if len(nodes) > 1 and not all(is_op(node, np.linalg.slogdet) for node in nodes)}
+
+
+class _Sharer(Simplifier):
+    """Decomposes once the matrices that several operations need decomposed."""
+
+    def __init__(self, program: Program, shared: set[Node]) -> None:
+        super().__init__(program, {})
+        self.shared = shared
+
+    def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
+        system = _system(node)
+        if system is None or system[0] not in self.shared:
+            return super().visit(node, args)
+        matrix, turned = system
+        factors = self.graph.add(LU, (self.mapping[matrix],), (), matrix.aval)
+        new = self.graph.add(OF_LU[node.op], (factors, *args[1:]), (("turned", True),) if turned else (), node.aval)
+        factors.line, factors.phase = factors.line or node.line, factors.phase or node.phase
+        new.name, new.line, new.phase = node.name, node.line, node.phase
+        return new
