@@ -94,7 +94,33 @@ def _mean(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 SUM = known(np.sum)
 MEAN = variant(known(np.mean), fun=lambda a, axis=None, keepdims=False: _mean(a, axis, keepdims))
-PROD = known(np.prod)
+
+
+def _unsigned(g: Any, where: Any) -> Any:
+    """``g``, whose zeros are positive in some places."""
+    zero = np.zeros_like(g)
+    return g + np.where(where, zero, -zero)
+
+
+def _prod_rule(g: Any, y: Any, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Where several factors are zero, no product of the others has torch's sign of zero."""
+    found = _RULES[0](g, y, a, axis=axis, keepdims=keepdims)
+    several = axis is None and not isinstance(g, Tensor) and np.count_nonzero(a) < np.size(a) - 1
+    return _unsigned(found, True) if several else found
+
+
+def _cumprod_rule(g: Any, y: Any, a: Any, axis: int) -> Any:
+    """Nor what comes after the first zero."""
+    found = _RULES[1](g, y, a, axis=axis)
+    if np.count_nonzero(a) == np.size(a):
+        return found
+    zeros = np.cumsum(a == 0, axis=axis)
+    return _unsigned(found, zeros > (a == 0))
+
+
+_RULES: Any = known(np.prod).rules[0], known(np.cumprod).rules[0]
+PROD = variant(known(np.prod), rules=(_prod_rule,))
+CUMPROD = variant(known(np.cumprod), rules=(_cumprod_rule,))
 
 
 def _variance(a: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False) -> Any:
@@ -555,7 +581,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     axis = axis_of(dim, input.value.ndim)
     if not input.value.ndim:
         return labelled(input.clone(), "CumprodBackward0")
-    return apply(known(np.cumprod), (input,), {"axis": axis})
+    return apply(CUMPROD, (input,), {"axis": axis})
 
 
 def _running(name: str, arg: Any) -> Any:
