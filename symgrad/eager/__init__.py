@@ -82,6 +82,8 @@ from symgrad.eager.dtypes import int32 as int
 from symgrad.eager.modes import (
     enable_grad,
     inference_mode,
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
     is_grad_enabled,
     is_inference_mode_enabled,
     no_grad,

@@ -326,7 +326,7 @@ class PackedNode(Node):
             self.packed = {}, self.packed[1]
 
 
-_NAMESPACED = {"CopySlices", "NotImplemented"}
+_NAMESPACED = {"CopyBackwards", "CopySlices", "NotImplemented"}
 _SAVED = {"_saved_result": -1, "_saved_self": 0, "_saved_condition": 0} | dict.fromkeys(
     ("_saved_other", "_saved_exponent", "_saved_mat2", "_saved_target"), 1
 )
@@ -739,13 +739,23 @@ class Fused(Op):
 
     ``keeps(*arrays, **params)`` gives the result and what the forward pass has computed on its way there. Where that is
     recorded, the rules get it as ``kept=``, unless they are recorded themselves: then they compute it anew.
+
+    ``kernel``: what torch calls the function when it refuses a dtype that is not of one of ``kinds``.
     """
 
     def __init__(
-        self, fun: Any, *rules: Any, family: str = "op", name: str | None = None, keeps: Any = None, **options: Any
+        self,
+        fun: Any,
+        *rules: Any,
+        family: str = "op",
+        name: str | None = None,
+        keeps: Any = None,
+        kernel: str | None = None,
+        kinds: str = "f",
+        **options: Any,
     ) -> None:
         super().__init__(fun, family, rules, name=name, **options)
-        self.keeps = keeps
+        self.keeps, self.kernel, self.kinds = keeps, kernel, kinds
 
     def __call__(self, *arrays: Any, **params: Any) -> Any:
         for array in arrays:
@@ -797,6 +807,8 @@ def execute(
         return tuple([wrap(part) for part in y]) if isinstance(y, tuple) else wrap(y)
     if op.alias and type(values[0]) is not _array and isinstance(args[0], Tensor):
         values[0] = whole(args[0])  # which a view can share
+    if op.__class__ is Fused and op.kernel is not None and values[0].dtype.kind not in op.kinds:
+        raise NotImplementedError(f"\"{op.kernel}\" not implemented for '{title(values[0].dtype)}'")
     try:
         if wanting and op.__class__ is Fused and op.keeps is not None and mode.grad:
             y, kept = mode.quiet(op.keeps, *values, **params)

@@ -44,6 +44,16 @@ def is_inference_mode_enabled() -> bool:
     return mode.inference
 
 
+def is_anomaly_enabled() -> bool:
+    """Whether this thread remembers where operations were recorded."""
+    return mode.anomaly
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether a NaN that comes up backward is an error in that mode."""
+    return mode.check_nan
+
+
 class _Switch:
     """A context manager and decorator that sets one of the switches."""
 

@@ -26,7 +26,9 @@ def _log_sigmoid(x: Any) -> Any:
 
 
 SIGMOID = Fused(_sigmoid, lambda g, y, x: g * ((1 - y) * y), family="elementwise", name="sigmoid")
-LOG_SIGMOID = Fused(_log_sigmoid, lambda g, y, x: g * SIGMOID(-x), family="elementwise", name="log_sigmoid")
+LOG_SIGMOID = Fused(
+    _log_sigmoid, lambda g, y, x: g * SIGMOID(-x), family="elementwise", name="log_sigmoid", kernel="log_sigmoid_cpu"
+)
 
 
 def _logit(x: Any, eps: float | None = None) -> Any:
@@ -298,9 +300,9 @@ def _first(fun: Any) -> Any:
 
 
 _GELU = math.sqrt(2 / math.pi)
-GELU = Fused(_first(_gelu), _gelu_rule, family="elementwise", name="gelu", keeps=_gelu)
-SILU = Fused(_first(_silu), _silu_rule, family="elementwise", name="silu", keeps=_silu)
-ELU = Fused(_elu, _elu_rule, family="elementwise", name="elu")
+GELU = Fused(_first(_gelu), _gelu_rule, family="elementwise", name="gelu", keeps=_gelu, kernel="GeluKernelImpl")
+SILU = Fused(_first(_silu), _silu_rule, family="elementwise", name="silu", keeps=_silu, kernel="silu_cpu", kinds="fc")
+ELU = Fused(_elu, _elu_rule, family="elementwise", name="elu", kernel="elu_cpu")
 AT_LEAST = Fused(
     lambda x, eps: np.maximum(x, eps),
     lambda g, y, x, eps: g * (x >= eps),
@@ -325,16 +327,19 @@ def _mish_rule(g: Any, y: Any, x: Any, *, kept: Any = None) -> Any:
     return g * (weight + x * SIGMOID(x) * (1 - weight * weight))
 
 
-MISH = Fused(_first(_mish), _mish_rule, family="elementwise", name="mish", keeps=_mish)
-SOFTPLUS = Fused(_first(_softplus), _softplus_rule, family="elementwise", name="softplus", keeps=_softplus)
+MISH = Fused(_first(_mish), _mish_rule, family="elementwise", name="mish", keeps=_mish, kernel="mish_cpu")
+SOFTPLUS = Fused(
+    _first(_softplus), _softplus_rule, family="elementwise", name="softplus", keeps=_softplus, kernel="softplus_cpu"
+)
 LEAKY_RELU = Fused(
     lambda x, slope: np.where(x > 0, x, x * slope),
     lambda g, y, x, slope: np.where(x > 0, g, g * slope),
     family="elementwise",
     name="leaky_relu",
+    kernel="leaky_relu_cpu",
 )
 HARDTANH = Fused(
-    lambda x, low, high: np.clip(x, low, high),
+    lambda x, low, high: np.clip(x, x.dtype.type(low), x.dtype.type(high)),
     lambda g, y, x, low, high: np.where((x > low) & (x < high), g, 0),
     family="elementwise",
     name="hardtanh",
@@ -399,11 +404,14 @@ def _logsumexp_rule(g: Any, y: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     return g * np.exp(x - y)
 
 
-SOFTMAX = Fused(_softmax, lambda g, y, x, axis: y * (g - _total(g * y, axis)), name="softmax")
+SOFTMAX = Fused(
+    _softmax, lambda g, y, x, axis: y * (g - _total(g * y, axis)), name="softmax", kernel="softmax_lastdim_kernel_impl"
+)
 LOG_SOFTMAX = Fused(
     _log_softmax,
     lambda g, y, x, axis: g - np.exp(y) * _total(g, axis),
     name="log_softmax",
+    kernel="log_softmax_lastdim_kernel_impl",
 )
 LOGSUMEXP = Fused(_logsumexp, _logsumexp_rule, name="logsumexp")
 
@@ -449,7 +457,9 @@ def _bce_logits_y(g: Any, _: Any, x: Any, y: Any, weight: Any = None, pos_weight
     return (LOG_SIGMOID(-x) - pos_weight * LOG_SIGMOID(x)) * g
 
 
-BCE_LOGITS = Fused(_bce_logits, _bce_logits_x, _bce_logits_y, None, None, name="binary_cross_entropy_with_logits")
+BCE_LOGITS = Fused(
+    _bce_logits, _bce_logits_x, _bce_logits_y, None, None, name="binary_cross_entropy_with_logits", kernel="log_sigmoid_cpu"
+)
 
 
 def _bce(x: Any, y: Any, weight: Any = None, *, reduction: str) -> Any:
@@ -468,10 +478,10 @@ def _bce_y(g: Any, _: Any, x: Any, y: Any, weight: Any = None, *, reduction: str
     return (g if weight is None else g * weight) * (np.log1p(-x) - np.log(x))
 
 
-BCE = Fused(_bce, _bce_x, _bce_y, None, name="binary_cross_entropy")
+BCE = Fused(_bce, _bce_x, _bce_y, None, name="binary_cross_entropy", kernel="binary_cross_entropy")
 
 
-def _pairwise(name: str, loss: Any, slope: Any) -> Fused:
+def _pairwise(name: str, kernel: str | None, loss: Any, slope: Any) -> Fused:
     """A loss of the difference of two arrays, with its slope; neither minds which is which, but for the slope's sign."""
 
     def rule(g: Any, _: Any, x: Any, y: Any, *, reduction: str, **options: Any) -> Any:
@@ -482,18 +492,21 @@ def _pairwise(name: str, loss: Any, slope: Any) -> Fused:
         rule,
         lambda g, _, x, y, *, reduction, **options: rule(g, None, y, x, reduction=reduction, **options),
         name=name,
+        kernel=kernel,
     )
 
 
-MSE = _pairwise("mse_loss", lambda d: d * d, lambda d: 2 * d)
-L1 = _pairwise("l1_loss", np.abs, np.sign)
+MSE = _pairwise("mse_loss", "mse_cpu", lambda d: d * d, lambda d: 2 * d)
+L1 = _pairwise("l1_loss", None, np.abs, np.sign)
 SMOOTH_L1 = _pairwise(
     "smooth_l1_loss",
+    "smooth_l1_cpu",
     lambda d, beta: np.where(np.abs(d) < beta, 0.5 * d * d / (beta or 1), np.abs(d) - 0.5 * beta),
     lambda d, beta: np.where(np.abs(d) < beta, d / (beta or 1), np.sign(d)),
 )
 HUBER = _pairwise(
     "huber_loss",
+    "huber_cpu",
     lambda d, delta: np.where(np.abs(d) <= delta, 0.5 * d * d, delta * (np.abs(d) - 0.5 * delta)),
     lambda d, delta: np.where(np.abs(d) <= delta, d, delta * np.sign(d)),
 )

@@ -22,9 +22,20 @@ def _outs(fun: Callable[..., Any], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(o for o in (out if isinstance(out, (tuple, list)) else (out,)) if isinstance(o, Tensor))
 
 
+def _numbers(x: Any) -> Any:
+    """The elements in one dimension, complex ones as two numbers each."""
+    flat = np.array(x).reshape(-1)
+    return flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
+
+
+def _tensor(numbers: Any, like: Any) -> Tensor:
+    """The inverse of ``_numbers``."""
+    return wrap(np.asarray(numbers, like.real.dtype).view(like.dtype).reshape(like.shape))
+
+
 def numeric_jacobian(fun: Callable[..., Any], inputs: tuple[Any, ...], which: int, number: int, eps: float) -> Any:
-    """Central differences of one output by one input, (input elements, output elements)."""
-    flat = np.array(inputs[which].value).reshape(-1)
+    """Central differences of one output by one input, (numbers of the input, numbers of the output)."""
+    flat = _numbers(inputs[which].value)
     rows = []
     with no_grad():
         for i in range(flat.size):
@@ -33,8 +44,8 @@ def numeric_jacobian(fun: Callable[..., Any], inputs: tuple[Any, ...], which: in
                 moved = flat.copy()
                 moved[i] += sign * eps
                 args = list(inputs)
-                args[which] = wrap(moved.reshape(inputs[which].value.shape))
-                ends.append(np.asarray(_outs(fun, tuple(args))[number].value).ravel())
+                args[which] = _tensor(moved, inputs[which].value)
+                ends.append(_numbers(_outs(fun, tuple(args))[number].value))
             rows.append((ends[0] - ends[1]) / (2 * eps))
     return np.array(rows)
 
@@ -74,18 +85,18 @@ def _check(func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: 
                 stacklevel=4,
             )
     outs = _outs(func, inputs)
+    if not any([out.requires_grad for out in outs]):
+        for j in wanted:
+            if any([np.any(numeric_jacobian(func, inputs, j, number, eps)) for number in range(len(outs))]):
+                raise GradcheckError("Numerical gradient for function expected to be zero")
     for number, out in enumerate(outs):
         if not out.requires_grad:
             continue
         rows: list[list[Any]] = []
-        for i in range(out.value.size):
-            seed = np.zeros(out.value.size, out.value.dtype)
-            seed[i] = 1
-            seed_tensor = wrap(seed.reshape(out.value.shape))
-            found = grad(out, [inputs[j] for j in wanted], seed_tensor, retain_graph=True, allow_unused=True)
-            rows.append(
-                [np.zeros(inputs[j].value.size) if g is None else g.value.ravel() for j, g in zip(wanted, found, strict=True)]
-            )
+        for seed in np.eye(_numbers(out.value).size):
+            given = [inputs[j] for j in wanted]
+            found = grad(out, given, _tensor(seed, out.value), retain_graph=True, allow_unused=True)
+            rows.append([_numbers(np.zeros_like(x.value) if g is None else g.value) for x, g in zip(given, found, strict=True)])
         for place, j in enumerate(wanted):
             numeric = numeric_jacobian(func, inputs, j, number, eps)
             analytic = np.array([row[place] for row in rows]).T.reshape(numeric.shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from typing import Any
 
 import numpy as np
@@ -102,11 +103,11 @@ class FunctionNode(Node):
 
     __slots__ = ("context", "function", "inputs")
 
-    def __init__(self, function: Any, context: Context, edges: list[Any], inputs: list[int], outs: tuple[Any, ...]) -> None:
+    def __init__(self, function: Any, context: Context, edges: list[Any], inputs: list[int], outs: list[Any]) -> None:
         self.function, self.context, self.edges, self.inputs = function, context, edges, inputs
         self.label, self.hooks, self.serial, self.counters = f"{function.__name__}Backward", None, tick(), []
         self.plan, self.params, self.args, self.result = _NO_PLAN, {}, (), None
-        if len(outs) == 1:
+        if len(outs) == 1 and outs[0] is not None:
             self.shape, self.dtype = outs[0].shape, outs[0].dtype
         self.outputs = len(outs)
 
@@ -122,7 +123,7 @@ class FunctionNode(Node):
         parts = list(g) if type(g) is tuple else [g]
         if self.context._materialize:
             shapes = self.params["shapes"]
-            parts = [np.zeros(*shape) if part is None else part for part, shape in zip(parts, shapes, strict=True)]
+            parts = [np.zeros(*shape) if part is None and shape else part for part, shape in zip(parts, shapes, strict=True)]
         given = [conjugate(part if part is None or isinstance(part, Tensor) else own(part)) for part in parts]
         found = self.function.backward(self.context, *given)
         found = found if isinstance(found, tuple) else (found,)
@@ -131,6 +132,9 @@ class FunctionNode(Node):
                 f"function {self.name()} returned an incorrect number of gradients (expected "
                 f"{self.params['count']}, got {len(found)})"
             )
+        for x in found:
+            if x is not None and not isinstance(x, Tensor):
+                raise RuntimeError(f"expected Variable or None (got {type(x).__name__})")
         chosen = [conjugate(found[i]) for i in self.inputs]
         for number, (part, edge) in enumerate(zip(chosen, self.edges, strict=True)):
             self._check(number, part, (edge.value if isinstance(edge, Tensor) else edge).shape)
@@ -188,6 +192,20 @@ class Function:
     input (None where there is none).
     """
 
+    def __init__(self) -> None:
+        warnings.warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke them "
+            "on the class itself. Instantiating an autograd function will raise an error in a future version of PyTorch.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function "
+            "with static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
+        )
+
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
@@ -218,13 +236,16 @@ class Function:
         several = isinstance(outs, tuple)
         dirty = {id(x) for x in context._dirty}
         for x in context._dirty:
+            if x.needs and x.node is None:
+                raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
             writable(x)
             x.counter[0] += 1
         results = [_alias(x) if any(x is a for a in args) and id(x) not in dirty else x for x in (outs if several else (outs,))]
         places = [i for i, want in enumerate(wanted) if want]
-        node = FunctionNode(cls, context, [edge_of(args[i]) for i in places], places, tuple(x.value for x in results))
-        node.params = {"count": len(args), "shapes": [(x.value.shape, x.value.dtype) for x in results]}
-        edges: list[Any] = [Part(node, i, x.value) if len(results) > 1 else node for i, x in enumerate(results)]
+        values = [x.value if isinstance(x, Tensor) else None for x in results]
+        node = FunctionNode(cls, context, [edge_of(args[i]) for i in places], places, values)
+        node.params = {"count": len(args), "shapes": [None if v is None else (v.shape, v.dtype) for v in values]}
+        edges: list[Any] = [None if v is None else Part(node, i, v) if len(values) > 1 else node for i, v in enumerate(values)]
         saved = []
         for item in context._saved:
             place = next((i for i, x in enumerate(outs if several else (outs,)) if x is item), None)
@@ -233,7 +254,7 @@ class Function:
             )
         context._saved = tuple(saved)
         for x, edge in zip(results, edges, strict=True):
-            if x.value.dtype.kind in "fc" and not any(x is c for c in context._constant):
+            if edge is not None and x.value.dtype.kind in "fc" and not any(x is c for c in context._constant):
                 if x.base is not None and id(x) in dirty:
                     rebase(x.base, x.value, linked(x.value, edge), "inplace")
                     continue

@@ -25,10 +25,10 @@ def _like(parts: tuple[Any, ...], x: Any) -> Any:
 
 def _checked(given: Any, what: str, name: str) -> tuple[Any, ...]:
     """A tensor, or several, as a tuple."""
-    parts = _tuple(given)
+    parts = given if isinstance(given, tuple) else (given,)
     for i, part in enumerate(parts):
         if not isinstance(part, Tensor):
-            place = f"the value at index {i}" if isinstance(given, (tuple, list)) else f"the given {what}"
+            place = f"the value at index {i}" if isinstance(given, tuple) else f"the given {what}"
             raise TypeError(
                 f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but {place} has type {type(part)}."
             )
@@ -165,6 +165,17 @@ def _jacobian_rows(out: Tensor, ins: Any, create: bool, strict: str) -> tuple[An
     )
 
 
+_STRATEGIES = ("forward-mode", "reverse-mode")
+
+
+def _vectorized(strategy: str, vectorize: bool) -> None:
+    """Forward mode is there with ``vectorize`` only, as in torch; the results are the same."""
+    if strategy == "forward-mode" and not vectorize:
+        raise NotImplementedError(
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`."
+        )
+
+
 def jacobian(
     func: Fun,
     inputs: Any,
@@ -174,6 +185,12 @@ def jacobian(
     strategy: str = "reverse-mode",
 ) -> Any:
     """All derivatives of all outputs: shaped as the output and then the input."""
+    if strategy not in _STRATEGIES:
+        raise AssertionError(
+            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than '
+            'inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
+        )
+    _vectorized(strategy, vectorize)
     with enable_grad():
         ins = _fresh(_checked(inputs, "inputs", "jacobian"), create_graph)
         outs = func(*ins)
@@ -198,6 +215,9 @@ def hessian(
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
     """The second derivatives of a function with one number as its result."""
+    if outer_jacobian_strategy not in _STRATEGIES:
+        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
+    _vectorized(outer_jacobian_strategy, vectorize)
 
     def gradient(*ins: Any) -> Any:
         out = func(*ins)

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from symgrad.eager import ops, reductions
-from symgrad.eager.core import Tensor, apply, assign, labelled, plain, unlike, wrap
+from symgrad.eager.core import Tensor, apply, assign, labelled, plain, requires, unlike, wrap
 from symgrad.eager.dtypes import title
+from symgrad.eager.modes import mode
 from symgrad.eager.pointwise import FUNCTIONS, apply_alike, require_tensor
 from symgrad.eager.random import default_generator
 from symgrad.eager.reductions import flat_places
@@ -27,6 +28,9 @@ def _maybe_in_place(x: Tensor, y: Any, inplace: bool, name: str) -> Any:
 def _activation(name: str, op: Any) -> Any:
     def fun(input: Tensor, inplace: bool = False) -> Any:
         require_tensor(name, input)
+        if name == "relu" and input.value.dtype.kind in "bc":
+            kind, why = _REFUSED[input.value.dtype.kind]
+            raise kind(why)
         return _maybe_in_place(input, apply(op, (input,)), inplace, name)
 
     fun.__name__ = fun.__qualname__ = name
@@ -34,6 +38,10 @@ def _activation(name: str, op: Any) -> Any:
     return fun
 
 
+_REFUSED = {
+    "b": (RuntimeError, "Boolean inputs not supported for relu"),
+    "c": (NotImplementedError, "clamp is not supported for complex types"),
+}
 relu, silu = _activation("relu", ops.RELU), _activation("silu", ops.SILU)
 
 
@@ -50,6 +58,8 @@ def logsigmoid(input: Tensor) -> Any:
 def gelu(input: Tensor, approximate: str = "none") -> Any:
     """``input`` times the normal distribution function of it; ``approximate="tanh"`` is faster."""
     require_tensor("gelu", input)
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
     return apply(ops.GELU, (input,), {"approximate": approximate})
 
 
@@ -81,6 +91,8 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Any:
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
     """``input``, kept between two numbers."""
+    if input.value.dtype.kind == "b":
+        raise RuntimeError("Bool inputs not supported for hardtanh")
     y = apply(ops.HARDTANH, (input,), {"low": min_val, "high": max_val})
     return _maybe_in_place(input, y, inplace, "hardtanh")
 
@@ -134,6 +146,16 @@ def _check(reduction: str) -> str:
     return reduction
 
 
+def _constant(weight: Any, function: str, argument: str) -> Any:
+    """The plain values of a weight, to which no gradient flows."""
+    if isinstance(weight, Tensor) and mode.grad and requires(weight):
+        raise RuntimeError(
+            f"The function '{function}' is not differentiable with respect to argument '{argument}'. This input cannot have "
+            "requires_grad True."
+        )
+    return None if weight is None else plain(weight)
+
+
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -148,13 +170,12 @@ def binary_cross_entropy_with_logits(
     if target.value.shape != input.value.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     args: tuple[Any, ...] = (input, target)
+    if target.value.dtype.kind in "iub" and input.value.dtype.kind == "f":
+        kinds = title(input.value.dtype), title(target.value.dtype)
+        raise RuntimeError(f"result type {kinds[0]} can't be cast to the desired output type {kinds[1]}")
     if weight is not None or pos_weight is not None:
-        args = (
-            input,
-            target,
-            None if weight is None else plain(weight),
-            None if pos_weight is None else plain(pos_weight),
-        )
+        name = "binary_cross_entropy_with_logits"
+        args = (input, target, _constant(weight, name, "weight"), _constant(pos_weight, name, "pos_weight"))
     return apply(ops.BCE_LOGITS, args, {"reduction": reduction})
 
 
@@ -174,9 +195,11 @@ def binary_cross_entropy(
             f"({input.shape}) is deprecated. Please ensure "
             "they have the same size."
         )
-    if np.any((input.value < 0) | (input.value > 1)):
+    if input.value.dtype != target.value.dtype:
+        raise RuntimeError(f"Found dtype {title(target.value.dtype)} but expected {title(input.value.dtype)}")
+    if input.value.dtype.kind == "f" and np.any((input.value < 0) | (input.value > 1)):
         raise RuntimeError("all elements of input should be between 0 and 1")
-    args = (input, target) if weight is None else (input, target, plain(weight))
+    args = (input, target) if weight is None else (input, target, _constant(weight, "binary_cross_entropy", "weight"))
     return apply(ops.BCE, args, {"reduction": reduction})
 
 
@@ -197,7 +220,7 @@ def _pair(op: Any, input: Tensor, target: Tensor, reduction: str, weight: Any = 
             label = (op.name.title().replace("_", "") + "Backward0", *sides)
         return apply_alike(op, (input, target), {"reduction": reduction, **options}, label)
     loss = apply(op, (input, target), {"reduction": "none", **options}) * weight
-    return loss if reduction == "none" else loss.sum() if reduction == "sum" else loss.sum() / plain(weight).sum()
+    return loss if reduction == "none" else loss.sum() if reduction == "sum" else loss.sum() / weight.sum()
 
 
 def mse_loss(
@@ -236,6 +259,8 @@ def smooth_l1_loss(
     beta: float = 1.0,
 ) -> Any:
     """The squared error where it is small, else the absolute one."""
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if not beta:
         return l1_loss(input, target, reduction=reduction)
     return _pair(ops.SMOOTH_L1, input, target, reduction, beta=beta)
@@ -243,6 +268,8 @@ def smooth_l1_loss(
 
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Any:
     """The squared error where it is below ``delta``, else a linear one. The mean does not count the weights."""
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if weight is None:
         return _pair(ops.HUBER, input, target, reduction, delta=delta)
     loss = _pair(ops.HUBER, input, target, "none", delta=delta) * weight
@@ -284,11 +311,17 @@ def nll_loss(
         if np.any(outside):
             raise IndexError(f"Target {places[outside][0]} is out of bounds.")
         known = np.where(kept, places, 0)
-        table = np.ones(classes, x.value.dtype) if weight is None else plain(weight)
+        table = np.ones(classes, x.value.dtype) if weight is None else _constant(weight, "nll_loss_forward", "weight")
+        if table.shape != (classes,):
+            raise RuntimeError(
+                f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
+                f"shape: {list(table.shape)}"
+            )
         weights = np.where(kept, table[known], 0).astype(x.value.dtype)
     flat = known + np.arange(0, shape[0] * classes, classes) if len(shape) == 2 else flat_places(known, 1, shape)
-    loss = apply(ops.NLL, (x, weights, flat), {"reduction": reduction}, label)
-    return loss.reshape(target.value.shape) if reduction == "none" and input.value.ndim == 1 else loss
+    if reduction == "none" and not target.value.ndim:
+        reduction = "sum"  # of one, which is as small as the target
+    return apply(ops.NLL, (x, weights, flat), {"reduction": reduction}, label)
 
 
 def _plain_classes(places: Any, classes: int, ignore_index: int) -> bool:
@@ -322,6 +355,8 @@ def cross_entropy(
     by_class = places.shape != input.value.shape
     if not by_class and places.dtype.kind in "iu":
         raise RuntimeError(f"Expected floating point type for target with class probabilities, got {title(places.dtype)}")
+    if not 0 <= label_smoothing <= 1:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     if by_class and not label_smoothing:
         return nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
     if by_class:
