@@ -13,7 +13,7 @@ tensor([2., 4.])
 
 import math as _math
 
-from symgrad.eager import autograd, bridge, linalg, nn, optim, protocols, special
+from symgrad.eager import autograd, bridge, cuda, linalg, nn, optim, protocols, special
 from symgrad.eager.core import Tensor
 from symgrad.eager.creation import (
     arange,
@@ -55,6 +55,7 @@ from symgrad.eager.dtypes import (
     float16,
     float32,
     float64,
+    get_default_device,
     get_default_dtype,
     half,
     iinfo,
@@ -68,6 +69,7 @@ from symgrad.eager.dtypes import (
     preserve_format,
     promote_types,
     result_type,
+    set_default_device,
     set_default_dtype,
     short,
     strided,

@@ -198,6 +198,16 @@ def on_cpu(given: Any) -> None:
         raise NotImplementedError(f"symgrad.eager runs on the CPU only, not on {str(given)!r}")
 
 
+def set_default_device(given: Any) -> None:
+    """Where tensors are made from now on: on the CPU, as ever."""
+    on_cpu(given)
+
+
+def get_default_device() -> device:
+    """Where tensors are made."""
+    return CPU
+
+
 class _Constant:
     """A name of torch's for a way to lie in memory; of each kind there is one way here."""
 

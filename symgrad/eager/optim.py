@@ -100,7 +100,7 @@ class Optimizer:
             group.update({k: v for k, v in saved.items() if k != "params"})
         self.state.clear()
         for i, values in state_dict["state"].items():
-            self.state[params[i]] = {k: _copied(v) for k, v in values.items()}
+            self.state[params[i]] = dict(values)  # whose tensors are shared, as in torch
 
     def _order(self) -> dict[int, int]:
         params: Iterable[Tensor] = (p for group in self.param_groups for p in group["params"])
@@ -118,10 +118,6 @@ _DUPLICATES = (
     "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see "
     "github.com/pytorch/pytorch/issues/40967 for more information"
 )
-
-
-def _copied(value: Any) -> Any:
-    return wrap(np.array(value.value)) if isinstance(value, Tensor) else value
 
 
 def _check(**options: float) -> None:
