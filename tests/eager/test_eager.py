@@ -507,7 +507,7 @@ def test_optimisers_take_up_their_state(make):
         step(p, optimizer)
     q = p.detach().clone().requires_grad_()
     again = make([q])
-    again.load_state_dict(optimizer.state_dict())
+    again.load_state_dict(copy.deepcopy(optimizer.state_dict()))  # else they share it, as in torch
     for _ in range(3):
         step(p, optimizer)
         step(q, again)
