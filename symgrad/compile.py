@@ -686,7 +686,7 @@ class Variant:
             "            except _Unexplored as _exit:",
             f"                if (_result := _further(_exit{given_on})) is not _MISSED:",
             "                    return _result",
-            "            except (ArithmeticError, ValueError):",
+            f"            except (ArithmeticError, ValueError{', IndexError' if code.python else ''}):",
             *(rescue if code.python else ["                pass  # to be traced: an error as Python has it"]),
             "            _hits -= 1.0",
             f"        return _miss({given})",

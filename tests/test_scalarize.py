@@ -272,6 +272,96 @@ def test_tables_go_into_loops_whole():
     agree(apart(V, table), whole(V, table))
 
 
+def by_rows(w, x, y):
+    total = 0.0
+    for i in range(len(y)):
+        total = total + np.log(1.0 + (w @ x[i] - y[i] + total) ** 2)
+    return total
+
+
+def by_elements(w, x, y):
+    total = 0.0
+    for i in range(1, len(y)):
+        total = np.sin(total + w[0] * x[i, 0] + w[1] * x[i - 1, 1] - w[2] * x[-i, 2] * y[-1])
+    return total
+
+
+def by_matrices(w, x, y):
+    state, many = w[:2], np.reshape(x[:, :2], (-1, 2, 1)) * np.ones((1, 1, 2))
+    for i in range(len(y)):
+        state = np.tanh(many[i].T @ state + y[i] * state[::-1])
+    return state @ state
+
+
+def by_columns(w, x, y):
+    total = 1.0
+    for j in range(3):
+        for i in range(20):
+            total = total + w[j] * np.cos(total * x[i, j])
+    return total
+
+
+def until(w, x, y):
+    total, i = w[0], 0
+    while total < 5.0:
+        total = total + np.abs(x[i, 1]) + y[i] * w[1]
+        i += 1
+    return total * w[2]
+
+
+def by_blocks(w, x, y):
+    total = w[0]
+    for j in range(6):
+        waves = np.sin(y[:5] * total)
+        for i in range(5):
+            total = np.cos(total + waves[i] * waves[-i] * x[5 * j - i, 1] + w[1])
+    return total
+
+
+@pytest.mark.parametrize("kind", [float, int])
+@pytest.mark.parametrize("fun", [by_blocks, by_rows, by_elements, by_matrices, by_columns, until])
+@pytest.mark.parametrize("length", [30, 150])
+def test_data_of_any_length_is_read_as_lists(fun, length, kind):
+    rng = np.random.default_rng(0)
+    w, x, y = rng.uniform(0.5, 1.5, 3), rng.standard_normal((3, length)).T, rng.integers(0, 2, length).astype(kind)
+    apart, whole = both(value_and_grad, fun, w, x, y)
+    agree(apart(w, x, y), whole(w, x, y), 1e-12)
+    x[2:] *= 1.5
+    agree(apart(w, x, y), whole(w, x, y), 1e-12)
+    assert fun is by_matrices or is_apart(apart, w, x, y)
+    if fun is until:
+        x[:] = 0.0
+        for derivative in (apart, whole):
+            with pytest.raises(IndexError, match=f"index {length} is out of bounds for axis 0 with size {length}"):
+                derivative(0 * w, x, y)
+
+
+def test_much_data_that_is_hardly_read_stays_an_array():
+    def fun(w, y):
+        total = 0.0
+        for i in range(5):
+            total = np.sin(total + w[0] * y[i])
+        return total
+
+    w, y = np.ones(3), np.arange(10_000.0)
+    apart, whole = both(grad, fun, w, y)
+    agree(apart(w, y), whole(w, y))
+    assert "y.tolist()" not in apart.source(w, y, fast=True)
+
+
+def test_loops_whose_iterations_are_independent_stay_numpys():
+    def fun(w, x):
+        total = 0.0
+        for i in range(200):
+            total = total + (w @ x[i]) ** 2
+        return total
+
+    w, x = np.ones(3), np.arange(600.0).reshape(200, 3)
+    apart, whole = both(grad, fun, w, x)
+    agree(apart(w, x), whole(w, x))
+    assert ".dot(x)" in apart.source(w, x, fast=True)
+
+
 def halved(x, limit):
     for _ in range(6):
         x = np.sin(x) * 0.7

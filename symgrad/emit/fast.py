@@ -43,11 +43,11 @@ from symgrad.emit.tidy import tidy
 from symgrad.ir import CONST, INPUT, Aval, Node
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops import create, engine, index
-from symgrad.ops.core import REGISTRY
+from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize.fuse import Group, adds_columns, adds_rows, fuse, turned
 from symgrad.optimize.lower import LIKE_UFUNCS
 from symgrad.optimize.memory import SLOW_IN_PLACE, is_read_before
-from symgrad.optimize.scalarize import PACK, UNPACK
+from symgrad.optimize.scalarize import LIST, PACK, PICK, UNPACK
 from symgrad.optimize.simplify import is_number
 from symgrad.program import Branch, Leaf, Program, Tree, leaves_of
 from symgrad.transform.loop import Loop
@@ -84,7 +84,7 @@ def build_fast(program: Program, signature: Signature, off: frozenset[str] = fro
 def _fast(*keys: Any) -> Callable[[Spelling], Spelling]:
     def register(rule: Spelling) -> Spelling:
         for key in keys:
-            FAST[REGISTRY[key]] = rule
+            FAST[key if isinstance(key, Op) else REGISTRY[key]] = rule
         return rule
 
     return register
@@ -198,7 +198,7 @@ class FastBuilder(BlockBuilder):
                 if self.weight[arg]:
                     self._store(arg, self.exprs[arg], block)
         scalars = all(getattr(arg.aval, "kind", "array") != "array" for arg in node.args)
-        if self.uses[node] == 1 and (view or scalars) and sum(self.weight[arg] for arg in node.args) < 6:
+        if self.uses[node] == 1 and (view or scalars or node.op is PICK) and sum(self.weight[arg] for arg in node.args) < 6:
             self.exprs[node] = self._spell(node, block)
             self.reads[node] = reads
             for root in reads:
@@ -224,17 +224,22 @@ class FastBuilder(BlockBuilder):
             self.owner[node] = expr_name(self.exprs[node])
 
     def _unpack(self, node: Node, block: list[Any]) -> None:
-        """``x_0, x_1, _ = x.tolist()``: the elements that are read get names."""
+        """``x_0, x_1, _ = x.tolist()``: the elements that are read get names; few of many are asked for one by one."""
         (array,) = node.args
         self.remaining[array] -= 1
-        read = self.items.get(node, {})
-        names = [self.names.of(read[item]) if item in read else "_" for item in range(len(node.aval))]
-        statement: ast.stmt = ast.Assign(
-            [ast.Tuple([ast.Name(variable, ast.Store()) for variable in names], ast.Store())],
-            elements(self, self.exprs[array], array.aval),
-            lineno=0,
-        )
-        block.append(Line(statement, self._comment(node, block)))
+        read, count, listed = self.items.get(node, {}), len(node.aval), isinstance(array.aval, ListAval)
+        names = [self.names.of(read[item]) if item in read else "_" for item in range(count)]
+        value, comment = self.exprs[array], self._comment(node, block)
+        if len(read) < (2 if listed else 0.2 * count) and (len(read) == 1 or isinstance(value, ast.Name)):
+            for item in read:
+                place = ast.Constant(item)
+                one = ast.Subscript(value, place, ast.Load()) if listed else method(value, "item", place)
+                block.append(Line(assign(name(names[item]), one), comment))
+                comment = ""
+        else:
+            targets: list[Expr] = [ast.Name(variable, ast.Store()) for variable in names]
+            value = value if listed else elements(self, value, array.aval)
+            block.append(Line(ast.Assign([ast.Tuple(targets, ast.Store())], value, lineno=0), comment))
         self.results[node] = [name(variable) for variable in names]
 
     def _pack(self, node: Node, block: list[Any]) -> None:
@@ -500,7 +505,7 @@ class FastBuilder(BlockBuilder):
         return None
 
     def _is_python(self, node: Node) -> bool:
-        plain = node.op is CONST or (node.op is INPUT and node.aval.kind == "python")
+        plain = node.op is CONST or (node.op is INPUT and getattr(node.aval, "kind", "") == "python")
         return plain or node in self.python or self._is_own(node)
 
     def _is_own(self, node: Node) -> bool:
@@ -568,7 +573,7 @@ def _plain_number(node: Node) -> bool:
     if isinstance(node.op, Loop):
         return all(_plain_number(inner) for inner in (*node.op.body.inputs, *node.op.body.nodes()))
     aval = node.aval
-    if isinstance(aval, ListAval):
+    while isinstance(aval, ListAval):
         aval = aval.element
     if not isinstance(aval, Aval) or aval.shape or aval.kind == "array":
         return False
@@ -616,6 +621,23 @@ def power(b: Builder, node: Node, args: list[Expr]) -> Expr:
     if whole or base.op is CONST or not plain or node.aval.dtype != np.float64:
         return SPELLINGS[node.op](b, node, args)
     return call_of(b.bind("pow", math.pow), *args)
+
+
+@_fast(LIST)
+def as_list(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """``x.tolist()``, the axes below the depth as one."""
+    shape, depth = node.args[0].aval.shape, dict(node.params)["depth"]
+    rows = method(args[0], "reshape", literal((*shape[:depth], -1))) if len(shape) > depth + 1 else args[0]
+    return method(rows, "tolist")
+
+
+@_fast(PICK)
+def pick(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """``x[i][j]``."""
+    found, *places = args
+    for place in places:
+        found = ast.Subscript(found, place, ast.Load())
+    return found
 
 
 @_fast(np.roll)

@@ -13,7 +13,7 @@ from symgrad.optimize.factors import factors
 from symgrad.optimize.layout import layout
 from symgrad.optimize.loops import expand, inside, trim_loops
 from symgrad.optimize.lower import lower
-from symgrad.optimize.scalarize import scalarize
+from symgrad.optimize.scalarize import cost, scalarize
 from symgrad.optimize.share import share
 from symgrad.optimize.simplify import simplify
 from symgrad.optimize.structure import structure
@@ -28,13 +28,11 @@ FAST: dict[str, Callable[[Program], Program]] = {
     "lower": lower,
     "factors": factors,
     "layout": layout,
-    "scalarize": scalarize,
-    "distribute": distribute,
 }
-
-
+#: Of which it takes one at the end: numbers, or arrays of all iterations of a loop.
+ENDS: dict[str, Callable[[Program], Program]] = {"scalarize": scalarize, "distribute": distribute}
 #: What the bodies of loops go through before.
-INSIDE = {name: FAST[name] for name in ("structure", "contract", "layout", "lower", "distribute")}
+INSIDE = {name: (FAST | ENDS)[name] for name in ("structure", "contract", "layout", "lower", "distribute")}
 
 
 def improve(program: Program, off: frozenset[str]) -> Program:
@@ -48,7 +46,9 @@ def speed_up(program: Program, off: frozenset[str]) -> Program:
     """An improved program as it runs."""
     if any(isinstance(node.op, Loop) for node in ancestors(program.roots())):
         program = inside(program, lambda body: _through(INSIDE, body, off))
-    return _through(FAST, program, off)
+    program = _through(FAST, program, off)
+    apart, whole = (_through({name: step}, program, off) for name, step in ENDS.items())
+    return apart if apart.apart and cost(apart) <= cost(whole) else whole
 
 
 def _through(passes: dict[str, Any], program: Program, off: frozenset[str]) -> Program:

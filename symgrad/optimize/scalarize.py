@@ -5,12 +5,15 @@ A NumPy call costs more than a dozen operations on Python's floats, however smal
 elementwise operations are done element by element, NumPy's own functions move elements about and sum products of them
 (they take object arrays), and what is not in the table stays a NumPy call between a ``pack`` and an ``unpack``.
 
-A program is left as it is where it has anything but small arrays of double precision, or would not be faster.
+A long array may be there that is only read from at indices, as data is in a loop: it becomes a list, which gives its numbers
+faster. A program is left as it is where it has anything else but small arrays of double precision, or would not be faster.
 """
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -57,6 +60,14 @@ def _step(x: float, at: float) -> float:
 
 
 UNPACK = Op(np.ravel, "constant", (), name="unpack", fun=lambda x: tuple(np.ravel(x).tolist()))
+LIST = Op(
+    np.ndarray.tolist,
+    "constant",
+    (),
+    name="list",
+    fun=lambda x, depth: (x.reshape(*x.shape[:depth], -1) if depth < x.ndim else x).tolist(),
+)
+PICK = Op(list.__getitem__, "constant", (), name="pick", fun=lambda x, *places: functools.reduce(operator.getitem, places, x))
 PACK = Op(np.array, "constant", (), name="pack", fun=lambda *x, shape, dtype: np.array(x, dtype).reshape(shape))
 POWER = Op(math.pow, "constant", (), name="pow")
 CHOICE = Op(_larger, "constant", (), name="choice", fun=lambda c, x, y: x if c else y)
@@ -74,7 +85,7 @@ class Unsuited(Exception):
 def scalarize(program: Program) -> Program:
     """The same program on numbers, where it is one of small arrays and that is faster."""
     nodes = ancestors(program.roots())
-    if not all(_small(node) for node in nodes) or not any(_takes_apart(node) for node in nodes):
+    if not _all_small(nodes, program.roots()) or not any(_takes_apart(node) for node in nodes):
         return program
     if _operations(nodes, False) > HOPE * MOST or OPERATION * _operations(nodes, True) > HOPE * cost(program):
         return program  # before it takes long to find out
@@ -93,10 +104,30 @@ def scalarize(program: Program) -> Program:
     return min(found, key=cost)
 
 
-def _small(node: Node) -> bool:
-    if isinstance(node.op, Loop):
-        return all(_small(inner) for inner in (*node.op.body.inputs, *node.op.body.nodes()))
-    return _fits(node.aval)
+def _all_small(nodes: Sequence[Node], ends: Sequence[Node]) -> bool:
+    """Whether there are no arrays but small ones, and those that are only read from at indices."""
+    if not all(_fits(node.aval) or _is_data(node) for node in (*nodes, *ends) if not isinstance(node.op, Loop)):
+        return False
+    for node in nodes:
+        if isinstance(node.op, Loop):
+            body = node.op.body
+            carry, sequences, _ = node.op.split(node.args)
+            if any(map(_is_long, (*carry, *sequences))) or not _all_small(
+                [*body.inputs, *body.nodes()], [*body.after, *body.saved]
+            ):
+                return False
+        elif any(map(_is_long, node.args)) and (node.op is not index.GETITEM or any(map(_is_long, node.args[1:]))):
+            return False
+    return not any(map(_is_long, ends))
+
+
+def _is_long(node: Node) -> bool:
+    return isinstance(node.aval, Aval) and math.prod(node.aval.shape) > LARGEST
+
+
+def _is_data(node: Node) -> bool:
+    """Whether it is an array, however long, that is there before."""
+    return node.op in (INPUT, CAPTURED) and isinstance(node.aval, Aval) and node.aval.dtype in NUMBERS
 
 
 def _fits(aval: Any) -> bool:
@@ -118,6 +149,7 @@ def _takes_apart(node: Node) -> bool:
 
 # microseconds, as measured: of NumPy's calls on arrays of a few elements, views and scalars; of Python's numbers
 CALL, VIEW, NUMBER, LAPACK = 0.27, 0.1, 0.06, 3.0
+STREAM = 0.001  # of each number of an array
 OPERATION, FUNCTION, ELEMENT, PACKING, UNPACKING = 0.008, 0.028, 0.009, 0.12, 0.03
 TURNS = 10  # of a loop that says not how many
 
@@ -134,7 +166,11 @@ def _cost(node: Node) -> float:
     if isinstance(op, Loop):
         return (op.course.count or TURNS) * (sum(map(_cost, op.body.nodes())) + 0.02 * len(op.body.saved + op.body.elements))
     if op is UNPACK:
-        return UNPACKING + ELEMENT * len(aval)
+        return UNPACKING + ELEMENT * len(aval) if isinstance(node.args[0].aval, Aval) else ELEMENT * len(aval)
+    if op is LIST:
+        return UNPACKING + ELEMENT * float(math.prod(node.args[0].aval.shape))
+    if op is PICK:
+        return OPERATION * len(node.args)
     if op is PACK:
         return PACKING + ELEMENT * len(node.args) if dict(node.params)["dtype"] == float else 3 * CALL
     if op in _SOLVING:
@@ -149,7 +185,8 @@ def _cost(node: Node) -> float:
         return VIEW
     if aval.kind != "array" and all(arg.aval.kind != "array" for arg in node.args):
         return NUMBER if op in _PLAIN else CALL
-    return CALL if isinstance(op.key, np.ufunc) or op in _BLAS else 2 * CALL
+    calls = 1.0 if isinstance(op.key, np.ufunc) or op in _BLAS else 2.0
+    return calls * CALL + STREAM * math.prod(aval.shape)
 
 
 # -- the pass ------------------------------------------------------------------------------------------------------
@@ -206,9 +243,11 @@ class Element:
 class Scalarizer(Simplifier):
     """Rebuilds a program element by element; simplifies numbers as it goes."""
 
-    def __init__(self, program: Program, calls: bool) -> None:
+    def __init__(self, program: Program, calls: bool, turns: int = 1, fixed: Sequence[Node] | None = None) -> None:
         super().__init__(program, SCALAR)
         self.calls = calls  # whether products may be left to NumPy
+        self.turns, self.fixed = turns, fixed  # of a loop that this is the body of: how often it runs, and its invariants
+        self.lists: dict[tuple[Node, int], Node] = {}  # arrays as lists, in lists to some depth
         self.left = False  # whether one was
         nodes = ancestors(program.roots())
         self.elements_read = {arg for node in nodes for arg in node.args if node.op not in _BLAS}
@@ -311,7 +350,7 @@ class Scalarizer(Simplifier):
     def _input(self, node: Node, new: Node) -> Grid:
         new.name = node.name
         self.arrays[node] = new
-        return self._apart(new)
+        return None if _is_long(node) else self._apart(new)
 
     def _apart(self, new: Node) -> Grid:
         """The elements of a value that NumPy has."""
@@ -322,13 +361,50 @@ class Scalarizer(Simplifier):
             return _grid(new)
         if not aval.shape:
             return _grid(self.graph.add(engine.TO_PYTHON, (new,), (), NUMBERS[aval.dtype]))
-        count = math.prod(aval.shape)
-        whole = self.graph.add(UNPACK, (new,), (), (NUMBERS[aval.dtype],) * count)
+        return self._unpacked(new, aval.shape, NUMBERS[aval.dtype])
+
+    def _unpacked(self, new: Node, shape: tuple[int, ...], aval: Aval) -> Grid:
+        """The elements of an array, or of a list."""
+        whole = self.graph.add(UNPACK, (new,), (), (aval,) * math.prod(shape))
         whole.name = new.name
-        grid = np.empty(aval.shape, object)
-        for item, place in enumerate(np.ndindex(aval.shape)):
-            grid[place] = self.graph.add(engine.ITEM, (whole,), (("item", item),), NUMBERS[aval.dtype])
+        grid = np.empty(shape, object)
+        for item, place in enumerate(np.ndindex(shape)):
+            grid[place] = self.graph.add(engine.ITEM, (whole,), (("item", item),), aval)
         return grid
+
+    def picked(self, node: Node) -> Grid | None:
+        """What lies at an index that is known at run time: of a list, which is made before the loop; None where it is not."""
+        whole, *arrays = node.args
+        spec = dict(node.params)["spec"]
+        places = [self.grids[array][()] if array.aval.shape == () else None for array in arrays]
+        depth = max(i for i, part in enumerate(spec) if type(part) is index.Hole) + 1
+        if not all(type(part) in (index.Hole, int) for part in spec[:depth]):
+            return None
+        if any(place is None or place.aval.dtype != int for place in places):
+            return None
+        if self.fixed is None or whole not in self.fixed or math.prod(whole.aval.shape) > max(LARGEST, 4 * self.turns):
+            return None  # it would not be read often enough
+        path = [self.graph.const(part) if type(part) is int else places[part.number] for part in spec[:depth]]
+        rest, aval = whole.aval.shape[depth:], NUMBERS[whole.aval.dtype]
+        one = self.graph.add(PICK, (self.list_of(whole, depth), *path), (), ListAval(aval) if rest else aval)
+        grid = self._unpacked(one, rest, aval)[index.fill(spec[depth:], ())] if rest and spec[depth:] else one
+        if grid is one:
+            return self._unpacked(one, rest, aval) if rest else _grid(one)
+        return grid if type(grid) is np.ndarray else _grid(grid)
+
+    def list_of(self, node: Node, depth: int) -> Node:
+        """An array as a list, nested to this depth; that of an invariant is made before the loop."""
+        key = node, depth
+        if key not in self.lists:
+            aval: Any = ListAval(NUMBERS[node.aval.dtype])
+            for _ in range(depth - (depth == len(node.aval.shape))):
+                aval = ListAval(aval)
+            if self.fixed is not None and node in self.fixed:
+                self.lists[key] = self.graph.input(("list", *key), aval)
+            else:
+                self.lists[key] = self.graph.add(LIST, (self.array(node),), (("depth", depth),), aval)
+            self.lists[key].name = node.name
+        return self.lists[key]
 
     def array(self, node: Node) -> Node:
         """The node of a value as a whole."""
@@ -370,7 +446,7 @@ class Scalarizer(Simplifier):
         """A loop whose carried arrays go round as numbers, and whose lists of arrays are several of numbers."""
         op: Loop = node.op
         body, course = op.body, op.course
-        inner = Scalarizer(BodyProgram(body), self.calls)
+        inner = Scalarizer(BodyProgram(body), self.calls, self.turns * (course.count or TURNS), body.invariants)
         roles = [inner.apart(items, role) for items, role in ((body.carry, "carry"), (body.elements, "element"))]
         inner.apart([body.index], "index")
         fixed = inner.apart(body.invariants, "invariant")
@@ -386,11 +462,14 @@ class Scalarizer(Simplifier):
         if any(type(grid) is not np.ndarray for grid in (*after, *saved)):
             raise Unsuited
         self.left = self.left or inner.left
+        given = dict(zip(body.invariants, op.split(node.args)[2], strict=True))
+        lists = [(self.list_of(given[item], depth), new) for (item, depth), new in inner.lists.items() if item in given]
+        fixed += [new for _, new in lists]
         new = Body(inner.graph, roles[0], inner._one(body.index), roles[1], fixed, _flat(after), _flat(saved))
         test = course.test
         if test is not None:
             test = sum(self.grids[arg].size for arg in node.args[:test])
-        args = [*_flat([self.grids[arg] for arg in node.args]), *(self.array(arg) for _, arg in arrays)]
+        args = [*_flat([self.grids[arg] for arg in node.args]), *(self.array(arg) for _, arg in arrays), *(x for x, _ in lists)]
         made = loop_of(new, Course(course.count, course.start, course.step, test, course.backwards))
         avals = (*(item.aval for item in new.carry), *(ListAval(item.aval) for item in new.saved))
         whole = self.graph.add(made, tuple(args), (), avals)
@@ -409,6 +488,9 @@ class Scalarizer(Simplifier):
         for i, item in enumerate(items):
             if not isinstance(item.aval, Aval):
                 raise Unsuited
+            if _is_long(item):
+                self.grids[item] = None
+                continue
             grid = np.empty(item.aval.shape, object)
             for place in np.ndindex(item.aval.shape):
                 grid[place] = new = self.graph.input((role, i, place), NUMBERS[item.aval.dtype])
@@ -425,7 +507,7 @@ def _grid(node: Node) -> Grid:
 
 
 def _flat(grids: Sequence[Grid]) -> list[Node]:
-    return [node for grid in grids for node in grid.ravel().tolist()]
+    return [node for grid in grids if grid is not None for node in grid.ravel().tolist()]
 
 
 # -- what operations do to grids -----------------------------------------------------------------------------------
@@ -880,6 +962,8 @@ def _place(s: Scalarizer, node: Node, first: int) -> Any:
 def getitem(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
     place = _place(s, node, 1)
     if place is None:
+        return s.picked(node)
+    if grids[0] is None:
         return None
     found = grids[0][place[0]]
     return found if type(found) is np.ndarray else _grid(found)
@@ -924,4 +1008,19 @@ def full(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -
     return np.full(node.aval.shape, _as_float(s, grids[0][()]), object)
 
 
-__all__ = ["CHOICE", "EITHER", "LARGER", "PACK", "POWER", "SIGN", "SMALLER", "STEP", "UNPACK", "Graph", "cost", "scalarize"]
+__all__ = [
+    "CHOICE",
+    "EITHER",
+    "LARGER",
+    "LIST",
+    "PACK",
+    "PICK",
+    "POWER",
+    "SIGN",
+    "SMALLER",
+    "STEP",
+    "UNPACK",
+    "Graph",
+    "cost",
+    "scalarize",
+]
