@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symgrad import check_grads, elementwise_grad, grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, without
+from symgrad.pytree import flatten
 
 X = np.array([0.5, -1.25, 2.0, 0.75])
 M = np.array([[0.5, 0.1, 0.0, 0.2], [0.2, 0.4, 0.1, 0.0], [0.0, 0.3, 0.5, 0.1], [0.1, 0.0, 0.2, 0.6]])
@@ -375,6 +376,33 @@ def test_what_is_dear_is_computed_once(make):
     both = [re.sub("#.*", "", made.source(*args)) for made in (derivative, plain)]
     shared, anew = [text.count("np.tanh") + text.count("np.exp") for text in both]
     assert shared == 2 if make in (grad, elementwise_grad) else shared < anew
+
+
+def saves_much(p):
+    x, y, z = p
+    total = 0.0
+    for i in range(7):
+        inner = x * y
+        for _ in range(5):
+            inner = np.sin(inner * z + y * x)
+            z = z * np.cos(inner) + 0.1
+        x, y, z = np.exp(-x * z), np.sin(y * z) * x, x + y * i
+        total = total + inner * x * y
+    return total * z
+
+
+@pytest.mark.parametrize("make", [grad, value_and_grad, hessian])
+def test_what_is_read_together_lies_in_one_list(make):
+    p = np.array([0.5, 1.2, 0.3])
+    derivative = make(saves_much)
+    with without("math"):
+        apart = make(saves_much)
+    for _ in range(3):
+        got, want = flatten(derivative(p))[0], flatten(apart(p))[0]
+        for x, y in zip(got, want, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-11)
+    assert ".append((" in derivative.source(p, fast=True)
+    assert ".append((" not in derivative.source(p)
 
 
 def test_jacobians():

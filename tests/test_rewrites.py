@@ -53,6 +53,41 @@ def test_slopes_of_logistic_functions_divide_once(scale):
     assert " / " not in derivative.source(X).split("# backward")[1]
 
 
+SUMS = {
+    "np.sum(x[0] * y[0])": ".dot(",
+    "np.sum(x[0] ** 2)": ".dot(",
+    "np.sum(x * y)": "np.vdot(",
+    "np.sum(np.exp(np.sum(x * y, axis=1)))": "np.vecdot(",
+    "np.sum(np.sin(np.sum(x * y, axis=1, keepdims=True)) * x)": "",
+    "np.sum(np.sin(np.sum(x * y, axis=0)))": "",
+    "np.sum(x * y[0])": "",
+    "np.mean(x * y) + np.mean(x[0] ** 2)": "np.vdot(",
+    "np.mean(x * y, axis=1)[0] * np.sum(x.T * y.T)": "",
+}
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32, complex])
+@pytest.mark.parametrize("text", SUMS)
+def test_sums_of_few_products_are_one_call(text, dtype):
+    fun = eval(f"lambda x, y: np.real({text})" if dtype is complex else f"lambda x, y: {text}", {"np": np})
+    args = [x.astype(dtype) for x in (X, np.cos(X))]
+    with without("lower"):
+        plain = value_and_grad(fun, argnums=(0, 1))
+    derivative = value_and_grad(fun, argnums=(0, 1))
+    for scale in (1.0, 1.0, 1.0, 0.0, np.inf, np.nan):
+        with np.errstate(all="ignore"):
+            (value, slopes), (expected, others) = (d(*[scale * x for x in args]) for d in (derivative, plain))
+        assert type(value) is type(expected)
+        np.testing.assert_allclose(value, expected, rtol=1e-13 if dtype is not np.float32 else 1e-5)
+        for got, want in zip(slopes, others, strict=True):
+            assert got.dtype == want.dtype
+            np.testing.assert_allclose(got, want, rtol=1e-13 if dtype is not np.float32 else 1e-5)
+    if dtype is float:
+        with without("scalarize"):
+            whole = value_and_grad(fun, argnums=(0, 1))
+        assert SUMS[text] in whole.source(*args, fast=True)
+
+
 def test_zeros_that_are_a_result_are_not_written_into():
     def fun(x, y):
         filled = np.zeros_like(x)

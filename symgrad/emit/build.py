@@ -381,6 +381,8 @@ class Builder:
         self.buffers: dict[Node, str] = {}
         self.uses: dict[Node, int] = {}
         self.results: dict[Node, list[Expr]] = {}  # of loops
+        self.together: dict[Node, list[list[int]]] = {}  # of loops: which of what they save lies in one list, as tuples
+        self.places: dict[Node, tuple[int, int]] = {}  # of such results: where in the tuples, and how wide those are
         self.rows: dict[Node, str] = {}  # of loops that are printed: what an iteration saves, and the row that is for it
         self.outputs = {node for leaf in program.leaves() for node in leaf.nodes()}
         self.last_phase: str | None = None
@@ -668,24 +670,32 @@ class Builder:
                 expr = name(variable)
             self.exprs[item], self.weight[item] = expr, 0
         lists = [self.names.unique(f"{self.names.stem(item)}s") for item in body.saved]
+        for first, *others in self.together.get(node, ()):
+            for j in others:
+                lists[j] = lists[first]
+        kept: dict[str, list[Node]] = {}
+        for variable, item in zip(lists, body.saved, strict=True):
+            kept.setdefault(variable, []).append(item)
         arrays = dict(node.params).get("arrays", ())
         rows = {lists[j]: self.names.unique(f"{self.names.stem(body.saved[j])}_row") for j in arrays}
-        for variable, aval in zip(lists, node.aval[len(variables) :], strict=True):
+        for variable in kept:
+            aval = node.aval[len(variables) + lists.index(variable)]
             new = self._array(aval) if variable in rows else ast.List([], ast.Load())
             block.append(Line(_assign(variable, new)))
         inner: list[Any] = []
         nodes = body.nodes()
         for item in [*(arg for node in nodes for arg in reads(node)), *body.after, *body.saved]:
             self.uses[item] = self.uses.get(item, 0) + 1
-        loop = self._course(op, [self.exprs[item] for item in sequences], rows, {a for n in nodes for a in n.args})
+        loop = self._course(op, sequences, rows, {a for n in nodes for a in n.args})
         phase, self.loop_phase = self.loop_phase, self.loop_phase or node.phase
 
         def save(carried: bool) -> None:
-            for variable, item in zip(lists, body.saved, strict=True):
-                if (item in body.carry) is not carried:
+            for variable, (item, *more) in kept.items():
+                if (item in body.carry and not more) is not carried:
                     continue
                 if variable not in rows:
-                    inner.append(Line(ast.Expr(method(name(variable), "append", self.exprs[item]))))
+                    value = ast.Tuple([self.exprs[one] for one in (item, *more)], ast.Load()) if more else self.exprs[item]
+                    inner.append(Line(ast.Expr(method(name(variable), "append", value))))
                 elif text(self.exprs[item]) != rows[variable]:
                     target = ast.Subscript(name(rows[variable]), ast.Constant(...), ast.Store())
                     inner.append(Line(ast.Assign([target], self.exprs[item], lineno=0)))
@@ -716,7 +726,7 @@ class Builder:
         if views:  # the last row would keep all of them
             block.append(Line(ast.Delete([ast.Name(view, ast.Del()) for view in views])))
         if course.backwards:
-            for variable in lists:
+            for variable in kept:
                 if variable not in rows:
                     block.append(Line(ast.Expr(method(name(variable), "reverse"))))
         self.results[node] = [name(variable) for variable in (*variables, *lists)]
@@ -746,7 +756,7 @@ class Builder:
         """An array of any content."""
         return call("np.empty", literal(aval.shape), literal(aval.dtype))
 
-    def _course(self, op: Loop, sequences: list[Expr], rows: dict[str, str], read: set[Node]) -> For | While:
+    def _course(self, op: Loop, sequences: list[Node], rows: dict[str, str], read: set[Node]) -> For | While:
         """The head of a loop; ``rows`` names those of the arrays that it fills."""
         body, course = op.body, op.course
         if course.test is not None:
@@ -763,11 +773,21 @@ class Builder:
             targets.append(ast.Name(variable, ast.Store()))
             over.append(call("range", *map(number, shown)))
             self.exprs[body.index], self.weight[body.index] = name(variable), 0
-        for item, sequence in zip(body.elements, sequences, strict=True):
-            stem = item.name or (re.sub(r"s(_\d+)?$", "", sequence.id) if isinstance(sequence, ast.Name) else "value")
+        bundles: dict[str, list[Expr]] = {}  # the targets of lists of several values
+        for item, given in zip(body.elements, sequences, strict=True):
+            sequence, (place, width) = self.exprs[given], self.places.get(given, (0, 0))
+            stem = item.name or (
+                re.sub(r"s(_\d+)?$", "", sequence.id) if isinstance(sequence, ast.Name) and not width else "value"
+            )
             variable = self.names.unique(stem)
-            targets.append(ast.Name(variable, ast.Store()))
-            over.append(call("reversed", sequence) if course.backwards else sequence)
+            target: Expr = ast.Name(variable, ast.Store())
+            known = text(sequence) in bundles
+            if width:
+                bundle = bundles.setdefault(text(sequence), [ast.Name("_", ast.Store()) for _ in range(width)])
+                bundle[place], target = target, ast.Tuple(bundle, ast.Store())
+            if not known:
+                targets.append(target)
+                over.append(call("reversed", sequence) if course.backwards else sequence)
             self.exprs[item], self.weight[item] = name(variable), 0
         for array, row in rows.items():
             targets.append(ast.Name(row, ast.Store()))

@@ -56,6 +56,7 @@ FAST: dict[Any, Spelling] = {}
 LARGE = 4096  # numbers of an array, from which on the order in which they are put together matters for the time
 BIG = 1 << 16  # bytes of an array, and statements of a program, from which it pays to let go of what is dead
 MANY = 500
+SEVERAL = 3  # lists that are better one of tuples
 
 # functions that always make a new array
 _NEW = {
@@ -108,11 +109,33 @@ class FastBuilder(BlockBuilder):
         self.turned = turned(self.nodes)
         self.python: set[Node] = set()  # what is surely a Python number
         self.items = _items(self.nodes)
+        if self.scalar or program.apart:
+            self._keep_together(self.nodes, program.roots())
         self.whole: dict[Node, Node] = {}  # of writes that put an array together: the last one of them
         self.into: dict[Node, Node] = {}  # of values that may be computed in such an array: the write that puts them there
         self.written: dict[Node, Node] = {}  # of writes whose value was
         self.assemblies: dict[Node, str] = {}
         self.straight = False  # no branch follows: what is not used below is used nowhere
+
+    def _keep_together(self, nodes: Sequence[Node], ends: Sequence[Node]) -> None:
+        """Numbers that a loop saves for the same other loops lie in one list, as tuples, which is faster than in many."""
+        readers: dict[Node, set[Node | None]] = {end: {None} for end in ends}  # None: whoever
+        for node in nodes:
+            carried, read, _ = node.op.counts if isinstance(node.op, Loop) else (0, 0, 0)
+            for place, arg in enumerate(node.args):
+                goes_round = carried <= place < carried + read and node.args.count(arg) == 1
+                readers.setdefault(arg, set()).add(node if goes_round else None)
+            if isinstance(node.op, Loop):
+                self._keep_together(node.op.body.nodes(), [*node.op.body.after, *node.op.body.saved])
+        groups: dict[Any, list[Node]] = {}
+        for item, whom in readers.items():
+            if item.op is engine.ITEM and isinstance(item.aval, ListAval) and None not in whom and _plain_number(item):
+                groups.setdefault((item.args[0], frozenset(whom)), []).append(item)
+        for (loop, _), items in groups.items():
+            if len(items) >= SEVERAL:
+                saved = [dict(item.params)["item"] - len(loop.op.body.carry) for item in items]
+                self.together.setdefault(loop, []).append(saved)
+                self.places |= {item: (place, len(items)) for place, item in enumerate(items)}
 
     def build(self) -> Code:
         code = super().build()

@@ -49,9 +49,11 @@ def small_power(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
 def sum_of_products(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """Sums of products of vectors without the products; sums of squares apart, as their sums cannot cancel."""
     (x,) = args
-    if node.params or len(x.aval.shape) != 1 or x.aval.shape[0] < MANY or x.aval.dtype.char not in "fd":
+    if x.aval.dtype.char not in "fd" or node.aval.dtype != x.aval.dtype:
         return None
-    if node.aval.dtype != x.aval.dtype:
+    if math.prod(x.aval.shape) < MANY:
+        return _few_products(s, node, x)
+    if node.params or len(x.aval.shape) != 1:
         return None
     if is_op(x, np.square):
         return s.call(INNER, x.args[0], x.args[0])
@@ -64,6 +66,29 @@ def sum_of_products(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
         return s.call(np.multiply, a, s.call(np.sum, b))
     same = all(arg.aval.shape == x.aval.shape and arg.aval.dtype == x.aval.dtype for arg in x.args)
     return s.call(INNER, a, b) if same else None
+
+
+def _few_products(s: Simplifier, node: Node, x: Node) -> Node | None:
+    """A product and its sum are two calls; along the last axis, or all axes, one will do."""
+    factors = (x.args[0], x.args[0]) if is_op(x, np.square) else x.args if is_op(x, np.multiply) else ()
+    if not factors or any(arg.aval != x.aval for arg in factors) or not x.aval.shape:
+        return None
+    params, axes = dict(node.params), axes_of(node)
+    if params.get("keepdims") or not set(params) <= {"axis", "keepdims"}:
+        return None
+    if len(axes) == len(x.aval.shape):
+        return s.call(np.dot if len(axes) == 1 else np.vdot, *factors)
+    return s.call(np.vecdot, *factors) if axes == (len(x.aval.shape) - 1,) else None
+
+
+@rewrite(np.mean, rules=LOWER)
+def mean_of_products(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Where the sum is one call, so is the mean, but for a division."""
+    (x,) = args
+    if node.params or x.aval.dtype.char not in "fd" or node.aval.dtype != x.aval.dtype or math.prod(x.aval.shape) >= MANY:
+        return None
+    total = _few_products(s, node, x)
+    return None if total is None else s.call(np.true_divide, total, math.prod(x.aval.shape))
 
 
 @rewrite(np.dot, np.matmul, rules=LOWER)
