@@ -757,7 +757,7 @@ class Piece:
         """Run it; where Python's numbers raise, by NumPy alone."""
         try:
             return self.function(*values)
-        except (ArithmeticError, ValueError):
+        except (ArithmeticError, ValueError, IndexError):
             if not self.code.python:
                 raise
             return self.plain(*values)
