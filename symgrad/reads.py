@@ -46,7 +46,7 @@ from symgrad.origins import (
     ways_of,
 )
 from symgrad.trace import Trace
-from symgrad.tracer import Tracer
+from symgrad.tracer import Tracer, tracers
 
 MAX_ITEMS = 1000  # of a container that is read as a whole
 MAX_BYTES = 1 << 16  # of an array whose content is compared at every call
@@ -391,7 +391,7 @@ class Reads:
 
     def _own_item(self, owner: Any, key: Any) -> Any:
         """``owner[key]`` of what the function made itself."""
-        if type(owner) is np.ndarray and owner.dtype.kind in "biufc" and _makes_a_copy(key):
+        if type(owner) is np.ndarray and owner.dtype.kind in "biufc" and self._is_traced_place(key):
             return self.trace.adopt(owner)[key]
         try:
             return owner[key]
@@ -399,6 +399,10 @@ class Reads:
             if type(owner) in (dict, list, tuple, str):  # what it holds is guarded
                 self.foreseen.append(error)
             raise
+
+    def _is_traced_place(self, key: Any) -> bool:
+        """Whether an index is traced: by arrays, which make a copy; by numbers, where no view of it will be written into."""
+        return _makes_a_copy(key) or (self.trace.drafts is None and any([tracer.node.active for tracer in tracers([key])]))
 
     def _fetched(self, path: Path, owner: Any, key: Any) -> Any:
         try:

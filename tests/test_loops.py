@@ -291,6 +291,23 @@ def test_arrays_that_are_alike_and_live_on():
     agrees(last_changes, X)
 
 
+def test_tables_of_the_functions_own():
+    """A place in a plain array that hangs on an argument is not looked at."""
+
+    def fun(p, seen):
+        table = np.array([[0.9, 0.1, 0.4], [0.2, 0.8, 0.3]])
+        state = p
+        for v in seen:
+            state = np.sin(state + 1.0) * table[:, v]
+        return np.sum(state)
+
+    derivative, rng = grad(fun), np.random.default_rng(0)
+    for _ in range(6):
+        p, seen = rng.standard_normal(2), rng.integers(0, 3, 20)
+        np.testing.assert_allclose(derivative(p, seen), grad(fun, mode="dynamic")(p, seen))
+    assert derivative.cache_info().misses == 2
+
+
 def test_born_inside():
     """What is there only after an iteration must not be read where the loop does not run."""
 

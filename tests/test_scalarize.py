@@ -318,8 +318,17 @@ def by_blocks(w, x, y):
     return total
 
 
+def by_tables(w, x, y):
+    levels, moves = np.array([[0.9, 0.1], [0.2, 0.8]]), np.cos(np.arange(24.0)).reshape(2, 3, 4)
+    state = w[:2]
+    for v in y.astype(int):
+        state = state * levels[:, v] + moves[v, 1:, 2] - moves[1, :2, v] * w[2]
+        state = state / np.sum(state**2)
+    return state[0]
+
+
 @pytest.mark.parametrize("kind", [float, int])
-@pytest.mark.parametrize("fun", [by_blocks, by_rows, by_elements, by_matrices, by_columns, until])
+@pytest.mark.parametrize("fun", [by_tables, by_blocks, by_rows, by_elements, by_matrices, by_columns, until])
 @pytest.mark.parametrize("length", [30, 150])
 def test_data_of_any_length_is_read_as_lists(fun, length, kind):
     rng = np.random.default_rng(0)

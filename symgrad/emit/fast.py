@@ -648,9 +648,12 @@ def power(b: Builder, node: Node, args: list[Expr]) -> Expr:
 
 @_fast(LIST)
 def as_list(b: Builder, node: Node, args: list[Expr]) -> Expr:
-    """``x.tolist()``, the axes below the depth as one."""
-    shape, depth = node.args[0].aval.shape, dict(node.params)["depth"]
-    rows = method(args[0], "reshape", literal((*shape[:depth], -1))) if len(shape) > depth + 1 else args[0]
+    """``x.tolist()``, the axes that are counted by first, the others as one."""
+    shape, axes = node.args[0].aval.shape, dict(node.params)["axes"]
+    order = (*axes, *(axis for axis in range(len(shape)) if axis not in axes))
+    rows = args[0] if order == tuple(range(len(shape))) else method(args[0], "transpose", literal(order))
+    if len(shape) > len(axes) + 1:
+        rows = method(rows, "reshape", literal((*(shape[axis] for axis in axes), -1)))
     return method(rows, "tolist")
 
 

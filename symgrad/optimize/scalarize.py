@@ -59,14 +59,13 @@ def _step(x: float, at: float) -> float:
     return 1.0 if x > 0.0 else at if x == 0.0 else 0.0 if x < 0.0 else x
 
 
+def _nested(x: Any, axes: tuple[int, ...]) -> Any:
+    first = np.moveaxis(x, axes, range(len(axes)))
+    return (first.reshape(*first.shape[: len(axes)], -1) if len(axes) < x.ndim else first).tolist()
+
+
 UNPACK = Op(np.ravel, "constant", (), name="unpack", fun=lambda x: tuple(np.ravel(x).tolist()))
-LIST = Op(
-    np.ndarray.tolist,
-    "constant",
-    (),
-    name="list",
-    fun=lambda x, depth: (x.reshape(*x.shape[:depth], -1) if depth < x.ndim else x).tolist(),
-)
+LIST = Op(np.ndarray.tolist, "constant", (), name="list", fun=_nested)
 PICK = Op(list.__getitem__, "constant", (), name="pick", fun=lambda x, *places: functools.reduce(operator.getitem, places, x))
 PACK = Op(np.array, "constant", (), name="pack", fun=lambda *x, shape, dtype: np.array(x, dtype).reshape(shape))
 POWER = Op(math.pow, "constant", (), name="pow")
@@ -247,7 +246,7 @@ class Scalarizer(Simplifier):
         super().__init__(program, SCALAR)
         self.calls = calls  # whether products may be left to NumPy
         self.turns, self.fixed = turns, fixed  # of a loop that this is the body of: how often it runs, and its invariants
-        self.lists: dict[tuple[Node, int], Node] = {}  # arrays as lists, in lists to some depth
+        self.lists: dict[tuple[Node, tuple[int, ...]], Node] = {}  # arrays as nested lists, by places along some axes
         self.left = False  # whether one was
         nodes = ancestors(program.roots())
         self.elements_read = {arg for node in nodes for arg in node.args if node.op not in _BLAS}
@@ -377,32 +376,37 @@ class Scalarizer(Simplifier):
         whole, *arrays = node.args
         spec = dict(node.params)["spec"]
         places = [self.grids[array][()] if array.aval.shape == () else None for array in arrays]
-        depth = max(i for i, part in enumerate(spec) if type(part) is index.Hole) + 1
-        if not all(type(part) in (index.Hole, int) for part in spec[:depth]):
-            return None
         if any(place is None or place.aval.dtype != int for place in places):
             return None
-        if self.fixed is None or whole not in self.fixed or math.prod(whole.aval.shape) > max(LARGEST, 4 * self.turns):
+        if not all(type(part) in (index.Hole, index.Slice, int) for part in spec) or not self._is_given(whole):
+            return None
+        if math.prod(whole.aval.shape) > max(LARGEST, 4 * self.turns):
             return None  # it would not be read often enough
-        path = [self.graph.const(part) if type(part) is int else places[part.number] for part in spec[:depth]]
-        rest, aval = whole.aval.shape[depth:], NUMBERS[whole.aval.dtype]
-        one = self.graph.add(PICK, (self.list_of(whole, depth), *path), (), ListAval(aval) if rest else aval)
-        grid = self._unpacked(one, rest, aval)[index.fill(spec[depth:], ())] if rest and spec[depth:] else one
-        if grid is one:
-            return self._unpacked(one, rest, aval) if rest else _grid(one)
-        return grid if type(grid) is np.ndarray else _grid(grid)
+        axes = tuple([axis for axis, part in enumerate(spec) if type(part) is index.Hole])
+        path = [places[spec[axis].number] for axis in axes]
+        shape = tuple([size for axis, size in enumerate(whole.aval.shape) if axis not in axes])
+        aval = NUMBERS[whole.aval.dtype]
+        one = self.graph.add(PICK, (self.list_of(whole, axes), *path), (), ListAval(aval) if shape else aval)
+        rest = tuple([part for part in spec if type(part) is not index.Hole])
+        found = self._unpacked(one, shape, aval) if shape else _grid(one)
+        found = found[index.fill(rest, ())] if rest else found
+        return found if type(found) is np.ndarray else _grid(found)
 
-    def list_of(self, node: Node, depth: int) -> Node:
-        """An array as a list, nested to this depth; that of an invariant is made before the loop."""
-        key = node, depth
+    def _is_given(self, node: Node) -> bool:
+        """Whether it is there before the loop whose body this is."""
+        return self.fixed is not None and (node in self.fixed or node.op is CAPTURED)
+
+    def list_of(self, node: Node, axes: tuple[int, ...]) -> Node:
+        """An array as nested lists, by its places along these axes; that of what is given is made before the loop."""
+        key = node, axes
         if key not in self.lists:
             aval: Any = ListAval(NUMBERS[node.aval.dtype])
-            for _ in range(depth - (depth == len(node.aval.shape))):
+            for _ in range(len(axes) - (len(axes) == len(node.aval.shape))):
                 aval = ListAval(aval)
-            if self.fixed is not None and node in self.fixed:
+            if self._is_given(node):
                 self.lists[key] = self.graph.input(("list", *key), aval)
             else:
-                self.lists[key] = self.graph.add(LIST, (self.array(node),), (("depth", depth),), aval)
+                self.lists[key] = self.graph.add(LIST, (self.array(node),), (("axes", axes),), aval)
             self.lists[key].name = node.name
         return self.lists[key]
 
@@ -463,7 +467,8 @@ class Scalarizer(Simplifier):
             raise Unsuited
         self.left = self.left or inner.left
         given = dict(zip(body.invariants, op.split(node.args)[2], strict=True))
-        lists = [(self.list_of(given[item], depth), new) for (item, depth), new in inner.lists.items() if item in given]
+        given |= {item: self.program.graph.captured(array) for item, array in body.graph.arrays.items()}
+        lists = [(self.list_of(given[item], axes), new) for (item, axes), new in inner.lists.items() if item in given]
         fixed += [new for _, new in lists]
         new = Body(inner.graph, roles[0], inner._one(body.index), roles[1], fixed, _flat(after), _flat(saved))
         test = course.test
