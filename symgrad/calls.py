@@ -238,7 +238,10 @@ class Calls(Reads):
 
     def _call_cached(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A function with a cache: on plain arguments it is asked again at each call, as the plain function would."""
-        path = self.path_of(fun)
+        path, inner = self.path_of(fun), fun.__wrapped__
+        if path is None and isinstance(inner, FunctionType) and HOOKS in inner.__code__.co_freevars:
+            self.trace.writes.append(fun)
+            return fun(*args, **kwargs)  # made by the traced function, as is what it calls
         if path is None or kwargs or not all(type(arg) in (int, float, str, bool, type(None)) for arg in args):
             self.stop(f"{getattr(fun, '__name__', fun)} has a cache, whose content is not followed")
             return fun(*args, **kwargs)

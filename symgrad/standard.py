@@ -1,7 +1,8 @@
-"""Functions of the standard library that a trace sees through: single dispatch, dataclasses, and loggers that are silent."""
+"""Functions of the standard library that a trace sees through: single dispatch, records, and loggers that are silent."""
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import inspect
@@ -9,6 +10,7 @@ import logging
 from types import FunctionType
 from typing import Any
 
+from symgrad.frames import user_frame
 from symgrad.guards import Path
 from symgrad.origins import is_users, of_class, own_ways
 
@@ -23,6 +25,10 @@ def follow(hooks: Any, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[st
     """What a function does, by way of the ``hooks`` of a trace; ``NotImplemented`` where it is none of these."""
     if fun.__code__ is _DISPATCHER and args:
         return hooks.call(dispatched(hooks, fun, args[0]), *args, **kwargs)
+    if fun is collections.namedtuple:  # which asks its caller for the module, to be the user's
+        frame = user_frame()
+        module = {} if frame is None else {"module": frame.f_globals.get("__name__")}
+        return fun(*args, **{**module, **kwargs})
     if fun.__globals__ is vars(dataclasses) and args and dataclasses.is_dataclass(args[0]):
         return _of_dataclass(hooks, fun, args, kwargs)
     if fun.__globals__ is vars(logging):

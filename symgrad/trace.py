@@ -22,7 +22,7 @@ from symgrad.errors import LeavesNumPy, MutatedInput, NotDifferentiable, Symgrad
 from symgrad.frames import raised_at, target, through_scipy, user_frame, user_line, where
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, aval_of, is_inexact
 from symgrad.ops import create, index
-from symgrad.ops.core import Op
+from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.engine import IDENTITY, ITEM, STOP, TO_ARRAY
 from symgrad.tracer import EINSUM, NUMBERS, Run, Tracer, escaped, plain
 
@@ -362,7 +362,7 @@ class Trace:
             known = self.graph.find(op, key, packed)
         if known is not None and known in self.values:
             return known
-        value = _compute(op, values, params)
+        value = self._divide(op, args, values) if self.trying and op.key in _DIVISIONS else _compute(op, values, params)
         node = self.graph.add(op, key, packed, aval_of(value))
         self.values[node] = value
         if op.sized and self.lanes:
@@ -372,6 +372,19 @@ class Trace:
         if node.line is None and not self.quiet:
             self._annotate(node)
         return node
+
+    def _divide(self, op: Op, args: Sequence[Any], values: list[Any]) -> Any:
+        """A division where an exception may be caught: that of Python's numbers raises one, which is a decision then."""
+        python = all([type(value) in (int, float, complex) for value in values])
+        if python and type(args[1]) is Tracer and self.user:
+            zero = self.run(REGISTRY[np.equal], (args[1], 0), {})
+            self.guard(zero, bool(self.values[zero]))
+        try:
+            return _compute(op, values, {})
+        except ZeroDivisionError as error:
+            if python:
+                self.hooks.foreseen.append(error)
+            raise
 
     def _annotate(self, node: Node) -> None:
         node.phase = self.phase
@@ -511,6 +524,7 @@ class Tape(Trace):
         return Tracer(self, node, x.value, frozen=True)
 
 
+_DIVISIONS = frozenset({np.true_divide, np.floor_divide, np.remainder})
 _SMALL = 4096  # bytes
 _BIG = 131_072
 

@@ -2610,3 +2610,74 @@ def test_shape(function, calls):
                 assert slope == pytest.approx(expected[number][1], rel=1e-9)
             else:
                 np.testing.assert_allclose(slope, expected[number][1], rtol=1e-7, atol=1e-11)
+
+
+def quotient(t):
+    try:
+        return t / (t - 0.5)
+    except ZeroDivisionError:
+        return 7.0 * t
+
+
+def quotients(t):
+    total = 0.0
+    for k in range(4):
+        try:
+            total += t * t * t / (t * k)
+        except (ZeroDivisionError, ValueError) as error:
+            total += 10 * t * len(str(error))
+        finally:
+            total = total + t * t
+    return total
+
+
+def inverse(t):
+    return 1 / t
+
+
+def called(t):
+    try:
+        return inverse(t) % 3.0
+    except ZeroDivisionError:
+        return 3 * t
+
+
+CAUGHT = [(quotient, {0.5: 7.0}), (quotients, {}), (called, {0.0: 3.0})]  # with the slopes where nothing is divided
+
+
+@pytest.mark.parametrize(("fun", "slopes_there"), CAUGHT)
+def test_caught_divisions_by_zero_are_compiled(fun, slopes_there):
+    """Whether Python's division raises is a branch like any other."""
+    derivative = value_and_grad(fun)
+    for t in (0.7, 0.7, 0.7, 0.5, 0.5, 0.5, 0.0, 0.0, 0.0, 0.9, 0.5, 0.0):
+        value, slope = derivative(t)
+        assert value == pytest.approx(fun(t), rel=1e-12)
+        if t:
+            assert slope == pytest.approx(slopes_there.get(t, (fun(t + 1e-7) - fun(t - 1e-7)) / 2e-7), rel=1e-5)
+        else:
+            assert slope == slopes_there.get(t, slope)
+    assert "  compiled;" in derivative.explain()
+
+
+def records(t):
+    Pair = namedtuple("Pair", "first second")
+    pair = Pair(t, t**2)._replace(first=2 * t)
+    return pair.first * pair.second
+
+
+def memoized(t):
+    @functools.lru_cache(maxsize=None)
+    def fibonacci(n):
+        return t**n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+    return fibonacci(9)
+
+
+@pytest.mark.parametrize("fun", [records, memoized])
+def test_records_and_caches_made_inside_are_compiled(fun):
+    derivative = value_and_grad(fun)
+    for t in (0.7, 0.7, 0.7, 1.3):
+        value, slope = derivative(t)
+        assert value == pytest.approx(fun(t), rel=1e-12)
+        assert slope == pytest.approx((fun(t + 1e-6) - fun(t - 1e-6)) / 2e-6, rel=1e-6)
+    assert "  compiled;" in derivative.explain()
