@@ -16,7 +16,7 @@ import linecache
 import threading
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
@@ -335,6 +335,7 @@ class _Rewriter(ast.NodeTransformer):
     def __init__(self, free: frozenset[str], owner: str | None) -> None:
         self.free, self.owner = free, owner
         self.scopes: list[tuple[set[str], set[str]]] = []  # of each function: its own names, and those declared global
+        self.bodies: list[int] = []  # which scopes are of classes, whose names only the class's own body sees
         self.reads: list[Counter[str]] = []  # how often each function reads each name
         self._loops = 0
 
@@ -362,7 +363,9 @@ class _Rewriter(ast.NodeTransformer):
         return result
 
     def _local(self, name: str) -> bool:
-        for bound, outside in reversed(self.scopes):
+        for number, (bound, outside) in reversed(list(enumerate(self.scopes))):
+            if number in self.bodies and number < len(self.scopes) - 1:
+                continue
             if name in bound:
                 return True
             if name in outside:
@@ -392,7 +395,33 @@ class _Rewriter(ast.NodeTransformer):
         return self.function(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
-        return [_at(ast.Expr(_hook("class_made", node, ast.Constant(node.name))), node), node]
+        """A class of the function's own: what its body and its methods do is followed."""
+        decorators = [self.visit(item) for item in reversed(node.decorator_list)]
+        node.decorator_list = []
+        node.bases = [self.visit(item) for item in node.bases]
+        for keyword in node.keywords:
+            keyword.value = self.visit(keyword.value)
+        outer, self.owner = self.owner, node.name
+        self.bodies.append(len(self.scopes))
+        self.scopes.append(_assigned(node.body))
+        self.reads.append(Counter())
+        body: list[ast.stmt] = []
+        for item in node.body:
+            note = getattr(item, "annotation", None)
+            made = self._body([item])
+            if isinstance(item, ast.AnnAssign) and note is not None:
+                item.annotation = note  # dataclasses ask for it
+            body += made
+        node.body = body
+        self.scopes.pop()
+        self.reads.pop()
+        self.bodies.pop()
+        self.owner = outer
+        statements: list[ast.stmt] = [*self._effects(ast.copy_location(ast.Name(node.name, ast.Store()), node)), node]
+        for decorator in (None, *decorators):
+            parts: list[Any] = [ast.Name(node.name, ast.Load()), *([] if decorator is None else [decorator])]
+            statements.append(_at(ast.Assign([ast.Name(node.name, ast.Store())], _hook("class_made", node, *parts)), node))
+        return statements
 
     def _comprehension(self, node: Any) -> Any:
         first, *rest = node.generators
@@ -825,9 +854,15 @@ def _bound(function: FunctionNode) -> tuple[set[str], set[str]]:
     args = function.args
     names = {arg.arg for arg in [*args.posonlyargs, *args.args, *args.kwonlyargs]}
     names |= {arg.arg for arg in (args.vararg, args.kwarg) if arg is not None}
+    return _assigned([function.body] if isinstance(function, ast.Lambda) else function.body, names)
+
+
+def _assigned(body: Sequence[ast.AST], given: Collection[str] = ()) -> tuple[set[str], set[str]]:
+    """The names that statements bind in their own scope, beside those that are ``given``; and the global ones."""
+    names = set(given)
     outside: set[str] = set()
     everywhere: set[str] = set()
-    stack: list[ast.AST] = [function.body] if isinstance(function, ast.Lambda) else list(function.body)
+    stack = list(body)
     while stack:
         node = stack.pop()
         if isinstance(node, (ast.Global, ast.Nonlocal)):

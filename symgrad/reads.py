@@ -67,6 +67,7 @@ class Reads:
         self.impure: str | None = None
         self.effects: list[str] = []
         self._paths: dict[int, Path] = {}
+        self.own_classes: dict[int, Any] = {}  # that the function has made
         self._keep: list[Any] = []
         self._used: dict[int, Any] = {}
         self._harmless_kinds: dict[Any, bool] = {}
@@ -85,6 +86,8 @@ class Reads:
     def path_of(self, value: Any) -> Path | None:
         """Where an object is from, if it was there before the call."""
         path = self._paths.get(id(value))
+        if id(value) in self.own_classes:
+            return None
         if path is None and (isinstance(value, type) or (isinstance(value, ModuleType) and not is_library_module(value))):
             return Path(value, ()) if is_users_class(value) else None
         return path
@@ -102,9 +105,28 @@ class Reads:
 
     def check(self, path: Path, kind: str, expected: Any) -> None:
         """Guard what was found at a path."""
-        key = (path, kind)
+        found = self._outside(path)
+        if found is None:
+            return
+        key = (found, kind)
         if key not in self.checks:
             self.checks[key] = Check(kind, expected, where())
+
+    def _outside(self, path: Path) -> Path | None:
+        """A path that begins at a class of the function's own as it goes on from outside: from a base; None if it does not."""
+        if not self.own_classes:
+            return path
+        if any([id(item) in self.own_classes for step, key in path.steps if step == "call" for item in key]):
+            return None
+        if id(path.root) not in self.own_classes:
+            return path
+        step, name = path.steps[0] if path.steps else ("", "")
+        for base in path.root.__mro__ if step == "attr" else ():
+            if id(base) not in self.own_classes:
+                return Path(base, path.steps) if hasattr(base, name) else None
+            if name in base.__dict__:
+                return None
+        return None
 
     def _guard_ways(self, kind: type, *names: str) -> None:
         """Guard special methods that C code calls: the user may put others into the class."""
@@ -134,7 +156,10 @@ class Reads:
             if not value.tape.draft:
                 return value
             value = value.value  # a plain array that an earlier run has left there
-        kind = type(value)
+        outside = self._outside(path)
+        if outside is None:
+            return value
+        path, kind = outside, type(value)
         if isinstance(value, Traced):  # an eager tensor: what lies in it is read
             self.check(path, "type", kind)
             for name in value.outside():

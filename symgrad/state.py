@@ -111,9 +111,17 @@ class State(Calls):
             return {key: item for key, item in value.items() if not str(key).startswith(HOOKS[:-2])}
         return [item for item in value if not str(item).startswith(HOOKS[:-2])] if name == "dir" else value
 
-    def class_made(self, name: str) -> None:
-        """A class statement."""
-        self.stop(f"class {name} is made inside the function, and is not followed")
+    def class_made(self, kind: Any, *decorator: Any) -> Any:
+        """A class statement has made ``kind``, to be decorated."""
+        if decorator:
+            kind = self.call(*decorator, kind) if is_users(*decorator) else decorator[0](kind)
+        if not isinstance(kind, type):
+            return kind
+        self.own_classes[id(kind)] = kind
+        asked = [of_class(kind, "__init_subclass__"), *[of_class(type(item), "__set_name__") for item in vars(kind).values()]]
+        if type(kind) is not type or any([is_users(getattr(hook, "__func__", hook)) for hook in asked]):
+            self.stop(f"the making of class {kind.__name__} inside the function is not followed")
+        return kind
 
     def trying(self, start: bool) -> None:
         """A ``try`` with handlers begins or ends."""
@@ -165,6 +173,10 @@ class Finished(State):
     def over(self, fun: Any, *args: Any, **options: Any) -> Any:
         """A call, like any."""
         return fun(*args, **options)
+
+    def class_made(self, kind: Any, *decorator: Any) -> Any:
+        """A class statement, like any."""
+        return decorator[0](kind) if decorator else kind
 
     def filled(self, array: Any, *values: Any) -> None:
         """Nothing is traced any more."""

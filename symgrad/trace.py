@@ -377,7 +377,8 @@ class Trace:
         """A division where an exception may be caught: that of Python's numbers raises one, which is a decision then."""
         python = all([type(value) in (int, float, complex) for value in values])
         if python and type(args[1]) is Tracer and self.user:
-            zero = self.run(REGISTRY[np.equal], (args[1], 0), {})
+            equal: Any = REGISTRY[np.equal]
+            zero = self.run(equal, (args[1], 0), {})
             self.guard(zero, bool(self.values[zero]))
         try:
             return _compute(op, values, {})

@@ -89,6 +89,157 @@ def g2(x):
 P("local class", g2, sW)
 
 
+def k1(x):
+    class K:
+        n, w = N, W
+        __hidden = W
+
+        def other(self):
+            W = N = 0.0  # names of its own
+            return W + N
+
+        def power(self, v):
+            return v**self.n * W + self.__hidden
+
+    return np.sum(K().power(x)) * K.w
+
+
+P("local class, its method", k1, sW, setg(N=3))
+
+
+def _extended(kind):
+    kind.extra = W * 3.0
+    return kind
+
+
+def k2(x):
+    @_extended
+    class K:
+        pass
+
+    return np.sum(x) * K.extra
+
+
+P("local class, decorated", k2, sW)
+
+
+class _Gain:
+    gain = 2.0
+
+    def out(self, v):
+        return v * self.gain * W
+
+    def __getitem__(self, i):
+        return W * i
+
+
+def k3(x):
+    class K(_Gain):
+        def out(self, v):
+            return super().out(v) * self.gain
+
+    return np.sum(K().out(x)) + K()[2] * x[0]
+
+
+P("local class, its base", k3, sW, lambda: setattr(_Gain, "gain", 5.0), lambda: setattr(_Gain, "gain", 2.0))
+
+
+class _Registered:
+    def __init_subclass__(cls):
+        cls.factor = W
+
+
+def k4(x):
+    class K(_Registered):
+        pass
+
+    return np.sum(x) * K.factor
+
+
+P("local class, told to its base", k4, sW)
+
+
+class _Named:
+    def __set_name__(self, owner, name):
+        self.value = W
+
+    def __get__(self, instance, kind):
+        return self.value
+
+
+def k5(x):
+    class K:
+        item = _Named()
+
+    return np.sum(x) * K().item
+
+
+P("local class, its descriptor", k5, sW)
+
+
+class _Meta(type):
+    def __new__(cls, name, bases, space):
+        return super().__new__(cls, name, bases, {**space, "factor": W})
+
+
+def k6(x):
+    class K(metaclass=_Meta):
+        pass
+
+    return np.sum(x) * K.factor
+
+
+P("local class, its class", k6, sW)
+
+
+def k7(x):
+    import dataclasses
+
+    @dataclasses.dataclass
+    class D:
+        a: float = W
+        n: int = N
+        f: list = dataclasses.field(default_factory=lambda: [W])
+
+        def total(self):
+            return self.a * self.f[0] ** self.n
+
+    return np.sum(x) * D().total() + D(x[0]).total()
+
+
+P("local dataclass", k7, sW, setg(N=3))
+
+
+def k8(x):
+    class Pair(typing.NamedTuple):
+        a: float
+        b: float = W
+
+    return Pair(np.sum(x)).b * Pair(x[0]).a
+
+
+P("local typed tuple", k8, sW)
+
+
+def k9(x):
+    if FL:
+
+        class K:
+            def get(self):
+                return W
+
+    else:
+
+        class K:
+            def get(self):
+                return 3 * W
+
+    return np.sum(x) * K().get()
+
+
+P("local class by a flag", k9, sW, setg(FL=False))
+
+
 def g3(x):
     f = functools.partial(lambda a, b: a * b * W, 2.0)
     return np.sum(f(x))

@@ -2666,14 +2666,44 @@ def records(t):
 
 
 def memoized(t):
-    @functools.lru_cache(maxsize=None)
+    @functools.cache
     def fibonacci(n):
         return t**n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
 
     return fibonacci(9)
 
 
-@pytest.mark.parametrize("fun", [records, memoized])
+def own_class(t):
+    class Vector:
+        scale = 2.0
+
+        def __init__(self, x, y):
+            self.x, self.y = x, y
+
+        @property
+        def square(self):
+            return self.scale * (self.x**2 + self.y**2)
+
+    class Shifted(Vector):
+        def __init__(self, x, y):
+            super().__init__(x + 1, y)
+
+    return Vector(t, 1.0).square * Shifted(t, t * t).square
+
+
+def own_dataclass(t):
+    @dataclass
+    class Point:
+        x: float
+        y: float = 2.0
+
+        def product(self):
+            return self.x * self.y
+
+    return Point(t).product() * replace(Point(t), y=t).product()
+
+
+@pytest.mark.parametrize("fun", [records, memoized, own_class, own_dataclass])
 def test_records_and_caches_made_inside_are_compiled(fun):
     derivative = value_and_grad(fun)
     for t in (0.7, 0.7, 0.7, 1.3):
