@@ -589,6 +589,10 @@ class Tracer(Traced):
     def clip(self, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
         return np.clip(self, min, max, out=out, **options)
 
+    def to_device(self, device: str, /, *, stream: Any = None) -> Any:
+        self.value.to_device(device, stream=stream)  # which knows one device only
+        return self
+
     def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> Any:
         return np.searchsorted(self, v, side=side, sorter=sorter)
 
@@ -824,7 +828,7 @@ def _install() -> None:
         setattr(Tracer, name, _Only(getattr(Tracer, name), name))
     for name in (
         "reshape transpose astype copy flatten view searchsorted compress item tolist fill sort partition put resize setflags "
-        "clip is_integer __len__ __contains__ __getitem__"
+        "to_device clip is_integer __len__ __contains__ __getitem__"
     ).split():
         setattr(Tracer, name, _Only(getattr(Tracer, name), name))
     # iter() would count up __getitem__ where it is missing: NumPy's scalars have that and no __iter__

@@ -75,7 +75,7 @@ NOT_APPLICABLE = {
 }  # fmt: skip
 
 METHODS = {  # of ndarray: attributes that lead out of NumPy, or change an array in place
-    "refused": "byteswap ctypes data dump dumps getfield resize setfield setflags to_device tobytes tofile tostring",
+    "refused": "byteswap ctypes data dump dumps getfield resize setfield setflags tobytes tofile tostring",
     "static": "device dtype flags itemsize nbytes ndim shape size strides",
     "constant": "argmax argmin argsort argpartition all any nonzero searchsorted",
 }

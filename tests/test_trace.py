@@ -247,7 +247,6 @@ def test_attributes_are_those_of_ndarray():
         "dumps",
         "getfield",
         "setfield",
-        "to_device",
         "tobytes",
         "tofile",
     }
