@@ -146,7 +146,7 @@ class Calls(Reads):
             return made
         owner = getattr(fun, "__self__", None)
         method = owner is not None and not isinstance(owner, ModuleType)
-        if not (isinstance(owner, _MAKERS) if method else home_of(fun).startswith("numpy")):
+        if not (isinstance(owner, _MAKERS) if method else home_of(fun).startswith(("numpy", "copy"))):
             return made
         if fun in (np.empty, np.empty_like):  # the next run would find other numbers in it
             made[...] = 0
@@ -297,7 +297,7 @@ class Calls(Reads):
             return fun(*args, **kwargs)
         if package in ("numpy", "functools") and not hides(fun):
             return self.own(fun, fun(*self._seen(args), **self._seen(kwargs)), args)
-        return self._call_opaque(fun, args, kwargs)
+        return self.own(fun, self._call_opaque(fun, args, kwargs), args)
 
     def _with_defaults(
         self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -1,5 +1,6 @@
 """Plain arrays that a function makes and fills: right with traced values in them, plain and fast with numbers."""
 
+import copy
 import functools
 import math
 import pickle
@@ -155,13 +156,14 @@ def views(x):
 @program
 def names_and_copies(x):
     a = b = np.zeros(3)
-    c, d = b.copy(), np.asarray(b)
+    c, d, e = b.copy(), np.asarray(b), copy.deepcopy(b)
+    e[0] = x[2]
     a[0] = x[0]
     c[0] = 2 * x[1]
     d[1] = x[2]
     a, c = c, a
     c[2] = x[0] * x[1]
-    return a, b, c, d
+    return a, b, c, d, e
 
 
 # -- where it is made and filled -----------------------------------------------------------------------------------
