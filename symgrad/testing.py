@@ -542,7 +542,7 @@ SMOOTH = """
     np.maximum({a},{c})*{b} {a}.astype(np.float64) {a}.copy() np.positive({a}) np.power(1.0+{p}*{a}*{a},{c})
     np.expm1(np.sin({a})) {i}*{a} {a}+np.ones_like({a}) np.nan_to_num({a}) np.sinc({a})
     np.float_power({a}*{a}+{p},{c}) np.real(({a}+{c}*1j)*({b}-1j)) np.imag(np.exp(1j*{a})) np.abs({a}+1j*({b}+3.0))
-    np.real(np.conj({a}+1j)*{b})
+    np.real(np.conj({a}+1j)*{b}) ({a}>{c})*{b} -1*({a}<{b})*{b} {b}*(0-({a}>{c})) {b}-{b}*({a}<{c})
 """.split()
 REDUCING = """
     np.sum({a}) {a}.sum(axis=0) {a}.sum(axis=-1,keepdims=True) np.mean({a},axis=0) {a}.mean() np.max({a})

@@ -244,3 +244,25 @@ def test_arrays_of_short_rows(name, columns):
         np.testing.assert_allclose(value, other, rtol=1e-12)
         for got, want in zip(gradients, others, strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-10 * np.max(np.abs(want)))
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x, mask: -np.sum(np.clip(x, -1, 1)),
+        lambda x, mask: np.sum(1 - (x > 0) * x),
+        lambda x, mask: np.sum(x * (-1 * mask)),
+        lambda x, mask: np.sum(x * (-1.0 * (mask & (x > 0)))),
+        lambda x, mask: np.sum(x * (0.0 - mask)),
+        lambda x, mask: np.sum(x * (2.0 * mask + 2.0 * (x > 0))) - np.sum(0.5 * mask - 0.5 * (x > 0)),
+        lambda x, mask: sum([-1 * (v > 0) * v for v in x]) + sum([(0 - (v > 0)) * v for v in x]),
+    ],
+)
+def test_truth_values_are_no_numbers(fun):
+    x, mask = np.array([0.5, -2.0, 0.3, 1.5]), np.array([True, True, False, False])
+    steps = [(fun(x + step, mask) - fun(x - step, mask)) / 2e-6 for step in 1e-6 * np.eye(4)]
+    for derivative in (value_and_grad(fun), value_and_grad(fun, mode="dynamic")):
+        for _ in range(3):
+            value, slope = derivative(x, mask)
+            assert np.isclose(value, fun(x, mask))
+            assert np.allclose(slope, steps)

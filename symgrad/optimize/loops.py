@@ -285,7 +285,7 @@ def product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     for x, y in (args, args[::-1]):
         if is_number(x, 1.0):
             return y
-        if is_number(x, -1.0):
+        if is_number(x, -1.0) and y.aval.dtype == node.aval.dtype:
             return s.call(np.negative, y)
         if is_op(x, np.negative):
             return s.call(np.negative, s.call(np.multiply, x.args[0], y) if x is args[0] else s.call(np.multiply, y, x.args[0]))
@@ -314,6 +314,6 @@ def difference(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None
     a, b = args
     if is_number(b, 0.0):
         return a
-    if is_number(a, 0.0):
+    if is_number(a, 0.0) and b.aval.dtype == node.aval.dtype:
         return s.call(np.negative, b)
     return s.call(np.add, a, b.args[0]) if is_op(b, np.negative) else None

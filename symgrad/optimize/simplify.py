@@ -289,7 +289,7 @@ def multiply(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     for x, y in ((a, b), (b, a)):
         if is_number(x, 1.0):
             return y
-        if is_number(x, -1.0):
+        if is_number(x, -1.0) and y.aval.dtype == node.aval.dtype:  # NumPy negates no truth values
             return s.call(np.negative, y)
     if _is_factor(a) or _is_factor(b):
         factor, rest = (a, b) if _is_factor(a) else (b, a)
@@ -366,7 +366,7 @@ def subtract(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     a, b = args
     if is_number(b, 0.0):
         return a
-    if is_number(a, 0.0):
+    if is_number(a, 0.0) and b.aval.dtype == node.aval.dtype:
         return s.call(np.negative, b)
     return _combine(s, a, b, -1.0)
 
