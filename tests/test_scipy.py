@@ -144,6 +144,9 @@ FUNCTIONS = {
         Sample(MATRIX, A(3, 2), trans="T", lower=True),
         Sample(MATRIX, A(3, 2), "C"),
     ],
+    "linalg.solve_banded": [Sample((1, 0), A(2, 4, lo=1.0, hi=2.0), A(4)), Sample((0, 2), A(3, 5, lo=1.0), A(5, 2))],
+    "linalg.solveh_banded": [Sample(A(1, 3, lo=1.0), A(3)), Sample(A(1, 3, lo=1.0), A(3, 2), lower=True)],
+    "linalg.solve_discrete_lyapunov": [Sample(A(2, 2, lo=-0.4, hi=0.4), A(2, 2))],
     "linalg.cholesky": [Sample(SPD), Sample(SPD, lower=True)],
     "linalg.solve": [Sample(MATRIX, A(3)), Sample(MATRIX, A(3, 2)), Sample(MATRIX, A(3), transposed=True)],
     "linalg.eigh": [Sample(SPD, eigvals_only=True)],
@@ -287,6 +290,43 @@ def test_multivariate():
     p, alpha = rng.dirichlet([2.0, 3.0, 4.0], size=4).T, np.array([2.0, 3.0, 1.5])
     np.testing.assert_allclose(stats.dirichlet.logpdf(p, alpha), scipy.stats.dirichlet.logpdf(p, alpha))
     agrees(lambda p, a: stats.dirichlet.logpdf(p, a), p, alpha)
+
+
+def test_banded_systems():
+    ab, b = rng.uniform(-1, 1, (4, 6)), rng.normal(size=(6, 2))
+    ab[2] += 5
+    np.testing.assert_allclose(linalg.solve_banded((1, 2), ab, b), scipy.linalg.solve_banded((1, 2), ab, b))
+    agrees(lambda ab, b: linalg.solve_banded((1, 2), ab, b), ab, b)
+    for h, lower in ((ab[2::-1] + 0.0, True), (ab[:3] + 0.0, False)):
+        wide = h.astype(complex)
+        wide[1] += 0.4j
+        np.testing.assert_allclose(linalg.solveh_banded(wide, b, lower=lower), scipy.linalg.solveh_banded(wide, b, lower=lower))
+        agrees(lambda ab, b, lower=lower: linalg.solveh_banded(ab, b, lower=lower), h, b)
+    with pytest.raises(ValueError, match="ab has 4 rows; l \\+ u \\+ 1 = 3"):
+        linalg.solve_banded((1, 1), ab, b)
+
+
+def test_singular_covariances():
+    mean, root, z = rng.normal(size=4), rng.normal(size=(4, 2)), rng.normal(size=(3, 2))
+    ours, theirs = stats.multivariate_normal, scipy.stats.multivariate_normal
+    for x in (mean + z @ root.T, mean + z @ root.T + 0.1):  # in the space that the density is on, and beside it
+        args = (x, mean, root @ root.T, True)
+        np.testing.assert_allclose(ours.logpdf(*args), theirs.logpdf(*args))
+    agrees(lambda z, r: ours(mean, r @ r.T, allow_singular=True).logpdf(mean + z @ r.T), z, root)
+    for cov in (root.T @ root, 0.7, np.array([0.5, 2.0])):
+        np.testing.assert_allclose(ours.entropy(mean[:2], cov), theirs.entropy(mean[:2], cov))
+    agrees(lambda r: ours.entropy(None, r.T @ r), root)
+
+
+def test_what_distributions_do_not_differentiate_is_scipys():
+    for ours, theirs, args in ((stats.norm, scipy.stats.norm, (1.0, 2.0)), (stats.poisson, scipy.stats.poisson, (2.5,))):
+        np.testing.assert_array_equal(ours.rvs(*args, size=3, random_state=0), theirs.rvs(*args, size=3, random_state=0))
+        np.testing.assert_array_equal(ours(*args).rvs(3, random_state=0), theirs(*args).rvs(3, random_state=0))
+        assert ours(*args).mean() == ours.mean(*args) == theirs.mean(*args)
+    with pytest.raises(AttributeError, match="nothing"):
+        stats.norm.nothing()
+    with pytest.raises(NotDifferentiable):
+        grad(lambda m: stats.norm.mean(m))(1.0)
 
 
 def test_frozen_distributions():

@@ -88,6 +88,67 @@ def solve_triangular(
     return SOLVE_TRIANGULAR(a, b, **{name: value for name, value in options.items() if value})
 
 
+# -- banded systems ------------------------------------------------------------------------------------------------
+
+
+def _turned(ab: Any, lower: int, upper: int) -> Any:
+    """The diagonals of the transposed matrix. What is rolled into the corners is outside of the matrix, and not read."""
+    return np.stack([np.roll(ab[row], lower - i) for i, row in enumerate(range(lower + upper, -1, -1))])
+
+
+def _banded_b(g: Any, y: Any, ab: Any, b: Any, *, lower: int, upper: int) -> Any:
+    return SOLVE_BANDED(_turned(ab, lower, upper), g, lower=upper, upper=lower)
+
+
+def _banded_ab(g: Any, y: Any, ab: Any, b: Any, *, lower: int, upper: int) -> Any:
+    n = np.shape(ab)[1]
+    g, y = (np.reshape(x, (n, -1)) for x in (_banded_b(g, y, ab, b, lower=lower, upper=upper), y))
+    rows = np.pad(g, ((upper, lower), (0, 0)))
+    return np.stack([-np.sum(rows[i : i + n] * y, axis=1) for i in range(lower + upper + 1)])
+
+
+def _solve_banded(ab: Any, b: Any, *, lower: int, upper: int) -> Any:
+    return sl.solve_banded((lower, upper), ab, b)
+
+
+SOLVE_BANDED = Op(
+    _solve_banded,
+    "op",
+    (_banded_ab, _banded_b),
+    name="solve_banded",
+    fun=_solve_banded,
+    samples=[
+        Sample(A(2, 4, lo=1.0, hi=2.0), A(4), lower=1, upper=0),
+        Sample(A(2, 4, lo=1.0, hi=2.0), A(4, 3), lower=0, upper=1),
+        Sample(A(3, 5, lo=1.0, hi=2.0), A(5), lower=2, upper=0),
+        Sample(A(3, 2, lo=1.0, hi=1.3), A(2, 2), lower=0, upper=2),
+        Sample(A(1, 3, lo=1.0, hi=2.0), A(3), lower=0, upper=0),
+    ],
+)
+
+
+def solve_banded(
+    l_and_u: Any, ab: Any, b: Any, overwrite_ab: bool = False, overwrite_b: bool = False, check_finite: bool = True
+) -> Any:
+    """The ``x`` of ``a @ x == b``; ``a`` has ``l`` diagonals below its main one and ``u`` above, the rows of ``ab``."""
+    lower, upper = map(int, l_and_u)
+    ab = array_of(ab)
+    if np.shape(ab)[0] != lower + upper + 1:
+        raise ValueError(f"ab has {np.shape(ab)[0]} rows; l + u + 1 = {lower + upper + 1} diagonals are expected")
+    return SOLVE_BANDED(ab, array_of(b), lower=lower, upper=upper)
+
+
+def solveh_banded(
+    ab: Any, b: Any, overwrite_ab: bool = False, overwrite_b: bool = False, lower: bool = False, check_finite: bool = True
+) -> Any:
+    """The ``x`` of ``a @ x == b``, ``a`` Hermitian: ``ab`` has its main diagonal and those on one side of it as rows."""
+    ab = array_of(ab)
+    width = np.shape(ab)[0] - 1
+    turned = conj(_turned(ab, width, 0) if lower else _turned(ab, 0, width))
+    both = (turned[:-1], ab) if lower else (ab, turned[1:])
+    return solve_banded((width, width), np.concatenate(both), b)
+
+
 def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """The triangular factor of a positive definite matrix: by default, unlike NumPy's, the upper one."""
     factor = np.linalg.cholesky(array_of(a))
@@ -211,6 +272,13 @@ def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
     """The ``x`` of ``a @ x + x @ a^H == q``."""
     a = array_of(a)
     return solve_sylvester(a, hermitian(a), q)
+
+
+def solve_discrete_lyapunov(a: Any, q: Any, method: str | None = None) -> Any:
+    """The ``x`` of ``a @ x @ a^H - x + q == 0``, as one linear system (SciPy's ``"direct"``)."""
+    a, q = array_of(a), array_of(q)
+    n = np.shape(a)[0]
+    return np.reshape(np.linalg.solve(np.eye(n * n) - np.kron(a, conj(a)), np.ravel(q)), (n, n))
 
 
 # -- structured matrices -------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.special as sp
 
 from symgrad.errors import NotDifferentiable
-from symgrad.ops.core import A, Op, Rule, Sample, elementwise, op
+from symgrad.ops.core import A, Op, Rule, Sample, constant, elementwise, op
 from symgrad.ops.engine import STOP
 from symgrad.ops.index import array_of
 
@@ -97,6 +97,7 @@ ZETA = Op(sp.zeta, "elementwise", (_no_rule("zeta", "x"), lambda g, y, x, q: g *
 _POSITIVE = (0.4, 3)
 for _digamma in {sp.digamma, sp.psi}:
     _rule(_digamma, lambda g, y, x: g * polygamma(1, x), domain=_POSITIVE)
+constant(sp.gammasgn, sp.round, complex=False)
 _rule(sp.gamma,     lambda g, y, x: g * (y * sp.digamma(x)), domain=_POSITIVE)
 _rule(sp.gammaln,   lambda g, y, x: g * sp.digamma(x), domain=_POSITIVE)
 _rule(sp.loggamma,  lambda g, y, x: g * sp.digamma(x), domain=_POSITIVE)

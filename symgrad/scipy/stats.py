@@ -30,6 +30,18 @@ def _number(x: Any) -> Any:
     return x if isinstance(x, (Traced, int, float)) else array_of(x)
 
 
+class Distribution:
+    """What is not here is SciPy's own, of plain numbers: random numbers, moments, intervals."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._scipys(), name)
+
+    def _scipys(self) -> Any:
+        return next(getattr(scipy.stats, name) for name, mirror in globals().items() if mirror is self)
+
+
 class Frozen:
     """A distribution with its parameters: its functions take the argument alone."""
 
@@ -39,11 +51,13 @@ class Frozen:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        function = getattr(self.dist, name)
-        return lambda x: function(x, *self.args, **self.kwds)
+        function = getattr(type(self.dist), name, None)
+        if function is None:
+            return getattr(self.dist._scipys()(*self.args, **self.kwds), name)
+        return lambda *x: function(self.dist, *x, *self.args, **self.kwds)
 
 
-class Continuous:
+class Continuous(Distribution):
     """A distribution in standard form; each function takes the standardised ``z`` and the shape parameters."""
 
     def __init__(
@@ -231,7 +245,7 @@ def _f_ppf(q: Any, n: Any, d: Any) -> Any:
     return d * share / (n * (1 - share))
 
 
-class Discrete:
+class Discrete(Distribution):
     """A distribution of whole numbers; each function takes the number ``k`` and the shape parameters."""
 
     def __init__(self, shapes: str, logpmf: Fun, cdf: Fun, low: int = 0, high: Fun | None = None) -> None:
@@ -295,24 +309,29 @@ nbinom = Discrete("n p", lambda k, n, p: _log_choose(n + k - 1, k) + n * np.log(
 # fmt: on
 
 
-class _MultivariateNormal:
+class _MultivariateNormal(Distribution):
     """``multivariate_normal``: ``x`` has its components along the last axis."""
 
-    def __call__(self, mean: Any = None, cov: Any = 1) -> Frozen:
+    def __call__(self, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Frozen:
         """The distribution with these parameters: ``multivariate_normal(mean, cov).logpdf(x)``."""
-        return Frozen(self, (mean, cov), {})
+        return Frozen(self, (mean, cov, allow_singular), {})
 
-    def logpdf(self, x: Any, mean: Any = None, cov: Any = 1) -> Any:
-        """The logarithm of the density; ``cov`` is a matrix, its diagonal, or one number."""
+    def logpdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
+        """The logarithm of the density; ``cov`` is a matrix, its diagonal, or one number.
+
+        Of a singular matrix, if allowed, it is the density in the space where the points are: elsewhere ``-inf``.
+        """
         x, cov = _number(x), _number(cov)
         mean = None if mean is None else _number(mean)
-        size = np.shape(cov)[-1] if np.ndim(cov) else np.size(mean) if mean is not None else 1
+        size = _size(mean, cov)
         x = x[..., None] if size == 1 and (np.ndim(x) == 0 or np.shape(x)[-1] != 1) else x
         away = x if mean is None else x - mean
         if np.ndim(cov) < 2:
             variance = np.broadcast_to(cov, (size,))
             parts = away / np.sqrt(variance)
             logdet = np.sum(np.log(variance))
+        elif allow_singular:
+            return _singular_logpdf(away, cov)
         else:
             factor = np.linalg.cholesky(cov)
             columns = np.reshape(away, (-1, size)).T
@@ -320,12 +339,39 @@ class _MultivariateNormal:
             logdet = 2 * np.sum(np.log(np.diagonal(factor)))
         return -0.5 * (size * LOG_2PI + logdet + np.sum(parts * parts, axis=-1))
 
-    def pdf(self, x: Any, mean: Any = None, cov: Any = 1) -> Any:
+    def pdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
         """The density."""
-        return np.exp(self.logpdf(x, mean, cov))
+        return np.exp(self.logpdf(x, mean, cov, allow_singular))
+
+    def entropy(self, mean: Any = None, cov: Any = 1, allow_singular: bool = True) -> Any:
+        """The differential entropy."""
+        cov = _number(cov)
+        size = _size(mean, cov)
+        rank, logdet, _ = _spectrum(cov if np.ndim(cov) == 2 else np.eye(size) * cov)
+        return 0.5 * (rank * (1 + LOG_2PI) + logdet)
 
 
-class _Dirichlet:
+def _size(mean: Any, cov: Any) -> int:
+    return int(np.shape(cov)[-1] if np.ndim(cov) else np.size(mean) if mean is not None else 1)
+
+
+def _spectrum(cov: Any) -> tuple[Any, Any, float]:
+    """The rank of a covariance matrix, the logarithm of the product of its eigenvalues but zeros, and what counts as zero."""
+    values = np.linalg.eigvalsh(cov)
+    relative = 1e6 * float(np.finfo(cov.dtype).eps)  # SciPy's
+    kept = np.abs(values) > relative * np.max(np.abs(values))
+    return np.sum(kept), np.sum(np.log(np.where(kept, values, 1.0))), relative
+
+
+def _singular_logpdf(away: Any, cov: Any) -> Any:
+    rank, logdet, relative = _spectrum(cov)
+    inverse = np.linalg.pinv(cov, relative, hermitian=True)
+    value = -0.5 * (rank * LOG_2PI + logdet + np.sum((away @ inverse) * away, axis=-1))
+    outside = away - (away @ inverse) @ cov  # in the null space
+    return np.where(np.sqrt(np.sum(outside * outside, axis=-1)) < 1e3 * relative, value, -INF)
+
+
+class _Dirichlet(Distribution):
     """``dirichlet``: ``x`` has its components along the first axis."""
 
     def __call__(self, alpha: Any) -> Frozen:
