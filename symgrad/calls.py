@@ -346,7 +346,7 @@ class Calls(Reads):
 
         What it reads is guarded.
         """
-        if not isinstance(fun, FunctionType):
+        if not isinstance(fun, FunctionType) or HOOKS in fun.__code__.co_freevars:  # that sees what it reads
             return True
         known = self._harmless_kinds.get(fun)
         if known is None:

@@ -341,16 +341,15 @@ class _Rewriter(ast.NodeTransformer):
 
     def function(self, node: FunctionNode) -> FunctionNode:
         """The rewritten function: its body, not its decorators and defaults."""
+        if not self.scopes:  # its annotations are there already
+            for arg in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]:
+                if arg is not None:
+                    arg.annotation = None
+            if not isinstance(node, ast.Lambda):
+                node.returns = None
         self.scopes.append(_bound(node))
         self.reads.append(_reads(node))
-        if isinstance(node, ast.Lambda):
-            node.body = self.visit(node.body)
-        else:
-            node.body = self._body(node.body)
-            node.returns = None
-        for arg in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]:
-            if arg is not None:
-                arg.annotation = None
+        node.body = self.visit(node.body) if isinstance(node, ast.Lambda) else self._body(node.body)
         self.scopes.pop()
         self.reads.pop()
         return _located(node)  # type: ignore[no-any-return]

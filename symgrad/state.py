@@ -5,11 +5,12 @@ What it reads and writes is in ``symgrad.reads``, what it calls in ``symgrad.cal
 
 from __future__ import annotations
 
+import abc
 import functools
 import sys
 import warnings
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -25,6 +26,8 @@ from symgrad.origins import is_users, of_class
 from symgrad.rolling import SHORTEST, Over, Roller, over, paired
 from symgrad.trace import Trace
 from symgrad.tracer import Tracer
+
+_MAKERS = (type, abc.ABCMeta, type(Protocol))  # of classes, that do nothing else
 
 
 class State(Calls):
@@ -119,7 +122,7 @@ class State(Calls):
             return kind
         self.own_classes[id(kind)] = kind
         asked = [of_class(kind, "__init_subclass__"), *[of_class(type(item), "__set_name__") for item in vars(kind).values()]]
-        if type(kind) is not type or any([is_users(getattr(hook, "__func__", hook)) for hook in asked]):
+        if type(kind) not in _MAKERS or any([is_users(getattr(hook, "__func__", hook)) for hook in asked]):
             self.stop(f"the making of class {kind.__name__} inside the function is not followed")
         return kind
 

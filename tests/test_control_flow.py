@@ -9,6 +9,7 @@ import functools
 import itertools
 import math
 import operator
+from abc import ABC, abstractmethod
 from collections import deque, namedtuple
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -2703,7 +2704,36 @@ def own_dataclass(t):
     return Point(t).product() * replace(Point(t), y=t).product()
 
 
-@pytest.mark.parametrize("fun", [records, memoized, own_class, own_dataclass])
+def own_abstract_class(t):
+    class Shape(ABC):
+        @abstractmethod
+        def side(self, x): ...
+
+        def area(self, x):
+            return self.side(x) ** 2
+
+    class Square(Shape):
+        def side(self, x):
+            return 3 * x
+
+    return Square().area(t)
+
+
+def own_sequence(t):
+    class Chain:
+        def __init__(self, value, rest=None):
+            self.value, self.rest = value, rest
+
+        def __iter__(self):
+            here = self
+            while here is not None:
+                yield here.value
+                here = here.rest
+
+    return sum(Chain(t, Chain(t**2, Chain(3.0)))) * t
+
+
+@pytest.mark.parametrize("fun", [records, memoized, own_class, own_dataclass, own_abstract_class, own_sequence])
 def test_records_and_caches_made_inside_are_compiled(fun):
     derivative = value_and_grad(fun)
     for t in (0.7, 0.7, 0.7, 1.3):
@@ -2711,3 +2741,26 @@ def test_records_and_caches_made_inside_are_compiled(fun):
         assert value == pytest.approx(fun(t), rel=1e-12)
         assert slope == pytest.approx((fun(t + 1e-6) - fun(t - 1e-6)) / 2e-6, rel=1e-6)
     assert "  compiled;" in derivative.explain()
+
+
+def own_dispatch(t):
+    @functools.singledispatch
+    def twice(x):
+        return 0.0
+
+    @twice.register
+    def _(x: float):
+        return 2 * x
+
+    @twice.register(list)
+    def _(x):
+        return sum(twice(item) for item in x)
+
+    return twice([t, t**2, "a"])
+
+
+def test_annotations_of_functions_made_inside():
+    """They are there for whom they tell something."""
+    for mode in ("auto", "dynamic"):
+        derivative = value_and_grad(own_dispatch, mode=mode)
+        assert [derivative(0.7) for _ in range(3)] == [pytest.approx((2 * 0.7 + 2 * 0.49, 2 + 4 * 0.7))] * 3
