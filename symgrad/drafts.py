@@ -71,10 +71,14 @@ class Drafts:
         if any([tracer.node.active for tracer in _found([key, new])]):
             self.trace.admit(x)
             return False
-        x.value[_left(key)] = _left(new)
+        self.set(x, _left(key), _left(new))
+        return True
+
+    def set(self, x: Tracer, key: Any, new: Any) -> None:
+        """``x[key] = new``, both plain."""
+        x.value[key] = new
         if self.trace.watched:
             self.trace.writes.append(x)
-        return True
 
     # ---- what a run does ----
 

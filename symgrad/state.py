@@ -25,7 +25,7 @@ from symgrad.ops.engine import BOOL
 from symgrad.origins import is_users, of_class
 from symgrad.rolling import SHORTEST, Over, Roller, over, paired
 from symgrad.trace import Trace
-from symgrad.tracer import Tracer
+from symgrad.tracer import NUMBERS, Tracer
 
 _MAKERS = (type, abc.ABCMeta, type(Protocol))  # of classes, that do nothing else
 
@@ -201,8 +201,8 @@ class Plain(Finished):
 
     def call(self, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
         """A call: the user's functions are followed, those handed on too."""
-        if type(fun) is np.ufunc and args and type(args[0]) is Tracer:  # as nearly always
-            return fun(*args, **kwargs)
+        if type(fun) is np.ufunc and args and (type(args[0]) is Tracer or (len(args) == 1 and type(args[0]) in NUMBERS)):
+            return fun(*args, **kwargs)  # as nearly always
         if fun is type and len(args) == 1 and not kwargs:
             return type(args[0].value if type(args[0]) is Tracer else args[0])
         if type(fun) is MethodType:

@@ -242,6 +242,9 @@ class Tracer(Traced):
         self.assign(self.tape.record(index.SETITEM, (self, new, *arrays), {"spec": spec}), verb)
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        if self.tape.draft and self.base is None and type(value) in NUMBERS and _is_place(key):
+            self.tape.draft.set(self, key, value)
+            return
         spec, arrays = split_index(key, self, sized=np.ndim(value) > 0)
         if type(value) is Tracer and value.base is self and value.how[0] is index.GETITEM:
             _, same_arrays, params = value.how
@@ -431,6 +434,10 @@ class Tracer(Traced):
         return bool(np.any(self == item))
 
     def __getitem__(self, key: Any) -> Any:
+        if self.tape.draft and self.base is None and _is_place(key):
+            found = self.value[key]
+            if type(found) is not np.ndarray:
+                return found
         spec, arrays = split_index(key, self)
         return self.tape.record(index.GETITEM, (self, *arrays), {"spec": spec})
 
@@ -732,6 +739,11 @@ def split_index(key: Any, x: Tracer, sized: bool = True) -> tuple[index.Spec, li
             parts.append(index.Hole(len(arrays)))
             arrays.append(part)
     return tuple(parts), arrays
+
+
+def _is_place(key: Any) -> bool:
+    """Whether an index is of plain numbers alone."""
+    return type(key) is int or (type(key) is tuple and all([type(part) is int for part in key]))
 
 
 def _ends(part: slice) -> tuple[Any, Any, Any]:
