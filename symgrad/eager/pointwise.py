@@ -567,7 +567,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
     if mask.value.dtype.kind != "b":
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {c_name(mask.value.dtype)}")
     kind = input.value.dtype
-    filled = value if isinstance(value, Tensor) else kind.type(value)
+    filled = value.to(kind) if isinstance(value, Tensor) else kind.type(value)
     label = ("MaskedFillBackward1", 2, 1) if isinstance(value, Tensor) else "MaskedFillBackward0"
     return apply(known(np.where), (mask, filled, input), NONE, label)
 

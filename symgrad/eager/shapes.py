@@ -826,6 +826,8 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
 @function
 def unbind(input: Tensor, dim: int = 0) -> Any:
     """The slices along ``dim``."""
+    if not input.value.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     return _views(UNBIND, input, {"axis": axis_of(dim, input.value.ndim)})
 
 
@@ -841,7 +843,9 @@ def _index_of(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any], Label]:
     shape, axis = x.value.shape, 0
     for part in keys:
         if part.__class__ is slice:
-            first, last, step = [end if end is None else int(end) for end in (part.start, part.stop, part.step)]
+            first, last, step = part.start, part.stop, part.step
+            if not (first.__class__ in _PLAIN and last.__class__ in _PLAIN and step.__class__ in _PLAIN):
+                first, last, step = [end if end is None else int(end) for end in (first, last, step)]
             parts.append(index.Slice(first, last, step))
             whole_of_it = not first and step in (None, 1) and (last is None or (axis < len(shape) and last == shape[axis]))
             if not whole_of_it or part is key:
@@ -886,6 +890,9 @@ def _index_of(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any], Label]:
     elif Ellipsis not in parts:
         parts.append(Ellipsis)  # so that NumPy gives an array that shares memory, not a number
     return tuple(parts), arrays, chained(steps) if steps else "AliasBackward0"
+
+
+_PLAIN = {int, type(None)}
 
 
 def _index_array(part: Any) -> Any:
@@ -1314,11 +1321,16 @@ def matmul(input: Tensor, other: Tensor) -> Any:
     if n == 2 and m == 1:
         return mv(input, other)
     if n == 1:
-        return dot(input, other) if m == 1 else apply(MATMUL, (input, other), NONE, _turned_label(y, False))
+        if m == 1:
+            return dot(input, other)
+        folded = requires(input) or _lies_in_rows(y.swapaxes(-1, -2))
+        return apply(MATMUL, (input, other), NONE, _turned_label(y, False) if folded else _bmm_label(x, y))
     if m == 2:
         rows = x.reshape(-1, x.shape[-1])
         _check_matrices(rows, y, ("self", "mat2"))
-        return apply(ROWS_MM, (input, other), NONE, ("UnsafeViewBackward0", ("MmBackward0", _rows_label(x, rows), 1)))
+        folded = requires(other) or _lies_in_rows(x)
+        label: Any = ("MmBackward0", _rows_label(x), 1)
+        return apply(ROWS_MM, (input, other), NONE, ("UnsafeViewBackward0", label) if folded else _bmm_label(x, y))
     wrong = unlike(x.shape[:-2], y.shape[:-2])
     if wrong is not None:
         raise wrong
@@ -1332,27 +1344,37 @@ def matmul(input: Tensor, other: Tensor) -> Any:
         if x.shape[-1] != y.shape[0]:
             rows = math.prod(x.shape[:-1])
             raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{x.shape[-1]}), vec ({y.shape[0]})")
-        label: Any = ("UnsafeViewBackward0", ("MvBackward0", ("ViewBackward0", 0), 1))
+        if requires(other) or _lies_in_rows(x):
+            label = ("UnsafeViewBackward0", ("MvBackward0", _rows_label(x), 1))
+        else:
+            label = ("UnsafeViewBackward0", ("SqueezeBackward1", _bmm_label(x, y)[1]))
+    elif n == m == 3 and y.shape[0] == 1 != x.shape[0] and requires(other):
+        label = ("UnsafeViewBackward0", ("MmBackward0", _rows_label(x), ("SqueezeBackward1", 1)))
     else:
-        label = _turned_label(y, True) if n == 2 else _bmm_label(x, y)
+        label = _turned_label(y, True) if n == 2 and requires(input) else _bmm_label(x, y)
     return apply(MATMUL, (input, other), NONE, label)
 
 
 def _turned_label(y: Any, rows: bool) -> Any:
     """A vector, or the rows of a matrix, times a stack of matrices, which torch turns round."""
-    copied = ["TransposeBackward0", "CloneBackward0", "UnsafeViewBackward0"]
-    turned = chained(["TransposeBackward0", "ViewBackward0"] if y.swapaxes(-1, -2).flags.c_contiguous else copied, 1)
+    turned = _rows_label(y.swapaxes(-1, -2), ("TransposeBackward0", 1))
     if not rows:
         return ("UnsafeViewBackward0", ("MvBackward0", turned, 0))
     return chained(["UnsafeViewBackward0", "TransposeBackward0", "CloneBackward0"], ("MmBackward0", turned, ("TBackward0", 0)))
 
 
-def _rows_label(x: Any, rows: Any) -> Any:
+def _lies_in_rows(x: Any) -> bool:
+    """Whether torch takes a stack of matrices for one, of all their rows."""
+    return not x.size or all([x.strides[i] == x.strides[i + 1] * x.shape[i + 1] for i in range(x.ndim - 2)])
+
+
+def _rows_label(x: Any, start: Any = 0) -> Any:
     """How torch makes a matrix of the rows of a stack."""
     if x.flags.c_contiguous:
-        return ("ViewBackward0", 0)
+        return ("ViewBackward0", start)
+    rows = x.reshape(-1, x.shape[-1])
     shared = rows.base is not None and (rows.base is x or rows.base is x.base)
-    return ("ReshapeAliasBackward0", 0) if shared else ("UnsafeViewBackward0", ("CloneBackward0", 0))
+    return ("ReshapeAliasBackward0", start) if shared else ("UnsafeViewBackward0", ("CloneBackward0", start))
 
 
 def _bmm_label(*values: Any) -> Any:
