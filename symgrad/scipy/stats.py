@@ -237,6 +237,41 @@ fisk = Continuous("c", lambda z, c: np.log(c) + sp.xlogy(c - 1, z) - 2 * np.log1
 pareto = Continuous("b", lambda z, b: np.log(b) - (b + 1) * np.log(z), lambda z, b: 1 - z ** -b,
                     lambda q, b: (1 - q) ** (-1 / b), sf=lambda z, b: z ** -b,
                     logsf=lambda z, b: -b * np.log(z), support=(1.0, INF), inner=2.0)
+lomax = Continuous("c", lambda z, c: np.log(c) - (c + 1) * np.log1p(z), lambda z, c: -np.expm1(-c * np.log1p(z)),
+                   lambda q, c: np.expm1(-np.log1p(-q) / c), sf=lambda z, c: np.exp(-c * np.log1p(z)),
+                   logsf=lambda z, c: -c * np.log1p(z), support=(0.0, INF), inner=1.0)
+gompertz = Continuous("c", lambda z, c: np.log(c) + z - c * np.expm1(z), lambda z, c: -np.expm1(-c * np.expm1(z)),
+                      lambda q, c: np.log1p(-np.log1p(-q) / c), sf=lambda z, c: np.exp(-c * np.expm1(z)),
+                      logsf=lambda z, c: -c * np.expm1(z), support=(0.0, INF), inner=1.0)
+invgauss = Continuous("mu", lambda z, mu: -0.5 * LOG_2PI - 1.5 * np.log(z) - (z - mu) ** 2 / (2 * mu * mu * z),
+                      lambda z, mu: sp.ndtr((z / mu - 1) / np.sqrt(z))
+                      + np.exp(2 / mu + sp.log_ndtr(-(z / mu + 1) / np.sqrt(z))),
+                      sf=lambda z, mu: -sp.ndtr((1 - z / mu) / np.sqrt(z)) * np.expm1(
+                          2 / mu + sp.log_ndtr(-(z / mu + 1) / np.sqrt(z)) - sp.log_ndtr((1 - z / mu) / np.sqrt(z))),
+                      support=(0.0, INF), inner=1.0, open=True)
+loggamma = Continuous("c", lambda z, c: c * z - np.exp(z) - sp.gammaln(c), lambda z, c: sp.gammainc(c, np.exp(z)),
+                      lambda q, c: np.log(sp.gammaincinv(c, q)), sf=lambda z, c: sp.gammaincc(c, np.exp(z)))
+nakagami = Continuous("nu", lambda z, nu: math.log(2) + nu * np.log(nu) - sp.gammaln(nu) + sp.xlogy(2 * nu - 1, z) - nu * z * z,
+                      lambda z, nu: sp.gammainc(nu, nu * z * z), lambda q, nu: np.sqrt(sp.gammaincinv(nu, q) / nu),
+                      sf=lambda z, nu: sp.gammaincc(nu, nu * z * z), support=(0.0, INF), inner=1.0)
+burr12 = Continuous("c d", lambda z, c, d: np.log(c * d) + sp.xlogy(c - 1, z) - (d + 1) * np.log1p(z ** c),
+                    lambda z, c, d: -np.expm1(-d * np.log1p(z ** c)), lambda q, c, d: np.expm1(-np.log1p(-q) / d) ** (1 / c),
+                    sf=lambda z, c, d: np.exp(-d * np.log1p(z ** c)), logsf=lambda z, c, d: -d * np.log1p(z ** c),
+                    support=(0.0, INF), inner=1.0)
+invweibull = Continuous("c", lambda z, c: np.log(c) - (c + 1) * np.log(z) - z ** -c, lambda z, c: np.exp(-(z ** -c)),
+                        lambda q, c: (-np.log(q)) ** (-1 / c), sf=lambda z, c: -np.expm1(-(z ** -c)),
+                        logcdf=lambda z, c: -(z ** -c), support=(0.0, INF), inner=1.0, open=True)
+levy = Continuous("", lambda z: -0.5 * LOG_2PI - 1.5 * np.log(z) - 0.5 / z, lambda z: sp.erfc(np.sqrt(0.5 / z)),
+                  lambda q: sp.ndtri(0.5 * q) ** -2, sf=lambda z: sp.erf(np.sqrt(0.5 / z)), support=(0.0, INF), inner=1.0,
+                  open=True)
+moyal = Continuous("", lambda z: -0.5 * (z + np.exp(-z) + LOG_2PI), lambda z: sp.erfc(np.exp(-0.5 * z) / ROOT_2),
+                   lambda q: -np.log(2 * sp.erfcinv(q) ** 2), sf=lambda z: sp.erf(np.exp(-0.5 * z) / ROOT_2))
+johnsonsu = Continuous("a b", lambda z, a, b: np.log(b) - 0.5 * np.log1p(z * z) - 0.5 * LOG_2PI
+                       - 0.5 * (a + b * np.arcsinh(z)) ** 2, lambda z, a, b: sp.ndtr(a + b * np.arcsinh(z)),
+                       lambda q, a, b: np.sinh((sp.ndtri(q) - a) / b), sf=lambda z, a, b: sp.ndtr(-(a + b * np.arcsinh(z))))
+betaprime = Continuous("a b", lambda z, a, b: sp.xlogy(a - 1, z) - (a + b) * np.log1p(z) - sp.betaln(a, b),
+                       lambda z, a, b: sp.betainc(a, b, z / (1 + z)), lambda q, a, b: 1 / (1 / sp.betaincinv(a, b, q) - 1),
+                       sf=lambda z, a, b: sp.betainc(b, a, 1 / (1 + z)), support=(0.0, INF), inner=1.0)
 # fmt: on
 
 
