@@ -964,6 +964,10 @@ class Compiler:
 
     def explore(self, family: Family, leaves: list[Any], at_once: bool = False) -> Any:
         """A call that no code answers. ``at_once``: it is traced, and code made of it, whatever that costs."""
+        with progress.seldom():
+            return self._explored(family, leaves, at_once)
+
+    def _explored(self, family: Family, leaves: list[Any], at_once: bool) -> Any:
         self.misses += 1
         if self.mode == "debug_nans":
             return family.trace(self.body, self.fun, leaves, WatchedTrace).result

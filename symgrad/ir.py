@@ -7,6 +7,7 @@ subexpressions are shared by construction, and two traces of one function share 
 
 from __future__ import annotations
 
+import operator
 import sys
 import textwrap
 from collections.abc import Iterable
@@ -253,4 +254,7 @@ def ancestors(outputs: Iterable[Node], floor: int = 0) -> list[Node]:
         if node.index >= floor and node not in seen:
             seen.add(node)
             stack.extend(node.args)
-    return sorted(seen, key=lambda node: node.index)
+    return sorted(seen, key=_index)
+
+
+_index = operator.attrgetter("index")

@@ -76,19 +76,16 @@ class Program:
 
         Raises ``Diverged`` when it contradicts an earlier one.
         """
+        if self.root is None:
+            self.graph = run.graph
+            self.root = _chain(run.guards, run.leaf)
+            return run.leaf
         mapping: dict[Node, Node] = {}
-        leaf_nodes = run.leaf.nodes()
-        for node in ancestors([guard[0] for guard in run.guards] + leaf_nodes):
+        for node in ancestors([guard[0] for guard in run.guards] + run.leaf.nodes()):
             mapping[node] = self._adopt(run.graph, node, mapping)
         outputs = [mapping[out] if isinstance(out, Node) else out for out in run.leaf.outputs]
         leaf = Leaf(outputs, run.leaf.tree, run.leaf.kinds, [mapping[node] for node in run.leaf.required])
-        tree: Tree = leaf
-        merged = _unique_guards([(mapping[node], *rest) for node, *rest in run.guards])
-        for node, value, line, loop in reversed(merged):
-            tree = Branch(node, line, {value: tree}, loop)
-        if self.root is None:
-            self.root = tree
-            return leaf
+        tree = _chain([(mapping[node], *rest) for node, *rest in run.guards], leaf)
         trunk: dict[Any, Tree] = {None: self.root}
         found = _merge(trunk, tree, leaf)
         self.root = trunk[None]
@@ -182,15 +179,15 @@ def frozen(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return copy
 
 
-def _unique_guards(guards: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Guards without repetitions: what was looked at once need not be looked at again."""
-    seen: set[Node] = set()
-    result = []
-    for guard in guards:
-        if guard[0] not in seen:
-            seen.add(guard[0])
-            result.append(guard)
-    return result
+def _chain(guards: Iterable[tuple[Any, ...]], leaf: Leaf) -> Tree:
+    """The tree of one trace. What was looked at once need not be looked at again."""
+    tree: Tree = leaf
+    first = {guard[0]: guard for guard in reversed([*guards])}
+    for guard in reversed([*guards]):
+        node, value, line, loop = guard
+        if first[node] is guard:
+            tree = Branch(node, line, {value: tree}, loop)
+    return tree
 
 
 def _merge(above: dict[Any, Tree], b: Tree, leaf: Leaf) -> Leaf | None:

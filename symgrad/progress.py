@@ -1,4 +1,4 @@
-"""Long compilations say how far they are, and do not stop for the garbage collector."""
+"""Long compilations say how far they are; the garbage collector seldom looks at what long traces keep."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 PATIENCE = 5.0  # seconds without a word
-LARGE = 2000  # operations from which the collector waits: it would look through all of them again and again
+SELDOM = 1_000_000  # objects that a traced call makes between two looks of the collector, most of which stay
 
 logger = logging.getLogger("symgrad")
 
@@ -30,16 +30,26 @@ _current: ContextVar[_Course | None] = ContextVar("symgrad_compiling", default=N
 def compiling(name: str, size: int) -> Iterator[None]:
     """Around the compilation of a program of ``size`` operations: after some seconds, its steps are logged."""
     token = _current.set(_Course(name, size))
-    paused = size >= LARGE and gc.isenabled()
-    if paused:
-        gc.disable()
     try:
-        yield
+        with seldom(0):
+            yield
         at("done")
     finally:
-        if paused:
-            gc.enable()
         _current.reset(token)
+
+
+@contextmanager
+def seldom(objects: int = SELDOM) -> Iterator[None]:
+    """The garbage collector looks only when so many objects were made; never, where that is zero."""
+    often, *rest = gc.get_threshold()
+    if often == 0 or 0 < objects <= often:  # it was told so already
+        yield
+        return
+    gc.set_threshold(objects, *rest)
+    try:
+        yield
+    finally:
+        gc.set_threshold(often, *rest)
 
 
 def at(step: str) -> None:

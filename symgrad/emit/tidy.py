@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from symgrad.emit.printer import If, Line
+from symgrad.emit.printer import Comment, If, Line, Origin
 
 
 def tidy(block: Sequence[Any], keep: set[str]) -> list[Any]:
@@ -47,12 +47,15 @@ def _names(item: Any) -> set[str]:
     stack = [item]
     while stack:
         part = stack.pop()
-        if isinstance(part, ast.Name):
+        kind = type(part)
+        if kind is ast.Name:
             found.add(part.id)
-        elif isinstance(part, ast.AST):
-            stack.extend(getattr(part, field) for field in part._fields)
-        elif isinstance(part, list):
-            stack.extend(part)
-        elif hasattr(part, "__dataclass_fields__"):
-            stack.extend(vars(part).values())
+        elif kind is list:
+            stack += part
+        elif kind not in _NAMELESS:
+            stack += vars(part).values()
     return found
+
+
+_SIGNS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
+_NAMELESS = {str, int, type(None), ast.Constant, Comment, Origin, *(kind for sign in _SIGNS for kind in sign.__subclasses__())}

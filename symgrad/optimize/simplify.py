@@ -17,6 +17,7 @@ from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.program import Program
 
+BROADCAST = REGISTRY[np.broadcast_to]
 Rewrite = Callable[["Simplifier", Node, tuple[Node, ...]], "Node | None"]
 RULES: dict[Any, list[Rewrite]] = {}
 EXPANSIONS: dict[Any, list[Rewrite]] = {}  # what no code can do without
@@ -103,17 +104,19 @@ class Simplifier:
             folded = self._fold(op, args, params)
             if folded is not None:
                 return folded
-        if op.family in ("elementwise", "constant") and len(args) > 1:
+        if op.family in ("elementwise", "constant") and len(args) > 1 and any([arg.op is CONST for arg in args]):
             args = self._weaken(args)
-        probe = Node(op, args, params, aval, -1, False)
-        for rule in self.rules.get(op, ()):
-            if self.exact and rule not in EXACT:
-                continue
-            better = rule(self, probe, args)
-            if better is not None and compatible(better.aval, aval):
-                return better
-        if op.family == "elementwise":
-            slim = _unbroadcast_arguments(self, probe, args)
+        rules = self.rules.get(op, ())
+        broadcast = op.family == "elementwise" and any([arg.op is BROADCAST for arg in args])
+        if rules or broadcast:
+            probe = Node(op, args, params, aval, -1, False)
+            for rule in rules:
+                if self.exact and rule not in EXACT:
+                    continue
+                better = rule(self, probe, args)
+                if better is not None and compatible(better.aval, aval):
+                    return better
+            slim = _unbroadcast_arguments(self, probe, args) if broadcast else None
             if slim is not None:
                 return slim
         return self.graph.add(op, args, params, aval)
