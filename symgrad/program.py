@@ -76,7 +76,7 @@ class Program:
 
         Raises ``Diverged`` when it contradicts an earlier one.
         """
-        if self.root is None:
+        if self.root is None and not run.graph.arrays:  # arrays are known again by their content, each is there but once
             self.graph = run.graph
             self.root = _chain(run.guards, run.leaf)
             return run.leaf
@@ -86,6 +86,9 @@ class Program:
         outputs = [mapping[out] if isinstance(out, Node) else out for out in run.leaf.outputs]
         leaf = Leaf(outputs, run.leaf.tree, run.leaf.kinds, [mapping[node] for node in run.leaf.required])
         tree = _chain([(mapping[node], *rest) for node, *rest in run.guards], leaf)
+        if self.root is None:
+            self.root = tree
+            return leaf
         trunk: dict[Any, Tree] = {None: self.root}
         found = _merge(trunk, tree, leaf)
         self.root = trunk[None]

@@ -10,6 +10,9 @@ unrolled, and right.
 A loop is *open* when its test hangs on the arguments: another call may run it more often. Then everything that an iteration
 leaves behind must be in the pattern, plain values included; in other loops, whose trip count is fixed by the guards of the
 trace, what is not in the pattern is merely not rolled.
+
+A long loop *leaps*: when some iterations in a row were alike in all that an open loop asks for, those that are to come, but
+for the last, are run as the ``Loop`` that they would become, without the user's code.
 """
 
 from __future__ import annotations
@@ -18,18 +21,22 @@ import functools
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from types import BuiltinFunctionType, CellType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, ancestors
+from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, ancestors, aval_of
+from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT
 from symgrad.trace import Trace
 from symgrad.tracer import Tracer
-from symgrad.transform.loop import Body, Course, loop_of
+from symgrad.transform.loop import Body, Course, Loop, loop_of
 
 SHORTEST = 4  # iterations that are worth a loop
+LEAP = 6  # iterations that are alike, before those to come are not traced
+FAR = 32  # iterations of a loop that is worth a leap
 CHUNK = 1024  # iterations that are rolled up at a time, so that long loops do not fill the memory
 WIDEST = 64  # items of a container that are looked at
 TEST = ("while",)
@@ -84,6 +91,8 @@ class Roller:
         self.passed = self.skipped = 0  # iterations before it, and in it, that are not among the boundaries any more
         self.serial = trace.next_loop()
         self.open = False
+        self.leaps = what is not None and not tested and what.length >= FAR
+        self.alike = 0  # iterations in a row
         self.counter: Any = None  # the index, in a loop that an ``if`` may leave
         self.tests: list[Node] = []
         self.anew: set[Node] = set()  # arrays that iterations made for themselves, if nothing else holds them
@@ -115,10 +124,18 @@ class Roller:
                 if place < length - 1:
                     self.counter = self.counter + step
             return
-        for place in range(length):
+        place = 0
+        self.trace.watched |= self.leaps
+        while place < length:
             index = self.index(start + step * place)
             self._boundary(frame, index)
+            ahead = length - place - 1
+            if self.leaps and self._leap(ahead):
+                place += ahead
+                index = self.index(start + step * place)
+                self.boundaries[-1] = self.boundaries[-1]._replace(at=index.node)
             yield at(index)
+            place += 1
         self._boundary(frame, None)
         self._finish()
 
@@ -161,10 +178,11 @@ class Roller:
     def _boundary(self, frame: FrameType, index: Tracer | None, more: dict[Key, Tracer] | None = None) -> None:
         """An iteration begins (or, at the last boundary, the loop ends)."""
         trace = self.trace
-        survey = _Survey(trace, self.open)
+        thorough = self.open or self.leaps
+        survey = _Survey(trace, thorough)
         holds, nodes = survey.holds, {}
         for name, value in frame.f_locals.items():
-            if type(value) is Tracer and not value.tape.draft and not self.open:
+            if type(value) is Tracer and not value.tape.draft and not thorough:
                 holds[(name,)] = value
             elif not name.startswith(_HIDDEN):
                 survey.local(name, value)
@@ -358,6 +376,33 @@ class Roller:
             self._roll(2 if self.open else SHORTEST)
         self.boundaries, self.pattern = [], None
 
+    def _leap(self, ahead: int) -> bool:
+        """Run the next ``ahead`` iterations at once, if all that they do is in the pattern."""
+        bounds = self.boundaries
+        if self.pattern is None or len(bounds) - 1 == self.first + 2:  # it has two iterations by now
+            self.alike = 0
+            return False
+        self.alike += 1
+        self.leaps = self._alike(self.pattern, bounds[-2], bounds[-1])
+        if not self.leaps or self.alike < LEAP:
+            return False
+        self.leaps = False
+        return self._roll(SHORTEST, ahead) is not None
+
+    def _alike(self, pattern: Pattern, b: Boundary, c: Boundary) -> bool:
+        """Whether nothing but traced values changed in an iteration, in a way that hangs on nothing else."""
+        trace, hooks = self.trace, self.trace.hooks
+        if trace.impure or trace.trying or trace.lanes or hooks is None or hooks.impure or hooks.effects:
+            return False
+        if b.guards != c.guards or b.peeks != c.peeks or b.rest != c.rest:
+            return False
+        if any(id(owner) not in c.containers for owner in trace.writes[b.writes : c.writes]):
+            return False
+        changed = [key for key, node in c.nodes.items() if b.nodes.get(key) is not node]
+        if not all(key in pattern.after and _carries(c.holds[key]) for key in changed):
+            return False
+        return all(_is_steady(*step) for step in pattern.steps)
+
     def _chunk(self) -> None:
         """Roll up what there is so far of a long loop, and go on from there."""
         first = self._roll(SHORTEST)
@@ -366,17 +411,20 @@ class Roller:
             return
         self.first = first
 
-    def _roll(self, least: int) -> int | None:
-        """Replace the stretch by a loop, from its first iteration or its second on; the boundary where that begins."""
+    def _roll(self, least: int, ahead: int = 0) -> int | None:
+        """Replace the stretch by a loop, from its first iteration or its second on; the boundary where that begins.
+
+        ``ahead``: iterations that the loop runs beyond the stretch.
+        """
         for first in (self.first, self.first + 1):  # the first iteration may begin with numbers of another kind
             start = self.boundaries[first]
-            if len(self.boundaries) - 1 - first + self.skipped >= least and start.length >= 0 and self._replace(first):
+            if len(self.boundaries) - 1 - first + self.skipped >= least and start.length >= 0 and self._replace(first, ahead):
                 assert self.pattern is not None
                 notes = [_Note(node) for node in self.pattern.originals]
                 self.pattern = self.pattern._replace(originals=notes)
                 last, self.tests, self.anew = self.boundaries[-1], [], set()
                 nodes = {key: tracer.node for key, tracer in last.holds.items()}
-                self.skipped += len(self.boundaries) - 2 - first
+                self.skipped += len(self.boundaries) - 2 - first + ahead
                 self.boundaries[first + 1 :] = [last._replace(nodes=nodes)]
                 del last
                 self.trace.forget(start.length)  # which needs that nothing here holds what is gone
@@ -409,7 +457,7 @@ class Roller:
     def _read_outside(self, key: Key) -> bool:
         return key[0] not in self.private or len(key) > 1
 
-    def _replace(self, first: int) -> bool:
+    def _replace(self, first: int, ahead: int = 0) -> bool:
         """Put the loop from iteration ``first`` on into the graph, if it can be."""
         assert self.pattern is not None
         steps, after, originals = self.pattern
@@ -422,7 +470,7 @@ class Roller:
             return False
         trace, graph = self.trace, Graph()
         aliases = self._aliases(start, end)
-        if self.open and not aliases.isdisjoint([*keys, *late]):
+        if (self.open or ahead) and not aliases.isdisjoint([*keys, *late]):
             return False
         if not self.open:  # what hangs on no argument is a number that is known already
             late = [key for key in late if end.nodes[key].active]
@@ -470,7 +518,13 @@ class Roller:
         body = Body(graph, [carry[key] for key in every], index, [], list(invariants.values()), finals, [])
         values = tuple(end.holds[key].value for key in every)
         args = (*firsts, *invariants)
-        op = loop_of(body, self._course(first, every))
+        course = self._course(first, every)
+        if ahead:
+            further = self._run_on(body, course, ahead, [*values, *(trace.lookup(node).value for node in invariants)])
+            if further is None:
+                return False
+            values, course = further, self._course(first, every, ahead)
+        op = loop_of(body, course)
         node = trace.graph.add(op, args, (), tuple(trace.aval(value) for value in values))  # type: ignore[arg-type]
         trace.values[node] = values
         if self.open:  # a loop with a test needs no guard on it, unless something is there only after an iteration
@@ -482,6 +536,9 @@ class Roller:
             tracer = end.holds[key]
             if key in aliases:
                 continue
+            if ahead:
+                tracer.value = values[i]
+                tracer.version += 1
             if self.open or tracer.node.active:
                 tracer.node = trace.graph.add(ITEM, (node,), (("item", i),), end.nodes[key].aval)
                 tracer.node.name = None if key in (TEST, EXIT, COUNTER) else _joined(key)
@@ -489,6 +546,18 @@ class Roller:
             elif not isinstance(tracer.value, np.ndarray):
                 tracer.node = self.number(_joined(key), tracer.value).node
         return True
+
+    def _run_on(self, body: Body, course: Course, ahead: int, given: list[Any]) -> tuple[Any, ...] | None:
+        """What the carried values are after ``ahead`` more iterations; None where one of them raises: it is the user's to."""
+        assert course.count is not None
+        more = replace(course, count=ahead, start=course.start + course.step * course.count)
+        try:
+            with np.errstate(**dict.fromkeys(self.trace.hooks.silenced, "ignore")):  # type: ignore[arg-type]
+                values = Loop(body, more).run(*given)
+        except Exception:
+            return None
+        same = all(aval_of(value) == node.aval for value, node in zip(values, body.carry, strict=True))
+        return values if same else None
 
     def _aliases(self, start: Boundary, end: Boundary) -> set[Key]:
         """The locals whose Tracer has another name, to which the loop did nothing: it cannot be bound to a result."""
@@ -534,10 +603,10 @@ class Roller:
             return None
         return self.trace.constant(made.item() if aval.kind == "python" else made)[0]
 
-    def _course(self, first: int, keys: list[Key]) -> Course:
+    def _course(self, first: int, keys: list[Key], ahead: int = 0) -> Course:
         if self.open:
             return Course(test=keys.index(TEST))
-        count = len(self.boundaries) - 1 - first + self.skipped
+        count = len(self.boundaries) - 1 - first + self.skipped + ahead
         if self.what is None or self.tested:
             return Course(count)
         return Course(count, self.what.start + self.what.step * (first + self.passed), self.what.step)
@@ -559,6 +628,21 @@ _TRACED = ("traced",)
 def _same_params(node: Node, params: Any) -> bool:
     """Whether an operation is the same; what a derivative inside a loop is taken by has a name of its own each time."""
     return node.params == params or node.op is IDENTITY
+
+
+def _is_steady(op: Any, params: Any, aval: Any, parts: tuple[Part, ...]) -> bool:
+    """Whether an operation on other values gives the same kind, and meets nothing that an iteration made for itself."""
+    if op.sized or any(kind == "anew" for kind, _ in parts):
+        return False
+    if op is not REGISTRY[np.power] or aval.kind != "python":  # of Python numbers, which may become complex
+        return True
+    kind, exponent = parts[1]
+    return kind == "same" and exponent.op is CONST and exponent.aval.dtype.kind == "i"
+
+
+def _carries(tracer: Tracer) -> bool:
+    """Whether a local can be bound to what another iteration leaves in it."""
+    return tracer.base is None and (tracer.node.active or not isinstance(tracer.value, np.ndarray))
 
 
 def _same_number(a: Node, b: Node) -> bool:

@@ -12,7 +12,20 @@ from benchmarks.workloads import newton as newton_workload
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symgrad import check_grads, elementwise_grad, grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, without
+from symgrad import (
+    check_grads,
+    elementwise_grad,
+    grad,
+    hessian,
+    hvp,
+    jacfwd,
+    jacobian,
+    jacrev,
+    jvp,
+    rolling,
+    value_and_grad,
+    without,
+)
 from symgrad.pytree import flatten
 
 X = np.array([0.5, -1.25, 2.0, 0.75])
@@ -494,6 +507,178 @@ def test_a_long_loop_that_changes_late():
     derivative = value_and_grad(fun)
     for _ in range(3):
         assert derivative(0.5, 5000) == pytest.approx((fun(0.5, 5000), fun(1.0, 5000) - fun(0.0, 5000)))
+
+
+class Slot:
+    """An object that a loop may change."""
+
+    def __init__(self):
+        self.value, self.count = 0.0, 0
+
+    def step(self, y):
+        self.count += 1
+        return y * 0.99 if self.count < 150 else y + 1.0
+
+
+def leap_by_plain_counter(x):
+    y, k = x, 0
+    for _ in range(200):
+        k = min(k + 1, 50)
+        y = y * 0.99 if k < 50 else y * 0.98 + x
+    return y
+
+
+def leap_by_index_of_list(x):
+    weights = [0.99] * 150 + [0.5] * 50
+    y = x
+    for i in range(200):
+        y = y * weights[i] + x
+    return y
+
+
+def leap_by_plain_array(x):
+    weights = np.full(200, 0.99)
+    weights[150:] = 0.5
+    y = x
+    for i in range(200):
+        y = y * weights[i] + x
+    return y
+
+
+def leap_by_late_branch(x):
+    y = x
+    for i in range(200):
+        y = y * 0.99 if i < 150 else y + x
+    return y
+
+
+def leap_by_bits(x):
+    y = x
+    for i in range(200):
+        y = y * 0.9 + x * int(i).bit_length() + 0 * i
+    return y
+
+
+def leap_by_objects(x):
+    slot, y = Slot(), x
+    for _ in range(200):
+        y = slot.step(y)
+    return y
+
+
+def leap_by_hidden_state(x):
+    made = iter([0.99] * 150 + [0.5] * 50)
+
+    def factor():
+        return next(made)
+
+    y = x
+    for _ in range(200):
+        y = y * factor() + x
+    return y
+
+
+def leap_by_closure(x):
+    count = 0
+
+    def factor():
+        nonlocal count
+        count += 1
+        return 0.99 if count < 150 else 0.5
+
+    y = x
+    for _ in range(200):
+        y = y * factor() + x
+    return y
+
+
+def leap_by_default(x):
+    def factor(seen=[]):  # noqa: B006
+        seen.append(1)
+        return 0.99 if len(seen) < 150 else 0.5
+
+    y = x
+    for _ in range(200):
+        y = y * factor() + x
+    return y
+
+
+def leap_with_caught_error(x):
+    y, left = x, 150.0
+    for _ in range(200):
+        left = left - 1.0
+        try:
+            y = y + x / left
+        except ZeroDivisionError:
+            y = y * 0.5
+    return y
+
+
+def leap_into_complex(x):
+    y, t = x, 3.0
+    for _ in range(100):
+        t = t - 0.1
+        y = y * 0.99 + abs(t**0.5) * x
+    return y
+
+
+def leap_with_last_index(x):
+    y, before = x, 0.0
+    for i in range(200):
+        y = y * 0.99 + x * i
+        if i == 120:
+            before = y
+    return y * i + before
+
+
+def leap_in_place(x):
+    y = np.zeros_like(x)
+    first = y[:1]
+    for i in range(150):
+        y[i % 3] = y[i % 3] + x[0] * i
+    return np.sum(y) + first[0]
+
+
+def leap_swaps(x):
+    a, b = x, x * 2.0
+    for _ in range(101):
+        a, b = b, a * 0.99
+    return a + 3.0 * b
+
+
+def leap_within_loops(x):
+    y = x
+    for k in range(5):
+        for i in range(100):
+            y = y * 0.99 + x * i * 0.01
+        y = y * k
+    return y
+
+
+@pytest.mark.parametrize(
+    "fun", [f for name, f in list(globals().items()) if name.startswith("leap_")], ids=lambda f: f.__name__
+)
+def test_long_loops_leap_to_no_other_result(fun):
+    x = np.array([0.5, 0.25, 2.0]) if fun is leap_in_place else 0.5
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    want = dynamic(x)
+    np.testing.assert_allclose(want[0], fun(x.copy() if isinstance(x, np.ndarray) else x), rtol=1e-12)
+    for _ in range(3):
+        value, slope = derivative(x)
+        np.testing.assert_allclose(value, want[0], rtol=1e-12)
+        np.testing.assert_allclose(slope, want[1], rtol=1e-9)
+
+
+@pytest.mark.parametrize(("fun", "boundaries"), [(lorenz, 20), (by_elements, 20), (leap_swaps, 20), (leap_by_late_branch, 200)])
+def test_long_loops_are_not_traced_to_their_end(fun, boundaries, monkeypatch):
+    seen = []
+    boundary = rolling.Roller._boundary
+    monkeypatch.setattr(rolling.Roller, "_boundary", lambda *args: seen.append(args) or boundary(*args))
+    args = {lorenz: (10.0, 28.0, 2.5, 500), by_elements: (X, 100)}.get(fun, (0.5,))
+    derivative = grad(fun)
+    for _ in range(3):
+        derivative(*args)
+    assert (len(seen) <= 2 * boundaries) is (boundaries == 20)
 
 
 def test_what_a_long_loop_leaves_behind():
