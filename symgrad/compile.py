@@ -744,7 +744,7 @@ class Piece:
     def __init__(self, variant: Variant, program: Program) -> None:
         family = variant.family
         self.variant, self.ends, self.signature = variant, list(program.leaves()), variant.signature()
-        with progress.compiling(family.name, len(ancestors(program.roots()))):
+        with progress.compiling(family.name, len(program.nodes())):
             self.simplified = improve(program, family.off)
             self.code = variant.print(self.simplified)
             progress.at("compile")

@@ -70,12 +70,14 @@ class Program:
         self.graph = Graph()
         self.root: Tree | None = None
         self.apart = False  # whether its arrays are taken apart, and its numbers Python's own
+        self._nodes: list[Node] | None = None
 
     def add(self, run: Run) -> Leaf | None:
         """Merge a trace; its end of the tree, or None where a loop that is rolled up answers for it already.
 
         Raises ``Diverged`` when it contradicts an earlier one.
         """
+        self._nodes = None
         if self.root is None and not run.graph.arrays:  # arrays are known again by their content, each is there but once
             self.graph = run.graph
             self.root = _chain(run.guards, run.leaf)
@@ -133,6 +135,12 @@ class Program:
             *(branch.node for branch in branches_of(self.root)),
             *(n for leaf in self.leaves() for n in leaf.nodes()),
         ]
+
+    def nodes(self) -> list[Node]:
+        """All nodes that the program needs, in order."""
+        if self._nodes is None:
+            self._nodes = ancestors(self.roots())
+        return self._nodes
 
     def busiest(self) -> tuple[str, int] | None:
         """The line whose branches have the most ends."""

@@ -371,7 +371,7 @@ class Builder:
 
     def __init__(self, program: Program, signature: Signature, fresh: bool) -> None:
         self.program, self.signature, self.fresh = program, signature, fresh
-        self.nodes = ancestors(program.roots())
+        self.nodes = program.nodes()
         self.names = Names(set(signature.names))
         self.namespace: dict[str, Any] = {}
         self.bound: dict[int, str] = {}

@@ -464,12 +464,14 @@ class FastBuilder(BlockBuilder):
     def _in_order(self, node: Node) -> bool | None:
         """Whether the buffer of a node is in C order: True if surely, False if it surely is not, None if who knows."""
         if node not in self.order:
-            found: bool | None = is_contiguous(node) or None
+            found: bool | None
             if node.op in (REGISTRY[np.transpose], REGISTRY[np.swapaxes]) and len(node.aval.shape) > 1:
                 found = False
             elif node.args and node.op.family == "elementwise":
                 orders = [self._in_order(arg) for arg in node.args if sum(n > 1 for n in arg.aval.shape) > 1]
                 found = False if False in orders else None if None in orders else True
+            else:
+                found = is_contiguous(node) or None
             self.order[node] = found
         return self.order[node]
 

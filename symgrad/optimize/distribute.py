@@ -39,7 +39,7 @@ def distribute(program: Program) -> Program:
     """The same program with the totals of its loops taken out of them, and what they save in arrays."""
     if program.apart:
         return program
-    nodes = ancestors(program.roots())
+    nodes = program.nodes()
     plans = {node: plan_of(node) for node in nodes if isinstance(node.op, Loop)}
     arrays = {sequence for plan in plans.values() for sequence in plan.arrays}
     arrays |= {node for node in nodes if isinstance(node.aval, Sequence) and is_counted(node) and _is_much(node)}
@@ -236,7 +236,7 @@ class _Regrouper(Simplifier):
     def __init__(self, program: Program, carried: set[Node]) -> None:
         super().__init__(program, {})
         self.carried = carried
-        for node in ancestors(program.roots()):
+        for node in program.nodes():
             if any(arg in carried for arg in node.args):
                 carried.add(node)
             for arg in node.args:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import Aval, Node, ancestors
+from symgrad.ir import Aval, Node
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize.lower import MANY
 from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op, join, rewrite, split
@@ -22,7 +22,7 @@ FACTORS: dict[Any, list[Rewrite]] = {}
 
 def factors(program: Program) -> Program:
     """The same program with fewer multiplications of large arrays by numbers."""
-    return Simplifier(program, FACTORS).run() if any(map(_is_large, ancestors(program.roots()))) else program
+    return Simplifier(program, FACTORS).run() if any(map(_is_large, program.nodes())) else program
 
 
 def _is_large(node: Node) -> bool:

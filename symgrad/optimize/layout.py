@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import Aval, Node, ancestors
+from symgrad.ir import Aval, Node
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize.fuse import is_elementwise, reduced
@@ -33,7 +33,7 @@ def layout(program: Program) -> Program:
 
 def _worth_moving(program: Program) -> set[Node]:
     """Elementwise results that are made of what can be moved, and only go where their place does not matter."""
-    nodes = ancestors(program.roots())
+    nodes = program.nodes()
     found: set[Node] = set()
     for node in nodes:
         if not _is_short(node):

@@ -26,7 +26,7 @@ def trim_loops(program: Program, exact: bool = False) -> Program:
 
 def decisive(program: Program) -> set[Node]:
     """What decisions hang on: those of the program, and those of its loops to go round once more."""
-    loops = [node for node in ancestors(program.roots()) if isinstance(node.op, Loop) and node.op.course.test is not None]
+    loops = [node for node in program.nodes() if isinstance(node.op, Loop) and node.op.course.test is not None]
     return set(ancestors([*program.decisions(), *(arg for node in loops for arg in node.args)]))
 
 
@@ -71,7 +71,7 @@ class _Expander(Simplifier):
 
 def _load(program: Program) -> int:
     """How much the loops of a program carry and save."""
-    loops = [node.op for node in ancestors(program.roots()) if isinstance(node.op, Loop)]
+    loops = [node.op for node in program.nodes() if isinstance(node.op, Loop)]
     return sum(sum(op.counts) + len(op.body.saved) for op in loops)
 
 
@@ -81,7 +81,7 @@ class _Trimmer(Simplifier):
     def __init__(self, program: Program, exact: bool) -> None:
         super().__init__(program, {})
         self.bits, self.decisive = exact, decisive(program)
-        nodes = ancestors(program.roots())
+        nodes = program.nodes()
         here = {(node.op, node.args): node for node in nodes if isinstance(node.op, Loop)}
         self.same: dict[Node, Node] = {}  # a loop that another one runs too, saving more
         for node in nodes:
@@ -238,7 +238,7 @@ class BodyProgram(Program):
         self.exact = exact
 
     def decisions(self) -> list[Node]:
-        return [node for node in ancestors(self.roots()) if node.exact or (self.exact and node.phase is None)]
+        return [node for node in self.nodes() if node.exact or (self.exact and node.phase is None)]
 
 
 def simplified(body: Body, course: Course, exact: bool) -> Loop:
@@ -253,7 +253,7 @@ def simplified(body: Body, course: Course, exact: bool) -> Loop:
 def _simplified(body: Body, course: Course, exact: bool) -> Loop:
     program = trim_loops(BodyProgram(body), exact)
     # how often a loop runs, and what is decided on its results, must not hang on rounding; derivatives decide nothing
-    decided = ancestors(program.roots()) if exact else decisive(program)
+    decided = program.nodes() if exact else decisive(program)
     done = Simplifier(program, SCALAR if is_scalar(body) else RULES).run({node for node in decided if node.phase is None})
     return loop_of(_like(body, done), course)
 

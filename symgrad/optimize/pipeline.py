@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from symgrad import progress
-from symgrad.ir import ancestors
 from symgrad.optimize.contract import contract
 from symgrad.optimize.distribute import distribute
 from symgrad.optimize.factors import factors
@@ -44,7 +43,7 @@ def improve(program: Program, off: frozenset[str]) -> Program:
 
 def speed_up(program: Program, off: frozenset[str]) -> Program:
     """An improved program as it runs."""
-    if any(isinstance(node.op, Loop) for node in ancestors(program.roots())):
+    if any(isinstance(node.op, Loop) for node in program.nodes()):
         program = inside(program, lambda body: _through(INSIDE, body, off))
     program = _through(FAST, program, off)
     apart, whole = (_through({name: step}, program, off) for name, step in ENDS.items())

@@ -83,7 +83,7 @@ class Unsuited(Exception):
 
 def scalarize(program: Program) -> Program:
     """The same program on numbers, where it is one of small arrays and that is faster."""
-    nodes = ancestors(program.roots())
+    nodes = program.nodes()
     if not _all_small(nodes, program.roots()) or not any(_takes_apart(node) for node in nodes):
         return program
     if _operations(nodes, False) > HOPE * MOST or OPERATION * _operations(nodes, True) > HOPE * cost(program):
@@ -155,7 +155,7 @@ TURNS = 10  # of a loop that says not how many
 
 def cost(program: Program) -> float:
     """About how many microseconds a program takes, beside what any way to compute it does."""
-    return sum(map(_cost, ancestors(program.roots())))
+    return sum(map(_cost, program.nodes()))
 
 
 def _cost(node: Node) -> float:
@@ -248,7 +248,7 @@ class Scalarizer(Simplifier):
         self.turns, self.fixed = turns, fixed  # of a loop that this is the body of: how often it runs, and its invariants
         self.lists: dict[tuple[Node, tuple[int, ...]], Node] = {}  # arrays as nested lists, by places along some axes
         self.left = False  # whether one was
-        nodes = ancestors(program.roots())
+        nodes = program.nodes()
         self.elements_read = {arg for node in nodes for arg in node.args if node.op not in _BLAS}
         self.grids: dict[Node, Any] = {}  # of every node: its grid; of a loop, those of its results
         self.arrays: dict[Node, Node] = {}  # the arrays that NumPy calls need whole
@@ -256,7 +256,7 @@ class Scalarizer(Simplifier):
     def run(self, exact: Any = ()) -> Program:
         """The program of numbers. Raises ``Unsuited``."""
         decided = decisive(self.program) | set(ancestors(exact))
-        for node in ancestors(self.program.roots()):
+        for node in self.program.nodes():
             self.take(node, node in decided)
         mapping = {}
         for leaf in self.program.leaves():

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, Sequence, ancestors
+from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, Sequence
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import ITEM
 from symgrad.optimize.loops import BodyProgram, copied, trim_loops
@@ -39,7 +39,7 @@ class _Sharer(Simplifier):
         super().__init__(program, {})
         self.saved: dict[Node, list[Node]] = {}  # of a loop, what it saves besides, for others
         self.wanted: dict[Node, list[tuple[Node, Node, int]]] = {}  # of a loop: what not to compute; where it is had instead
-        for node in ancestors(program.roots()):
+        for node in program.nodes():
             if isinstance(node.op, Loop):
                 self._look(node)
 

@@ -56,7 +56,7 @@ class Simplifier:
 
     def run(self, exact: Iterable[Node] = ()) -> Program:
         """The program rebuilt; what decisions hang on, and what ``exact`` does, to the bit."""
-        nodes = ancestors(self.program.roots())
+        nodes = self.program.nodes()
         exact = set(ancestors([*self.program.decisions(), *exact]))
         for node in nodes:
             for arg in node.args:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from symgrad import runtime
-from symgrad.ir import Aval, Node, ancestors
+from symgrad.ir import Aval, Node
 from symgrad.ops import create
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize.simplify import Rewrite, Simplifier, const, is_op, rewrite
@@ -30,7 +30,7 @@ OF_LU = {  # what is made of a matrix by its decomposition, and how from that
 
 def structure(program: Program) -> Program:
     """The same program with what is known of its matrices put to use."""
-    if any(is_op(node, np.linalg.cholesky) for node in ancestors(program.roots())):
+    if any(is_op(node, np.linalg.cholesky) for node in program.nodes()):
         program = _Solver(Simplifier(program, STRUCTURE).run()).run()
     shared = _decomposed_often(program)
     return _Sharer(program, shared).run() if shared else program
@@ -174,7 +174,7 @@ class _Solver(Simplifier):
 
     def __init__(self, program: Program) -> None:
         super().__init__(program, {})
-        nodes = ancestors(program.roots())
+        nodes = program.nodes()
         self.factors = {node.args[0]: node for node in nodes if _factored(node) is not None}
         self.inverses = {node.args[0].args[0]: node for node in nodes if node.op is INVERSE}
 
@@ -219,7 +219,7 @@ def _system(node: Node) -> tuple[Node, bool] | None:
 def _decomposed_often(program: Program) -> set[Node]:
     """The matrices that several operations decompose, one at least of which has no use for a singular one."""
     found: dict[Node, list[Node]] = {}
-    for node in ancestors(program.roots()):
+    for node in program.nodes():
         system = _system(node)
         if system is not None:
             found.setdefault(system[0], []).append(node)
