@@ -202,3 +202,24 @@ def test_sums_of_numbers_along_an_axis():
         derivative, x = grad(fun), np.array([0.1, 0.2, 0.3])
         for _ in range(3):
             np.testing.assert_allclose(derivative(x), grad(fun, mode="dynamic")(x))
+
+
+@pytest.mark.parametrize("size", [2, 400])
+def test_sums_over_what_is_only_broadcast(size):
+    def repeated(x, y):
+        many = np.broadcast_to(y, (size, *y.shape))
+        return np.sum(np.sin(np.tensordot(many, np.sin(x), 1)))
+
+    def spread(x, y):
+        return np.sum(np.einsum("ik,i->i", y - x[:, None], np.cos(x)))
+
+    def apart(x, y):
+        return np.sum(np.einsum("ik,j->ij", x[:, None] - y, y * 2.0) ** 2)
+
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal(size), rng.standard_normal((3, size))
+    for fun, args in ((repeated, (x, y)), (spread, (x, rng.standard_normal(300))), (apart, (x, y[0]))):
+        compiled, dynamic = grad(fun), grad(fun, mode="dynamic")
+        want = dynamic(*args)
+        for _ in range(3):
+            np.testing.assert_allclose(compiled(*args), want, rtol=1e-9, atol=1e-9)

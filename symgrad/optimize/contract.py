@@ -62,6 +62,11 @@ class Product(NamedTuple):
         operands = (*self.operands[:i], operand, *self.operands[i + 1 :])
         return self._replace(operands=operands, terms=(*self.terms[:i], term, *self.terms[i + 1 :]))
 
+    def counted(self, before: Product) -> Product:
+        """With a factor for what ``before`` sums over, and no operand here has any more: each term is there so many times."""
+        gone = set("".join(before.terms)) - set("".join(self.terms)) - set(self.out)
+        return self._replace(factor=self.factor * self.size(tuple(gone)))
+
 
 class Contractor(Simplifier):
     """Rebuilds a program, and remembers of which contraction each node was made."""
@@ -355,7 +360,7 @@ def _bare(p: Product) -> Product:
             operand, factor = inner, factor * c
         operands.append(operand)
         terms.append(term)
-    return p._replace(operands=tuple(operands), terms=tuple(terms), factor=factor)
+    return p._replace(operands=tuple(operands), terms=tuple(terms), factor=factor).counted(p)
 
 
 def _moved(x: Node, term: str) -> tuple[Node, str] | None:
@@ -400,7 +405,7 @@ def _apart(s: Contractor, p: Product, i: int, first: tuple[Node, str], second: t
         x = s.plainly(np.concatenate, (x, rest), (p.size(rows), p.size(summed) + 1), axis=1)
         y = s.plainly(np.concatenate, (y, ones), (p.size(summed) + 1, p.size(columns)), axis=0)
         return _matrices(s, x, y, rows, columns, p)
-    parts = [_made(s, p.put(i, *part)) for part in (first, second)]
+    parts = [_made(s, p.put(i, *part).counted(p)) for part in (first, second)]
     assert parts[0] is not None
     assert parts[1] is not None
     return s.call(np.add if sign > 0 else np.subtract, *parts)
