@@ -884,9 +884,10 @@ def _check_kind(kind: Any, name: str, checks: list[str], space: dict[str, Any]) 
         space[slot] = kind[0]
         checks.append(f"type({name}) is {slot}")
     else:
-        known = [key for key, value in space.items() if isinstance(value, np.dtype) and value is kind.dtype]
-        slot = known[0] if known else f"_d{kind.dtype.str[1:]}_{len(space)}"
-        space[slot] = kind.dtype
+        slot = f"_d{kind.dtype.str[1:]}"
+        if space.setdefault(slot, kind.dtype) is not kind.dtype:
+            slot = f"{slot}_{len(space)}"
+            space[slot] = kind.dtype
         checks.append(f"type({name}) is _ndarray and {name}.dtype is {slot} and {name}.shape == {kind.shape!r}")
 
 
