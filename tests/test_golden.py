@@ -8,6 +8,7 @@ import builtins
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import golden_functions as fun
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 from symgrad import elementwise_grad, grad, hessian, hvp, jacfwd, jacobian, runtime, value_and_grad, vmap, without
+from symgrad.emit import printer
 from symgrad.emit.build import build
 from symgrad.errors import Unexplored
 from symgrad.optimize.switches import OPTIMISATIONS
@@ -166,3 +168,11 @@ def test_source_defines_its_names(case):
     known = {"np", "runtime", "Unexplored", *dir(builtins), *(arg.arg for arg in function.args.args)}
     known |= {node.id for node in names if isinstance(node.ctx, ast.Store)}
     assert {node.id for node in names} <= known
+
+
+@pytest.mark.parametrize("path", sorted((Path(__file__).parent / "golden").glob("*.py")), ids=lambda path: path.stem)
+def test_what_is_printed_quickly_is_as_astor_has_it(path):
+    nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, (ast.Assign, ast.Expr, ast.expr))]
+    quick = {node: printer._simple(node) for node in nodes}
+    assert any(quick.values())
+    assert all(text in (None, printer._by_astor(node)) for node, text in quick.items())

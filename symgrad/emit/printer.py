@@ -30,6 +30,30 @@ class _Generator(SourceGenerator):  # type: ignore[misc]
 
 def text(node: ast.AST) -> str:
     """One statement or expression as source, on one line."""
+    return _simple(node) or _by_astor(node)
+
+
+def _simple(node: ast.AST) -> str | None:
+    """Names, numbers, and calls and assignments of such, in a tenth of astor's time: most of a long function is that."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Constant):
+        return repr(node.value) if type(node.value) in (int, bool) else None
+    if isinstance(node, ast.Attribute):
+        owner = None if isinstance(node.value, ast.Constant) else _simple(node.value)
+        return owner and f"{owner}.{node.attr}"
+    if isinstance(node, ast.Call) and not node.keywords:
+        function, *args = [_simple(part) for part in (node.func, *node.args)]
+        return f"{function}({', '.join(args)})" if function and all(args) else None  # type: ignore[arg-type]
+    if isinstance(node, ast.Expr):
+        return _simple(node.value)
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        target, value = _simple(node.targets[0]), _simple(node.value)
+        return target and value and f"{target} = {value}"
+    return None
+
+
+def _by_astor(node: ast.AST) -> str:
     generator = _Generator("    ")
     generator.visit(ast.Expr(node) if isinstance(node, ast.expr) else node)  # a statement needs no parentheses
     generator.result.append("\n")
