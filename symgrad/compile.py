@@ -581,7 +581,7 @@ class Variant:
                     return piece.run(*values)
                 except Unexplored as other:
                     exit = other
-                except (ArithmeticError, ValueError):
+                except (ArithmeticError, ValueError, IndexError):
                     break
         return _MISSED
 
@@ -592,7 +592,7 @@ class Variant:
             return self.whole.plain(*values)
         except Unexplored as exit:
             return self.further(exit, *values)
-        except (ArithmeticError, ValueError):
+        except (ArithmeticError, ValueError, IndexError):
             return _MISSED
 
     def load(self, source: str, code: Code, **more: Any) -> Callable[..., Any]:
