@@ -13,7 +13,7 @@ tensor([2., 4.])
 
 import math as _math
 
-from symgrad.eager import autograd, bridge, cuda, linalg, nn, optim, protocols, special
+from symgrad.eager import arrange, autograd, bridge, cuda, fft, linalg, nn, optim, protocols, special, statistics
 from symgrad.eager.core import Tensor
 from symgrad.eager.creation import (
     arange,
@@ -113,7 +113,6 @@ from symgrad.eager.random import (
 )  # fmt: skip
 
 pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
-det, inverse, slogdet = linalg.det, linalg.inv, linalg.slogdet
 globals().update(_FUNCTIONS)
 _names = (f"{name}_" for name in (*_FUNCTIONS, "fill", "zero", "detach"))
 globals().update({name: getattr(Tensor, name) for name in _names if hasattr(Tensor, name)})

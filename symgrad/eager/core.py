@@ -230,7 +230,10 @@ class Node:
         return args
 
     def revived_result(self) -> Any:
-        return None if self.result is None else linked(self.result, self)
+        y = self.result
+        if type(y) is tuple:
+            return tuple([_part(self, i, part) for i, part in enumerate(y)])
+        return None if y is None else linked(y, self)
 
     def free(self) -> None:
         """Let go of the saved values; a second backward through them raises."""

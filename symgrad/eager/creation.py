@@ -183,6 +183,8 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None) -> 
         kind = as_numpy(dtype)
     else:
         kind = np.dtype(np.int64) if all(isinstance(x, int) for x in (start, end, step)) else default.real
+    if kind.kind in "iu":
+        start, end, step = int(start), int(end), int(step)
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if (end - start) * step < 0:
@@ -192,7 +194,9 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None) -> 
 
 
 def _spaced(start: Any, end: Any, steps: int, kind: Any) -> Any:
-    """Evenly spaced numbers, counted from the nearer end."""
+    """Evenly spaced numbers, counted from the nearer end; whole numbers are those below numbers that lie between whole ends."""
+    if kind.kind not in "fc":
+        return _spaced(int(start), int(end), steps, np.dtype(np.float32)).astype(kind)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     if steps == 1:
@@ -208,7 +212,7 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None) -> Any:
     """``steps`` numbers from ``start`` to ``end``, evenly spaced."""
     kind = default.real if dtype is None else as_numpy(dtype)
     start, end = _number(start), _number(end)
-    return _spaced(start, end, steps, kind if kind.kind in "fc" else np.dtype(np.float64)).astype(kind)
+    return _spaced(start, end, steps, kind)
 
 
 @creates

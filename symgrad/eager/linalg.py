@@ -9,18 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import NONE, Tensor, apply, known, labelled, variant
-from symgrad.eager.pointwise import FUNCTIONS
+from symgrad.eager.core import NONE, Fused, Tensor, apply, known, labelled, plain, variant, wrap
+from symgrad.eager.pointwise import FUNCTIONS, where
 from symgrad.eager.reductions import amax, amin, named, vector_norm
-from symgrad.eager.shapes import clone, matmul, mm, movedim, reshape, unsqueeze
+from symgrad.eager.shapes import clone, dot, matmul, mm, movedim, reshape, unsqueeze
 from symgrad.ops.contract import conj, transpose
 from symgrad.ops.core import REGISTRY, Op
-from symgrad.ops.linalg import EIG, hermitian
+from symgrad.ops.linalg import EIG, hermitian, pinv_vjp
 
 __all__ = [
-    "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq",
-    "matmul", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "svd",
-    "svdvals", "tensorinv", "tensorsolve", "vecdot", "vector_norm",
+    "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv",
+    "inv_ex", "lstsq", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv",
+    "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander",
+    "vecdot", "vector_norm",
 ]  # fmt: skip
 
 
@@ -106,13 +107,85 @@ def _same(name: str, label: str | None = None, fields: str = "") -> Any:
     return fun
 
 
-inv, det, cholesky, matrix_rank = map(_same, "inv det cholesky matrix_rank".split())
-pinv, cond = _same("pinv", "LinalgPinvBackward0"), _same("cond", "SqueezeBackward1")
+inv, det, cholesky = map(_same, "inv det cholesky".split())
+cond = _same("cond", "SqueezeBackward1")
 eigvalsh, svdvals = _same("eigvalsh", "LinalgEighBackward0"), _same("svdvals", "LinalgSvdBackward0")
 slogdet, eigh = _same("slogdet", fields="sign logabsdet"), _same("eigh", fields="eigenvalues eigenvectors")
-lstsq = _same("lstsq", fields="solution residuals rank singular_values")
-_eig = named("linalg_eig", "eigenvalues eigenvectors")
+_eig, _lstsq = named("linalg_eig", "eigenvalues eigenvectors"), named("linalg_lstsq", "solution residuals rank singular_values")
 _qr, _svd = named("linalg_qr", "Q R"), named("linalg_svd", "U S Vh")
+
+
+def _strengths(a: Any, hermitian: bool) -> Any:
+    """The singular values of plain matrices."""
+    return np.abs(np.linalg.eigvalsh(a)) if hermitian else np.linalg.svd(a, compute_uv=False)
+
+
+def _cut(a: Any, strengths: Any, atol: Any, rtol: Any) -> Any:
+    """From where on singular values count as zero."""
+    atol, rtol = (None if tol is None else plain(tol)[..., None] for tol in (atol, rtol))
+    if rtol is None:
+        usual = max(a.shape[-2:]) * np.finfo(a.dtype).eps
+        rtol = usual if atol is None else np.where(atol > 0, 0, usual)
+    largest = strengths.max(-1, keepdims=True) if strengths.size else np.zeros((*strengths.shape[:-1], 1))
+    return np.maximum(0 if atol is None else atol, rtol * largest)
+
+
+def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
+    """How many singular values are above ``max(atol, rtol * the largest)``."""
+    if tol is not None:
+        atol, rtol = tol, 0
+    found = _strengths(A.value, hermitian)
+    return wrap(np.asarray((found > _cut(A.value, found, atol, rtol)).sum(-1)))
+
+
+def _pinv(a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
+    if hermitian:
+        w, left = np.linalg.eigh(a)
+        right = left
+        large = np.abs(w) > _cut(a, np.abs(w), atol, rtol)
+    else:
+        left, w, right = np.linalg.svd(a, full_matrices=False)
+        right = np.conj(right).swapaxes(-1, -2)
+        large = w > _cut(a, w, atol, rtol)
+    inverse = np.where(large, 1 / np.where(large, w, 1), 0)
+    return (right * inverse[..., None, :]) @ np.conj(left).swapaxes(-1, -2)
+
+
+PINV = Fused(_pinv, lambda g, y, a, atol, rtol, hermitian: pinv_vjp(g, y, a), name="linalg_pinv")
+
+
+def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
+    """The pseudo-inverse; singular values up to ``max(atol, rtol * the largest)`` count as zero."""
+    if A.value.ndim < 2:
+        raise RuntimeError("linalg.pinv: The input tensor A must have at least 2 dimensions.")
+    return apply(PINV, (A,), {"atol": atol, "rtol": rtol if rcond is None else rcond, "hermitian": hermitian})
+
+
+def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
+    """The ``X`` for which ``A @ X`` is nearest to ``B``; ``driver`` says, as in torch, what is told about ``A``."""
+    if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
+        raise RuntimeError("torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
+    vector = _is_vector(A, B)
+    right = unsqueeze(B, -1) if vector else B
+    m, n = A.value.shape[-2:]
+    strengths = _strengths(A.value, False)
+    cut = max(m, n) * np.finfo(A.value.dtype).eps if rcond is None else rcond
+    ranks = np.asarray((strengths > cut * strengths.max(-1, keepdims=True, initial=0)).sum(-1))
+    X = matmul(pinv(A, rtol=cut), right)
+    residuals = abs(reshape(X, (-1,))[:0])
+    if m > n and driver != "gelsy" and (driver in (None, "gels") or np.all(ranks == n)):
+        residuals = (abs(matmul(A, X) - right) ** 2).sum(-2)
+    return _lstsq(
+        labelled(X.squeeze(-1) if vector else X, "LinalgLstsqBackward0"),
+        labelled(residuals, "LinalgLstsqBackward0"),
+        wrap(np.empty(0, np.int64) if driver == "gels" else ranks),
+        wrap(strengths if driver in ("gelss", "gelsd") else np.empty(0, strengths.dtype)),
+    )
+
+
+def _is_vector(A: Tensor, B: Tensor) -> bool:
+    """Whether a right-hand side is a vector, or a stack of them."""
+    return bool(B.value.ndim == 1 or A.value.shape[:-1] == B.value.shape)
 
 
 def matrix_power(A: Tensor, n: int) -> Any:
@@ -169,9 +242,14 @@ def _splits(shapes: Sequence[tuple[int, ...]]) -> dict[tuple[int, int], int]:
 
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Any:
-    """The ``X`` of ``A @ X == B``."""
+    """The ``X`` of ``A @ X == B``, or of ``X @ A == B``."""
     _check_square("solve", A)
+    vector = left and _is_vector(A, B)
     try:
+        if vector and B.value.ndim > 1:
+            return labelled(np.linalg.solve(A, unsqueeze(B, -1)).squeeze(-1), "LinalgSolveExBackward0")
+        if not left:
+            return labelled(np.linalg.solve(A.mT, B.mT).mT, "LinalgSolveExBackward0")
         return np.linalg.solve(A, B)
     except np.linalg.LinAlgError:
         raise _LinAlgError("torch.linalg.solve: The solver failed because the input matrix is singular.") from None
@@ -215,8 +293,129 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> A
     return FUNCTIONS["diagonal"](A, offset, dim1, dim2)
 
 
+def vander(x: Tensor, *, N: int | None = None) -> Any:
+    """The powers 0, 1, … of each element, along a new last dimension."""
+    x = x if x.value.ndim else reshape(x, (1,))
+    n = x.value.shape[-1] if N is None else N
+    if n <= 1 and N is not None:
+        raise RuntimeError("N must be greater than 1.")
+    shape = x.value.shape
+    powers = unsqueeze(x, -1).expand(*shape, max(n - 1, 0)).cumprod(-1)
+    return FUNCTIONS["cat"]((wrap(np.ones((*shape, min(n, 1)), x.value.dtype)), powers), -1)
+
+
+def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
+    """The ``X`` of ``A @ X == B`` (or ``X @ A == B``), of which only a triangle of ``A`` counts."""
+    _check_square("solve_triangular", A)
+    triangle = (FUNCTIONS["triu"] if upper else FUNCTIONS["tril"])(A, (1 if upper else -1) if unitriangular else 0)
+    if unitriangular:
+        triangle = triangle + wrap(np.eye(A.value.shape[-1], dtype=A.value.dtype))
+    found = np.linalg.solve(triangle, B) if left else np.linalg.solve(triangle.mT, B.mT).mT
+    return labelled(found, "LinalgSolveTriangularBackward0")
+
+
+def _with_info(name: str, fun: Any, fields: str) -> Any:
+    """``fun``, which raises where a matrix cannot be taken apart, together with zeros that say that all could be."""
+    kind = named(f"linalg_{name}", fields)
+
+    def made(A: Tensor, *args: Any, check_errors: bool = False, **options: Any) -> Any:
+        found = fun(A, *args, **options)
+        info = wrap(np.zeros(A.value.shape[:-2], np.int32))
+        return kind(*(found if isinstance(found, tuple) else (found,)), info)
+
+    made.__name__ = made.__qualname__ = name
+    made.__doc__ = f"``{fun.__name__}``, and zeros: what cannot be taken apart is an error here."
+    return made
+
+
+def matrix_exp(A: Tensor) -> Any:
+    """The sum of ``A ** n / n!``, by scaling and squaring."""
+    _check_square("matrix_exp", A)
+    return apply(MATRIX_EXP, (A,))
+
+
+def _matrix_exp(a: Any) -> Any:
+    """A Taylor polynomial of ``a / 2**n``, small enough for that, squared ``n`` times."""
+    norm = np.abs(a).sum(-2).max(initial=0)
+    n = max(0, math.ceil(math.log2(norm))) if norm > 0 and np.isfinite(norm) else 0
+    x = a / 2.0**n
+    one = np.eye(a.shape[-1], dtype=a.dtype)
+    y = np.broadcast_to(one, a.shape)
+    for k in range(20, 0, -1):
+        y = one + x @ y / k
+    for _ in range(n):
+        y = y @ y
+    return y
+
+
+def _matrix_exp_rule(g: Any, y: Any, a: Any) -> Any:
+    """The corner of the exponential of a matrix twice as large (Higham, "Functions of Matrices", 2008, eq. 3.16)."""
+    n = np.shape(a)[-1]
+    turned = transpose(a)
+    below = np.concatenate((np.zeros_like(turned), turned), -1)
+    whole = MATRIX_EXP(np.concatenate((np.concatenate((turned, g), -1), below), -2))
+    return whole[..., :n, n:]
+
+
+MATRIX_EXP: Fused = Fused(_matrix_exp, _matrix_exp_rule, name="linalg_matrix_exp")
+
+
+def logdet(A: Tensor) -> Any:
+    """The logarithm of the determinant."""
+    sign, value = slogdet(A)
+    return value + sign.log() if A.is_complex() else where(wrap(sign.value == -1), math.nan, value)
+
+
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Any:
+    """``pinv``."""
+    return pinv(input, rcond)
+
+
+def _squared(L: Tensor, upper: bool) -> Any:
+    """The matrix whose Cholesky factor this is. The other triangle does not count, but gets a gradient, as in torch."""
+    triangle = (FUNCTIONS["triu"] if upper else FUNCTIONS["tril"])(L.detach())
+    factor = L + (triangle - L.detach())
+    return factor.mH @ factor if upper else factor @ factor.mH
+
+
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Any:
+    """The ``X`` of ``A @ X == B``, from the Cholesky factor of ``A``."""
+    return labelled(solve(_squared(L, upper), B), "CholeskySolveBackward0")
+
+
+def cholesky_inverse(L: Tensor, upper: bool = False) -> Any:
+    """The inverse of ``A``, from its Cholesky factor."""
+    return labelled(inv(_squared(L, upper)), "CholeskyInverseBackward0")
+
+
+def thin_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
+    """``torch.svd``: ``U, S, V``, of which the last one is not transposed."""
+    if not compute_uv:
+        m, n = input.value.shape[-2:]
+        empty = [wrap(np.zeros((*input.value.shape[:-2], k, k), input.value.dtype)) for k in (m, n)]
+        return _thin_svd(empty[0], svdvals(input), empty[1])
+    U, S, Vh = svd(input, full_matrices=not some)
+    return _thin_svd(U, S, Vh.mH)
+
+
+_thin_svd = named("svd", "U S V")
+
+
+def plain_qr(input: Tensor, some: bool = True) -> Any:
+    """``torch.qr``."""
+    return _plain_qr(*qr(input, "reduced" if some else "complete"))
+
+
+_plain_qr = named("qr", "Q R")
+inv_ex = _with_info("inv_ex", inv, "inverse info")
+cholesky_ex = _with_info("cholesky_ex", cholesky, "L info")
+solve_ex = _with_info("solve_ex", solve, "result info")
+
+
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Any:
     """Inner products along a dimension; the elements of ``x`` are conjugated."""
+    if x.value.ndim == y.value.ndim == 1:
+        return labelled(dot(x.conj() if x.is_complex() else x, y), "VdotBackward0")
     return ((x.conj() if x.is_complex() else x) * y).sum(dim)
 
 
@@ -248,9 +447,20 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool 
         sums = vector_norm(A, 1, inner, keepdim)
         return (amax if ord > 0 else amin)(sums, outer - (inner < outer and not keepdim), keepdim)
     label = "SumBackward1" if ord == "nuc" else "AmaxBackward0" if ord == 2 else "AminBackward0"
+    label = "PermuteBackward0" if keepdim else label
     return labelled(np.linalg.norm(A, ord, dim, keepdim), label)
 
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Any:
     """Cross products."""
     return labelled(np.cross(input, other, axis=dim), "LinalgCrossBackward0")
+
+
+for _name, _fun in {
+    "det": det, "inverse": inv, "slogdet": slogdet, "logdet": logdet, "pinverse": pinverse, "matrix_exp": matrix_exp,
+    "cholesky_solve": cholesky_solve, "cholesky_inverse": cholesky_inverse, "svd": thin_svd, "qr": plain_qr,
+    "cholesky": lambda input, upper=False: labelled(cholesky(input, upper=upper), "CholeskyBackward0"),
+    "matrix_power": matrix_power,
+}.items():  # fmt: skip
+    FUNCTIONS[_name] = _fun
+    setattr(Tensor, _name, _fun)

@@ -157,7 +157,7 @@ MINIMUM = variant(
 def _power_base(g: Any, _: Any, x: Any, n: Any) -> Any:
     if isinstance(n, (int, float)):
         return np.zeros_like(g) if n == 0 else power_x1(g, None, x, n)
-    return np.where(n == 0, 0, power_x1(g, None, x, n))
+    return np.where(n == 0, 0, g * (n * x ** (n - 1)))
 
 
 def _power(x: Any, n: Any) -> Any:
@@ -199,8 +199,8 @@ FLOOR, CEIL, TRUNC, SIGN, SGN = (
         (_rounded(np.floor), "floor"),
         (_rounded(np.ceil), "ceil"),
         (_rounded(np.trunc), "trunc"),
-        (np.sign, "sign"),
-        (np.sign, "sgn"),
+        (lambda x: np.array(x) if x.dtype.kind == "b" else np.sign(x), "sign"),
+        (lambda x: np.array(x) if x.dtype.kind == "b" else np.sign(x), "sgn"),
     )
 )
 ROUND = Fused(
@@ -217,6 +217,14 @@ COPYSIGN = Fused(
     family="elementwise",
     name="copysign",
 )
+NEXTAFTER = Fused(
+    np.nextafter,
+    lambda g, y, x, towards: np.where(x == towards, 0, g),
+    lambda g, y, x, towards: np.where(x == towards, g, 0),
+    family="elementwise",
+    name="nextafter",
+)
+FREXP = Fused(np.frexp, lambda g, y, x: g[0] / 2.0 ** y[1], name="frexp")
 FRAC = Fused(lambda x: x - np.trunc(x), lambda g, y, x: g, family="elementwise", name="frac")
 
 # -- the error function, and gelu ----------------------------------------------------------------------------------
@@ -309,9 +317,18 @@ AT_LEAST = Fused(
     family="elementwise",
     name="clone",
 )
-PAD = Fused(
-    lambda x, widths, value: np.pad(x, widths, constant_values=value),
-    lambda g, y, x, widths, value: g[tuple(slice(low, n - high) for (low, high), n in zip(widths, np.shape(g), strict=True))],
+
+
+def _padded(x: Any, widths: Any, value: Any) -> Any:
+    inner = x[tuple([slice(max(-low, 0), n - max(-high, 0)) for (low, high), n in zip(widths, x.shape, strict=True)])]
+    out = np.full([n + low + high for (low, high), n in zip(widths, x.shape, strict=True)], value, x.dtype)
+    out[tuple([slice(max(low, 0), n - max(high, 0)) for (low, high), n in zip(widths, out.shape, strict=True)])] = inner
+    return out
+
+
+PAD: Fused = Fused(  # a negative width cuts off
+    _padded,
+    lambda g, y, x, widths, value: PAD(g, widths=tuple([(-low, -high) for low, high in widths]), value=0),
     family="linear",
     name="constant_pad_nd",
 )
@@ -343,6 +360,50 @@ HARDTANH = Fused(
     lambda g, y, x, low, high: np.where((x > low) & (x < high), g, 0),
     family="elementwise",
     name="hardtanh",
+)
+
+CELU = Fused(
+    lambda x, alpha: np.where(x > 0, x, np.expm1(np.minimum(0, x) / alpha) * alpha),
+    lambda g, y, x, alpha: np.where(x > 0, g, g * np.exp(np.minimum(0, x) / alpha)),
+    family="elementwise",
+    name="celu",
+)
+HARDSIGMOID = Fused(
+    lambda x: np.clip(x + 3, 0, 6) / 6,
+    lambda g, y, x: np.where((x > -3) & (x < 3), g / 6, 0),
+    family="elementwise",
+    name="hardsigmoid",
+)
+HARDSWISH = Fused(
+    lambda x: x * np.clip(x + 3, 0, 6) / 6,
+    lambda g, y, x: np.where(x <= -3, 0, np.where(x < 3, g * (x / 3 + 0.5), g)),
+    family="elementwise",
+    name="hardswish",
+)
+SOFTSHRINK = Fused(
+    lambda x, lambd: np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, x * 0)),
+    lambda g, y, x, lambd: np.where((x >= -lambd) & (x <= lambd), 0, g),
+    family="elementwise",
+    name="softshrink",
+)
+HARDSHRINK = Fused(
+    lambda x, lambd: np.where((x >= -lambd) & (x <= lambd), 0, x),
+    lambda g, y, x, lambd: np.where((x >= -lambd) & (x <= lambd), 0, g),
+    family="elementwise",
+    name="hardshrink",
+)
+THRESHOLD = Fused(
+    lambda x, threshold, value: np.where(x <= threshold, np.asarray(value, x.dtype), x),
+    lambda g, y, x, threshold, value: np.where(x <= threshold, 0, g),
+    family="elementwise",
+    name="threshold",
+)
+PRELU = Fused(
+    lambda x, weight: np.where(x > 0, x, x * weight),
+    lambda g, y, x, weight: np.where(x > 0, g, g * weight),
+    lambda g, y, x, weight: np.where(x > 0, 0, g * x),
+    family="elementwise",
+    name="prelu_kernel",
 )
 
 # -- softmax and its relatives -------------------------------------------------------------------------------------
@@ -391,7 +452,7 @@ def _log_softmax(x: Any, axis: int) -> Any:
 
 
 def _logsumexp(x: Any, axis: Any, keepdims: bool) -> Any:
-    top = np.max(x, axis=axis, keepdims=True)
+    top = np.max(x.real, axis=axis, keepdims=True, initial=-math.inf)
     top = np.where(np.isfinite(top), top, 0)
     y = np.log(np.sum(np.exp(x - top), axis=axis, keepdims=keepdims))
     return y + (top if keepdims else np.reshape(top, np.shape(y)))
@@ -586,6 +647,14 @@ ADD_ROWS: Fused = Fused(
     family="linear",
     name="add_rows",
 )
+EMBEDDING = Fused(  # rows, whose cotangents are scaled
+    lambda weight, places, scale: weight.take(places, 0),
+    lambda g, y, weight, places, scale: ADD_ROWS(g * scale[..., None], places, axis=0, shape=weight.shape),
+    None,
+    None,
+    family="linear",
+    name="embedding",
+)
 INDEX_ADD = Fused(
     lambda x, src, places, axis: _rows_added(np.array(x), src, places, axis),
     lambda g, y, x, src, places, axis: g,
@@ -603,7 +672,7 @@ def _scattered(x: Any, src: Any, places: Any) -> Any:
 
 
 def _scatter_added(x: Any, src: Any, places: Any) -> Any:
-    y = x.copy()
+    y = np.array(x, order="C")
     np.add.at(y.ravel(), places.ravel(), src.ravel())
     return y
 

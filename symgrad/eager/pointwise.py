@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,7 @@ from symgrad.eager.core import (
     assign,
     execute,
     known,
+    labelled,
     method,
     methods,
     plain,
@@ -109,7 +111,7 @@ def _unary(name: str, op: Op, keeps_integers: bool = False) -> None:
 
 
 _NOT_IN_PLACE = {  # what torch has no such method for
-    np.isnan, np.isinf, np.isfinite, np.isposinf, np.isneginf, np.signbit, np.positive, np.conjugate, np.maximum, np.minimum,
+    np.isnan, np.isinf, np.isfinite, np.isposinf, np.isneginf, np.signbit, np.maximum, np.minimum,
     ops.FMAX.key, ops.FMIN.key, np.logaddexp, np.logaddexp2,
 }  # fmt: skip
 
@@ -144,7 +146,7 @@ for _name, _op in {
 for _name, _op in {
     "abs": known(np.absolute), "absolute": known(np.absolute), "neg": known(np.negative), "negative": known(np.negative),
     "frac": ops.FRAC, "relu": ops.RELU, "floor": ops.FLOOR, "ceil": ops.CEIL, "trunc": ops.TRUNC, "fix": ops.TRUNC,
-    "sign": ops.SIGN, "sgn": ops.SGN, "positive": known(np.positive), "conj": known(np.conjugate),
+    "sign": ops.SIGN,
 }.items():  # fmt: skip
     _unary(_name, _op, keeps_integers=True)
 for _name in "isnan isinf isfinite isposinf isneginf signbit logical_not".split():
@@ -188,6 +190,34 @@ in_place("round", round)
 
 
 @function
+def positive(input: Tensor) -> Any:
+    """The tensor itself."""
+    if input.value.dtype == bool:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+@function
+def conj(input: Tensor) -> Any:
+    """Complex conjugates; of real numbers, the tensor itself."""
+    return apply(known(np.conjugate), (input,)) if input.value.dtype.kind == "c" else input
+
+
+@function
+def sgn(input: Tensor) -> Any:
+    """The signs; of complex numbers, these over their absolute values, and zero of zero."""
+    if input.value.dtype.kind != "c":
+        return apply(ops.SGN, (input,))
+    size = FUNCTIONS["abs"](input)
+    zero = size.value == 0
+    safe = where(wrap(zero), 1.0, size)
+    return labelled(where(wrap(zero), 0.0, input) / safe, "SgnBackward0")
+
+
+in_place("sgn", sgn)
+
+
+@function
 def square(input: Tensor) -> Any:
     """``x * x``."""
     return power(input, 2)
@@ -218,6 +248,30 @@ def angle(input: Tensor) -> Any:
 
 methods(real=property(real))
 methods(imag=property(imag))
+
+
+@function
+def conj_physical(input: Tensor) -> Any:
+    """Complex conjugates."""
+    return conj(input)
+
+
+@function
+def isreal(input: Tensor) -> Any:
+    """Where there is no imaginary part."""
+    return wrap(np.asarray(input.value.imag == 0 if input.value.dtype.kind == "c" else np.ones(input.value.shape, bool)))
+
+
+@function
+def frexp(input: Tensor) -> Any:
+    """Mantissas and exponents, ``input == mantissa * 2 ** exponent``."""
+    if input.value.dtype.kind != "f":
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    return _FREXP(*apply(ops.FREXP, (input,)))
+
+
+_FREXP = namedtuple("frexp", "mantissa exponent")  # type: ignore[name-match]
+
 
 # -- functions of two arguments ------------------------------------------------------------------------------------
 
@@ -308,7 +362,7 @@ def _binary(name: str, key: Any, floats: bool = False, label: str | None = None)
 
 for _name, _key in {
     "maximum": ops.MAXIMUM, "minimum": ops.MINIMUM, "fmax": ops.FMAX, "fmin": ops.FMIN,
-    "hypot": np.hypot, "gcd": np.gcd, "lcm": np.lcm,
+    "hypot": np.hypot, "nextafter": ops.NEXTAFTER, "gcd": np.gcd, "lcm": np.lcm,
     "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
     "bitwise_left_shift": np.left_shift, "bitwise_right_shift": np.right_shift,
     "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor,
@@ -319,7 +373,7 @@ for _name, _key in {
     _binary(_name, _key)
 for _name, _key in {
     "atan2": np.arctan2, "arctan2": np.arctan2, "logaddexp": np.logaddexp, "logaddexp2": np.logaddexp2,
-    "heaviside": np.heaviside, "true_divide": np.divide, "copysign": ops.COPYSIGN,
+    "true_divide": np.divide, "copysign": ops.COPYSIGN,
 }.items():  # fmt: skip
     _binary(_name, _key, floats=True)
 
@@ -340,11 +394,13 @@ def _truncated(x: Any, y: Any) -> Any:
     return np.trunc(x / y) if np.result_type(x, y).kind == "f" else (x - np.fmod(x, y)) // y
 
 
+ADD, SUB, MUL, DIV = (known(key) for key in (np.add, np.subtract, np.multiply, np.divide))
+
+
 def _no_derivative(g: Any, y: Any, a: Any, b: Any) -> Any:
     raise RuntimeError("derivative for aten::floor_divide is not implemented")
 
 
-ADD, SUB, MUL, DIV = (known(key) for key in (np.add, np.subtract, np.multiply, np.divide))
 REMAINDER, FMOD = (variant(known(key), fun=_whole(key)) for key in (np.remainder, np.fmod))
 ROUNDED_DIV = {mode: ops.flat(_whole(fun), "div", 2) for mode, fun in (("floor", np.floor_divide), ("trunc", _truncated))}
 FLOOR_DIVIDE = Fused(_whole(np.floor_divide), _no_derivative, _no_derivative, family="elementwise", name="floor_divide")
@@ -439,6 +495,27 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
 
 
 @function
+def ldexp(input: Tensor, other: Any, *, out: Any = None) -> Any:
+    """``input * 2 ** other``."""
+    return delivered(labelled(mul(input, power(2.0, other)), "LdexpBackward0"), out, "ldexp")
+
+
+in_place("ldexp", ldexp)
+
+
+@function
+def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Any:
+    """0 below zero, 1 above, and ``values`` at zero."""
+    if input.value.dtype != values.value.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    result = binary(known(np.heaviside), input, values)
+    return delivered(result if result.value.dtype == input.value.dtype else result.to(input.dtype), out, "heaviside")
+
+
+in_place("heaviside", heaviside)
+
+
+@function
 def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """``input ** exponent``, in double precision."""
     kinds = [x.value.dtype.kind if isinstance(x, Tensor) else "c" if type(x) is complex else "f" for x in (input, exponent)]
@@ -458,12 +535,16 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
 
 def _clipped(input: Tensor, low: Any, high: Any, label: str) -> Any:
     """``input`` between two bounds, None for neither."""
+    if input.value.dtype.kind == "f" and not isinstance(low, Tensor) and not isinstance(high, Tensor):
+        return apply(ops.CLIP, (input, -math.inf if low is None else low, math.inf if high is None else high), NONE, label)
     kind = promoted([x.value if isinstance(x, Tensor) else x for x in (input, low, high) if x is not None])
     if kind.kind == "c":
         raise RuntimeError("clamp is not supported for complex types")
-    if kind.kind == "b":
+    if kind.kind == "b" and label.startswith("ClampBackward"):
         raise RuntimeError("\"clamp_cpu\" not implemented for 'Bool'")
-    lowest, highest = (int(np.iinfo(kind).min), int(np.iinfo(kind).max)) if kind.kind in "iu" else (-math.inf, math.inf)
+    lowest, highest = -math.inf, math.inf
+    if kind.kind in "iub":
+        lowest, highest = (False, True) if kind.kind == "b" else (int(np.iinfo(kind).min), int(np.iinfo(kind).max))
     return apply_alike(ops.CLIP, (input, lowest if low is None else low, highest if high is None else high), NONE, label)
 
 
@@ -611,7 +692,7 @@ def _operators() -> None:
     methods(__rtruediv__=lambda self, other: FUNCTIONS["reciprocal"](self) * other)
     for name in ("neg", "abs"):
         setattr(Tensor, f"__{name}__", FUNCTIONS[name])
-    methods(__pos__=lambda self: self)
+    methods(__pos__=positive)
     methods(__invert__=FUNCTIONS["bitwise_not"])
     for python, torch in {
         "iadd": "add_", "isub": "sub_", "imul": "mul_", "itruediv": "div_", "ipow": "pow_", "ifloordiv": "floor_divide_",

@@ -290,7 +290,8 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
     """Draw normal numbers into this tensor."""
     kind = self.value.dtype
     drawn = (generator or default_generator).normal(self.value.size, kind)
-    return _written(self, drawn * kind.type(std) + kind.type(mean), "normal_")
+    moved = complex(mean, mean) if kind.kind == "c" else mean  # as torch has it: both parts are moved
+    return _written(self, drawn * kind.type(std) + kind.type(moved), "normal_")
 
 
 @method

@@ -26,7 +26,7 @@ from symgrad.eager.core import (
     wrap,
 )
 from symgrad.eager.dtypes import as_numpy, title
-from symgrad.eager.pointwise import FUNCTIONS, apply_alike, binary, function, in_place
+from symgrad.eager.pointwise import FUNCTIONS, apply_alike, apply_floating, binary, function, in_place
 from symgrad.ops.core import Op, count, expand
 from symgrad.ops.reduction import along
 
@@ -41,7 +41,7 @@ def named(name: str, fields: str) -> Any:
     return type(name, (namedtuple(name, fields),), {"__slots__": (), "__repr__": show})
 
 
-_TYPES = {
+RESULTS = {
     name: named(name, "values indices") for name in "max min median mode sort topk kthvalue cummax cummin nanmedian".split()
 }
 _MIN_MAX = named("aminmax", "min max")
@@ -310,7 +310,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
     axis = axis_of(dim, input.value.ndim)
     axes = axis if isinstance(axis, tuple) else (axis,)
     params = {"axis": axes if input.value.ndim else (), "keepdims": keepdim}
-    return apply(ops.LOGSUMEXP, (input,), params)
+    return apply_floating(ops.LOGSUMEXP, input, params)
 
 
 # -- extremes ------------------------------------------------------------------------------------------------------
@@ -352,7 +352,7 @@ def _extreme(name: str, op: Op, arg: Any, pairwise: Op, input: Tensor, dim: Any,
     if input.value.ndim and not input.value.shape[axis]:
         raise IndexError(f"{name}(): Expected reduction dim {axis} to have non-zero size.")
     places = arg(input.value, axis=axis) if input.value.ndim else _FIRST
-    return _TYPES[name](*_picked(input, places, axis, keepdim, f"{name.title()}Backward0"))
+    return RESULTS[name](*picked(input, places, axis, keepdim, f"{name.title()}Backward0"))
 
 
 @function
@@ -449,13 +449,13 @@ def median(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
         return apply(ops.MEDIAN, (input, np.asarray(place)))
     axis = axis_of(dim, value.ndim)
     places = _lower_median(value, axis) if value.ndim else _FIRST
-    return _TYPES["median"](*_picked(input, places, axis, keepdim, "MedianBackward1"))
+    return RESULTS["median"](*picked(input, places, axis, keepdim, "MedianBackward1"))
 
 
 _FIRST = np.zeros((), np.int64)  # the place of the only element
 
 
-def _picked(input: Tensor, places: Any, axis: int, keepdim: bool, label: str) -> Any:
+def picked(input: Tensor, places: Any, axis: int, keepdim: bool, label: str) -> Any:
     """The elements at ``places`` along an axis, and these places."""
     values = pick(input, places, axis, keepdim, label)
     return values, wrap(np.expand_dims(places, axis) if keepdim and input.value.ndim else np.asarray(places))
@@ -468,7 +468,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     if not 1 <= k <= (value.shape[axis] if value.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
     places = _order(value, axis, False)[along(axis, k - 1)] if value.ndim else _FIRST
-    return _TYPES["kthvalue"](*_picked(input, places, axis, keepdim, "KthvalueBackward0"))
+    return RESULTS["kthvalue"](*picked(input, places, axis, keepdim, "KthvalueBackward0"))
 
 
 def _order(value: Any, axis: int, descending: bool) -> Any:
@@ -485,7 +485,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
     """The elements in order along ``dim``, and their places."""
     axis = axis_of(dim, input.value.ndim)
     order = _order(input.value, axis, descending)
-    return _TYPES["sort"](_ordered(input, order, axis, f"SortBackward{int(stable is not None)}"), wrap(order))
+    return RESULTS["sort"](_ordered(input, order, axis, f"SortBackward{int(stable is not None)}"), wrap(order))
 
 
 def _ordered(input: Tensor, order: Any, axis: int, label: str) -> Any:
@@ -508,7 +508,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         raise RuntimeError("selected index k out of range")
     order = _order(input.value, axis, largest)
     order = order[along(axis, slice(k))] if input.value.ndim else order
-    return _TYPES["topk"](_ordered(input, order, axis, "TopkBackward0"), wrap(order))
+    return RESULTS["topk"](_ordered(input, order, axis, "TopkBackward0"), wrap(order))
 
 
 @function
@@ -597,7 +597,7 @@ def _running(name: str, arg: Any) -> Any:
         flat = apply(
             ops.GATHER, (input, flat_places(places, axis, value.shape)), {"shape": value.shape}, f"{name.title()}Backward0"
         )
-        return _TYPES[name](flat, wrap(places))
+        return RESULTS[name](flat, wrap(places))
 
     fun.__name__ = fun.__qualname__ = name
     fun.__doc__ = f"The running {name[3:]}imum along a dimension, and its places."

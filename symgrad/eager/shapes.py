@@ -695,9 +695,8 @@ def _joined(op: Any, tensors: Any, axis: int) -> Any:
     return execute(op, tensors, values, wanting, {"axis": axis}, None)
 
 
-def _shaped_alike(tensors: Any, dim: int) -> Any:
-    """A list of tensors, of which those of shape (0,) may be joined to any."""
-    tensors = list(tensors)
+def _shaped_alike(tensors: list[Any], dim: int) -> list[Any]:
+    """Tensors, of which those of shape (0,) may be joined to any."""
     form = next((x.value.shape for x in tensors if x.value.shape != (0,)), (0,))
     if len(form) < 2:
         return tensors
@@ -708,7 +707,9 @@ def _shaped_alike(tensors: Any, dim: int) -> Any:
 
 def cat(tensors: Any, dim: int = 0) -> Any:
     """Tensors joined along a dimension."""
-    tensors = _shaped_alike(tensors, dim)
+    tensors = list(tensors)
+    if (0,) in [x.value.shape for x in tensors]:
+        tensors = _shaped_alike(tensors, dim)
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     first = tensors[0].value
@@ -1124,6 +1125,11 @@ def _others(shape: tuple[int, ...], axis: int, sizes: tuple[int, ...]) -> tuple[
     return flat, along
 
 
+def flat_index(shape: tuple[int, ...]) -> Any:
+    """The place of each element in the flattened array."""
+    return np.arange(math.prod(shape)).reshape(shape)
+
+
 _INT64 = np.dtype(np.int64)
 _highest: Any = np.maximum.reduce
 
@@ -1176,9 +1182,15 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> An
 
 
 @function
-def scatter(input: Tensor, dim: int, index: Tensor, src: Any) -> Any:
-    """``input`` with elements of ``src`` put at places along a dimension."""
-    return _scattered(input, dim, index, src, False)
+def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
+    """``input`` with elements of ``src`` put at places along a dimension; ``reduce``: added to, or multiplied with them."""
+    src = value if src is None else src
+    if reduce is None:
+        return _scattered(input, dim, index, src, False)
+    if reduce not in ("add", "multiply"):
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    table = src if isinstance(src, Tensor) else wrap(np.full(index.value.shape, src, input.value.dtype))
+    return FUNCTIONS["scatter_reduce"](input, dim, index, table, "sum" if reduce == "add" else "prod")
 
 
 @function
@@ -1326,7 +1338,7 @@ def matmul(input: Tensor, other: Tensor) -> Any:
         folded = requires(input) or _lies_in_rows(y.swapaxes(-1, -2))
         return apply(MATMUL, (input, other), NONE, _turned_label(y, False) if folded else _bmm_label(x, y))
     if m == 2:
-        rows = x.reshape(-1, x.shape[-1])
+        rows = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
         _check_matrices(rows, y, ("self", "mat2"))
         folded = requires(other) or _lies_in_rows(x)
         label: Any = ("MmBackward0", _rows_label(x), 1)
@@ -1393,7 +1405,7 @@ def _row_times_matrix(x: Tensor, w: Tensor) -> Any:
 
 def _rows_times_matrix(x1: Any, x2: Any) -> Any:
     """One product in place of one for each matrix of a stack."""
-    return (x1.reshape(-1, x1.shape[-1]) @ x2).reshape((*x1.shape[:-1], x2.shape[-1]))
+    return (x1.reshape(math.prod(x1.shape[:-1]), x1.shape[-1]) @ x2).reshape((*x1.shape[:-1], x2.shape[-1]))
 
 
 ROWS_MM = variant(MATMUL, fun=_rows_times_matrix)
@@ -1484,6 +1496,51 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
     if beta == alpha == 1:
         return apply(ADDMM, (input, mat1, mat2))
     return apply(ADDMM, (input, mat1, mat2), {"beta": beta, "alpha": alpha})
+
+
+def _combined(input: Tensor, product: Any, beta: Any, alpha: Any, label: str) -> Any:
+    """``beta * input + alpha * product``; NaNs of ``input`` do not matter where ``beta`` is 0."""
+    kind = input.value.dtype
+    if kind.kind in "iub":
+        beta, alpha = int(beta), int(alpha)
+    scaled = product if alpha == 1 else (product * alpha).to(kind)
+    if product.value.dtype != kind:
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {c_name(kind)} != {c_name(product.value.dtype)}"
+        )
+    if beta == 0:
+        return labelled(expand(scaled, np.broadcast_shapes(input.value.shape, scaled.value.shape)), label)
+    return labelled((input if beta == 1 else (input * beta).to(kind)) + scaled, label)
+
+
+@function
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``beta * input + alpha * mat @ vec``."""
+    return _combined(input, mv(mat, vec), beta, alpha, "AddmvBackward0")
+
+
+@function
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``beta * input + alpha * outer(vec1, vec2)``."""
+    return _combined(input, outer(vec1, vec2), beta, alpha, "AddrBackward0")
+
+
+@function
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``beta * input + alpha * bmm(batch1, batch2)``."""
+    return _combined(input, bmm(batch1, batch2), beta, alpha, "BaddbmmBackward0")
+
+
+@function
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``beta * input + alpha * bmm(batch1, batch2).sum(0)``."""
+    return _combined(input, bmm(batch1, batch2).sum(0), beta, alpha, "AddbmmBackward0")
+
+
+@function
+def vdot(input: Tensor, other: Tensor) -> Any:
+    """The inner product of two vectors, the first one conjugated."""
+    return labelled(dot(input.conj(), other), "VdotBackward0")
 
 
 def einsum(*args: Any) -> Any:

@@ -1,22 +1,65 @@
+# ruff: noqa: F401 (some are defined next door)
 """Activations, losses and layers as functions: torch.nn.functional."""
 
 from __future__ import annotations
 
 import functools
 import math
+import operator
 import warnings
 from typing import Any
 
 import numpy as np
 
 from symgrad.eager import ops, reductions
-from symgrad.eager.core import Tensor, apply, assign, labelled, plain, requires, unlike, wrap
+from symgrad.eager.core import Tensor, apply, assign, axis_of, labelled, plain, requires, unlike, wrap
 from symgrad.eager.dtypes import title
 from symgrad.eager.modes import mode
+from symgrad.eager.nn.losses import (
+    cosine_embedding_loss,
+    gaussian_nll_loss,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_soft_margin_loss,
+    pairwise_distance,
+    poisson_nll_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
+)
+from symgrad.eager.nn.windows import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    adaptive_max_pool3d,
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    channel_shuffle,
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+    interpolate,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+    pixel_shuffle,
+    pixel_unshuffle,
+    unfold,
+    upsample,
+    upsample_bilinear,
+    upsample_nearest,
+)  # fmt: skip
 from symgrad.eager.pointwise import FUNCTIONS, apply_alike, require_tensor
 from symgrad.eager.random import default_generator
 from symgrad.eager.reductions import flat_places
-from symgrad.eager.shapes import addmm, expand_as, matmul, reshape
+from symgrad.eager.shapes import addmm, broadcast_tensors, expand_as, matmul, narrow, reshape
 
 sigmoid, tanh = FUNCTIONS["sigmoid"], FUNCTIONS["tanh"]
 
@@ -93,6 +136,8 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     """``input``, kept between two numbers."""
     if input.value.dtype.kind == "b":
         raise RuntimeError("Bool inputs not supported for hardtanh")
+    if input.value.dtype.kind in "iu":
+        min_val, max_val = int(min_val), int(max_val)
     y = apply(ops.HARDTANH, (input,), {"low": min_val, "high": max_val})
     return _maybe_in_place(input, y, inplace, "hardtanh")
 
@@ -100,6 +145,85 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
 def relu6(input: Tensor, inplace: bool = False) -> Any:
     """``relu``, at most 6."""
     return hardtanh(input, 0.0, 6.0, inplace)
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
+    """``input``, and ``alpha * (exp(input / alpha) - 1)`` below zero."""
+    if not alpha:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    y = apply(ops.CELU, (input,), {"alpha": alpha}, "CeluBackward0")
+    return _maybe_in_place(input, y, inplace, "celu")
+
+
+def glu(input: Tensor, dim: int = -1) -> Any:
+    """The first half along ``dim``, times the sigmoid of the other."""
+    if not input.value.ndim:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    size = input.value.shape[axis_of(dim, input.value.ndim)]
+    if size % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")
+    a, b = narrow(input, dim, 0, size // 2), narrow(input, dim, size // 2, size // 2)
+    return labelled(a * sigmoid(b), "GluBackward0")
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Any:
+    """``input / 6 + 1 / 2``, kept between 0 and 1."""
+    return _maybe_in_place(input, apply(ops.HARDSIGMOID, (input,)), inplace, "hardsigmoid")
+
+
+def hardswish(input: Tensor, inplace: bool = False) -> Any:
+    """``input`` times ``hardsigmoid`` of it."""
+    return _maybe_in_place(input, apply(ops.HARDSWISH, (input,)), inplace, "hardswish")
+
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Any:
+    """``input``, nearer to zero by ``lambd``, and zero where it gets there."""
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
+    return apply(ops.SOFTSHRINK, (input,), {"lambd": lambd})
+
+
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Any:
+    """``input``, and zero where it is no larger than ``lambd``."""
+    return apply(ops.HARDSHRINK, (input,), {"lambd": lambd})
+
+
+def tanhshrink(input: Tensor) -> Any:
+    """``input - tanh(input)``."""
+    return input - tanh(input)
+
+
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Any:
+    """``input`` where it is above a threshold, else ``value``."""
+    y = apply(ops.THRESHOLD, (input,), {"threshold": threshold, "value": value})
+    return _maybe_in_place(input, y, inplace, "threshold")
+
+
+def prelu(input: Tensor, weight: Tensor) -> Any:
+    """``input``, scaled below zero by ``weight``, one number or one for each channel."""
+    if weight.value.size != 1:
+        if not input.value.ndim:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = input.value.shape[1] if input.value.ndim > 1 else 1
+        if weight.value.size != channels:
+            raise RuntimeError(
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.value.size} and "
+                f"channel size = {channels}."
+            )
+    form = (-1,) + (1,) * max(input.value.ndim - 2, 0) if input.value.ndim > 1 else (1,) * input.value.ndim
+    return apply(ops.PRELU, (input, reshape(weight, form)), {}, "PreluKernelBackward0")
+
+
+def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False) -> Any:
+    """``leaky_relu``, by a slope that is drawn for each element while training, else by their mean."""
+    if not training:
+        y = labelled(leaky_relu(input, (lower + upper) / 2), "RreluWithNoiseBackward0")
+        return _maybe_in_place(input, y, inplace, "rrelu")
+    value = input.value
+    drawn = default_generator.uniform(int((value <= 0).sum()), np.dtype(np.float64)) * (upper - lower) + lower
+    slopes = np.ones(value.shape, value.dtype)
+    slopes[value <= 0] = drawn
+    return _maybe_in_place(input, labelled(input * wrap(slopes), "RreluWithNoiseBackward0"), inplace, "rrelu")
 
 
 def softsign(input: Tensor) -> Any:
@@ -462,6 +586,140 @@ def _of_rows(shape: tuple[int, ...], eps: float) -> dict[str, Any]:
     return {"axes": axes, "n": math.prod(shape), "eps": eps}
 
 
+def _affine(x: Tensor, weight: Any, bias: Any, channel: bool = True) -> Any:
+    """``x`` scaled and moved, each channel by numbers of its own."""
+    form = (-1,) + (1,) * (x.value.ndim - 2)
+    for fun, part in ((FUNCTIONS["mul"], weight), (FUNCTIONS["add"], bias)):
+        x = x if part is None else fun(x, reshape(part, form))
+    return x
+
+
+def _normalised(x: Tensor, axes: tuple[int, ...], eps: float) -> Any:
+    """``x`` less its mean over axes, over its deviation."""
+    n = math.prod([x.value.shape[axis] for axis in axes])
+    return apply(ops.LAYER_NORM, (x, None, None), {"axes": axes, "n": n, "eps": eps})
+
+
+def batch_norm(
+    input: Tensor,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-05,
+) -> Any:
+    """Each channel less its mean, over its deviation: those of the batch while training, which are kept, else those kept."""
+    axes = (0, *range(2, input.value.ndim))
+    if not training:
+        if running_mean is None or running_var is None:
+            raise RuntimeError("running_mean and running_var must be defined in evaluation mode")
+        form = (-1,) + (1,) * (input.value.ndim - 2)
+        scale = 1 / np.sqrt(running_var.value.reshape(form) + eps)
+        y = (input - wrap(running_mean.value.reshape(form))) * wrap(scale)
+        return labelled(_affine(y, weight, bias), "NativeBatchNormBackward0")
+    n = math.prod([input.value.shape[axis] for axis in axes])
+    if n == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+    for kept, new in ((running_mean, np.mean(input.value, axes)), (running_var, np.var(input.value, axes, ddof=1))):
+        if kept is not None:
+            assign(kept, wrap((kept.value * (1 - momentum) + new * momentum).astype(kept.value.dtype)), "batch_norm")
+    return labelled(_affine(_normalised(input, axes, eps), weight, bias), "NativeBatchNormBackward0")
+
+
+def instance_norm(
+    input: Tensor,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-05,
+) -> Any:
+    """Each channel of each example less its mean, over its deviation."""
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    axes = tuple(range(2, input.value.ndim))
+    if math.prod([input.value.shape[axis] for axis in axes]) == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
+    for kept, new in (
+        (running_mean, np.mean(input.value, axes)),
+        (running_var, np.var(input.value, axes, ddof=1)),
+    ):
+        if kept is not None:
+            total = kept.value * (1 - momentum) + new.mean(0) * momentum
+            assign(kept, wrap(total.astype(kept.value.dtype)), "instance_norm")
+    return labelled(_affine(_normalised(input, axes, eps), weight, bias), "ViewBackward0")
+
+
+def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Any:
+    """Each group of channels of each example less its mean, over its deviation."""
+    n, channels, *rest = input.value.shape
+    if channels % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(input.value.shape)} and num_groups={num_groups}"
+        )
+    groups = reshape(input, (n, num_groups, channels // num_groups * math.prod(rest)))
+    y = reshape(_normalised(groups, (2,), eps), input.value.shape)
+    return labelled(_affine(y, weight, bias), "NativeGroupNormBackward0")
+
+
+def rms_norm(input: Tensor, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
+    """Each row over the root of the mean of its squares."""
+    axes = tuple(range(-len(normalized_shape), 0))
+    small = float(np.finfo(input.value.dtype).eps) if eps is None else eps
+    y = input * (FUNCTIONS["square"](input).mean(axes, keepdim=True) + small).rsqrt()
+    return y if weight is None else y * weight
+
+
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
+    """Each channel over a power of the sum of the squares of its neighbours."""
+    if input.value.ndim < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality input (got {input.value.ndim} dimensions)")
+    if not input.value.size:
+        return input
+    squares = pad(FUNCTIONS["square"](input), (0, 0) * (input.value.ndim - 2) + (size // 2, (size - 1) // 2))
+    n = input.value.shape[1]
+    total = functools.reduce(operator.add, [narrow(squares, 1, i, n) for i in range(size)])
+    return input / (total / size * alpha + k).pow(beta)
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Any:
+    """``softmax(query @ key.T * scale) @ value``, where a mask lets look."""
+    if enable_gqa:
+        times = query.value.shape[-3] // key.value.shape[-3]
+        key, value = key.repeat_interleave(times, -3), value.repeat_interleave(times, -3)
+    scores = matmul(query, key.mT) * (1 / math.sqrt(query.value.shape[-1]) if scale is None else scale)
+    if is_causal:
+        attn_mask = wrap(np.tri(*scores.value.shape[-2:], dtype=bool))
+    if attn_mask is not None and attn_mask.value.dtype == bool:
+        scores = FUNCTIONS["where"](attn_mask, scores, -math.inf)
+    elif attn_mask is not None:
+        scores = scores + attn_mask
+    weights = softmax(scores, -1)
+    if attn_mask is not None:  # a row that may look nowhere sees zeros
+        weights = FUNCTIONS["where"](wrap(np.all(scores.value == -np.inf, -1, keepdims=True)), 0.0, weights)
+    return matmul(dropout(weights, dropout_p), value)
+
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Any = None) -> Any:
+    """For each matrix of ``weight`` its product with both inputs."""
+    y = FUNCTIONS["einsum"]("...i,oij,...j->...o", input1, weight, input2)
+    return labelled(y, "ViewBackward0") if bias is None else y + bias
+
+
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Zeros in place of some elements, drawn with probability ``p``; the others are scaled up."""
     if not 0 <= p <= 1:
@@ -501,10 +759,32 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Any:
     return wrap(np.eye(n, dtype=np.int64)[tensor.value])
 
 
-def embedding(input: Tensor, weight: Tensor) -> Any:
-    """Rows of ``weight``."""
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Any:
+    """Rows of ``weight``; that of ``padding_idx`` gets no gradient, and those longer than ``max_norm`` are shortened first."""
+    places = input.value
+    if max_norm is not None:
+        used = np.unique(places)
+        lengths = np.linalg.norm(weight.value[used], norm_type, -1)
+        scale = np.where(lengths > max_norm, max_norm / (lengths + 1e-7), 1).astype(weight.value.dtype)
+        weight.value[used] *= scale[:, None]
+        weight.counter[0] += 1
     try:
-        return apply(ops.TAKE, (weight, input.value), {"axis": 0}, "EmbeddingBackward0")
+        if padding_idx is None and not scale_grad_by_freq:
+            return apply(ops.TAKE, (weight, places), {"axis": 0}, "EmbeddingBackward0")
+        shares = np.ones(places.shape, weight.value.dtype)
+        if scale_grad_by_freq:
+            shares /= np.bincount(places.reshape(-1))[places]
+        if padding_idx is not None:
+            shares[places == padding_idx % len(weight.value)] = 0
+        return apply(ops.EMBEDDING, (weight, places, shares))
     except IndexError:
         raise IndexError("index out of range in self") from None
 
@@ -516,6 +796,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Any:
     """The cosine of the angle between rows."""
+    x1, x2 = broadcast_tensors(x1, x2)
     one, two = (x / labelled(_at_least(reductions.vector_norm(x, 2, dim, True), eps), "CloneBackward0") for x in (x1, x2))
     return (one * two).sum(dim)
 
@@ -526,10 +807,44 @@ def _at_least(norm: Tensor, eps: float) -> Any:
 
 
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Any:
-    """``input`` with margins, given from the last dimension on."""
-    widths = [(0, 0)] * (input.value.ndim - len(pad) // 2) + [tuple(pad[i : i + 2]) for i in range(len(pad) - 2, -1, -2)]
+    """``input`` with margins, given from the last dimension on; negative ones cut off."""
+    if len(pad) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    shape, n = input.value.shape, len(pad) // 2
+    if n > len(shape):
+        raise RuntimeError(
+            f"Padding length should be less than or equal to two times the input dimension but got padding length {len(pad)} "
+            f"and input of dimension {len(shape)}"
+        )
+    widths = (*[(0, 0)] * (len(shape) - n), *[tuple(pad[i : i + 2]) for i in range(len(pad) - 2, -1, -2)])
+    if any([low + size + high < 0 for (low, high), size in zip(widths, shape, strict=True)]):
+        raise RuntimeError("narrow(): length must be non-negative.")
     if mode == "constant":
-        return apply(ops.PAD, (input,), {"widths": tuple(widths), "value": value or 0}, "ConstantPadNdBackward0")
-    padded = np.pad(input, widths, mode={"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode])  # type: ignore[call-overload]
-    name = {"reflect": "Reflection", "replicate": "Replication"}.get(mode)
-    return labelled(padded, f"{name}Pad{len(pad) // 2}DBackward0") if name else padded
+        return apply(ops.PAD, (input,), {"widths": widths, "value": value or 0})
+    if mode not in _MARGINS:
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if mode == "reflect" and any([max(width) >= size for width, size in zip(widths, shape, strict=True) if any(width)]):
+        axis = next(i for i, (width, size) in enumerate(zip(widths, shape, strict=True)) if max(width) >= size and any(width))
+        raise RuntimeError(
+            f"Argument #4: Padding size should be less than the corresponding input dimension, but got: padding "
+            f"({', '.join(map(str, widths[axis]))}) at dimension {axis} of input {list(shape)}"
+        )
+    if mode == "circular" and any([max(width) > size for width, size in zip(widths, shape, strict=True)]):
+        raise RuntimeError("Padding value causes wrapping around more than once.")
+    name, source = _MARGINS[mode]
+    places: Any = np.zeros((), np.int64)
+    for (low, high), size in zip(widths, shape, strict=True):
+        places = places[..., None] * size + source(np.arange(-low, size + high), size)
+    return apply(ops.GATHER, (input, places), {"shape": shape}, name.format(n))
+
+
+_MARGINS: dict[str, Any] = {  # torch's name of each mode, and from where the elements come
+    "reflect": ("ReflectionPad{}DBackward0", lambda i, n: n - 1 - np.abs(n - 1 - np.abs(i))),
+    "replicate": ("ReplicationPad{}DBackward0", lambda i, n: np.clip(i, 0, n - 1)),
+    "circular": ("CopySlices", lambda i, n: _wrapped(i, i[(i >= 0) & (i < n)])),
+}
+
+
+def _wrapped(places: Any, inner: Any) -> Any:
+    """Places outside of ``inner``, a range that is cut out of a dimension, as those where it begins anew."""
+    return inner[(places - inner[0]) % len(inner)] if len(inner) else places

@@ -1,0 +1,200 @@
+"""Losses that are compositions of others: torch.nn.functional's less common ones."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from symgrad.eager import ops
+from symgrad.eager.core import Tensor, apply, labelled, wrap
+from symgrad.eager.pointwise import FUNCTIONS, where
+from symgrad.eager.reductions import vector_norm
+from symgrad.eager.shapes import gather, unsqueeze
+
+
+def _reduced(loss: Tensor, reduction: str) -> Any:
+    if reduction == "none":
+        return loss
+    if reduction not in ("mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return loss.mean() if reduction == "mean" else loss.sum()
+
+
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: Any = None,
+    eps: float = 1e-8,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """The negative log likelihood of counts; ``input`` is their expected number, or its logarithm."""
+    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        loss = loss + stirling.masked_fill(wrap(target.value <= 1), 0)
+    return _reduced(loss, reduction)
+
+
+def gaussian_nll_loss(
+    input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Any:
+    """The negative log likelihood of normal numbers with these means and variances."""
+    if not isinstance(var, Tensor):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = var * FUNCTIONS["square"](input.detach() * 0 + 1)
+    elif np.any(var.value < 0):
+        raise ValueError("var has negative entry/entries")
+    if var.value.shape != input.value.shape:
+        if var.value.shape == input.value.shape[:-1]:
+            var = unsqueeze(var, -1)
+        elif not (var.value.shape[:-1] == input.value.shape[:-1] and var.value.shape[-1] == 1) and var.value.ndim != 0:
+            raise ValueError("var is of incorrect size")
+    var = apply(ops.AT_LEAST, (var,), {"eps": eps})
+    loss = 0.5 * (var.log() + (input - target) ** 2 / var)
+    return _reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
+
+
+def margin_ranking_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """How far two inputs are from the order that ``target`` (1 or -1) asks for."""
+    return _reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+
+
+def hinge_embedding_loss(
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """A distance where ``target`` is 1, and what it lacks to ``margin`` where it is -1."""
+    zero = wrap(np.zeros((), input.value.dtype))
+    apart = where(wrap(target.value != 1), (margin - input).clamp_min(0), zero)
+    return _reduced(apart + where(wrap(target.value != -1), input, zero), reduction)
+
+
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """How far rows are from pointing the same way (where ``target`` is 1), or from not doing so (-1)."""
+    total = [(x * y).sum(-1) for x, y in ((input1, input2), (input1, input1), (input2, input2))]
+    cosine = total[0] / ((total[1] + _TINY) * (total[2] + _TINY)).sqrt()
+    zero = wrap(np.zeros((), cosine.value.dtype))
+    loss = where(wrap(target.value == 1), 1 - cosine, zero)
+    return _reduced(loss + where(wrap(target.value == -1), (cosine - margin).clamp_min(0), zero), reduction)
+
+
+_TINY = 1e-12
+
+
+def soft_margin_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Any:
+    """The logistic loss of classes 1 and -1."""
+    return labelled(_reduced((-target * input).exp().log1p(), reduction), "SoftMarginLossBackward0")
+
+
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Any = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """The mean logistic loss of all classes, each 0 or 1."""
+    high, low = (apply(ops.LOG_SIGMOID, (x,)) for x in (input, -input))
+    loss = -(target * high + (1 - target) * low)
+    loss = loss if weight is None else loss * weight
+    return _reduced(loss.sum(-1) / input.value.shape[-1], reduction)
+
+
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Any = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """How far the right class is from leading all others by ``margin``."""
+    if p not in (1, 2):
+        raise RuntimeError("only p == 1 and p == 2 supported")
+    x = input if input.value.ndim == 2 else input.reshape(1, -1)
+    places = wrap(target.value.reshape(-1, 1))
+    gap = (margin - gather(x, 1, places) + x).clamp_min(0)
+    gap = gap if p == 1 else gap**2
+    gap = gap if weight is None else gap * unsqueeze(weight[wrap(target.value.reshape(-1))], 1)
+    others = np.arange(x.value.shape[1]) != places.value
+    loss = (gap * wrap(others.astype(x.value.dtype))).sum(1) / x.value.shape[1]
+    loss = loss if input.value.ndim == 2 or target.value.ndim else loss.reshape(())
+    return labelled(_reduced(loss, reduction), "MultiMarginLossBackward0")
+
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
+    """The norms of the differences of rows."""
+    return labelled(vector_norm(x1 - x2 + eps, p, -1, keepdim), "NormBackward1")
+
+
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """How far the anchor is from being nearer to one row than to another by ``margin``."""
+    return triplet_margin_with_distance_loss(
+        anchor,
+        positive,
+        negative,
+        distance_function=lambda x, y: pairwise_distance(x, y, p, eps),
+        margin=margin,
+        swap=swap,
+        reduction=reduction,
+    )
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Any = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Any:
+    """``triplet_margin_loss``, by any distance."""
+    distance = pairwise_distance if distance_function is None else distance_function
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = FUNCTIONS["minimum"](far, distance(positive, negative))
+    return _reduced((margin + near - far).clamp_min(0), reduction)

@@ -1,0 +1,270 @@
+"""Integrals and differences over samples, counts, order and moments of several variables."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from symgrad.eager.core import Fused, Tensor, axis_of, labelled, plain, wrap
+from symgrad.eager.pointwise import FUNCTIONS, apply_floating, function
+from symgrad.eager.reductions import RESULTS, median, named, picked
+from symgrad.eager.shapes import cat, flatten, matmul, narrow, reshape, transpose, unsqueeze
+from symgrad.ops.reduction import along
+
+# -- integrals and differences -------------------------------------------------------------------------------------
+
+
+def _panels(y: Tensor, x: Any, dim: int) -> Any:
+    """Twice the areas between neighbours, by the trapezoidal rule; they are 1 wide where no places ``x`` are given."""
+    axis = axis_of(dim, y.value.ndim)
+    heights = _pairs(y, axis, FUNCTIONS["add"])
+    if x is None:
+        return heights
+    if x.value.ndim > 1:
+        return heights * _pairs(x, axis - y.value.ndim, FUNCTIONS["sub"])
+    return heights * reshape(_pairs(x, 0, FUNCTIONS["sub"]), (-1,) + (1,) * (y.value.ndim - axis - 1))
+
+
+def _pairs(x: Tensor, dim: int, fun: Any) -> Any:
+    """``fun`` of each element and the one before."""
+    n = x.value.shape[dim]
+    return fun(narrow(x, dim, 1, n - 1), narrow(x, dim, 0, n - 1))
+
+
+@function
+def trapezoid(y: Tensor, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
+    """The integral of samples along ``dim``, at places ``x`` or ``dx`` apart."""
+    if not y.value.shape[axis_of(dim, y.value.ndim)]:
+        return y.sum(dim)
+    total = _panels(y, x, dim).sum(dim)
+    return labelled(total / 2, "DivBackward1") if x is not None else labelled(total * (dx / 2), "MulBackward1")
+
+
+@function
+def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
+    """The integrals up to each sample."""
+    panels = _panels(y, x, dim)
+    return (panels * (dx / 2)).cumsum(dim) if x is None else labelled(panels.cumsum(dim) / 2, "DivBackward1")
+
+
+def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> Any:
+    """Derivatives along dimensions, estimated by central differences."""
+    spacing = 1 if spacing is None else spacing
+    dims = range(input.value.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
+    axes = [axis_of(d, input.value.ndim) for d in dims]
+    alike = isinstance(spacing, (int, float, complex)) or (isinstance(spacing, Tensor) and not spacing.value.ndim)
+    steps = [spacing] * len(axes) if alike else [spacing] if isinstance(spacing, Tensor) else list(spacing)
+    if len(steps) != len(axes):
+        raise RuntimeError(
+            f"torch.gradient expected spacing to be unspecified, a scalar or a list of length {len(axes)}, but got a list of "
+            f"length {len(steps)}"
+        )
+    for axis in axes:
+        if input.value.shape[axis] < edge_order + 1:
+            raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
+    return tuple([_slope(input, plain(h), axis, edge_order) for h, axis in zip(steps, axes, strict=True)])
+
+
+def _slope(x: Tensor, h: Any, axis: int, edge_order: int) -> Any:
+    """The derivative along an axis: at each place the sum of three neighbours (or two) with weights that the steps give."""
+    n = x.value.shape[axis]
+    kind = x.value.dtype if x.value.dtype.kind in "fc" else np.dtype(np.float32)
+    d = np.diff(h) if h.ndim else np.full(n - 1, h, kind)
+
+    def combined(start: int, length: int, weights: Any) -> Any:
+        shaped = [np.asarray(w, kind).reshape((-1,) + (1,) * (x.value.ndim - axis - 1)) for w in weights]
+        terms = [narrow(x, axis, start + i, length) * wrap(w) for i, w in enumerate(shaped)]
+        return functools.reduce(operator.add, terms)
+
+    a, b = d[:-1], d[1:]
+    parts = [combined(0, n - 2, (-b / (a * (a + b)), (b - a) / (a * b), a / (b * (a + b))))] if n > 2 else []
+    if edge_order == 1:
+        first, last = combined(0, 1, (-1 / d[0], 1 / d[0])), combined(n - 2, 1, (-1 / d[-1], 1 / d[-1]))
+    else:
+        a, b = d[0], d[1]
+        first = combined(0, 1, (-(2 * a + b) / (a * (a + b)), (a + b) / (a * b), -a / (b * (a + b))))
+        a, b = d[-2], d[-1]
+        last = combined(n - 3, 1, (b / (a * (a + b)), -(b + a) / (a * b), (2 * b + a) / (b * (a + b))))
+    return cat([first, *parts, last], axis)
+
+
+# -- moments of several variables ----------------------------------------------------------------------------------
+
+
+@function
+def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+    """The covariances of variables, one a row; ``fweights`` says how often each column counts, ``aweights`` how much."""
+    if input.value.ndim > 2:
+        raise RuntimeError(
+            f"cov(): expected input to have two or fewer dimensions but got an input with {input.value.ndim} dimensions"
+        )
+    x = input if input.value.dtype.kind in "fc" else input.float()
+    x = reshape(x, (1, -1)) if x.value.ndim < 2 else x
+    weights = fweights if aweights is None else aweights if fweights is None else fweights * aweights
+    n = x.value.shape[1]
+    total = n if weights is None else weights.sum()
+    mean = (x if weights is None else x * weights).sum(1, keepdim=True) / total
+    gap = x - mean
+    if weights is None or aweights is None or not correction:
+        scale = total - correction
+    else:
+        scale = total - correction * (weights * aweights).sum() / total
+    scale = FUNCTIONS["clamp_min"](scale, 0) if isinstance(scale, Tensor) else max(scale, 0)
+    turned = transpose(gap if weights is None else gap * weights, 0, 1).conj()
+    return matmul(gap, turned).div(scale).squeeze()
+
+
+@function
+def corrcoef(input: Tensor) -> Any:
+    """The correlations of variables, one a row."""
+    if input.value.ndim > 2:
+        raise RuntimeError(
+            f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.value.ndim} dimensions"
+        )
+    c = cov(input)
+    if not c.value.ndim:
+        return c / c
+    deviation = c.diagonal().real.sqrt() if c.is_complex() else c.diagonal().sqrt()
+    c = c / unsqueeze(deviation, 1) / unsqueeze(deviation, 0)
+    return c if c.is_complex() else c.clamp(-1, 1)
+
+
+@function
+def logcumsumexp(input: Tensor, dim: int) -> Any:
+    """The logarithms of running sums of exponentials, without overflow."""
+    axis = axis_of(dim, input.value.ndim)
+    if not input.value.ndim:
+        return labelled(input.clone(), "LogcumsumexpBackward0")
+    return apply_floating(LOGCUMSUMEXP, input, {"axis": axis})
+
+
+def _logcumsumexp(x: Any, axis: int) -> Any:
+    return np.logaddexp.accumulate(x, axis)
+
+
+def _logcumsumexp_rule(g: Any, y: Any, x: Any, axis: int) -> Any:
+    """From the last element on: what flows back to each sum is its own cotangent and a share of the next one's."""
+    y = np.where(y == -np.inf, 0, y)
+    total: Any = 0
+    totals: list[Any] = []
+    for i in range(np.shape(y)[axis] - 1, -1, -1):
+        here = along(axis, i)
+        share = np.exp(np.minimum(y[here] - y[along(axis, i + 1)], 0)) if totals else 0
+        total = g[here] + share * total
+        totals.append(total)
+    return np.exp(x - y) * np.stack(totals[::-1], axis) if totals else g
+
+
+LOGCUMSUMEXP = Fused(_logcumsumexp, _logcumsumexp_rule, name="logcumsumexp")
+
+# -- order ---------------------------------------------------------------------------------------------------------
+
+
+@function
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
+    """The most frequent elements along ``dim``, the least of several, and the place of the last one of each."""
+    value = input.value
+    axis = axis_of(dim, value.ndim)
+    if not value.ndim:
+        return RESULTS["mode"](*picked(input, np.zeros((), np.int64), axis, keepdim, "ModeBackward0"))
+    counts = (np.expand_dims(value, axis) == np.expand_dims(value, axis + 1)).sum(axis + 1)
+    frequent = counts == counts.max(axis, keepdims=True)
+    order = value.argsort(axis, kind="stable")
+    best = np.take_along_axis(frequent, order, axis).argmax(axis)
+    least = np.take_along_axis(value, np.take_along_axis(order, np.expand_dims(best, axis), axis), axis)
+    n = value.shape[axis]
+    places = n - 1 - np.flip(value == least, axis).argmax(axis)
+    return RESULTS["mode"](*picked(input, places, axis, keepdim, "ModeBackward0"))
+
+
+@function
+def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+    """``median`` of what is no NaN."""
+    value = input.value
+    if value.dtype.kind != "f" or not np.isnan(value).any():
+        found = median(input) if dim is None else median(input, dim, keepdim)
+        label = "NanmedianBackward0" if dim is None else "NanmedianBackward1"
+        return labelled(found, label) if dim is None else RESULTS["nanmedian"](labelled(found[0], label), found[1])
+    if dim is None:
+        values = nanmedian(flatten(input), 0)[0]
+        return labelled(values, "NanmedianBackward0")
+    axis = axis_of(dim, value.ndim)
+    if not value.ndim:
+        return RESULTS["nanmedian"](*picked(input, np.zeros((), np.int64), axis, keepdim, "NanmedianBackward1"))
+    order = value.argsort(axis, kind="stable")
+    rank = np.maximum((~np.isnan(value)).sum(axis, keepdims=True) - 1, 0) // 2
+    places = np.take_along_axis(order, rank, axis).squeeze(axis)
+    return RESULTS["nanmedian"](*picked(input, places, axis, keepdim, "NanmedianBackward1"))
+
+
+# -- counts and places ---------------------------------------------------------------------------------------------
+
+
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Where elements are among others."""
+    return wrap(np.asarray(np.isin(plain(elements), plain(test_elements), invert=invert)))
+
+
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Any = None,
+) -> Tensor:
+    """Where numbers would go in a sequence that is in order, row by row."""
+    if side == "left" and right:
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+        )
+    row, found = sorted_sequence.value, plain(input)
+    if sorter is not None:
+        row = np.take_along_axis(row, sorter.value, -1)
+    last: Any = "right" if right or side == "right" else "left"
+    if row.ndim == 1:
+        places = np.asarray(np.searchsorted(row, found, last))
+    else:
+        count = math.prod(row.shape[:-1])
+        pairs = zip(row.reshape(count, row.shape[-1]), found.reshape(count, found.shape[-1]), strict=True)
+        places = np.array([np.searchsorted(a, v, last) for a, v in pairs], np.int64).reshape(found.shape)
+    return wrap(places.astype(np.int32 if out_int32 else np.int64))
+
+
+def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """Between which boundaries numbers lie."""
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
+
+
+def _range(value: Any, low: Any, high: Any, margin: float) -> Any:
+    """From where to where elements are counted: between the extremes if not given, and never nowhere."""
+    if low == high and value.size:
+        low, high = value.min(), value.max()
+    return (low - margin, high + margin) if low == high else (low, high)
+
+
+@function
+def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
+    """How many elements lie in each of so many equal ranges."""
+    value = input.value
+    return wrap(np.histogram(value, bins, _range(value, min, max, 1))[0].astype(value.dtype))
+
+
+@function
+def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+    """How many elements lie between neighbouring edges, and these."""
+    value = input.value
+    low, high = range or ((0, 0) if value.size else (0, 1))
+    low, high = _range(value, low, high, 0.5)
+    given: Any = plain(bins) if isinstance(bins, Tensor) else np.linspace(low, high, bins + 1)
+    counts, edges = np.histogram(value, given, weights=None if weight is None else plain(weight), density=density)
+    return _HISTOGRAM(wrap(counts.astype(value.dtype)), wrap(edges.astype(value.dtype)))
+
+
+_HISTOGRAM = named("histogram", "hist bin_edges")
+FUNCTIONS.update(gradient=gradient, isin=isin, searchsorted=searchsorted, bucketize=bucketize, trapz=trapezoid)
