@@ -446,6 +446,9 @@ def _make(kind: str, fun: Fun | None, **options: Any) -> Any:
     mode = options.get("mode", "auto")
     if mode not in ("auto", "compiled", "dynamic", "debug_nans"):
         raise ValueError(f'mode={mode!r}: choose "auto", "compiled" (side effects may be left out), "dynamic" or "debug_nans"')
+    argnums = options.get("argnums", 0)
+    if not all(isinstance(one, (int, str)) for one in (argnums if isinstance(argnums, (tuple, list)) else [argnums])):
+        raise TypeError(f"argnums={argnums!r}: give the position or the name of an argument, or a tuple of them")
     if fun is None:
         return lambda fun: Derivative(kind, fun, options)
     return Derivative(kind, fun, options)

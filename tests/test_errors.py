@@ -326,6 +326,12 @@ def test_arguments_of_the_derivatives():
         grad(fun_of_one, argnums=1)(1.0)
     with pytest.raises(TypeError, match=r"argnums='z'.*'z'"):
         grad(fun_of_one, argnums="z")(1.0)
+    for twice in ((0, 0), (0, -2), (0, "x")):
+        with pytest.raises(ValueError, match=r"names an argument of <lambda>\(\) twice"):
+            grad(lambda x, y: x * y, argnums=twice)(1.0, 2.0)
+    for nothing in (1.5, V, (0, None)):
+        with pytest.raises(TypeError, match="give the position or the name of an argument"):
+            jacobian(fun_of_one, nothing)
     with pytest.raises(TypeError, match="missing"):
         grad(lambda x, y: x * y)(1.0)
     with pytest.raises(TypeError, match="grad needs a function, got float"):

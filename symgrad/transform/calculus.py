@@ -227,6 +227,8 @@ def select(fun: Fun, argnums: Argnums, args: Sequence[Any], kwargs: dict[str, An
             kwargs[place] = default
         if isinstance(place, int) and not 0 <= place < len(args):
             raise TypeError(f"argnums={argnum!r}: {title}() was given {len(args)} positional arguments")
+        if place in places:
+            raise ValueError(f"argnums={argnums!r} names an argument of {title}() twice")
         places.append(place)
         names.append(place if isinstance(place, str) else positional[place] if place < len(positional) else f"args[{place}]")
     selected = [kwargs[place] if isinstance(place, str) else args[place] for place in places]
