@@ -993,6 +993,8 @@ def assign(x: Tensor, new: Tensor, verb: str, place: Any = None) -> Tensor:
 
     ``place``: where the elements go, if only some are written: an index, as a spec without arrays.
     """
+    if mode.grad and requires(new):
+        renew(new)  # as in ``x[0] += y``, where it is a view of ``x`` that has been written to
     recorded = writable(x, new, place)
     source, target = new.value, x.value
     if place is not None:

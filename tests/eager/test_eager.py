@@ -231,6 +231,30 @@ def test_views_see_writes():
     ],
 )
 def test_gradients_after_writes_into_views(write):
+    check_write(write)
+
+
+def augmented(key, start):
+    """``y[key] *= 3`` and ``y[key] += x``, of a result, or of zeros that begin to require grad by that."""
+
+    def write(y):
+        x = y.clone()
+        y[key] *= 3
+        z = y if start else torch.zeros_like(y)
+        z[key] += x[1, 1]
+        z[0] -= x[1]
+        y.copy_(z * 2)
+
+    return write
+
+
+@pytest.mark.parametrize("start", [False, True])
+@pytest.mark.parametrize("key", [0, (0, 0), slice(None), slice(0, None), Ellipsis, (slice(None), 1), torch.tensor([0, 1])])
+def test_gradients_after_augmented_assignments(key, start):
+    check_write(augmented(key, start))
+
+
+def check_write(write):
     def run(x):
         y = x * x
         write(y)
