@@ -26,7 +26,7 @@ from symgrad import standard
 from symgrad.guards import Path, same_value
 from symgrad.instrument import HOOKS, instrumented
 from symgrad.ir import INPUT
-from symgrad.kinds import refuse_type
+from symgrad.kinds import CACHED, refuse_type
 from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.origins import (
@@ -63,7 +63,6 @@ _PARTIAL: Any = functools.partial
 _MAKERS = (np.ndarray, np.ufunc, *RANDOM)
 _GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
 _MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__
-_CACHED = type(functools.lru_cache(maxsize=1)(abs))
 # modules whose classes take Tracers as they are: they only hold or pass on what they are given
 _TRANSPARENT = ("builtins", "collections", "itertools", "functools", "types", "dataclasses", "operator")
 
@@ -107,7 +106,7 @@ class Calls(Reads):
             return self._construct(fun, args, kwargs)
         if isinstance(fun, (BuiltinFunctionType, BuiltinMethodType, types.MethodWrapperType)):
             return self._call_builtin(fun, args, kwargs)
-        if isinstance(fun, _CACHED):
+        if isinstance(fun, CACHED):
             return self._call_cached(fun, args, kwargs)
         if isinstance(fun, _GETTERS):
             return self._call_getter(fun, *args, **kwargs)
@@ -239,6 +238,7 @@ class Calls(Reads):
     def _call_cached(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A function with a cache: on plain arguments it is asked again at each call, as the plain function would."""
         path, inner = self.path_of(fun), fun.__wrapped__
+        args, kwargs = self._out(args), self._out(kwargs)  # the cache keeps them
         if path is None and isinstance(inner, FunctionType) and HOOKS in inner.__code__.co_freevars:
             self.trace.writes.append(fun)
             return fun(*args, **kwargs)  # made by the traced function, as is what it calls

@@ -17,6 +17,8 @@ from symgrad.errors import LeavesNumPy
 from symgrad.frames import where
 from symgrad.origins import PLAIN, is_library_module, is_users, is_users_class, names_in
 
+CACHED = type(functools.lru_cache(maxsize=1)(abs))
+
 
 def refuse_type(fun: FunctionType) -> None:
     """Raise where a function whose source is not at hand asks for ``type(x)``."""
@@ -81,7 +83,7 @@ def asks_for_type(fun: Any) -> bool:
 
 
 def makes_lists(fun: Any) -> bool:
-    """Whether a function, or one that it can get at by name, makes lists, which NumPy may be handed, or arrays of them."""
+    """Whether a function, or one that it can get at by name, hands NumPy lists, or arrays of them, or has a cache."""
     return _anywhere(fun, _makes_lists)
 
 
@@ -136,6 +138,8 @@ def _find(fun: Any, ask: Callable[[FunctionType], bool]) -> bool:
             if ask is _makes_lists:
                 return True
             stack.append(one.pyfunc)
+        elif isinstance(one, CACHED) and ask is _makes_lists:  # it keeps what it is handed
+            return True
         elif hasattr(type(one), "__wrapped__") or "__wrapped__" in getattr(one, "__dict__", ()):  # a derivative, a cache
             stack.append(one.__wrapped__)
         elif not isinstance(one, (ModuleType, *PLAIN)) and is_users_class(type(one)):

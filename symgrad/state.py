@@ -18,7 +18,7 @@ from symgrad.calls import Calls
 from symgrad.drafts import Drafts
 from symgrad.guards import Path
 from symgrad.instrument import HOOKS, instrumented
-from symgrad.kinds import asks_for_type, fills, makes_lists, refuse_type
+from symgrad.kinds import CACHED, asks_for_type, fills, makes_lists, refuse_type
 from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import BOOL
@@ -222,7 +222,7 @@ class Plain(Finished):
         if is_users(handler):
             return self.call(handler, fun, *args, **kwargs)
         home = getattr(fun, "__module__", None) or type(getattr(fun, "__self__", None)).__module__
-        if home.startswith("numpy.random"):  # which takes no Tracers
+        if isinstance(fun, CACHED) or home.startswith("numpy.random"):  # which keeps what it is given, or takes no Tracers
             made = fun(*map(self._out, args), **{name: self._out(value) for name, value in kwargs.items()})
             return self.own(fun, made, args)
         if not is_users(fun) or HOOKS in fun.__code__.co_freevars:

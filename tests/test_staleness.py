@@ -535,6 +535,25 @@ def test_large_arrays_are_passed_and_not_copied() -> None:
     assert derivative.cache_info().hits == 2
 
 
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_caches_keep_plain_values(mode: str) -> None:
+    """What a user's cache holds is of use after the trace: loop indices, integers, what has no derivative."""
+    asked: list[Any] = []
+
+    @functools.lru_cache
+    def weight(n: Any) -> Any:
+        asked.append(n)
+        return 1.0 / (n + 1)
+
+    series = grad(lambda x: sum([weight(k) * x**k for k in range(4)]), mode=mode)
+    steps = grad(lambda x, n: weight(n) * x**n + weight(np.floor(x)) + weight(n=n), mode=mode)
+    for x in (0.5, 1.5, 2.5):
+        assert abs(series(x) - (0.5 + 2 * x / 3 + 3 * x**2 / 4)) < 1e-14
+        assert abs(steps(x, 2) - 2 * x / 3) < 1e-14
+        assert weight(3) == 0.25
+    assert {type(n) for n in asked} == {int, np.float64}
+
+
 def test_functions_without_source() -> None:
     """Harmless ones are compiled; what others read is not known, so they are not. Both are right."""
     space: dict[str, Any] = {"np": np, "W": 2.0, "L": [2.0]}
