@@ -968,7 +968,7 @@ def places(top: Any, looking: Any) -> Any:
 
 def writable(x: Tensor, new: Tensor | None = None, place: Any = None) -> bool:
     """Whether a write to ``x`` (of ``new``) is recorded; an error where torch forbids it. ``place``: as for ``assign``."""
-    recorded = mode.grad and (requires(x) or (new is not None and new.needs))
+    recorded = mode.grad and (requires(x) or (new is not None and requires(new)))
     if recorded:
         if x.made:
             if place is not None:  # torch takes a view of what is written to
@@ -996,6 +996,8 @@ def assign(x: Tensor, new: Tensor, verb: str, place: Any = None) -> Tensor:
     if mode.grad and requires(new):
         renew(new)  # as in ``x[0] += y``, where it is a view of ``x`` that has been written to
     recorded = writable(x, new, place)
+    if recorded and new.base is not None:
+        renew(new)  # before its memory is written to
     source, target = new.value, x.value
     if place is not None:
         target = target[index.fill(place, ())]

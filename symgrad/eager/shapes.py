@@ -1050,7 +1050,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Any:
     axis = axis_of(dim, input.value.ndim)
     if start + length > input.value.shape[axis]:
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({input.value.shape[axis]}).")
-    return getitem(input, (slice(None),) * axis + (slice(start, start + length),))
+    return labelled(getitem(input, (slice(None),) * axis + (slice(start, start + length),)), "SliceBackward0")
 
 
 @function
