@@ -105,7 +105,7 @@ def _splitter(name: str, least: int, axis: Any) -> None:
     def fun(input: Tensor, indices_or_sections: Any) -> Any:
         if input.value.ndim < least:
             raise RuntimeError(
-                f"torch.{name} requires a tensor with at least {least} dimension{'s'[: least > 1]}, but got a tensor with "
+                f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with "
                 f"{input.value.ndim} dimensions!"
             )
         dim = axis(input.value.ndim)

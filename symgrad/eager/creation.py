@@ -171,6 +171,8 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None) -> Any:
 
 def _number(x: Any) -> Any:
     """What a 0-d tensor in place of a number stands for."""
+    if isinstance(x, Tensor) and x.value.ndim:
+        raise RuntimeError(f"only 0-dimensional start and end tensors are supported, but got {x.value.ndim} dimension(s)")
     return x.item() if isinstance(x, Tensor) else x
 
 
@@ -183,6 +185,8 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None) -> 
         kind = as_numpy(dtype)
     else:
         kind = np.dtype(np.int64) if all(isinstance(x, int) for x in (start, end, step)) else default.real
+    if not (np.isfinite(start) and np.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
     if kind.kind in "iu":
         start, end, step = int(start), int(end), int(step)
     if step == 0:

@@ -605,6 +605,9 @@ def xlogy(input: Any, other: Any) -> Any:
 @function
 def isclose(input: Tensor, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
     """Where two tensors agree to a tolerance."""
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if tolerance < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {tolerance}")
     return wrap(np.isclose(input.value, plain(other), rtol, atol, equal_nan))
 
 

@@ -289,6 +289,8 @@ def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Any = N
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
     """Draw normal numbers into this tensor."""
     kind = self.value.dtype
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     drawn = (generator or default_generator).normal(self.value.size, kind)
     moved = complex(mean, mean) if kind.kind == "c" else mean  # as torch has it: both parts are moved
     return _written(self, drawn * kind.type(std) + kind.type(moved), "normal_")

@@ -632,6 +632,11 @@ def flipud(input: Tensor) -> Any:
 @function
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Any:
     """Elements moved on, and round."""
+    if isinstance(shifts, (tuple, list)) and not shifts:
+        raise RuntimeError("`shifts` required")
+    lengths = [len(x) if isinstance(x, (tuple, list)) else 1 for x in (shifts, dims) if x is not None]
+    if dims is not None and lengths[0] != lengths[1]:
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {lengths[0]}, dims:{lengths[1]}")
     params = {"shift": shifts if isinstance(shifts, int) else tuple(shifts)}
     if dims is not None:
         if not input.value.ndim:
@@ -1213,10 +1218,17 @@ def _scattered(x: Tensor, dim: int, places: Tensor, src: Any, adds: bool) -> Any
 @function
 def index_add(input: Tensor, dim: int, index: Tensor, source: Any, *, alpha: Any = 1) -> Any:
     """``input`` with rows of ``source`` added at places along a dimension."""
+    axis = axis_of(dim, input.value.ndim)
+    shapes = [x.value.shape[:axis] + x.value.shape[axis + 1 :] for x in (input, source)]
+    if shapes[0] != shapes[1]:
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(input.value.shape)} source.shape = {list(source.value.shape)}"
+        )
     rows = source if alpha == 1 else source * alpha
     if not input.value.ndim:
         return labelled(reshape(index_add(reshape(input, (1,)), dim, index, reshape(rows, (-1,))), ()), "IndexAddBackward0")
-    return apply(ops.INDEX_ADD, (input, rows, index.value), {"axis": axis_of(dim, input.value.ndim)})
+    return apply(ops.INDEX_ADD, (input, rows, index.value), {"axis": axis})
 
 
 for _name, _fun in {

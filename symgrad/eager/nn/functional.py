@@ -201,6 +201,8 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 
 def prelu(input: Tensor, weight: Tensor) -> Any:
     """``input``, scaled below zero by ``weight``, one number or one for each channel."""
+    if weight.value.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.value.ndim}")
     if weight.value.size != 1:
         if not input.value.ndim:
             raise RuntimeError("Not allow zero-dim input tensor.")
@@ -216,6 +218,8 @@ def prelu(input: Tensor, weight: Tensor) -> Any:
 
 def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False) -> Any:
     """``leaky_relu``, by a slope that is drawn for each element while training, else by their mean."""
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         y = labelled(leaky_relu(input, (lower + upper) / 2), "RreluWithNoiseBackward0")
         return _maybe_in_place(input, y, inplace, "rrelu")
@@ -656,6 +660,8 @@ def instance_norm(
 
 def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Any:
     """Each group of channels of each example less its mean, over its deviation."""
+    if input.value.ndim < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.value.ndim}")
     n, channels, *rest = input.value.shape
     if channels % num_groups:
         raise RuntimeError(
@@ -669,6 +675,11 @@ def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = N
 
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
     """Each row over the root of the mean of its squares."""
+    if not len(normalized_shape):
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+            "normalized_shape = []"
+        )
     axes = tuple(range(-len(normalized_shape), 0))
     small = float(np.finfo(input.value.dtype).eps) if eps is None else eps
     y = input * (FUNCTIONS["square"](input).mean(axes, keepdim=True) + small).rsqrt()

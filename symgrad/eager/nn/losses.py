@@ -193,6 +193,8 @@ def triplet_margin_with_distance_loss(
     reduction: str = "mean",
 ) -> Any:
     """``triplet_margin_loss``, by any distance."""
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
     distance = pairwise_distance if distance_function is None else distance_function
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:

@@ -14,6 +14,7 @@ import numpy as np
 
 from symgrad.eager import ops
 from symgrad.eager.core import Tensor, apply, labelled, wrap
+from symgrad.eager.dtypes import c_name
 from symgrad.eager.pointwise import FUNCTIONS
 from symgrad.eager.shapes import cat, matmul, permute, reshape, squeeze, unsqueeze
 
@@ -75,6 +76,14 @@ def _batched(x: Tensor, d: int) -> tuple[Tensor, bool]:
     return (unsqueeze(x, 0) if alone else x), alone
 
 
+def _alike(x: Tensor, weight: Tensor, bias: Any) -> None:
+    """Refuse weights of another dtype."""
+    for name, part in (("weight", weight), ("bias", bias)):
+        if part is not None and part.value.dtype != x.value.dtype:
+            kinds = f"Input type ({c_name(x.value.dtype)}) and {name} type ({c_name(part.value.dtype)})"
+            raise RuntimeError(f"{kinds} should be the same")
+
+
 # -- convolutions --------------------------------------------------------------------------------------------------
 
 
@@ -94,6 +103,7 @@ def _conv(d: int) -> Callable[..., Any]:
                 f"Expected {d + 1}D (unbatched) or {d + 2}D (batched) input to conv{d}d, but got input of size: "
                 f"{list(input.value.shape)}"
             )
+        _alike(input, weight, bias)
         n, channels, *sizes = x.value.shape
         made, each, *kernel = weight.value.shape
         if each * groups != channels:
@@ -139,6 +149,7 @@ def _conv_transpose(d: int) -> Callable[..., Any]:
         dilation: Any = 1,
     ) -> Any:
         x, alone = _batched(input, d)
+        _alike(input, weight, bias)
         n, channels, *sizes = x.value.shape
         _, each, *kernel = weight.value.shape
         steps, edges, more, apart = (_each(option, d) for option in (stride, padding, output_padding, dilation))
@@ -187,6 +198,18 @@ def _pooled(y: Tensor, alone: bool, name: str, d: int) -> Any:
     return labelled(squeeze(y, 0) if alone else y, label)
 
 
+def _check_margins(kernel: Any, edges: Any, apart: Any) -> None:
+    """No window may lie in the margin alone."""
+    for size, edge, step in zip(kernel, edges, apart, strict=True):
+        if edge < 0:
+            raise RuntimeError(f"pad must be non-negative, but got pad: {edge}")
+        if edge > ((size - 1) * step + 1) // 2:
+            raise RuntimeError(
+                f"pad should be at most half of effective kernel size, but got pad={edge}, kernel_size={size} and "
+                f"dilation={step}"
+            )
+
+
 def _rounding(x: Tensor) -> dict[str, str]:
     """Means of integers are integers."""
     return {} if x.value.dtype.kind in "fc" else {"rounding_mode": "trunc"}
@@ -205,6 +228,7 @@ def _avg_pool(d: int) -> Callable[..., Any]:
         x, alone = _batched(input, d)
         sizes, kernel = x.value.shape[2:], _each(kernel_size, d)
         steps, edges = kernel if stride is None or stride == () else _each(stride, d), _each(padding, d)
+        _check_margins(kernel, edges, (1,) * d)
         tables = [_windows(*args, 1, ceil_mode) for args in zip(sizes, kernel, steps, edges, strict=True)]
         counts: Any = np.ones(())
         for table, n, k, step, edge in zip(tables, sizes, kernel, steps, edges, strict=True):
@@ -252,7 +276,9 @@ def _max_pool(d: int) -> Callable[..., Any]:
         x, alone = _batched(input, d)
         kernel = _each(kernel_size, d)
         steps = kernel if stride is None or stride == () else _each(stride, d)
-        options = zip(x.value.shape[2:], kernel, steps, _each(padding, d), _each(dilation, d), strict=True)
+        edges, apart = _each(padding, d), _each(dilation, d)
+        _check_margins(kernel, edges, apart)
+        options = zip(x.value.shape[2:], kernel, steps, edges, apart, strict=True)
         tables = [_windows(*args, ceil_mode) for args in options]
         return _largest(x, tables, d, return_indices, alone, "MaxPool")
 
