@@ -266,3 +266,58 @@ def test_truth_values_are_no_numbers(fun):
             value, slope = derivative(x, mask)
             assert np.isclose(value, fun(x, mask))
             assert np.allclose(slope, steps)
+
+
+def _log_sum_exp(axis, shape):
+    """``log(sum(exp(z)))`` with the maximum taken out and put back, in the ways that people write it."""
+
+    def total(z, shift):
+        return np.log(np.sum(np.exp(z - shift), axis=axis))
+
+    def kept(z):
+        m = np.max(z, axis=axis, keepdims=True)
+        return shape(m) + total(z, m)
+
+    def dropped(z):
+        m = np.max(z, axis=axis)
+        return m + total(z, np.expand_dims(m, axis))
+
+    return kept, dropped
+
+
+@pytest.mark.parametrize(
+    "outer", [np.sum, np.mean, lambda y: np.sum(np.sin(y)), lambda y: np.sum(y * np.cos(np.arange(len(y))))]
+)
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("columns", [4, 7])
+def test_no_gradient_goes_through_the_shift_of_a_log_sum_exp(outer, axis, columns):
+    z = np.cos(np.arange(4.0 * columns)).reshape(4, columns)
+    for shape in (np.squeeze, lambda m: m.reshape(-1), lambda m: m[0] if axis == 0 else m[:, 0]):
+        for fun in _log_sum_exp(axis, shape):
+            derivative = value_and_grad(lambda z, fun=fun: outer(fun(z)))
+            with without():
+                plain = value_and_grad(lambda z, fun=fun: outer(fun(z)))
+            assert "==" not in derivative.source(z)
+            for _ in range(3):
+                (value, gradient), (other, expected) = derivative(z), plain(z)
+            np.testing.assert_allclose(value, other, rtol=1e-14)
+            np.testing.assert_allclose(gradient, expected, rtol=1e-12, atol=1e-15)
+
+
+def test_a_shift_that_is_none_keeps_its_gradient():
+    """The same sums along the other axis of a square, of something else, or with another weight."""
+    z = np.cos(np.arange(16.0)).reshape(4, 4)
+    functions = [
+        lambda z: np.sum((m := np.max(z, axis=1)) * 2 + np.log(np.sum(np.exp(z - m[:, None]), axis=1))),
+        lambda z: np.sum(np.sin((m := np.max(z, axis=1)) + np.log(np.sum(np.exp(z - m), axis=1)))),
+        lambda z: np.sum(np.sin((m := np.max(z, axis=1)) + np.log(np.sum(np.exp(z - m[:, None]), axis=0)))),
+        lambda z: np.sum(np.sin(m := np.max(z, axis=0)) + np.sin(np.log(np.sum(np.exp(z - m), axis=0)))),
+        lambda z: np.sum(np.sin(np.max(z, axis=1) + np.log(np.sum(np.exp(z - z[:, :1]), axis=1)))),
+    ]
+    for fun in functions:
+        derivative = grad(fun)
+        with without():
+            plain = grad(fun)
+        for _ in range(3):
+            got, want = derivative(z), plain(z)
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-14)

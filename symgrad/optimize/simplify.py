@@ -264,6 +264,8 @@ def join(s: Simplifier, c: float, x: Node) -> Node:
     c *= inner
     if c == 1.0 or is_zero(x):
         return x
+    if is_op(x, np.broadcast_to) and const(x.args[0]) is not None:
+        return s.call(np.broadcast_to, join(s, c, x.args[0]), shape=x.aval.shape)
     if c == -1.0:
         return s.add(np.negative, x)
     count = round(1.0 / c) if 1e-7 < abs(c) < 1 else 0
@@ -489,23 +491,24 @@ def only_newaxes_of(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
     return s.make(REGISTRY[np.expand_dims], args, (("axis", tuple(axes) if len(axes) > 1 else axes[0]),), node.aval)
 
 
-@rewrite(index.SCATTER, exact=True)
+@rewrite(index.SCATTER, index.INDEX_ADD, exact=True)
 def written_throughout(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """Zeros that are overwritten throughout, by way of ``x[:, None]`` or ``x[..., 0]``: what is written, in another shape."""
+    """What is written over all of zeros, or added to all of an array, by way of ``x[:, None]`` or ``x[..., 0]``, reshaped."""
     spec = dict(node.params)["spec"]
+    *base, value = args[: len(node.op.rules)]
     plain = all(part is None or part is Ellipsis or type(part) in (int, index.Slice) for part in spec)
-    if len(args) > 1 or not plain or any(type(part) is index.Slice and (part.step or 1) < 0 for part in spec):
+    if not plain or any(type(part) is index.Slice and (part.step or 1) < 0 for part in spec):
         return None
     region = np.broadcast_to(False, node.aval.shape)[index.fill(spec, ())].shape
-    if math.prod(region) != _sized(node) or args[0].aval.dtype != node.aval.dtype or not node.aval.shape:
+    if math.prod(region) != _sized(node) or value.aval.dtype != node.aval.dtype or not node.aval.shape:
         return None
-    value = args[0]
     if value.aval.shape != region or value.aval.kind != "array":
         value = s.call(np.broadcast_to, value, shape=region)
-    return s.make(REGISTRY[np.reshape], (value,), (("shape", node.aval.shape),), node.aval)
+    whole = s.make(REGISTRY[np.reshape], (value,), (("shape", node.aval.shape),), node.aval)
+    return s.make(REGISTRY[np.add], (*base, whole), (), node.aval) if base else whole
 
 
-@rewrite(np.reshape, np.expand_dims, np.transpose, np.swapaxes, exact=True)
+@rewrite(np.reshape, np.expand_dims, np.squeeze, np.transpose, np.swapaxes, exact=True)
 def reshape_of_equals(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """What is the same everywhere has no order."""
     if not is_op(args[0], np.broadcast_to) or args[0].args[0].aval.shape:
@@ -706,6 +709,53 @@ def _is_shift(s: Simplifier, x: Node, axis: Any) -> bool:
                 if one is r and ratio and ratio[0] is e and _total(ratio[1], e, axis):
                     return True
     return False
+
+
+@rewrite(np.add, np.subtract)
+def shift_of_shares(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What reaches the shift of a log-sum-exp, ``c - sum(c / sum(e) * e)``, is zero."""
+    if s.phase is None:
+        return None
+    for given, other in (args, args[::-1]) if is_op(node, np.add) else (args,):
+        factor, total = split(_in_other_shape(other))
+        sign = 1.0 if is_op(node, np.add) else -1.0
+        if factor * sign == -1.0 and given.aval.dtype == node.aval.dtype and _gives_back(_in_other_shape(total), given, node):
+            zero = s.graph.const(0.0 if node.aval.dtype == float else node.aval.dtype.type(0))
+            return s.call(np.broadcast_to, zero, shape=node.aval.shape) if node.aval.shape else zero
+    return None
+
+
+def _gives_back(total: Node, given: Node, node: Node) -> bool:
+    """Whether a sum is ``sum(given / sum(e) * e)``, of the shape of a node."""
+    if not is_op(total, np.sum) or not is_op(total.args[0], np.multiply):
+        return False
+    axis, product = axes_of(total), total.args[0]
+    each = tuple([1 if i in axis else n for i, n in enumerate(product.aval.shape)])
+    for share, e in (product.args, product.args[::-1]):
+        ratio = _ratio(_in_other_shape(share))
+        along = (1,) * (len(each) - len(share.aval.shape)) + share.aval.shape == each and e.aval.shape == product.aval.shape
+        if not ratio or not along or not _sized(given) == _sized(total) == _sized(node):
+            continue
+        if _total(ratio[1], e, axis) and _in_other_shape(ratio[0]) is _in_other_shape(given):
+            return True
+    return False
+
+
+def _in_other_shape(x: Node) -> Node:
+    """What a value is made of that has the same elements in the same order."""
+    while x.op in _SHAPES and _sized(x) == _sized(x.args[0]) and not x.exact:
+        spec = dict(x.params).get("spec", ())
+        if len(x.args) > 1 or not all(
+            type(part) is int or part in (None, Ellipsis, index.Slice(None, None, None)) for part in spec
+        ):
+            break
+        if dict(x.params).get("order", "C") != "C":
+            break
+        x = x.args[0]
+    return x
+
+
+_SHAPES = (REGISTRY[np.reshape], REGISTRY[np.expand_dims], REGISTRY[np.squeeze], index.GETITEM)
 
 
 @rewrite(np.multiply, np.true_divide, np.negative)
