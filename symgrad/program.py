@@ -34,9 +34,6 @@ class Leaf:
         return [*self.required, *(out for out in self.outputs if isinstance(out, Node))]
 
 
-_numbers = itertools.count()
-
-
 @dataclass(eq=False)
 class Branch:
     """Python looked at ``node``; ``cases`` says what happened for each value that was seen.
@@ -48,7 +45,7 @@ class Branch:
     line: tuple[str, int] | None
     cases: dict[Any, Branch | Leaf] = field(default_factory=dict)
     loop: bool = False  # the test of a loop that was not rolled up, for it ran too short
-    number: int = field(default_factory=_numbers.__next__)
+    number: int = 0
 
 
 Tree = Branch | Leaf
@@ -71,6 +68,7 @@ class Program:
         self.root: Tree | None = None
         self.apart = False  # whether its arrays are taken apart, and its numbers Python's own
         self._nodes: list[Node] | None = None
+        self._numbers = itertools.count()
 
     def add(self, run: Run) -> Leaf | None:
         """Merge a trace; its end of the tree, or None where a loop that is rolled up answers for it already.
@@ -80,14 +78,14 @@ class Program:
         self._nodes = None
         if self.root is None and not run.graph.arrays:  # arrays are known again by their content, each is there but once
             self.graph = run.graph
-            self.root = _chain(run.guards, run.leaf)
+            self.root = _chain(run.guards, run.leaf, self._numbers)
             return run.leaf
         mapping: dict[Node, Node] = {}
         for node in ancestors([guard[0] for guard in run.guards] + run.leaf.nodes()):
             mapping[node] = self._adopt(run.graph, node, mapping)
         outputs = [mapping[out] if isinstance(out, Node) else out for out in run.leaf.outputs]
         leaf = Leaf(outputs, run.leaf.tree, run.leaf.kinds, [mapping[node] for node in run.leaf.required])
-        tree = _chain([(mapping[node], *rest) for node, *rest in run.guards], leaf)
+        tree = _chain([(mapping[node], *rest) for node, *rest in run.guards], leaf, self._numbers)
         if self.root is None:
             self.root = tree
             return leaf
@@ -190,14 +188,14 @@ def frozen(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return copy
 
 
-def _chain(guards: Iterable[tuple[Any, ...]], leaf: Leaf) -> Tree:
-    """The tree of one trace. What was looked at once need not be looked at again."""
+def _chain(guards: Iterable[tuple[Any, ...]], leaf: Leaf, numbers: Iterator[int]) -> Tree:
+    """The tree of one trace, its branches numbered. What was looked at once need not be looked at again."""
     tree: Tree = leaf
     first = {guard[0]: guard for guard in reversed([*guards])}
     for guard in reversed([*guards]):
         node, value, line, loop = guard
         if first[node] is guard:
-            tree = Branch(node, line, {value: tree}, loop)
+            tree = Branch(node, line, {value: tree}, loop, next(numbers))
     return tree
 
 
