@@ -426,14 +426,21 @@ def _products(x: Any, y: Any, axis: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=64)
-def _evenly(n: int, kind: Any) -> Any:
-    return np.full(n, 1 / n, kind)
+def _same(n: int, value: float, kind: Any) -> Any:
+    return np.full(n, value, kind)
+
+
+def _column_sums(x: Any, like: Any) -> Any:
+    """The sums of short columns as a product, where it is they that a cotangent of ``like`` comes down to."""
+    if x.__class__ is np.ndarray and x.ndim == 2 and like.ndim == 1 and len(x) <= 1024:
+        return np.dot(_same(len(x), 1.0, x.dtype), x)
+    return x
 
 
 def _mean(x: Any, axis: Any, n: int) -> Any:
     """The mean over axes, which stay; of short rows as a product, which takes less time and is as exact."""
     if axis == -1 and n <= 1024 and x.__class__ is np.ndarray:
-        return np.dot(x, _evenly(n, x.dtype))[..., None]
+        return np.dot(x, _same(n, 1 / n, x.dtype))[..., None]
     return _total(x, axis) / n
 
 
@@ -763,14 +770,14 @@ def _layer_norm_x(
 def _layer_norm_weight(
     g: Any, _: Any, x: Any, weight: Any, bias: Any = None, *, axes: Any, n: int, eps: float, kept: Any = None
 ) -> Any:
-    return g * (kept or _normed(x, axes, n, eps))[0]
+    return _column_sums(g * (kept or _normed(x, axes, n, eps))[0], weight)
 
 
 LAYER_NORM = Fused(
     _first(_layer_norm),
     _layer_norm_x,
     _layer_norm_weight,
-    lambda g, _, x, weight, bias, *, axes, n, eps, kept=None: g,
+    lambda g, _, x, weight, bias, *, axes, n, eps, kept=None: _column_sums(g, bias),
     keeps=_layer_norm,
     name="native_layer_norm",
 )
