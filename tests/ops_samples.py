@@ -196,9 +196,10 @@ def draw(a: A, dtype: np.dtype[Any], rng: np.random.Generator) -> Any:
     if a.kind == "distinct":
         n = int(np.prod(a.shape))
         steps = (rng.permutation(n) + rng.uniform(0.3, 0.7, n)) / max(n, 1)
-        return (a.lo + (a.hi - a.lo) * steps).reshape(a.shape)
-    x = rng.uniform(a.lo, a.hi, a.shape)
-    if dtype.kind == "c":
+        x = (a.lo + (a.hi - a.lo) * steps).reshape(a.shape)
+    else:
+        x = rng.uniform(a.lo, a.hi, a.shape)
+    if dtype.kind == "c":  # never real ones: complex differences would part what is conjugate, and LAPACK's order with it
         x = x + 1j * rng.uniform(-0.6, 0.6, a.shape)
     if a.kind == "spd":
         return x @ np.conj(np.swapaxes(x, -1, -2)) / 4 + np.diag(np.arange(1.0, a.shape[-1] + 1))

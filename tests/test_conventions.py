@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import symgrad.eager as torch
-from symgrad import elementwise_grad, grad, hessian, hvp, jacfwd, jacrev, jvp, vjp
+from symgrad import elementwise_grad, grad, hessian, hvp, jacfwd, jacrev, jvp, vjp, vmap
 from symgrad.errors import IntegerArgument
 
 INF, ROWS = np.inf, []
@@ -150,6 +150,30 @@ def unit(x, place):
     t = np.zeros(x.shape)
     t[place] = 1.0
     return t
+
+
+SLOPES = {  # elementwise functions and their derivatives, infinite at 0
+    "sqrt": (np.sqrt, lambda x: 0.5 / np.sqrt(x)),
+    "reciprocal": (lambda x: 1 / x, lambda x: -1 / x**2),
+    "sum of chains": (lambda x: np.exp(np.sqrt(x)) + np.log(x), lambda x: 0.5 / np.sqrt(x) * np.exp(np.sqrt(x)) + 1 / x),
+    "gradient": (grad(lambda x: np.sum(x**1.5)), lambda x: 0.75 / np.sqrt(x)),
+    "chosen": (lambda x: np.where(x < 1, np.sqrt(x), x), lambda x: np.where(x < 1, 0.5 / np.sqrt(x), 1)),
+}
+
+
+@pytest.mark.parametrize("name", SLOPES)
+@pytest.mark.parametrize("x", [np.array([4.0, 0.0, 0.25]), np.array([[4, 0], [0.25, 2]], np.float32), np.zeros(1)])
+@np.errstate(all="ignore")
+def test_an_element_that_does_not_depend_on_another_has_no_share_in_its_pole(name, x):
+    fun, slope = SLOPES[name]
+    expected = np.diag(slope(x).ravel()).reshape(x.shape * 2)
+    for derivative in (jacfwd, jacrev):
+        for mode in ("auto", "dynamic"):
+            of_fun = derivative(fun, mode=mode)
+            for _ in range(3):
+                np.testing.assert_allclose(of_fun(x), expected, 1e-6)
+    np.testing.assert_allclose(jacfwd(lambda x: fun(x).ravel()[::-1])(x), expected.reshape(-1, *x.shape)[::-1], 1e-6)
+    np.testing.assert_allclose(vmap(jacfwd(fun))(np.stack([x, x]))[1], expected, 1e-6)
 
 
 # -- what was not selected: zero, whatever its partial derivative --------------------------------------------------
@@ -323,6 +347,15 @@ PICKED = {
     "broadcast": (lambda x, i: np.sum((np.log(x * np.ones((2, 1))) / x[0] ** np.array([[1.0], [2.0]]))[1, i]), [0, 2]),
     "greatest": (lambda x, i: np.log(x)[np.argmax(x)] + np.sqrt(x)[np.argsort(x)[i]].sum(), [1, 2]),
     "sorted": (lambda x, i: np.sum(np.sqrt(x)[np.argsort(x)][1:]), 0),
+    "from a stack": (lambda x, i: np.sum(np.stack([np.log(x), x / x[0]])[:, i] ** 2), [0, 2]),
+    "from rows": (lambda x, i: np.sum((np.ones((3, 2)) / np.sqrt(x)[:, None])[i] ** 3), [0, 2, 2]),
+    "from rows of a stack": (lambda x, i: np.sum(np.stack([1 / x, np.log(x)], 1)[i] * np.stack([x, x], 1)[i]), [0, 2]),
+    "joined": (lambda x, i: np.sum(np.concatenate([x, np.sqrt(x) / x])[i + 3]), [2, 0]),
+    "turned": (lambda x, i: np.sum(np.roll(np.log(x), 1)[i] + (1 / x)[::-1][i - 1]), [0, 1]),
+    "repeated": (lambda x, i: np.sum(np.repeat(np.log(x), 2).reshape(3, 2)[i, i // 2]), [0, 2]),
+    "median": (lambda x, i: np.median(np.log(x)) + np.quantile(1 / x, 0.3) ** 2, 0),
+    "quantiles": (lambda x, i: np.sum(np.quantile(np.log(x), [0.6, 0.9]) ** 2), 0),
+    "inner ones": (lambda x, i: np.sum(np.sqrt(np.sort(x - 1)[1:]) + np.partition(np.sqrt(x), 1)[1:]), 0),
 }
 
 

@@ -361,7 +361,7 @@ def _zeros(aval: Aval) -> Expr:
 WRITES = (index.SETITEM, index.INDEX_ADD, index.SCATTER)
 
 # operations whose result is a new C-contiguous array whatever their arguments look like
-_FRESH_NAMES = {"np.outer", "zeros", "full", "np.eye", "pack"}
+_FRESH_NAMES = {"np.diag", "np.outer", "zeros", "full", "np.eye", "pack"}
 
 
 class Builder:

@@ -201,6 +201,10 @@ class Op:
         """What ``lanes`` says of one argument."""
         return self.lanes[position] if isinstance(self.lanes, tuple) else self.lanes
 
+    def stays(self, position: int) -> bool:
+        """Whether each element of an argument matters in its own place of the result alone, if their shapes are the same."""
+        return self.family == "elementwise" or self.lanes_of(position) == "same"
+
 
 class Choice:
     """An argument of which each element is in the result, in the same place, or not at all.

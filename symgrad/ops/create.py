@@ -21,6 +21,7 @@ FULL = Op(
 )
 
 EYE = Op(np.eye, "constant", (), name="np.eye", fun=lambda n, dtype: np.eye(n, dtype=dtype))
+DIAGONAL = Op(np.diag, "linear", (lambda g, y, v: np.diagonal(g),), name="np.diag", lanes="some")  # the zeros are known
 
 
 def full(like: Any, shape: Any, value: Any, dtype: Any) -> Any:

@@ -74,7 +74,9 @@ def power_x2(g: Any, y: Any, x1: Any, x2: Any) -> Any:
 
 def powers(x1: Any, x2: Any) -> str:
     """How large the partials of a power get."""
-    return "poles" if x2 is None or isinstance(x2, complex) else "zero" if x2 == 0 else "finite" if x2 >= 1 else "poles"
+    if x1 == 0 or x2 == 0:
+        return "zero"
+    return "finite" if x2 is not None and not isinstance(x2, complex) and x2 >= 1 else "poles"
 
 
 elementwise(np.power,       power_x1, power_x2, fun=operator.pow, partial=powers, domain=[(0.5, 2), (-2, 2)])
@@ -87,7 +89,7 @@ elementwise(np.exp2,  lambda g, y, x: g * (LN2 * y))
 elementwise(np.expm1, lambda g, y, x: g * (y + 1))
 elementwise(np.log,   lambda g, y, x: g / x, domain=(0.5, 3))
 elementwise(np.log2,  lambda g, y, x: g / (LN2 * x), domain=(0.5, 3))
-elementwise(np.log10, lambda g, y, x: g / (LN10 * x), domain=(0.5, 3))
+elementwise(np.log10, lambda g, y, x: g / x / LN10, domain=(0.5, 3))
 elementwise(np.log1p, lambda g, y, x: g / (x + 1), domain=(-0.5, 2))
 
 
@@ -128,10 +130,15 @@ def squares(x1: Any, x2: Any) -> Any:
     return s + (s == 0)
 
 
+def angles(x1: Any, x2: Any) -> str:
+    """How large the partials of an angle get."""
+    return "zero" if 0 in (x1, x2) else "finite"
+
+
 elementwise(np.hypot,   lambda g, y, x1, x2: g * (x1 / (y + (y == 0))),
                         lambda g, y, x1, x2: g * (x2 / (y + (y == 0))), partial="finite", domain=(0.3, 2), complex=False)
 elementwise(np.arctan2, lambda g, y, x1, x2: g * (x2 / squares(x1, x2)),
-                        lambda g, y, x1, x2: -g * (x1 / squares(x1, x2)), partial="finite", domain=(0.3, 2), complex=False)
+                        lambda g, y, x1, x2: -g * (x1 / squares(x1, x2)), partial=angles, domain=(0.3, 2), complex=False)
 
 
 @elementwise(np.sinc, partial="finite", samples=[
@@ -190,10 +197,10 @@ EQUAL = (Choice(lambda y, x1, x2: (x1 == y, True, False)), Choice(lambda y, x1, 
 
 elementwise(np.maximum, lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x1 > x2)),
                         lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x2 > x1)),
-                        partial="constant", lanes=UPPER, complex=False)
+                        partial="finite", lanes=UPPER, complex=False)
 elementwise(np.minimum, lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x1 < x2)),
                         lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x2 < x1)),
-                        partial="constant", lanes=LOWER, complex=False)
+                        partial="finite", lanes=LOWER, complex=False)
 elementwise(np.fmax,    lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x1 == y)),
                         lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x2 == y)),
                         partial="constant", lanes=EQUAL, complex=False)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import NotDifferentiable
-from symgrad.ops.core import A, Sample, composite, constant, expand, linear, op
+from symgrad.ops.core import A, Choice, Sample, composite, constant, expand, linear, op
 from symgrad.ops.index import array_of
 from symgrad.ops.reduction import spread
 from symgrad.ops.shape import along_axis, scatter
@@ -149,13 +149,27 @@ def _place(q: Any, a: Any, axis: Any, nan: bool, method: Any) -> Any:
     return np.quantile(known, q, axis=axis, method=method, keepdims=True)
 
 
+def _hat(a: Any, q: Any, axis: Any, nan: bool, method: str) -> Any:
+    """How much of each element there is in a quantile."""
+    return np.maximum(0, 1 - np.abs(_ranks_over(a, axis) - _place(q, a, axis, nan, method)))
+
+
 def _quantile_a(nan: bool) -> Callable[..., Any]:
     def rule(g: Any, y: Any, a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False) -> Any:
-        hat = np.maximum(0, 1 - np.abs(_ranks_over(a, axis) - _place(q, a, axis, nan, method)))
+        hat = _hat(a, q, axis, nan, method)
         g = np.reshape(g, np.shape(q) + _kept(a, axis)) if np.ndim(q) else expand(g, a, axis, keepdims)
-        return g * hat
+        parts = np.where(hat > 0, g * hat, 0)
+        return np.sum(parts, axis=tuple(range(np.ndim(q)))) if np.ndim(q) else parts
 
     return rule
+
+
+def _quantile_lanes(nan: bool) -> Choice:
+    def test(y: Any, a: Any, q: Any = 0.5, axis: Any = None, method: str = "linear", keepdims: bool = False) -> Any:
+        taken = _hat(a, q, axis, nan, method) > 0
+        return np.any(taken, axis=tuple(range(np.ndim(q)))) if np.ndim(q) else taken, True, False
+
+    return Choice(test)
 
 
 # how many ranks a step of q from 0 to 1 passes, beyond the number of elements; with the other methods, the rank jumps
@@ -250,8 +264,8 @@ _quantiles = [
     Sample(A(5, kind="distinct"), A(lo=0.55, hi=0.7)),
     Sample(A(5, kind="distinct"), 1.0),
 ]
-op(np.median, _median_a(False), prepare=_plain, samples=_medians, complex=False)
-op(np.nanmedian, _median_a(True), prepare=_plain, samples=_medians, complex=False)
+op(np.median, _median_a(False), prepare=_plain, lanes=_quantile_lanes(False), samples=_medians, complex=False)
+op(np.nanmedian, _median_a(True), prepare=_plain, lanes=_quantile_lanes(True), samples=_medians, complex=False)
 _methods = [
     *(Sample(A(6, kind="distinct"), [0.13, 0.62], method=method) for method in (*_PASSED, "midpoint", "nearest", "lower")),
     Sample(A(6, kind="distinct"), A(2, lo=0.21, hi=0.24), method="hazen"),
@@ -269,6 +283,7 @@ for _key, _nan in ((np.quantile, False), (np.nanquantile, True)):
         _key,
         *(_quantile_a(_nan), _quantile_q(_nan)),
         prepare=_quantile_call(_nan),
+        lanes=(_quantile_lanes(_nan), None),
         samples=[*_quantiles, *_methods, *([] if _nan else _tables)],
         complex=False,
     )

@@ -283,8 +283,6 @@ SCALAR: dict[Any, list[Rewrite]] = {op: [rule for rule in rules if rule not in _
 @rewrite(np.multiply, rules=SCALAR)
 def product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     for x, y in (args, args[::-1]):
-        if is_number(x, 1.0):
-            return y
         if is_number(x, -1.0) and y.aval.dtype == node.aval.dtype:
             return s.call(np.negative, y)
         if is_op(x, np.negative):
@@ -292,28 +290,19 @@ def product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return None
 
 
-@rewrite(np.negative, rules=SCALAR)
-def twice_negative(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    return args[0].args[0] if is_op(args[0], np.negative) else None
-
-
-@rewrite(np.add, rules=SCALAR)
+@rewrite(np.add, rules=SCALAR, derived=True)
 def total(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     if args[0] is args[1] and is_op(args[0], np.multiply) and type(half := const(args[0].args[0])) is float:
         return s.call(np.multiply, 2.0 * half, args[0].args[1])
     for x, y in (args, args[::-1]):
         if is_number(x, 0.0):
             return y
-        if is_op(x, np.negative):
-            return s.call(np.subtract, y, x.args[0])
     return None
 
 
-@rewrite(np.subtract, rules=SCALAR)
+@rewrite(np.subtract, rules=SCALAR, derived=True)
 def difference(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     a, b = args
     if is_number(b, 0.0):
         return a
-    if is_number(a, 0.0) and b.aval.dtype == node.aval.dtype:
-        return s.call(np.negative, b)
-    return s.call(np.add, a, b.args[0]) if is_op(b, np.negative) else None
+    return s.call(np.negative, b) if is_number(a, 0.0) and b.aval.dtype == node.aval.dtype else None

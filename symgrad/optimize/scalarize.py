@@ -789,6 +789,11 @@ def move(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -
     return _run(s, node, grids, params)
 
 
+@grid_rule(create.DIAGONAL)
+def alone(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
+    return move(s, node, grids, params)
+
+
 @grid_rule(np.diag)
 def diagonal(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
     """In derivatives, zeros that are known would stay zero where those of NumPy's matrix, times infinity, do not."""

@@ -1,6 +1,8 @@
 """Algebra: a table of rewrites, each from one node (its arguments simplified already) to a better one or None.
 
-A rewrite may reorder rounding, never change what is computed. New nodes learn their shape and dtype from NumPy, by running
+A rewrite may reorder rounding, never change what is computed. What moves factors and signs about, or drops what is known to
+be zero, changes it where numbers overflow, and of zeros the sign: it is for derivatives alone, not for what the user wrote.
+New nodes learn their shape and dtype from NumPy, by running
 the operation on stand-ins.
 """
 
@@ -22,14 +24,22 @@ Rewrite = Callable[["Simplifier", Node, tuple[Node, ...]], "Node | None"]
 RULES: dict[Any, list[Rewrite]] = {}
 EXPANSIONS: dict[Any, list[Rewrite]] = {}  # what no code can do without
 EXACT: set[Rewrite] = set()
+DERIVED: set[Rewrite] = set()
 
 
-def rewrite(*keys: Any, rules: dict[Any, list[Rewrite]] = RULES, exact: bool = False) -> Callable[[Rewrite], Rewrite]:
-    """Put a rewrite into a table, for operations given by NumPy function or by op. ``exact``: it changes no bit."""
+def rewrite(
+    *keys: Any, rules: dict[Any, list[Rewrite]] = RULES, exact: bool = False, derived: bool = False
+) -> Callable[[Rewrite], Rewrite]:
+    """Put a rewrite into a table, for operations given by NumPy function or by op.
+
+    ``exact``: it changes no bit. ``derived``: it is for what derivatives are computed by alone.
+    """
 
     def register(rule: Rewrite) -> Rewrite:
         if exact:
             EXACT.add(rule)
+        if derived:
+            DERIVED.add(rule)
         for key in keys:
             rules.setdefault(key if isinstance(key, Op) else REGISTRY[key], []).append(rule)
         return rule
@@ -111,7 +121,7 @@ class Simplifier:
         if rules or broadcast:
             probe = Node(op, args, params, aval, -1, False)
             for rule in rules:
-                if self.exact and rule not in EXACT:
+                if (self.exact and rule not in EXACT) or (self.phase is None and rule in DERIVED):
                     continue
                 better = rule(self, probe, args)
                 if better is not None and compatible(better.aval, aval):
@@ -196,10 +206,10 @@ def is_number(node: Node, value: float) -> bool:
 
 
 def is_zero(node: Node) -> bool:
-    """Whether a node is known to be zero throughout."""
-    if is_op(node, np.broadcast_to):
+    """Whether a node is known to be zero throughout: a literal, or an array that a derivative made."""
+    if is_op(node, np.broadcast_to) and node.phase is not None:
         return is_zero(node.args[0])
-    return node.op is create.ZEROS or (const(node) is not None and const(node) == 0)
+    return const(node) == 0 if node.op is CONST else node.op is create.ZEROS and node.phase is not None
 
 
 def is_op(node: Node, key: Any) -> bool:
@@ -234,7 +244,42 @@ def _unbroadcast_arguments(s: Simplifier, node: Node, args: tuple[Node, ...]) ->
 # -- scale factors -------------------------------------------------------------------------------------------------
 #
 # Constant factors and signs move outward, through everything that is homogeneous, until they meet: -(2 * a) * b / 128
-# becomes one factor of one product. A value with a name of the user's keeps its own factor.
+# becomes one factor of one product. A value with a name of the user's keeps its own factor. In the user's own code, only
+# what changes no bit is done: ones go, and signs that cancel.
+
+
+def _opposite(node: Node) -> Node | None:
+    """``x`` of ``-x``."""
+    return node.args[0] if is_op(node, np.negative) and not node.name else None
+
+
+@rewrite(np.multiply, np.true_divide, np.power, exact=True)
+def by_one(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    a, b = args
+    if is_number(b, 1.0):
+        return a
+    return b if is_op(node, np.multiply) and is_number(a, 1.0) else None
+
+
+@rewrite(np.negative, np.add, np.subtract, np.multiply, np.true_divide, exact=True)
+def signs(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``a + -b`` is ``a - b``, and so on."""
+    a, (x, *rest) = args[0], map(_opposite, args)
+    if not rest:
+        return x
+    b, (y,) = args[1], rest
+    if is_op(node, np.multiply) or is_op(node, np.true_divide):
+        return s.call(node.op, x, y) if x is not None and y is not None else None
+    if is_op(node, np.subtract):
+        return None if y is None else s.call(np.add, a, y)
+    return s.call(np.subtract, a, y) if y is not None else None if x is None else s.call(np.subtract, b, x)
+
+
+@rewrite(np.add, np.subtract, exact=True)
+def and_nothing(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``x - 0.0`` is ``x``; ``x + 0.0`` is not, of ``-0.0``."""
+    nothing = 0.0 if is_op(node, np.subtract) else -0.0
+    return args[0] if repr(const(args[1])) == repr(nothing) else None
 
 
 def split(node: Node) -> tuple[float, Node]:
@@ -278,7 +323,7 @@ def _sized(node: Node) -> int:
     return math.prod(node.aval.shape)
 
 
-@rewrite(np.negative)
+@rewrite(np.negative, derived=True)
 def negative(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     c, x = split(args[0])
     if c != 1.0:
@@ -288,12 +333,10 @@ def negative(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return None
 
 
-@rewrite(np.multiply)
+@rewrite(np.multiply, derived=True)
 def multiply(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     a, b = args
     for x, y in ((a, b), (b, a)):
-        if is_number(x, 1.0):
-            return y
         if is_number(x, -1.0) and y.aval.dtype == node.aval.dtype:  # NumPy negates no truth values
             return s.call(np.negative, y)
     if _is_factor(a) or _is_factor(b):
@@ -309,11 +352,9 @@ def multiply(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return None
 
 
-@rewrite(np.true_divide)
+@rewrite(np.true_divide, derived=True)
 def divide(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     a, b = args
-    if is_number(b, 1.0):
-        return a
     if _is_factor(b):
         c, x = split(a)
         return join(s, c / float(const(b)), x) if c != 1.0 else None
@@ -323,11 +364,11 @@ def divide(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return join(s, ca / cb, s.call(np.true_divide, x, y)) if (ca, cb) != (1.0, 1.0) else None
 
 
-@rewrite(np.true_divide)
+@rewrite(np.true_divide, derived=True)
 def by_what_is_inverted(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``g / (1 + e)`` is ``g * share`` where ``share``, ``1 / (1 + e)``, is there: the slope of a logistic function."""
     a, b = args
-    if s.phase is None or not is_op(b, np.add) or const(a) is not None or is_op(a, np.broadcast_to):
+    if not is_op(b, np.add) or const(a) is not None or is_op(a, np.broadcast_to):
         return None
     if not any(const(x) == 1 and is_op(y, np.exp) for x, y in (b.args, b.args[::-1])):  # from 1 on, nothing overflows
         return None
@@ -356,7 +397,7 @@ def _combine(s: Simplifier, a: Node, b: Node, sign: float) -> Node | None:
     return s.add(np.add, a, join(s, cb, y)) if sign < 0 else None
 
 
-@rewrite(np.add)
+@rewrite(np.add, derived=True)
 def add(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     a, b = args
     if is_number(a, 0.0):
@@ -366,7 +407,7 @@ def add(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return _combine(s, a, b, 1.0)
 
 
-@rewrite(np.subtract)
+@rewrite(np.subtract, derived=True)
 def subtract(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     a, b = args
     if is_number(b, 0.0):
@@ -376,7 +417,9 @@ def subtract(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return _combine(s, a, b, -1.0)
 
 
-@rewrite(np.sum, np.reshape, np.transpose, np.expand_dims, np.swapaxes, np.moveaxis, np.broadcast_to, index.GETITEM)
+@rewrite(
+    np.sum, np.reshape, np.transpose, np.expand_dims, np.swapaxes, np.moveaxis, np.broadcast_to, index.GETITEM, derived=True
+)
 def pull_factor(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     c, x = split(args[0])
     if c == 1.0 or (is_op(node, np.sum) and node.aval.dtype != np.float64) or _sized(node) > _sized(x):
@@ -384,7 +427,7 @@ def pull_factor(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
     return join(s, c, s.make(node.op, (x, *args[1:]), node.params))
 
 
-@rewrite(np.matmul, np.outer, np.dot)
+@rewrite(np.matmul, np.outer, np.dot, derived=True)
 def pull_factors(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     (ca, x), (cb, y) = split(args[0]), split(args[1])
     if (ca, cb) == (1.0, 1.0) or node.aval.dtype != np.float64:
@@ -526,16 +569,16 @@ def expand_quotient(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
     return s.make(x.op, (x.args[0], below), (), node.aval) if below.aval.dtype == node.aval.dtype else None
 
 
-@rewrite(np.power)
-def power(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+@rewrite(np.power, exact=True)
+def power_zero(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     x, y = args
     if is_number(y, 0.0) and x.aval.dtype.kind in "fc":
         one = s.graph.const(x.aval.dtype.type(1) if x.aval.kind != "python" else 1.0)
         return s.call(np.broadcast_to, one, shape=node.aval.shape) if node.aval.shape else one
-    return x if is_number(y, 1.0) else None
+    return None
 
 
-@rewrite(np.where)
+@rewrite(np.where, derived=True)
 def step(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``where(x == 0, g / 2, g * (x > 0))``, which maximum's rule gives, as ``g * heaviside(x, 0.5)``; likewise minimum."""
     test, half, rest = args
@@ -566,15 +609,21 @@ def _without(product: Node, factor: Node | None) -> Node | None:
     return other if c == 1.0 else None
 
 
-@rewrite(np.matmul)
-def times_identity(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    a, b = args
-    if a.op is create.EYE and len(b.aval.shape) <= 2:
-        return b
-    return a if b.op is create.EYE and len(a.aval.shape) <= 2 else None
+@rewrite(np.matmul, derived=True)
+def times_diagonal(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """All unit vectors at once, or multiples of them, times a matrix: no sum of zeros, which are known to stay zero."""
+    for x, y, left in ((args[0], args[1], True), (args[1], args[0], False)):
+        if len(y.aval.shape) > 2:
+            continue
+        if x.op is create.EYE:
+            return y
+        if x.op is create.DIAGONAL:
+            (v,) = x.args
+            return s.call(np.multiply, s.call(np.expand_dims, v, axis=1) if left and len(y.aval.shape) == 2 else v, y)
+    return None
 
 
-@rewrite(np.diag, exact=True)
+@rewrite(np.diag, create.DIAGONAL, exact=True)
 def diagonal_of_ones(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``np.diag(np.ones(n))``, which the slope of a trace is."""
     (x,) = args
@@ -583,17 +632,15 @@ def diagonal_of_ones(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node 
     return s.graph.add(create.EYE, (), (("dtype", node.aval.dtype), ("n", len_of(x))), node.aval)
 
 
-@rewrite(np.sum)
+@rewrite(np.sum, derived=True)
 def sum_of_diagonal(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """``sum(eye * v, axis=1)`` is ``v``."""
+    """``sum(diag(v), axis=1)`` is ``v``."""
     (x,) = args
     axis = dict(node.params).get("axis")
-    if not is_op(x, np.multiply) or len(node.params) != 1 or axis not in (0, 1, -1, (0,), (1,)):
+    if x.op not in (create.EYE, create.DIAGONAL) or len(node.params) != 1 or axis not in (0, 1, -1, (0,), (1,)):
         return None
-    for a, b in (x.args, x.args[::-1]):
-        if a.op is create.EYE and b.aval.shape == (len_of(a),):
-            return b
-    return None
+    one = s.graph.const(x.aval.dtype.type(1) if x.aval.dtype != float else 1.0)
+    return x.args[0] if x.args else s.call(np.broadcast_to, one, shape=node.aval.shape)
 
 
 def len_of(node: Node) -> int:
@@ -616,6 +663,8 @@ def transpose(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     (x,) = args
     if is_op(x, np.transpose) and not x.params and not node.params:
         return x.args[0]
+    if x.op is create.DIAGONAL and not node.params:
+        return x
     return x if len(x.aval.shape) < 2 else None
 
 
@@ -665,21 +714,21 @@ def _ratio(node: Node) -> tuple[Node, Node] | None:
     return (node.args[0], node.args[1]) if is_op(node, np.true_divide) else None
 
 
-@rewrite(np.sum)
+@rewrite(np.sum, derived=True)
 def shares_sum_to_one(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``sum(e / sum(e))`` is 1."""
     ratio = _ratio(args[0])
-    if s.phase is None or ratio is None or "dtype" in dict(node.params) or not _total(ratio[1], ratio[0], axes_of(node)):
+    if ratio is None or "dtype" in dict(node.params) or not _total(ratio[1], ratio[0], axes_of(node)):
         return None
     one = s.graph.const(1.0 if node.aval.dtype == float else node.aval.dtype.type(1))
     return s.call(np.broadcast_to, one, shape=node.aval.shape) if node.aval.shape else one
 
 
-@rewrite(np.sum)
+@rewrite(np.sum, derived=True)
 def shift_sums_to_zero(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """What reaches the shift of a softmax: ``sum(x - sum(x) / sum(e) * e)`` or ``sum((r - sum(r * e / sum(e))) * e)``."""
     (_, x), axis = split(args[0]), axes_of(node)
-    if s.phase is None or "dtype" in dict(node.params) or not _is_shift(s, x, axis):
+    if "dtype" in dict(node.params) or not _is_shift(s, x, axis):
         return None
     zero = s.graph.const(0.0 if node.aval.dtype == float else node.aval.dtype.type(0))
     return s.call(np.broadcast_to, zero, shape=node.aval.shape) if node.aval.shape else zero
@@ -711,11 +760,9 @@ def _is_shift(s: Simplifier, x: Node, axis: Any) -> bool:
     return False
 
 
-@rewrite(np.add, np.subtract)
+@rewrite(np.add, np.subtract, derived=True)
 def shift_of_shares(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """What reaches the shift of a log-sum-exp, ``c - sum(c / sum(e) * e)``, is zero."""
-    if s.phase is None:
-        return None
     for given, other in (args, args[::-1]) if is_op(node, np.add) else (args,):
         factor, total = split(_in_other_shape(other))
         sign = 1.0 if is_op(node, np.add) else -1.0
@@ -758,10 +805,8 @@ def _in_other_shape(x: Node) -> Node:
 _SHAPES = (REGISTRY[np.reshape], REGISTRY[np.expand_dims], REGISTRY[np.squeeze], index.GETITEM)
 
 
-@rewrite(np.multiply, np.true_divide, np.negative)
+@rewrite(np.multiply, np.true_divide, np.negative, derived=True)
 def zero_stays_zero(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    if s.phase is None:
-        return None
     zeros = args if node.op is not REGISTRY[np.true_divide] else args[:1]
     if not any(is_zero(arg) for arg in zeros):
         return None
@@ -769,15 +814,15 @@ def zero_stays_zero(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
     return s.call(np.broadcast_to, zero, shape=node.aval.shape) if node.aval.shape else zero
 
 
-@rewrite(np.where)
+@rewrite(np.where, derived=True)
 def choice_of_zeros(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    if s.phase is None or not is_zero(args[1]) or not is_zero(args[2]):
+    if not is_zero(args[1]) or not is_zero(args[2]):
         return None
     zero = s.graph.const(0.0 if node.aval.dtype == float else node.aval.dtype.type(0))
     return s.call(np.broadcast_to, zero, shape=node.aval.shape) if node.aval.shape else zero
 
 
-@rewrite(np.add, np.subtract)
+@rewrite(np.add, np.subtract, derived=True)
 def add_zeros(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     a, b = args
     if is_zero(b) and b.aval.shape and a.aval.shape == node.aval.shape:

@@ -338,7 +338,7 @@ def diagonal(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     return _again(b, node, args, axis1=shift(params.get("axis1", 0), ndim), axis2=shift(params.get("axis2", 1), ndim))
 
 
-@rule(np.diag)
+@rule(np.diag, create.DIAGONAL)
 def diag(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     k = dict(node.params).get("k", 0)
     if _ndim(node.args[0]) == 2:

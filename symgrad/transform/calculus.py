@@ -465,9 +465,9 @@ def _units(trace: Trace, aval: Aval) -> Tracer:
     return flat.reshape((size, *aval.shape))  # type: ignore[no-any-return]
 
 
-def _stand_in(trace: Trace, aval: Aval) -> Tracer:
+def _stand_in(trace: Trace, aval: Aval, value: complex = 1.0) -> Tracer:
     """A value to take linear maps apart with: what is linear in it does not depend on which it is."""
-    return trace.fresh(trace.constant_like(1.0, aval))
+    return trace.fresh(trace.constant_like(value, aval))
 
 
 def _by_rows(trace: Trace, run: Linearized, outs: list[Tracer], holomorphic: bool) -> list[list[Any]]:
@@ -513,7 +513,7 @@ def _by_columns(trace: Trace, run: Linearized, outs: list[Tracer], holomorphic: 
 
 def _pushed(trace: Trace, run: Linearized, outs: Sequence[Node], n: Node, scale: complex = 1.0) -> list[Any]:
     """What each output does when one variable moves by ``scale``; of an array by each unit vector, along a new first axis."""
-    unit = _stand_in(trace, n.aval) if n.aval.shape else trace.constant_like(scale, n.aval)
+    unit = _stand_in(trace, n.aval, scale) if n.aval.shape else trace.constant_like(scale, n.aval)
     ts = forward(trace, outs, run.wrt, [unit if m is n else None for m in run.wrt])
     linear = [None if t is None else fit(t, o.aval) for t, o in zip(ts, outs, strict=True)]
     return _at_units(trace, unit, linear, scale) if n.aval.shape else linear
@@ -522,10 +522,38 @@ def _pushed(trace: Trace, run: Linearized, outs: Sequence[Node], n: Node, scale:
 def _at_units(trace: Trace, unit: Tracer, linear: Sequence[Any], scale: complex = 1.0) -> list[Any]:
     """What depends linearly on ``unit``, at each unit vector (times ``scale``) in its place: one more axis in front."""
     ends = [x.node for x in linear if isinstance(x, Tracer)]
+    order = path(ends, [unit.node])
+    if not order:
+        return [None for _ in linear]
+    outer, trace.phase = trace.phase, order[-1].phase
     units: Any = _units(trace, unit.node.aval)
-    units = units if scale == 1.0 else scale * units
-    found = batch(trace, path(ends, [unit.node]), {unit.node: units}, units.shape[0])
+    known = {unit.node: units if scale == 1.0 else scale * units}
+    known |= {node: _on_diagonal(trace.lookup(node)) for node in _diagonal(order, unit.node, ends)}
+    for node, x in known.items():
+        x.node.name = x.node.name or node.name
+    trace.phase = outer
+    found = batch(trace, order, known, units.shape[0])
     return [found.get(x.node) if isinstance(x, Tracer) else None for x in linear]
+
+
+def _diagonal(order: Sequence[Node], unit: Node, ends: Sequence[Node]) -> list[Node]:
+    """The last nodes each of whose elements depends on that one alone of ``unit``: at unit vectors, they have diagonals."""
+    alone: set[Node] = {unit}
+    last: set[Node] = set(ends)
+    moving = set(order)
+    for node in order[1:]:
+        same = all([arg in alone and node.op.stays(i) for i, arg in enumerate(node.args) if arg in moving])
+        if same and isinstance(node.aval, Aval) and node.aval.shape == unit.aval.shape:
+            alone.add(node)
+        else:
+            last.update(node.args)
+    return sorted((alone & last) - {unit}, key=lambda node: node.index)
+
+
+def _on_diagonal(x: Any) -> Any:
+    """The elements of an array each alone among zeros, one after the other: 0 times infinity is 0 there."""
+    flat: Any = create.DIAGONAL(np.ravel(x) if np.ndim(x) > 1 else x)
+    return flat if np.ndim(x) == 1 else np.reshape(flat, (np.size(x), *np.shape(x)))
 
 
 def hessian_product(

@@ -27,7 +27,7 @@ from symgrad.ir import Sequence as Several
 from symgrad.ops import create
 from symgrad.ops.core import Choice, fit
 from symgrad.ops.engine import ADD_LISTS, ITEM
-from symgrad.ops.index import GETITEM, dtype_of
+from symgrad.ops.index import GETITEM, SETITEM, Hole, Slice, dtype_of
 from symgrad.tracer import Tracer
 
 FINITE, POLES = 1, 2  # a partial derivative is finite wherever the arguments are; has no bound
@@ -196,8 +196,13 @@ class Masks:
             ones = np.ones(node.aval.shape, bool) if lanes is None else np.broadcast_to(lanes.cover, node.aval.shape)
             cover = _gathered(_as_mask(_moved_back(node, position, ones, plain)), arg.aval.shape)
             return None if cover.all() else Lanes(None, (node, position), cover, True, explicit, cover)
-        if not explicit and (lanes is None or node.op.family == "linear"):
-            return None  # which elements numbers pick at run time is not followed any further
+        if lanes is None and node.op is GETITEM:
+            arrays = [self.lookup(array) for array in node.args[1:]]
+            spec = dict(node.params)["spec"]
+            if not explicit and _each_row(spec, node.args[1:], arrays, arg.aval.shape):
+                return None
+            rows = _narrow(spec, arg.aval.shape)
+            return Lanes(None, (node, position), lambda: _true_at(self.lookup(arg), spec, arrays, rows), True, explicit)
 
         def mask() -> Any:
             args = [self.lookup(a) for a in node.args]
@@ -247,7 +252,7 @@ class Masks:
         """The lanes of an argument that was broadcast: those that are live in any place it went to."""
         if lanes is None or self.levels[arg] < lanes.least:
             return None
-        test = lambda: _gathered(mask_of(lanes, None, node.aval), arg.aval.shape)
+        test = lambda: _gathered(mask_of(lanes, None, None), arg.aval.shape)
         return Lanes(None, ("any", lanes, arg.aval.shape), test, True, lanes.explicit)
 
     # ---- loops ----
@@ -505,6 +510,30 @@ def _is_mask(node: Node) -> bool:
 
 def _plain(x: Any) -> Any:
     return x.value if isinstance(x, Tracer) else x
+
+
+def _each_row(spec: Any, nodes: Sequence[Node], arrays: Sequence[Any], shape: tuple[int, ...]) -> bool:
+    """Whether an index is known beforehand to pick something from every row: ``p[np.arange(n), labels]``."""
+    for axis, part in enumerate(spec):
+        if not isinstance(part, (Hole, Slice)):
+            return False
+        if isinstance(part, Hole) and not nodes[part.number].active and nodes[part.number].aval.dtype.kind in "iu":
+            return np.unique(_plain(arrays[part.number])).size == shape[axis]
+    return False
+
+
+def _narrow(spec: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape in which what an index picks is seen: 1 along the axes from which it takes all."""
+    if not all([isinstance(part, (int, Hole, Slice)) for part in spec]):
+        return shape
+    whole = [part == Slice(None, None, None) for part in spec] + [True] * (len(shape) - len(spec))
+    return tuple([1 if every else n for every, n in zip(whole, shape, strict=True)])
+
+
+def _true_at(x: Any, spec: Any, arrays: Sequence[Any], shape: tuple[int, ...]) -> Any:
+    """The mask of what an index picks from ``x``."""
+    nothing = create.full(x.tape, shape, False, bool) if isinstance(x, Tracer) else np.zeros(shape, bool)
+    return SETITEM(nothing, True, *arrays, spec=spec)
 
 
 def _moved_back(node: Node, position: int, mask: Any, args: list[Any]) -> Any:

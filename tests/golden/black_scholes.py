@@ -20,7 +20,7 @@ def grad_black_scholes(spot, strike, rate, sigma, years):
     poly_2 = 1.0 + d2 * total_6
     pow__2 = poly_2 ** 4
     # backward
-    prod = strike * np.exp(-(rate * years)) / pow__2 / pow__2 * poly_2 ** 3
+    prod = strike * np.exp(-rate * years) / pow__2 / pow__2 * poly_2 ** 3
     prod_2 = prod * d2
     prod_3 = prod_2 * d2
     g_d2 = -2.0 * (prod * total_6 + prod_2 * total_5 + prod_3 * total_4) - 0.039054 * (prod_3 * d2)

@@ -6,8 +6,8 @@ def jacfwd_polar(p):
     # golden_functions.py:111: return np.stack([r * np.cos(phi), r * np.sin(phi)])
     cos = np.cos(phi)
     sin = np.sin(phi)
-    eye = np.eye(2)
     # tangents
+    eye = np.eye(2)
     t_r = eye[:, 0]
     t_phi = eye[:, 1]
     t_result = np.stack([t_r * cos - t_phi * sin * r, t_r * sin + t_phi * cos * r], axis=1)

@@ -2,7 +2,7 @@ def value_and_grad_projectile(v, angle):
     """value_and_grad_projectile   for v: float, angle: float"""
     # golden_functions.py:101: t = 2.0 * v * np.sin(angle) / 9.81
     sin = np.sin(angle)
-    t = 0.2038735983690112 * (v * sin)
+    t = 2.0 * v * sin / 9.81
     # golden_functions.py:102: return v * np.cos(angle) * t
     cos = np.cos(angle)
     g_t = v * cos
@@ -18,7 +18,7 @@ def value_and_grad_projectile(v, angle):
     """value_and_grad_projectile   for v: float, angle: float"""
     # golden_functions.py:101: t = 2.0 * v * np.sin(angle) / 9.81
     sin_2 = sin(angle)
-    t = 0.2038735983690112 * (v * sin_2)
+    t = 2.0 * v * sin_2 / 9.81
     # golden_functions.py:102: return v * np.cos(angle) * t
     cos_2 = cos(angle)
     g_t = v * cos_2

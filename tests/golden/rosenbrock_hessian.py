@@ -2,8 +2,8 @@ def hessian_rosenbrock(x):
     """hessian rosenbrock   for x: float64[4]"""
     # golden_functions.py:58: return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
     part = x[:-1]
-    t_x = np.eye(4)
     # tangents
+    t_x = np.eye(4)
     part_2 = t_x[:, :-1]
     diff = t_x[:, 1:] - 2.0 * (part_2 * part)
     g = np.zeros((4, 4))

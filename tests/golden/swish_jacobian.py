@@ -5,5 +5,5 @@ def jacobian_swish(x):
     total = 1.0 + e
     result = x / total
     # backward
-    ratio = np.eye(3) / total
-    return ratio + ratio * result * e
+    g_x = 1.0 / total + result / total * e
+    return np.diag(g_x)

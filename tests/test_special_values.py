@@ -1,0 +1,75 @@
+"""Zeros of either sign, infinities, NaN, the largest and the smallest numbers: compiled code gives what NumPy gives.
+
+What the user's function returns, and in both modes the same derivative.
+"""
+
+import itertools
+import linecache
+import re
+
+import numpy as np
+import pytest
+
+from symgrad import grad
+
+SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e308, -1e308, 5e-324, -5e-324, 1.0, -1.0, 0.5, 2.0, -2.5, 3.0]
+UNARY = """sin cos tan exp exp2 expm1 log log2 log10 log1p sqrt cbrt square reciprocal negative positive absolute fabs sign
+    arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh deg2rad floor ceil trunc rint nan_to_num conjugate real
+    i0""".split()
+BINARY = """add subtract multiply divide power float_power fmax fmin hypot arctan2 logaddexp logaddexp2 fmod remainder copysign
+    nextafter floor_divide""".split()
+REDUCTIONS = """sum prod max min mean var std median ptp nansum nanprod nanmax nanmean nanstd cumsum cumprod sort diff
+    flip""".split()
+NUMBERS = ["0.0", "-0.0", "0", "1", "-1.0", "2.0", "0.5", "np.inf", "C", "np.ones_like(x)", "x[::-1]"]
+EXPRESSIONS = [
+    *(f"np.{name}(x)" for name in (*UNARY, *REDUCTIONS)),
+    *(f"np.{name}(x, {other})" for name, other in itertools.product(BINARY, NUMBERS) if name != "divide" or other[-1] != "0"),
+    *(f"np.{name}({other}, x)" for name, other in itertools.product(BINARY, NUMBERS)),
+    *(f"np.{name}(np.stack([x, x]), axis=0)" for name in REDUCTIONS[:6]),
+    *(f"{s}({a}x {op} {b}x[::-1]){end}" for s, a, b, op, end in itertools.product(*[("", "-")] * 3, "+-*/", ("", " * 1 / 1"))),
+    *"x+0.0 0.0+x 0-x x-0.0 x-(-0.0) -0.0+x -(x-1.0) -(1-x) 0.0*x x*0 3*x-x -(-x) x*1e10/1e10 1e30*x*1e-30 x**0 x**1".split(),
+    *"np.eye(len(x))@x np.diag(np.ones_like(x))@x np.sum(np.eye(len(x))*x,axis=1) C*x+1 x-np.mean(x)".split(),
+]  # fmt: skip
+
+
+def _together(expressions):
+    """One function of many arguments: what each expression makes of its own; and their sum."""
+    lines = [re.sub(r"\bx\b", f"x{i}", f"    r{i} = {text}") for i, text in enumerate(expressions)]
+    results = [f"r{i}" for i in range(len(lines))]
+    head = f"def fun({', '.join(f'x{i}' for i in range(len(lines)))}):"
+    tail = f"    return {' + '.join(f'np.sum({r})' for r in results)}, [{', '.join(results)}]"
+    source = "\n".join([head, *lines, tail])
+    file = f"<special values {hash(source)}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    namespace = {"np": np, "C": np.array([0.0, 1.0, -0.0] * 5)}
+    exec(compile(source, file, "exec"), namespace)
+    return namespace["fun"]
+
+
+def _same(found, expected, what):
+    found, expected = np.asarray(found), np.asarray(expected)
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype), what
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected), err_msg=what)
+    number = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(found[number]), np.signbit(expected[number]), err_msg=what)
+    np.testing.assert_allclose(found, expected, 1e-12 if found.dtype == np.float64 else 1e-5, 1e-320, err_msg=what)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("part", range(12))
+def test_what_numpy_gives(part, dtype):
+    expressions = EXPRESSIONS[part::12]
+    fun = _together(expressions)
+    x = np.array(SPECIAL, dtype)
+    args = [x.copy() for _ in expressions]
+    moderate = [np.where((np.abs(x) > 9) & np.isfinite(x) | (np.abs(x) < 0.1) & (x != 0), 0.5, x) for _ in expressions]
+    expected, slopes = fun(*args)[1], []
+    for mode in ("auto", "dynamic"):
+        derivative = grad(fun, tuple(range(len(args))), has_aux=True, mode=mode)
+        for _ in range(3):
+            for text, one, wanted in zip(expressions, derivative(*args)[1], expected, strict=True):
+                _same(one, wanted, f"{mode}: {text}")
+        slopes.append(derivative(*moderate)[0])  # products of many factors, in whatever order
+    for text, one, wanted in zip(expressions, *slopes, strict=True):
+        _same(one + 0, wanted + 0, f"derivative of {text}")
