@@ -67,6 +67,7 @@ class Trace:
         self.required: list[Node] = []
         self.phase: str | None = None
         self.double_where = True  # whether what was not selected stays out of derivatives (see transform.lanes)
+        self.masked = False  # whether derivatives have masks in them: of what these hide, no warning is raised
         self.user = False  # whether the user's function runs now, rather than a pass of symgrad's own
         self._tokens = 0
         self._loops = 0
@@ -505,6 +506,7 @@ class Tape(Trace):
             new = Node(op, tuple(nodes), tuple(params.items()) if params else (), aval, len(every), active)
         else:
             new = Node(CAPTURED, (), (), aval, len(every), active)
+        new.phase = self.phase
         every.append(new)
         self.values[new] = value
         if op.sized and self.lanes:

@@ -375,6 +375,34 @@ def test_what_numbers_do_not_pick_takes_no_part(name, mode):
         assert np.all(np.isfinite(curvature(x, index)))
 
 
+QUIET = [
+    lambda x: np.where(x > 0, np.sqrt(x), 0.0),
+    lambda x: np.where(x > 0, np.exp(np.sqrt(x)) * x**0.3, 0.0),
+    lambda x: np.where(x < 4, np.arccos(x / 4), x),
+    lambda x: np.sqrt(x)[::2],
+    lambda x: np.stack([np.sqrt(x), x])[:, np.argsort(x)[1:]],
+    lambda x: _written(np.sqrt(x), x <= 0, 0.0),
+    lambda x: np.median(np.cbrt(x)),
+    lambda x: sum(np.where(x > 0, np.sqrt(x * (i + 1)), 0.0) for i in range(3)),
+]
+
+
+@pytest.mark.parametrize("fun", QUIET)
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_what_masks_hide_raises_no_warning_while_it_is_traced(fun, mode):
+    x, total = np.array([1.5, 0.0, 4.0]), lambda x: np.sum(fun(x) ** 2)
+    for derivative in (jacfwd(fun, mode=mode), jacrev(fun, mode=mode), hessian(total, mode=mode)):
+        assert np.all(np.isfinite(derivative(x)))
+    for derivative in (grad(total), hessian(total), jacfwd(fun)):
+        assert np.all(np.isfinite(vmap(derivative, mode=mode)(np.stack([x, x]))))
+
+
+def test_other_poles_warn_while_they_are_traced():
+    for derivative in (jacfwd(np.sqrt), jacrev(np.sqrt), hessian(lambda x: np.sum(x**1.5)), vmap(grad(np.sqrt))):
+        with pytest.warns(RuntimeWarning, match="divide by zero"):
+            derivative(np.array([0.0, 4.0]))
+
+
 @np.errstate(all="ignore")
 def test_double_where_can_be_left_out():
     for mode in ("auto", "dynamic"):

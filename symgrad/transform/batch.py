@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,9 @@ class Batch:
                 if not any(flags) and not any([arg in self.alike for arg in node.args]):
                     continue
                 trace.line, trace.phase = node.line, node.phase
-                self.put(node, self.apply(node, flags))
+                hidden = trace.masked and node.phase is not None
+                with np.errstate(divide="ignore", invalid="ignore") if hidden else nullcontext():
+                    self.put(node, self.apply(node, flags))
         finally:
             trace.line, trace.phase = outer
 

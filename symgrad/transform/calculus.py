@@ -528,16 +528,20 @@ def _at_units(trace: Trace, unit: Tracer, linear: Sequence[Any], scale: complex 
     outer, trace.phase = trace.phase, order[-1].phase
     units: Any = _units(trace, unit.node.aval)
     known = {unit.node: units if scale == 1.0 else scale * units}
-    known |= {node: _on_diagonal(trace.lookup(node)) for node in _diagonal(order, unit.node, ends)}
+    alone, last = _diagonal(order, unit.node, ends)
+    known |= {node: _on_diagonal(trace.lookup(node)) for node in order if node in alone and node in last}
     for node, x in known.items():
         x.node.name = x.node.name or node.name
     trace.phase = outer
-    found = batch(trace, order, known, units.shape[0])
+    found = batch(trace, [node for node in order if node not in alone], known, units.shape[0])
     return [found.get(x.node) if isinstance(x, Tracer) else None for x in linear]
 
 
-def _diagonal(order: Sequence[Node], unit: Node, ends: Sequence[Node]) -> list[Node]:
-    """The last nodes each of whose elements depends on that one alone of ``unit``: at unit vectors, they have diagonals."""
+def _diagonal(order: Sequence[Node], unit: Node, ends: Sequence[Node]) -> tuple[set[Node], set[Node]]:
+    """The nodes each of whose elements depends on that one alone of ``unit``; and those that others need.
+
+    At unit vectors, the first are diagonal, and so is what is computed of them until others need it.
+    """
     alone: set[Node] = {unit}
     last: set[Node] = set(ends)
     moving = set(order)
@@ -547,7 +551,8 @@ def _diagonal(order: Sequence[Node], unit: Node, ends: Sequence[Node]) -> list[N
             alone.add(node)
         else:
             last.update(node.args)
-    return sorted((alone & last) - {unit}, key=lambda node: node.index)
+    alone.discard(unit)
+    return alone, last
 
 
 def _on_diagonal(x: Any) -> Any:

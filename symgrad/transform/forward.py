@@ -22,6 +22,7 @@ def forward(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node], tangents
     known: dict[Node, Any] = {node: t for node, t in zip(wrt, tangents, strict=True) if t is not None}
     order = path(outputs, wrt)
     unsure, steep = wild(outputs, order, floor_of(wrt)) if trace.double_where else (set[Node](), False)
+    trace.masked = trace.masked or bool(unsure)
     outer = trace.line, trace.phase
     trace.phase = "tangents"
     live: dict[Node, Any] = {}

@@ -66,6 +66,7 @@ def reverse(
     flows, levels = set(order), dict.fromkeys(wrt, 0) if around is None else around.levels
     starts = [node for node, _ in outputs if node in flows]
     lanes = Masks(ancestors(starts, floor_of(wrt)), order, levels, trace.lookup if symbolic else trace.values.__getitem__)
+    trace.masked = True
     with np.errstate(divide="ignore", invalid="ignore"):  # of what masks hide, too
         return _sweep(trace, outputs, wrt, order, False, symbolic, lanes, around)
 
