@@ -55,6 +55,24 @@ def _same(found, expected, what):
     np.testing.assert_allclose(found, expected, 1e-12 if found.dtype == np.float64 else 1e-5, 1e-320, err_msg=what)
 
 
+COMPLEX = """np.exp(x) np.log(x) np.sqrt(x) np.sin(x) np.tanh(x) x*x x/x x*2.0 x*1.0 1.0*x x/1.0 x**1 x**2 -x x+0.0 x+-0.0 x-0.0
+    0-x x*1j abs(x) np.conj(x) -(x-1) -x-x x-(-x) x+(-x) np.sum(x) np.mean(x) np.cumsum(x) np.where(x==0,x,-x) 3*x-x x/x[::-1]
+    """.split()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_numpy_gives_of_complex_numbers():
+    fun = _together(COMPLEX)
+    parts = [0.0, -0.0, np.inf, np.nan, 5e-324, 1.0, -2.0]
+    args = [np.array([complex(re, im) for re in parts for im in parts]) for _ in COMPLEX]
+    for mode in ("auto", "dynamic"):
+        derivative = grad(lambda *xs: (np.real(fun(*xs)[0]), fun(*xs)[1]), tuple(range(len(args))), has_aux=True, mode=mode)
+        for _ in range(3):
+            for text, one, wanted in zip(COMPLEX, derivative(*args)[1], fun(*args)[1], strict=True):
+                _same(one.real, wanted.real, f"{mode}: {text}")
+                _same(one.imag, wanted.imag, f"{mode}: {text}")
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("part", range(12))

@@ -644,6 +644,8 @@ class Builder:
 
     def _unique(self, nodes: Sequence[Node]) -> bool:
         """Whether index arrays surely name no element twice: one of them is a constant without repetitions."""
+        if any(n.aval.dtype == bool for n in nodes):  # which stand for as many numbers as they are true
+            return False
         shape = np.broadcast_shapes(*[n.aval.shape for n in nodes])
         for n in nodes:
             if n.op is CAPTURED and n.aval.shape == shape and n.aval.dtype.kind in "iu":

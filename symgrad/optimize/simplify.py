@@ -256,6 +256,8 @@ def _opposite(node: Node) -> Node | None:
 @rewrite(np.multiply, np.true_divide, np.power, exact=True)
 def by_one(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     a, b = args
+    if node.aval.dtype.kind == "c" and (s.exact or s.phase is None):
+        return None  # infinity times 1 + 0j is NaN
     if is_number(b, 1.0):
         return a
     return b if is_op(node, np.multiply) and is_number(a, 1.0) else None
@@ -279,7 +281,7 @@ def signs(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
 def and_nothing(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``x - 0.0`` is ``x``; ``x + 0.0`` is not, of ``-0.0``."""
     nothing = 0.0 if is_op(node, np.subtract) else -0.0
-    return args[0] if repr(const(args[1])) == repr(nothing) else None
+    return args[0] if repr(const(args[1])) == repr(nothing) and node.aval.dtype.kind != "c" else None
 
 
 def split(node: Node) -> tuple[float, Node]:

@@ -199,9 +199,9 @@ class Masks:
         if lanes is None and node.op is GETITEM:
             arrays = [self.lookup(array) for array in node.args[1:]]
             spec = dict(node.params)["spec"]
-            if not explicit and _each_row(spec, node.args[1:], arrays, arg.aval.shape):
-                return None
-            rows = _narrow(spec, arg.aval.shape)
+            if not explicit and arg.op.family == "elementwise" and _each_row(spec, node.args[1:], arrays, arg.aval.shape):
+                return None  # the labels of a softmax: masks would cost more than all the rest
+            rows = _narrow(spec, node.args[1:], arg.aval.shape)
             return Lanes(None, (node, position), lambda: _true_at(self.lookup(arg), spec, arrays, rows), True, explicit)
 
         def mask() -> Any:
@@ -513,18 +513,17 @@ def _plain(x: Any) -> Any:
 
 
 def _each_row(spec: Any, nodes: Sequence[Node], arrays: Sequence[Any], shape: tuple[int, ...]) -> bool:
-    """Whether an index is known beforehand to pick something from every row: ``p[np.arange(n), labels]``."""
-    for axis, part in enumerate(spec):
-        if not isinstance(part, (Hole, Slice)):
-            return False
-        if isinstance(part, Hole) and not nodes[part.number].active and nodes[part.number].aval.dtype.kind in "iu":
-            return np.unique(_plain(arrays[part.number])).size == shape[axis]
-    return False
+    """Whether an index is known beforehand to pick one element from every row: ``p[np.arange(n), labels]``."""
+    rows = nodes[0]
+    if spec != (Hole(0), Hole(1)) or rows.active or rows.aval.dtype.kind not in "iu" or rows.aval.shape != nodes[1].aval.shape:
+        return False
+    return np.unique(_plain(arrays[0])).size == shape[0]
 
 
-def _narrow(spec: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _narrow(spec: Any, nodes: Sequence[Node], shape: tuple[int, ...]) -> tuple[int, ...]:
     """The shape in which what an index picks is seen: 1 along the axes from which it takes all."""
-    if not all([isinstance(part, (int, Hole, Slice)) for part in spec]):
+    masks = any([node.aval.dtype == bool and len(node.aval.shape) != 1 for node in nodes])  # of several axes, or none
+    if masks or not all([isinstance(part, (int, Hole, Slice)) for part in spec]):
         return shape
     whole = [part == Slice(None, None, None) for part in spec] + [True] * (len(shape) - len(spec))
     return tuple([1 if every else n for every, n in zip(whole, shape, strict=True)])
