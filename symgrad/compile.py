@@ -188,8 +188,11 @@ class Form:
         rest = {name: value for name, value in kwargs.items() if name not in more}
         return (*args, *(kwargs[name] for name in more)), rest
 
-    def entry(self, names: list[str], call: Layout, named: bool) -> tuple[str, list[str], str]:
+    def entry(self, names: list[str], call: Layout, named: bool) -> tuple[str, list[str], str, str]:
         """Of a function that answers such calls: its parameters, the conditions on them, and the call as it was given.
+
+        The call is there twice: the second holds where the conditions do, and what lies outside has taken the names of
+        parameters that were left out.
 
         ``named``: its parameters are the function's own, so that arguments given by name need no dict.
         """
@@ -200,14 +203,19 @@ class Form:
             for keyword, name in zip(call.keywords, names[count:], strict=True):
                 form.append(f"({name} := _named.get({keyword!r}, _ABSENT)) is not _ABSENT")
             first = [*(f"{name}=_ABSENT" for name in names[:count]), *("/" for _ in names[:1] if count)]
-            return ", ".join([*first, "*_more", "**_named"]), form, f"_present({', '.join([*names[:count], '*_more'])}), _named"
+            given = f"_present({', '.join([*names[:count], '*_more'])}), _named"
+            return ", ".join([*first, "*_more", "**_named"]), form, given, given
         form.append("not _more")
         form += [f"{name} is _ABSENT" for name in (*self.positional, *self.keywords) if name not in names]
         first = [f"{name}=_ABSENT" for name in self.positional]
         first[self.only : self.only] = ["/"] if self.only else []
         last = [f"{name}=_ABSENT" for name in self.keywords]
-        given = f"*_given(({', '.join([*self.positional, ''])}), _more, ({', '.join([*self.keywords, ''])}))"
-        return ", ".join([*first, "*_more", *last]), form, given
+        here = {name: name if name in names else "_ABSENT" for name in (*self.positional, *self.keywords)}
+        given, within = (
+            f"*_given(({', '.join([*map(spell, self.positional), ''])}), _more, ({', '.join([*map(spell, self.keywords), ''])}))"
+            for spell in (str, here.__getitem__)
+        )
+        return ", ".join([*first, "*_more", *last]), form, given, within
 
     def given(self, values: Sequence[Any], more: tuple[Any, ...], named: Sequence[Any]) -> Any:
         """The call that such a function got, from what its parameters are."""
@@ -639,7 +647,7 @@ class Variant:
         clear = clear and not any(name.startswith("_") and name != "_" for name in used | parameters)
         if not clear:
             names, state = [f"_a{i}" for i in range(len(names))], [f"_o{i}" for i in range(len(state))]
-        header, form, given = family.form.entry(names, family.layout, clear)
+        header, form, given, within = family.form.entry(names, family.layout, clear)
         checks: list[str] = []
         kinds = iter(family.layout.kinds)
         leaves: list[str] = []
@@ -677,7 +685,7 @@ class Variant:
                 "            except (LookupError, AttributeError, TypeError, ValueError, NameError):",
                 "                _same = False  # it is not even there",
                 "            if not _same:",
-                f"                return _miss({given})",
+                f"                return _miss({within})",
             ]
         lines += [
             "            try:",
@@ -689,6 +697,7 @@ class Variant:
             f"            except (ArithmeticError, ValueError{', IndexError' if code.python else ''}):",
             *(rescue if code.python else ["                pass  # to be traced: an error as Python has it"]),
             "            _hits -= 1.0",
+            f"            return _miss({within})",
             f"        return _miss({given})",
             f"    return {self.family.name}, lambda: int(_hits)",
         ]

@@ -28,7 +28,8 @@ def threads(limit: int) -> Iterator[None]:
     Without it they use as many as there are processors for this process (its affinity, its control group's quota), at
     most eight; fewer where the environment variable ``SYMGRAD_NUM_THREADS`` says so, or, where that is not set,
     ``OMP_NUM_THREADS``, ``OPENBLAS_NUM_THREADS`` or ``MKL_NUM_THREADS``. NumPy's own products of matrices heed only the
-    variables. Results are the same to the bit, whatever the number.
+    variables. Results are the same to the bit, whatever the limit. Where the process has one thread by all that, code is not
+    made for more.
 
     Args:
         limit: 1 for the calling thread alone; at most eight are used.
@@ -105,10 +106,20 @@ def _work(loop: Callable[[Iterable[int]], None], turns: _Turns) -> tuple[int, Ba
 # -- how many ------------------------------------------------------------------------------------------------------
 
 
+def several() -> bool:
+    """Whether this process has more than one thread. Where it has not, code has smaller blocks, which suit one better."""
+    return _own() > 1
+
+
 def _threads() -> int:
     """How many threads a loop may have."""
     limit = _limit.get()
-    return min(_allowed(), _processors()) if limit is None else min(limit, MOST)
+    return _own() if limit is None else min(limit, MOST)
+
+
+def _own() -> int:
+    """How many it may have where nothing else is said."""
+    return min(_allowed(), _processors())
 
 
 def _processors() -> int:

@@ -24,10 +24,20 @@ from symgrad.pytree import flatten
 
 
 @pytest.fixture(autouse=True)
-def arrays_stay_arrays() -> Iterator[None]:
-    """Tiny arrays stand for big ones."""
+def arrays_stay_arrays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Tiny arrays stand for big ones, and this process for one of several threads."""
+    monkeypatch.setattr("symgrad.emit.blocks.several", lambda: True)
     with without("scalarize"):
         yield
+
+
+def test_code_for_one_thread_has_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.ones(1_000_000)
+    monkeypatch.setattr("symgrad.emit.blocks.several", parallel.several)
+    for processors, shared in ((1, False), (2, True)):
+        monkeypatch.setattr(parallel, "_own", lambda processors=processors: processors)
+        text = grad(lambda x: np.sum(np.exp(np.sin(x) * x) * np.cos(x))).source(x, fast=True)
+        assert ("share(loop" in text) is shared
 
 
 def whose(blocks: range) -> dict[int, str]:

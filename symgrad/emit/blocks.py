@@ -19,7 +19,7 @@ from symgrad.optimize import cost
 from symgrad.optimize.fuse import Group, adds_columns, adds_rows, is_elementwise, is_slice, is_view, is_whole, reduced
 from symgrad.optimize.lower import INNER, LIKE_UFUNCS
 from symgrad.optimize.memory import Layout, Scratch, Window, first_row, lay_out, overlap
-from symgrad.parallel import share
+from symgrad.parallel import several, share
 from symgrad.program import Program
 
 _ADD = np.add.reduce  # one object, so that it gets one name
@@ -111,7 +111,7 @@ class _Loop:
 
     def __init__(self, builder: BlockBuilder, group: Group, block: list[Any]) -> None:
         self.b, self.group, self.block = builder, group, block
-        self.layout: Layout = lay_out(group, builder.uses, "threads" not in builder.off)
+        self.layout: Layout = lay_out(group, builder.uses, "threads" not in builder.off and several())
         self.body: list[Any] = []
         self.after: list[Any] = []
         self.members = set(group.nodes)
