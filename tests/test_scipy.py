@@ -527,9 +527,8 @@ def test_least_squares():
     for options in ({}, {"bounds": ([0.0, 0.0], [1.5, 9.0])}):
         slopes = jacobian(lambda data, options=options: fit(data, **options))(data)
         for k, slope in enumerate(slopes):
-            expected = numeric(
-                lambda data, k=k, options=options: fit(data, scipy.optimize.least_squares, jac="3-point", **options)[k], data, 1e-3
-            )  # whose solution must be known to far more digits than the step has
+            precise = {"jac": "3-point", **options}  # far more digits than the step has
+            expected = numeric(lambda data: fit(data, scipy.optimize.least_squares, **precise)[k], data, 1e-3)  # noqa: B023
             np.testing.assert_allclose(slope, expected, rtol=1e-5, atol=1e-6)
     with pytest.raises(ValueError, match="loss='linear'"):
         fit(data, loss="huber")
