@@ -212,7 +212,8 @@ class Form:
         last = [f"{name}=_ABSENT" for name in self.keywords]
         here = {name: name if name in names else "_ABSENT" for name in (*self.positional, *self.keywords)}
         given, within = (
-            f"*_given(({', '.join([*map(spell, self.positional), ''])}), _more, ({', '.join([*map(spell, self.keywords), ''])}))"
+            f"*_given(({''.join([f'{spell(name)}, ' for name in self.positional])}), _more, "
+            f"({''.join([f'{spell(name)}, ' for name in self.keywords])}))"
             for spell in (str, here.__getitem__)
         )
         return ", ".join([*first, "*_more", *last]), form, given, within
