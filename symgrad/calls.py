@@ -67,6 +67,11 @@ _MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__
 _TRANSPARENT = ("builtins", "collections", "itertools", "functools", "types", "dataclasses", "operator")
 
 
+def reads_memory(kind: Any) -> bool:
+    """Whether it is a class that takes an array by its memory, which no Tracer has."""
+    return any([kind is one for one in (memoryview, bytearray, bytes)])
+
+
 class Calls(Reads):
     """The hooks for calls."""
 
@@ -461,7 +466,8 @@ class Calls(Reads):
         elif not is_pure(kind.__module__) and kind.__module__ not in ("datetime", "pathlib", "symgrad"):
             self.stop(f"{kind.__module__}.{kind.__name__} is made, which may depend on anything")
         args, kwargs = self._seen(args), self._seen(kwargs)
-        if kind.__module__ not in _TRANSPARENT and not issubclass(kind, (np.generic, tuple)):
+        opaque = kind.__module__ not in _TRANSPARENT and not issubclass(kind, (np.generic, tuple))
+        if opaque or reads_memory(kind):
             return kind(*self._out(args), **self._out(kwargs))
         return self._plainly(kind, args, kwargs)
 

@@ -69,6 +69,8 @@ class Drafts:
     def put(self, x: Tracer, key: Any, new: Any) -> bool:
         """``x[key] = new`` in place. Where something traced is in it, ``x`` is taken in, and nothing else done."""
         if any([tracer.node.active for tracer in _found([key, new])]):
+            if not x.value.flags.writeable:
+                raise ValueError("assignment destination is read-only")  # as NumPy says
             self.trace.admit(x)
             return False
         self.set(x, _left(key), _left(new))

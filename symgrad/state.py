@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from symgrad.calls import Calls
+from symgrad.calls import Calls, reads_memory
 from symgrad.drafts import Drafts
 from symgrad.guards import Path
 from symgrad.instrument import HOOKS, instrumented
@@ -222,7 +222,7 @@ class Plain(Finished):
         if is_users(handler):
             return self.call(handler, fun, *args, **kwargs)
         home = getattr(fun, "__module__", None) or type(getattr(fun, "__self__", None)).__module__
-        if isinstance(fun, CACHED) or home.startswith("numpy.random"):  # which keeps what it is given, or takes no Tracers
+        if isinstance(fun, CACHED) or reads_memory(fun) or home.startswith("numpy.random"):  # it keeps Tracers, or takes none
             made = fun(*map(self._out, args), **{name: self._out(value) for name, value in kwargs.items()})
             return self.own(fun, made, args)
         if not is_users(fun) or HOOKS in fun.__code__.co_freevars:

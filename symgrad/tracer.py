@@ -271,6 +271,8 @@ class Tracer(Traced):
         raise MutatedInput(f"{where()}: x.resize() changes a traced array in place; write x = np.resize(x, shape)")
 
     def setflags(self, **flags: Any) -> None:
+        if self.tape.draft:
+            return self.value.setflags(**flags)
         raise MutatedInput(f"{where()}: x.setflags() of a traced array; leave it out")
 
     # ---- Python's looks at a value ----
@@ -591,6 +593,8 @@ class Tracer(Traced):
     def view(self, dtype: Any = None, type: Any = None) -> Any:
         if (dtype is None or dtype is np.ndarray or dtype == self.dtype) and type in (None, np.ndarray):
             return self[...]
+        if self.tape.draft:
+            return self.tape.draft.lend(self).view(*[given for given in (dtype, type) if given is not None])
         raise NotDifferentiable(f"{where()}: x.view({dtype}) reinterprets memory; use x.astype or x.real and x.imag")
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:

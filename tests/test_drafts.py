@@ -493,3 +493,28 @@ def test_functions_that_fill_nothing():
 
     grad(loss, mode="dynamic")(X)
     assert kinds == [True]
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_plain_arrays_by_their_memory(mode):
+    """What a plain array can, one that the function makes can, too, as long as only numbers are in it."""
+
+    def fun(x):
+        b = np.array([1.0, 2.0, 3.0])
+        memoryview(b)[0] = len(bytes(b)) + len(bytearray(b))
+        b.view(np.int64)[1] = 0
+        b.data[2] = 5.0
+        return np.sum((b * x) ** 2)
+
+    def fill(x, writable):
+        b = np.zeros(3)
+        b.setflags(write=writable)
+        b[1] = x
+        return np.sum(b**2)
+
+    derivative, filled = value_and_grad(fun, mode=mode), value_and_grad(fill, mode=mode)
+    for x in (1.5, 2.0, 2.5):
+        assert derivative(x) == (x**2 * (48.0**2 + 25.0), 2 * x * (48.0**2 + 25.0))
+        assert filled(x, True) == (x**2, 2 * x)
+    with pytest.raises(ValueError, match="read-only"):
+        filled(1.5, False)
