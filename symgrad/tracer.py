@@ -272,7 +272,8 @@ class Tracer(Traced):
 
     def setflags(self, **flags: Any) -> None:
         if self.tape.draft:
-            return self.value.setflags(**flags)
+            self.value.setflags(**flags)
+            return
         raise MutatedInput(f"{where()}: x.setflags() of a traced array; leave it out")
 
     # ---- Python's looks at a value ----
