@@ -494,7 +494,7 @@ def retain_grad(self: Tensor) -> None:
     def keep(g: Tensor) -> None:
         tensor = mine()
         if tensor is not None:
-            tensor._grad = g if g.node is not None else wrap(np.array(g.value))
+            tensor._grad = g.clone() if tensor._grad is None else tensor._grad + g
 
     RemovableHandle(_hooks_of(self), ("retain", _kind(self)), keep)
 
