@@ -40,7 +40,8 @@ def plain_tree(tree: Any) -> Any:
 def call(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A NumPy function on tensors."""
     handler = REGISTRY.get(func)
-    name = f"{func.__module__}.{func.__name__}".replace("numpy", "np", 1)
+    home = getattr(func, "__module__", "numpy")  # which ufuncs have had since NumPy 2.2
+    name = f"{home}.{func.__name__}".replace("numpy", "np", 1)
     if handler is None:
         raise NotDifferentiable(f"{name} has no derivative rule; call it on x.detach().numpy()")
     if isinstance(handler, Refused):
