@@ -10,6 +10,7 @@ import dis
 import itertools
 import math
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -246,8 +247,9 @@ class Node:
         value: Any = self.result if which < 0 else self.args[which]
         edge = next((e for i, e in zip(self.plan.flows, self.edges, strict=True) if i == which), None)
         made = self.name() if which < 0 else edge.name() if isinstance(edge, Node) else None
-        made = counter[3] if len(counter) > 3 and counter[3] and which >= 0 else made
-        source = f", which is output 0 of {made.split('Backward')[0]}," if made else ""
+        if which >= 0 and len(counter) > 3:  # what was saved comes from that write now, unless it was detached
+            made = counter[3] if value.base is None else made and "AsStridedBackward0"
+        source = f", which is output 0 of {re.sub(r'Backward[0-9]+$', '', made)}," if made else ""
         writer = f" It was changed by {counter[1]}() at {counter[2]}, after {self.name()} had saved it." if counter[1:] else ""
         kind = f"torch.{title(value.dtype)}Tensor {list(value.shape)}"
         return (
@@ -1023,14 +1025,15 @@ def assign(x: Tensor, new: Tensor, verb: str, place: Any = None) -> Tensor:
     counter[1:] = (verb, user_line())
     if not recorded:
         return x
-    counter.append(new.grad_fn.name() if new.node is not None else None)
     if place is None and x.base is None:
         if new.node is None:  # nothing of what was there before is left
             plan, label = plan_of(OVERWRITTEN, 1, (0,)), f"{verb.strip('_').title().replace('_', '')}Backward0"
             new.node = Node(OVERWRITTEN, plan, (x.value,), NONE, [x.node], (), x.value, label)
         x.node, x.needs = new.node, True
+        counter.append(x.grad_fn.name())
         _hold(new, x)
     else:
+        counter.append("torch::autograd::CopySlices")
         label = "inplace" if place is None else "copied"
         rebase(x if x.base is None else x.base, target, new, label, place if x.base is None else None)
     return x
