@@ -949,4 +949,5 @@ def _places(part: Any, size: int) -> range | None:
     if type(part) is not index.Slice:
         return None
     places = range(*slice(*part).indices(size))
-    return range(min(places), max(places) + 1) if places else range(0)
+    ends = sorted((places[0], places[-1])) if places else (0, -1)
+    return range(ends[0], ends[1] + 1)
