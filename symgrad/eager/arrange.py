@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.eager import ops
-from symgrad.eager.core import NONE, Fused, Tensor, apply, axis_of, labelled, method, methods, wrap
+from symgrad.eager.core import NONE, Fused, Tensor, apply, axis_of, called, labelled, method, methods, wrap
 from symgrad.eager.creation import complex, meshgrid
 from symgrad.eager.dtypes import Size
 from symgrad.eager.pointwise import FUNCTIONS, function
@@ -48,13 +48,12 @@ def _listed(tensors: Sequence[Any]) -> Sequence[Any]:
 
 
 def _at_least(name: str, widen: Any) -> Any:
+    @called(name, f"Tensors with at least {name[8]} dimensions.")
     def fun(*tensors: Any) -> Any:
         if len(tensors) == 1 and isinstance(tensors[0], Tensor):
             return widen(tensors[0])
         return tuple([widen(x) for x in _listed(tensors)])
 
-    fun.__name__ = fun.__qualname__ = name
-    fun.__doc__ = f"Tensors with at least {name[8]} dimensions."
     FUNCTIONS[name] = fun
     return fun
 
@@ -102,6 +101,8 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> Any:
 
 
 def _splitter(name: str, least: int, axis: Any) -> None:
+    @function
+    @called(name, "Pieces of equal size, or cut at these places.")
     def fun(input: Tensor, indices_or_sections: Any) -> Any:
         if input.value.ndim < least:
             raise RuntimeError(
@@ -116,10 +117,6 @@ def _splitter(name: str, least: int, axis: Any) -> None:
                 f"by the split_size {indices_or_sections}!"
             )
         return tensor_split(input, indices_or_sections, dim)
-
-    fun.__name__ = fun.__qualname__ = name
-    fun.__doc__ = "Pieces of equal size, or cut at these places."
-    function(fun)
 
 
 _splitter("hsplit", 1, lambda ndim: 0 if ndim == 1 else 1)
@@ -274,6 +271,7 @@ def polar(abs: Tensor, angle: Tensor) -> Any:
 def _copied(name: str, fun: Any, label: str | None = None) -> None:
     label = label or f"{name.title().replace('_', '')}Backward0_copy"
 
+    @called(f"{name}_copy", f"``{name}``, in memory of its own.")
     def copied(input: Tensor, *args: Any, **options: Any) -> Any:
         result = fun(input, *args, **options)
         if isinstance(result, tuple):
@@ -281,8 +279,6 @@ def _copied(name: str, fun: Any, label: str | None = None) -> None:
         several = name == "squeeze" and len(args)
         return labelled(clone(result), f"SqueezeBackward{1 + isinstance(args[0], tuple)}_copy" if several else label)
 
-    copied.__name__ = copied.__qualname__ = f"{name}_copy"
-    copied.__doc__ = f"``{name}``, in memory of its own."
     FUNCTIONS[f"{name}_copy"] = copied
 
 

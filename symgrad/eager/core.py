@@ -1181,6 +1181,17 @@ def methods(**members: Any) -> None:
         setattr(Tensor, name, member)
 
 
+def called(name: str, doc: str) -> Any:
+    """A decorator for functions that are made by the dozen: gives each its name and docstring."""
+
+    def name_it(fun: Any) -> Any:
+        fun.__name__ = fun.__qualname__ = name
+        fun.__doc__ = doc
+        return fun
+
+    return name_it
+
+
 def axis_of(dim: Any, ndim: int) -> Any:
     """NumPy's axis of torch's ``dim``: None for all, checked as torch does."""
     if isinstance(dim, (list, tuple)):

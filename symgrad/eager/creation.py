@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import NONE, Tensor, apply, assign, methods, wrap
+from symgrad.eager.core import NONE, Tensor, apply, assign, called, methods, wrap
 from symgrad.eager.dtypes import as_numpy, default, on_cpu, title
 from symgrad.eager.shapes import broadcast_tensors, expand, reshape, sizes, transpose
 from symgrad.ops.index import COMPLEX
@@ -136,6 +136,8 @@ def from_numpy(ndarray: Any) -> Tensor:
 
 
 def _filled(name: str, number: float, doc: str) -> Any:
+    @creates
+    @called(name, doc)
     def make(*size: Any, dtype: Any = None, **named: Any) -> Any:
         shape = sizes(size or (named["size"],))
         if any([n < 0 for n in shape]):
@@ -144,9 +146,7 @@ def _filled(name: str, number: float, doc: str) -> Any:
         value.fill(number)
         return value
 
-    make.__name__ = make.__qualname__ = name
-    make.__doc__ = doc
-    return creates(make)
+    return make
 
 
 zeros, ones = _filled("zeros", 0, "A tensor of zeros."), _filled("ones", 1, "A tensor of ones.")
@@ -247,15 +247,15 @@ def complex(real: Tensor, imag: Tensor) -> Any:
 
 
 def _triangle(name: str, doc: str) -> Any:
+    @creates
+    @called(name, doc)
     def make(row: int, col: int, offset: int = 0, *, dtype: Any = np.int64) -> Any:
         for which, n in (("row", row), ("col", col)):
             if n < 0:
                 raise RuntimeError(f"{which} must be non-negative, got{n}")
         return np.stack(getattr(np, name)(row, offset, col)).astype(as_numpy(dtype))
 
-    make.__name__ = make.__qualname__ = name
-    make.__doc__ = doc
-    return creates(make)
+    return make
 
 
 tril_indices = _triangle("tril_indices", "The places of the lower triangle.")
@@ -265,11 +265,10 @@ triu_indices = _triangle("triu_indices", "The places of the upper triangle.")
 def like(make: Any) -> Any:
     """As ``make``, with the size and dtype of another tensor."""
 
+    @called(f"{make.__name__}_like", f"As ``{make.__name__}``, with the size and dtype of another tensor.")
     def made(input: Tensor, *args: Any, dtype: Any = None, **options: Any) -> Any:
         return make(input.value.shape, *args, dtype=input.dtype if dtype is None else dtype, **options)
 
-    made.__name__ = made.__qualname__ = f"{make.__name__}_like"
-    made.__doc__ = f"As ``{make.__name__}``, with the size and dtype of another tensor."
     return made
 
 
@@ -277,11 +276,10 @@ zeros_like, ones_like, empty_like, full_like = like(zeros), like(ones), like(emp
 
 
 def _new(make: Any) -> Any:
+    @called(f"new_{make.__name__}", f"``{make.__name__}`` in this tensor's dtype.")
     def made(self: Tensor, *args: Any, dtype: Any = None, **options: Any) -> Any:
         return make(*args, dtype=self.dtype if dtype is None else dtype, **options)
 
-    made.__name__ = made.__qualname__ = f"new_{make.__name__}"
-    made.__doc__ = f"``{make.__name__}`` in this tensor's dtype."
     return made
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import Tensor, axis_of, labelled
+from symgrad.eager.core import Tensor, axis_of, called, labelled
 from symgrad.eager.creation import creates
 from symgrad.eager.dtypes import as_numpy, default
 from symgrad.eager.shapes import roll
@@ -48,12 +48,11 @@ def _label(name: str, x: Tensor) -> str:
 def _one(name: str, doc: str) -> Callable[..., Any]:
     numpys: Any = getattr(np.fft, name)
 
+    @called(name, doc)
     def fun(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Any:
         x = _ready(name, input, (dim,), () if n is None else (n,))
         return labelled(numpys(x, n, dim, norm), _label(name, x))
 
-    fun.__name__ = fun.__qualname__ = name
-    fun.__doc__ = doc
     return fun
 
 
@@ -75,6 +74,7 @@ def _axes(x: Tensor, s: Any, dim: Any) -> tuple[Any, Any]:
 def _several(name: str, doc: str, dims: Any = None) -> Callable[..., Any]:
     numpys: Any = getattr(np.fft, name.replace("2", "n"))
 
+    @called(name, doc)
     def fun(input: Tensor, s: Any = None, dim: Any = dims, norm: str | None = None) -> Any:
         s, dim = _axes(input, s, dim)
         x = _ready(name, input, dim, s or ())
@@ -82,8 +82,6 @@ def _several(name: str, doc: str, dims: Any = None) -> Callable[..., Any]:
             return x.to(np.result_type(x.value.dtype, np.complex64))
         return labelled(numpys(x, s, dim, norm), _label(name, x))
 
-    fun.__name__ = fun.__qualname__ = name
-    fun.__doc__ = doc
     return fun
 
 

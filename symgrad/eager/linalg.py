@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import NONE, Fused, Tensor, apply, known, labelled, plain, variant, wrap
+from symgrad.eager.core import NONE, Fused, Tensor, apply, called, known, labelled, plain, variant, wrap
 from symgrad.eager.pointwise import FUNCTIONS, where
 from symgrad.eager.reductions import amax, amin, named, vector_norm
 from symgrad.eager.shapes import clone, dot, matmul, mm, movedim, reshape, unsqueeze
@@ -91,6 +91,7 @@ def _same(name: str, label: str | None = None, fields: str = "") -> Any:
     op = CHOLESKY if name == "cholesky" else REGISTRY[numpys]
     kind = named(f"linalg_{name}", fields) if fields else None
 
+    @called(name, f"NumPy's ``linalg.{name}``.")
     def fun(A: Tensor, *args: Any, **kwargs: Any) -> Any:
         if name in _SQUARE:
             _check_square(name, A)
@@ -102,8 +103,6 @@ def _same(name: str, label: str | None = None, fields: str = "") -> Any:
             return kind(*found)
         return found if label is None else labelled(found, label)
 
-    fun.__name__ = fun.__qualname__ = name
-    fun.__doc__ = f"NumPy's ``linalg.{name}``."
     return fun
 
 
@@ -318,13 +317,12 @@ def _with_info(name: str, fun: Any, fields: str) -> Any:
     """``fun``, which raises where a matrix cannot be taken apart, together with zeros that say that all could be."""
     kind = named(f"linalg_{name}", fields)
 
+    @called(name, f"``{fun.__name__}``, and zeros: what cannot be taken apart is an error here.")
     def made(A: Tensor, *args: Any, check_errors: bool = False, **options: Any) -> Any:
         found = fun(A, *args, **options)
         info = wrap(np.zeros(A.value.shape[:-2], np.int32))
         return kind(*(found if isinstance(found, tuple) else (found,)), info)
 
-    made.__name__ = made.__qualname__ = name
-    made.__doc__ = f"``{fun.__name__}``, and zeros: what cannot be taken apart is an error here."
     return made
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections import namedtuple
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from symgrad.eager.core import (
     Tensor,
     apply,
     assign,
+    called,
     execute,
     known,
     labelled,
@@ -90,6 +90,8 @@ def require_tensor(name: str, x: Any) -> None:
 
 
 def _unary(name: str, op: Op, keeps_integers: bool = False) -> None:
+    @function
+    @called(name, f"``{name}`` of each element.")
     def fun(input: Any, *, out: Any = None) -> Any:
         if not isinstance(input, Tensor):
             if isinstance(input, Traced):
@@ -103,9 +105,6 @@ def _unary(name: str, op: Op, keeps_integers: bool = False) -> None:
         )
         return delivered(result, out, name)
 
-    fun.__name__ = fun.__qualname__ = name
-    fun.__doc__ = f"``{name}`` of each element."
-    function(fun)
     if op.key not in _NOT_IN_PLACE:
         in_place(name, fun)
 
@@ -119,13 +118,12 @@ _NOT_IN_PLACE = {  # what torch has no such method for
 def in_place(name: str, fun: Any) -> None:
     """The method ``name_``, which writes the result of ``fun`` into the tensor."""
 
+    @called(f"{name}_", f"``{name}``, written into this tensor.")
     def method_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if self.made or self.inference:
             writable(self)  # which torch looks at first
         return assign(self, fun(self, *args, **kwargs), f"{name}_")
 
-    method_.__name__ = method_.__qualname__ = f"{name}_"
-    method_.__doc__ = f"``{name}``, written into this tensor."
     setattr(Tensor, f"{name}_", method_)
 
 
@@ -345,19 +343,17 @@ _NUMBERED = {
 _operand = (Tensor, int, float, complex, np.ndarray, np.generic)
 
 
-def _binary(name: str, key: Any, floats: bool = False, label: str | None = None) -> Callable[..., Any]:
+def _binary(name: str, key: Any, floats: bool = False) -> None:
     op = key if isinstance(key, Op) else known(key)
 
+    @function
+    @called(name, f"``{name}`` of the elements of two tensors.")
     def fun(input: Any, other: Any, *, out: Any = None) -> Any:
-        result = binary(op, input, other, _numbered(op, other) or label, floats)
+        result = binary(op, input, other, _numbered(op, other), floats)
         return delivered(result, out, name)
 
-    fun.__name__ = fun.__qualname__ = name
-    fun.__doc__ = f"``{name}`` of the elements of two tensors."
-    function(fun)
     if op.key not in _NOT_IN_PLACE:
         in_place(name, fun)
-    return fun
 
 
 for _name, _key in {

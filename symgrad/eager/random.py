@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import NONE, Fused, Tensor, apply, assign, method, plain, wrap
+from symgrad.eager.core import NONE, Fused, Tensor, apply, assign, called, method, plain, wrap
 from symgrad.eager.creation import creates, like
 from symgrad.eager.dtypes import as_numpy, default
 from symgrad.eager.shapes import sizes
@@ -141,13 +141,13 @@ def set_rng_state(state: Any) -> None:
 
 
 def _drawn(name: str, method: str, doc: str) -> Any:
+    @creates
+    @called(name, doc)
     def make(*size: Any, generator: Any = None, dtype: Any = None, **named: Any) -> Any:
         shape, kind = sizes(size or (named["size"],)), default.real if dtype is None else as_numpy(dtype)
         return getattr(generator or default_generator, method)(math.prod(shape), kind).reshape(shape)
 
-    make.__name__ = make.__qualname__ = name
-    make.__doc__ = doc
-    return creates(make)
+    return make
 
 
 rand = _drawn("rand", "uniform", "Uniform numbers in [0, 1).")
@@ -312,13 +312,11 @@ _MANTISSA = {2: 11, 4: 24, 8: 53}
 
 
 def _drawn_into(name: str, doc: str, draw: Any) -> None:
+    @method
+    @called(name, doc)
     def fill(self: Tensor, *args: Any, generator: Any = None, **options: Any) -> Tensor:
         drawn = draw(generator or default_generator, self.value.size, *args, **options)
         return _written(self, drawn, name)
-
-    fill.__name__ = fill.__qualname__ = name
-    fill.__doc__ = doc
-    method(fill)
 
 
 def _uniform(source: Generator, n: int) -> Any:

@@ -18,6 +18,7 @@ from symgrad.eager.core import (
     apply,
     as_tensor_of,
     axis_of,
+    called,
     known,
     labelled,
     plain,
@@ -587,6 +588,8 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
 def _running(name: str, arg: Any) -> Any:
     """The running extreme along a dimension, and its places."""
 
+    @function
+    @called(name, f"The running {name[3:]}imum along a dimension, and its places.")
     def fun(input: Tensor, dim: int) -> Any:
         value = input.value
         axis, places = axis_of(dim, value.ndim), _FIRST
@@ -599,9 +602,7 @@ def _running(name: str, arg: Any) -> Any:
         )
         return RESULTS[name](flat, wrap(places))
 
-    fun.__name__ = fun.__qualname__ = name
-    fun.__doc__ = f"The running {name[3:]}imum along a dimension, and its places."
-    return function(fun)
+    return fun
 
 
 cummax, cummin = _running("cummax", np.maximum), _running("cummin", np.minimum)

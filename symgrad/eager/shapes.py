@@ -23,6 +23,7 @@ from symgrad.eager.core import (
     as_tensor_of,
     assign,
     axis_of,
+    called,
     execute,
     known,
     labelled,
@@ -246,11 +247,10 @@ def to(self: Tensor, *target: Any, copy: bool = False, memory_format: Any = None
 
 
 def _caster(name: str, kind: Any) -> None:
+    @called(name, f"In the dtype {np.dtype(kind).name}.")
     def fun(self: Tensor, memory_format: Any = None) -> Any:
         return _cast(self, kind)
 
-    fun.__name__ = fun.__qualname__ = name
-    fun.__doc__ = f"In the dtype {np.dtype(kind).name}."
     setattr(Tensor, name, fun)
 
 

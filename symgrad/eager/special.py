@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import Fused, Tensor, apply, as_tensor_of, known, labelled, methods, wrap
+from symgrad.eager.core import Fused, Tensor, apply, as_tensor_of, called, known, labelled, methods, wrap
 from symgrad.eager.nn.functional import log_softmax, softmax
 from symgrad.eager.pointwise import FUNCTIONS, apply_floating, binary, delivered, in_place, where
 from symgrad.eager.reductions import logsumexp
@@ -31,12 +31,11 @@ def _scipy(name: str) -> Op:
 
 
 def _unary(name: str, scipys: str | None = None, label: str | None = None) -> Any:
+    @called(name, f"SciPy's ``{scipys or name}`` of each element.")
     def fun(input: Tensor, *, out: Any = None) -> Any:
         title = label or f"Special{name.title().replace('_', '')}Backward0"
         return delivered(apply_floating(_scipy(scipys or name), input, label=title), out, name)
 
-    fun.__name__ = fun.__qualname__ = name
-    fun.__doc__ = f"SciPy's ``{scipys or name}`` of each element."
     return fun
 
 
@@ -105,11 +104,10 @@ def zeta(input: Any, other: Any) -> Any:
 
 
 def _incomplete(name: str, scipys: str) -> Any:
+    @called(name, f"SciPy's ``{scipys}``.")
     def fun(input: Any, other: Any, *, out: Any = None) -> Any:
         return delivered(binary(_scipy(scipys), input, other, f"{name.title()}Backward0", floats=True), out, name)
 
-    fun.__name__ = fun.__qualname__ = name
-    fun.__doc__ = f"SciPy's ``{scipys}``."
     return fun
 
 
@@ -117,14 +115,13 @@ gammainc, gammaincc = _incomplete("igamma", "gammainc"), _incomplete("igammac", 
 
 
 def _polynomial(name: str, scipys: str, shifted: bool = False) -> Any:
+    @called(name, f"SciPy's ``{scipys}``{' of 2x - 1' if shifted else ''}.")
     def fun(input: Any, n: Any, *, out: Any = None) -> Any:
         x, degree = as_tensor_of(input), as_tensor_of(n).value.astype(np.int64)
         x = x if x.value.dtype.kind == "f" else x.float()
         found = apply(_scipy(scipys), (np.maximum(degree, 0), x * 2 - 1 if shifted else x)).to(x.dtype)
         return delivered(where(wrap(degree < 0), 0.0, found), out, name)
 
-    fun.__name__ = fun.__qualname__ = name
-    fun.__doc__ = f"SciPy's ``{scipys}``{' of 2x - 1' if shifted else ''}."
     return fun
 
 

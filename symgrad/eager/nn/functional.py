@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.eager import ops, reductions
-from symgrad.eager.core import Tensor, apply, assign, axis_of, labelled, plain, requires, unlike, wrap
+from symgrad.eager.core import Tensor, apply, assign, axis_of, called, labelled, plain, requires, unlike, wrap
 from symgrad.eager.dtypes import title
 from symgrad.eager.modes import mode
 from symgrad.eager.nn.losses import (
@@ -69,6 +69,7 @@ def _maybe_in_place(x: Tensor, y: Any, inplace: bool, name: str) -> Any:
 
 
 def _activation(name: str, op: Any) -> Any:
+    @called(name, f"``{name}`` of each element.")
     def fun(input: Tensor, inplace: bool = False) -> Any:
         require_tensor(name, input)
         if name == "relu" and input.value.dtype.kind in "bc":
@@ -76,8 +77,6 @@ def _activation(name: str, op: Any) -> Any:
             raise kind(why)
         return _maybe_in_place(input, apply(op, (input,)), inplace, name)
 
-    fun.__name__ = fun.__qualname__ = name
-    fun.__doc__ = f"``{name}`` of each element."
     return fun
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.eager import ops
-from symgrad.eager.core import Tensor, apply, labelled, wrap
+from symgrad.eager.core import Tensor, apply, called, labelled, wrap
 from symgrad.eager.dtypes import c_name
 from symgrad.eager.pointwise import FUNCTIONS
 from symgrad.eager.shapes import cat, matmul, permute, reshape, squeeze, unsqueeze
@@ -88,6 +88,7 @@ def _alike(x: Tensor, weight: Tensor, bias: Any) -> None:
 
 
 def _conv(d: int) -> Callable[..., Any]:
+    @called(f"conv{d}d", f"Products with a kernel that moves along {'one dimension' if d == 1 else f'{d} dimensions'}.")
     def fun(
         input: Tensor,
         weight: Tensor,
@@ -129,8 +130,6 @@ def _conv(d: int) -> Callable[..., Any]:
         y = y if bias is None else y + reshape(bias, (made,) + (1,) * d)
         return squeeze(y, 0) if alone else labelled(y, "ConvolutionBackward0")
 
-    fun.__name__ = fun.__qualname__ = f"conv{d}d"
-    fun.__doc__ = f"Products with a kernel that moves along {'one dimension' if d == 1 else f'{d} dimensions'}."
     return fun
 
 
@@ -138,6 +137,7 @@ conv1d, conv2d, conv3d = map(_conv, (1, 2, 3))
 
 
 def _conv_transpose(d: int) -> Callable[..., Any]:
+    @called(f"conv_transpose{d}d", f"The transpose of ``conv{d}d``, by its input.")
     def fun(
         input: Tensor,
         weight: Tensor,
@@ -169,8 +169,6 @@ def _conv_transpose(d: int) -> Callable[..., Any]:
         y = y if bias is None else y + reshape(bias, (groups * each,) + (1,) * d)
         return squeeze(y, 0) if alone else labelled(y, "ConvolutionBackward0")
 
-    fun.__name__ = fun.__qualname__ = f"conv_transpose{d}d"
-    fun.__doc__ = f"The transpose of ``conv{d}d``, by its input."
     return fun
 
 
@@ -216,6 +214,7 @@ def _rounding(x: Tensor) -> dict[str, str]:
 
 
 def _avg_pool(d: int) -> Callable[..., Any]:
+    @called(f"avg_pool{d}d", "The means of windows.")
     def fun(
         input: Tensor,
         kernel_size: Any,
@@ -242,8 +241,6 @@ def _avg_pool(d: int) -> Callable[..., Any]:
         y = reshape(means, (*x.value.shape[:2], *counts.shape))
         return _pooled(y, alone, "AvgPool", d)
 
-    fun.__name__ = fun.__qualname__ = f"avg_pool{d}d"
-    fun.__doc__ = "The means of windows."
     return fun
 
 
@@ -264,6 +261,7 @@ def _largest(x: Tensor, tables: Sequence[Table], d: int, return_indices: bool, a
 
 
 def _max_pool(d: int) -> Callable[..., Any]:
+    @called(f"max_pool{d}d", "The largest elements of windows.")
     def fun(
         input: Tensor,
         kernel_size: Any,
@@ -282,8 +280,6 @@ def _max_pool(d: int) -> Callable[..., Any]:
         tables = [_windows(*args, ceil_mode) for args in options]
         return _largest(x, tables, d, return_indices, alone, "MaxPool")
 
-    fun.__name__ = fun.__qualname__ = f"max_pool{d}d"
-    fun.__doc__ = "The largest elements of windows."
     return fun
 
 
@@ -295,6 +291,7 @@ def _goal(output_size: Any, sizes: Sequence[int], d: int) -> list[int]:
 
 
 def _adaptive_avg(d: int) -> Callable[..., Any]:
+    @called(f"adaptive_avg_pool{d}d", "The means of so many windows.")
     def fun(input: Tensor, output_size: Any) -> Any:
         x, alone = _batched(input, d)
         sizes = x.value.shape[2:]
@@ -305,20 +302,17 @@ def _adaptive_avg(d: int) -> Callable[..., Any]:
         mean = d > 1 and all([len(table) == 1 for table in tables])
         return labelled(squeeze(y, 0) if alone else y, "MeanBackward1") if mean else _pooled(y, alone, "AdaptiveAvgPool", d)
 
-    fun.__name__ = fun.__qualname__ = f"adaptive_avg_pool{d}d"
-    fun.__doc__ = "The means of so many windows."
     return fun
 
 
 def _adaptive_max(d: int) -> Callable[..., Any]:
+    @called(f"adaptive_max_pool{d}d", "The largest elements of so many windows.")
     def fun(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
         x, alone = _batched(input, d)
         sizes = x.value.shape[2:]
         tables = [_parts(n, m) for n, m in zip(sizes, _goal(output_size, sizes, d), strict=True)]
         return _largest(x, tables, d, return_indices, alone, "AdaptiveMaxPool")
 
-    fun.__name__ = fun.__qualname__ = f"adaptive_max_pool{d}d"
-    fun.__doc__ = "The largest elements of so many windows."
     return fun
 
 
