@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,13 +21,13 @@ from symgrad.eager.shapes import (
     flip,
     gather,
     getitem,
-    hstack,
     index_select,
     narrow,
     permute,
     reshape,
     scatter,
     scatter_add,
+    several,
     sizes,
     split,
     squeeze,
@@ -37,14 +36,10 @@ from symgrad.eager.shapes import (
     transpose,
     unbind,
     unsqueeze,
-    vstack,
 )
+from symgrad.ops.reduction import along, vector_shape
 
 # -- joining and splitting -----------------------------------------------------------------------------------------
-
-
-def _listed(tensors: Sequence[Any]) -> Sequence[Any]:
-    return tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
 
 
 def _at_least(name: str, widen: Any) -> Any:
@@ -52,7 +47,7 @@ def _at_least(name: str, widen: Any) -> Any:
     def fun(*tensors: Any) -> Any:
         if len(tensors) == 1 and isinstance(tensors[0], Tensor):
             return widen(tensors[0])
-        return tuple([widen(x) for x in _listed(tensors)])
+        return tuple([widen(x) for x in several(tensors)])
 
     FUNCTIONS[name] = fun
     return fun
@@ -70,6 +65,17 @@ atleast_1d = _at_least("atleast_1d", lambda x: x if x.value.ndim else reshape(x,
 atleast_2d, atleast_3d = _at_least("atleast_2d", _wide), _at_least("atleast_3d", _deep)
 
 
+def hstack(tensors: Any) -> Any:
+    """Joined from left to right."""
+    parts = atleast_1d(list(tensors))
+    return cat(parts, 0 if parts[0].value.ndim == 1 else 1)
+
+
+def vstack(tensors: Any) -> Any:
+    """Joined from top to bottom."""
+    return cat(atleast_2d(list(tensors)), 0)
+
+
 def column_stack(tensors: Any) -> Any:
     """Joined from left to right, vectors as columns."""
     return hstack([x if x.value.ndim > 1 else reshape(x, (x.value.size, 1)) for x in tensors])
@@ -77,7 +83,7 @@ def column_stack(tensors: Any) -> Any:
 
 def dstack(tensors: Any) -> Any:
     """Joined along the third dimension."""
-    return cat(atleast_3d(*tensors) if len(tensors) > 1 else [atleast_3d(tensors[0])], 2)
+    return cat(atleast_3d(list(tensors)), 2)
 
 
 @function
@@ -96,8 +102,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> Any:
         ranges = list(itertools.pairwise(cuts))
     else:
         ranges = [slice(a, b).indices(n)[:2] for a, b in itertools.pairwise([0, *given, n])]
-    lead = (slice(None),) * axis
-    return tuple([getitem(input, (*lead, slice(a, max(a, b)))) for a, b in ranges])
+    return tuple([getitem(input, along(axis, slice(a, max(a, b)))) for a, b in ranges])
 
 
 def _splitter(name: str, least: int, axis: Any) -> None:
@@ -132,7 +137,7 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
 
 def block_diag(*tensors: Any) -> Any:
     """Matrices along the diagonal of one, zeros elsewhere."""
-    blocks = atleast_2d(*tensors) if len(tensors) > 1 else [atleast_2d(*tensors)]
+    blocks = atleast_2d(list(tensors))
     for i, x in enumerate(blocks):
         if x.value.ndim > 2:
             raise RuntimeError(
@@ -148,7 +153,7 @@ def block_diag(*tensors: Any) -> Any:
 
 def cartesian_prod(*tensors: Any) -> Any:
     """All ways to pick one element of each vector."""
-    given = _listed(tensors)
+    given = several(tensors)
     if len(given) == 1:
         return given[0]
     return stack([reshape(x, (-1,)) for x in meshgrid(*given)], 1)
@@ -209,10 +214,8 @@ def diagflat(input: Tensor, offset: int = 0) -> Any:
 def _windows(x: Any, axis: int, size: int, step: int) -> Any:
     if not x.ndim:
         return x.reshape(1)[:size]
-    lead = (slice(None),) * axis
-    return np.lib.stride_tricks.sliding_window_view(x, size, axis, writeable=x.flags.writeable)[
-        (*lead, slice(None, None, step))
-    ]
+    windows = np.lib.stride_tricks.sliding_window_view(x, size, axis, writeable=x.flags.writeable)
+    return windows[along(axis, slice(None, None, step))]
 
 
 UNFOLD = Fused(
@@ -316,14 +319,14 @@ def _into(input: Tensor, src: Tensor, look_at: Any, label: str) -> Any:
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Any:
     """A copy, with ``src`` at one place along a dimension."""
     axis = axis_of(dim, input.value.ndim)
-    return _into(input, src, lambda places: places[(slice(None),) * axis + (index,)], "SelectScatterBackward0")
+    return _into(input, src, lambda places: places[along(axis, index)], "SelectScatterBackward0")
 
 
 @function
 def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
     """A copy, with ``src`` in a slice along a dimension."""
     axis = axis_of(dim, input.value.ndim)
-    return _into(input, src, lambda p: p[(slice(None),) * axis + (slice(start, end, step),)], "SliceScatterBackward0")
+    return _into(input, src, lambda places: places[along(axis, slice(start, end, step))], "SliceScatterBackward0")
 
 
 @function
@@ -358,8 +361,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 
 def _table(index: Tensor, axis: int, shape: tuple[int, ...]) -> Tensor:
     """A vector of places along an axis as a table of places for ``scatter``."""
-    form = [-1 if i == axis else 1 for i in range(len(shape))]
-    return wrap(np.broadcast_to(index.value.reshape(form), shape))
+    return wrap(np.broadcast_to(index.value.reshape(vector_shape(axis, len(shape))), shape))
 
 
 @function
@@ -472,8 +474,8 @@ def broadcast_shapes(*shapes: Any) -> Size:
 
 
 FUNCTIONS.update(
-    column_stack=column_stack, dstack=dstack, row_stack=vstack, block_diag=block_diag, cartesian_prod=cartesian_prod,
-    polar=polar, resolve_conj=resolve_conj, resolve_neg=resolve_neg, unravel_index=unravel_index,
+    hstack=hstack, vstack=vstack, row_stack=vstack, column_stack=column_stack, dstack=dstack, block_diag=block_diag,
+    cartesian_prod=cartesian_prod, polar=polar, resolve_conj=resolve_conj, resolve_neg=resolve_neg, unravel_index=unravel_index,
     broadcast_shapes=broadcast_shapes,
 )  # fmt: skip
 methods(resolve_conj=resolve_conj, resolve_neg=resolve_neg)

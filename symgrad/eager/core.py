@@ -15,7 +15,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -61,13 +61,10 @@ class Plan:
         self.anew = op.key in ANEW and any(["y" in _mentioned(op, i, count) for i in self.flows])
 
 
-_READ_BY_SHAPE_ALONE = {"linear"}
-
-
 def _reads(op: Op, position: int, count: int) -> set[Any]:
     """The arguments (by position) and the result ("y") whose values the rule of one argument looks at."""
     fixed = {i for i in range(count) if not op.differentiable(i)}
-    if op.family in _READ_BY_SHAPE_ALONE:
+    if op.family == "linear":  # whose rules read but shapes
         return fixed
     known = READS.get(op.key)
     return _mentioned(op, position, count) if known is None else set(known[position])
@@ -121,8 +118,7 @@ class Node:
 
     __slots__ = (
         "__weakref__", "args", "counters", "dtype", "edges", "hooks", "label", "metadata", "op", "outputs", "packed", "params",
-        "plan",
-        "result", "serial", "shape",
+        "plan", "result", "serial", "shape",
     )  # fmt: skip
 
     def __init__(
@@ -380,9 +376,8 @@ def _leads_on(label: tuple[Any, ...], edges: dict[int, Any]) -> bool:
 
 TWICE = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
-    "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
-    "Specify retain_graph=True if "
-    "you need to backward through the graph a second time or if you need to access saved tensors after calling backward."
+    "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True "
+    "if you need to backward through the graph a second time or if you need to access saved tensors after calling backward."
 )
 _HINT = (
     "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
@@ -454,12 +449,9 @@ class RemovableHandle:
 def node_name(node: Node) -> str:
     """Torch's name, where nothing more special was noted when the node was made."""
     name = NAMES.get(node.op.key)
-    if callable(name):
-        name = name(node)
     if name is None:
-        name = node.op.name.rsplit(".", 1)[-1].title().replace("_", "")
-        return f"{name}Backward0"
-    return f"{name}"
+        return f"{node.op.name.rsplit('.', 1)[-1].title().replace('_', '')}Backward0"
+    return str(name(node) if callable(name) else name)
 
 
 NAMES: dict[Any, Any] = {}
@@ -693,10 +685,9 @@ _GRAD_DTYPE = (
     "tensor and its gradient may break downstream systems that assume they match."
 )
 _NOT_A_LEAF = (
-    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
-    "attribute won't be populated during "
-    "autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
-    "non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See "
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
+    "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() "
+    "on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See "
     "github.com/pytorch/pytorch/pull/30531 for more information."
 )
 
@@ -1181,10 +1172,13 @@ def methods(**members: Any) -> None:
         setattr(Tensor, name, member)
 
 
-def called(name: str, doc: str) -> Any:
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def called(name: str, doc: str) -> Callable[[_F], _F]:
     """A decorator for functions that are made by the dozen: gives each its name and docstring."""
 
-    def name_it(fun: Any) -> Any:
+    def name_it(fun: _F) -> _F:
         fun.__name__ = fun.__qualname__ = name
         fun.__doc__ = doc
         return fun

@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrad.eager.core import NONE, Tensor, apply, assign, called, methods, wrap
 from symgrad.eager.dtypes import as_numpy, default, on_cpu, title
-from symgrad.eager.shapes import broadcast_tensors, expand, reshape, sizes, transpose
+from symgrad.eager.shapes import broadcast_tensors, expand, reshape, several, sizes, transpose
 from symgrad.ops.index import COMPLEX
 
 
@@ -230,7 +230,7 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
     """Coordinates of a grid."""
-    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    given = several(tensors)
     shape = tuple([x.value.size for x in given])
     grid = [expand(reshape(x, (1,) * i + (-1,) + (1,) * (len(given) - i - 1)), shape) for i, x in enumerate(given)]
     return tuple(grid) if indexing == "ij" or len(grid) < 2 else tuple(transpose(x, 0, 1) for x in grid)

@@ -499,11 +499,6 @@ def retain_grad(self: Tensor) -> None:
     RemovableHandle(_hooks_of(self), ("retain", _kind(self)), keep)
 
 
-@method
-def retains_grad(self: Tensor) -> bool:
-    return self.kept
-
-
 methods(retains_grad=property(lambda self: self.kept))
 
 

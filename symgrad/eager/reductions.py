@@ -29,7 +29,7 @@ from symgrad.eager.core import (
 from symgrad.eager.dtypes import as_numpy, title
 from symgrad.eager.pointwise import FUNCTIONS, apply_alike, apply_floating, binary, function, in_place
 from symgrad.ops.core import Op, count, expand
-from symgrad.ops.reduction import along
+from symgrad.ops.reduction import along, vector_shape
 
 
 def named(name: str, fields: str) -> Any:
@@ -317,23 +317,10 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
 # -- extremes ------------------------------------------------------------------------------------------------------
 
 
-def flat_places(places: Any, axis: int, shape: tuple[int, ...]) -> Any:
-    """Places along an axis as places in the flattened array; ``places`` has that axis, or lacks it."""
-    if not shape:
-        return places
-    step, before = math.prod(shape[axis + 1 :]), math.prod(shape[:axis])
-    form = shape[:axis] + (1,) * (len(shape) - axis if np.ndim(places) == len(shape) else len(shape) - axis - 1)
-    start = np.arange(0, before * step * shape[axis], step * shape[axis] or 1).reshape(form) if before > 1 else 0
-    if step == 1:
-        return places + start
-    inner = np.arange(step).reshape(shape[axis + 1 :])
-    return places * step + (start + inner)
-
-
 def pick(input: Tensor, places: Any, axis: int, keepdim: bool, label: str) -> Any:
     """The elements at ``places`` along an axis, which goes unless ``keepdim``."""
     shape = input.value.shape
-    flat = flat_places(places, axis, shape)
+    flat = shapes.flat_places(places, axis, shape)
     if keepdim and shape:
         flat = flat.reshape((*shape[:axis], 1, *shape[axis + 1 :]))
     return apply(ops.PICK, (input, flat), {"shape": shape}, label)
@@ -492,7 +479,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
 def _ordered(input: Tensor, order: Any, axis: int, label: str) -> Any:
     """The elements at the places of ``order``, which has all axes."""
     shape = input.value.shape
-    return apply(ops.PICK, (input, flat_places(order, axis, shape)), {"shape": shape}, label)
+    return apply(ops.PICK, (input, shapes.flat_places(order, axis, shape)), {"shape": shape}, label)
 
 
 @function
@@ -595,12 +582,11 @@ def _running(name: str, arg: Any) -> Any:
         axis, places = axis_of(dim, value.ndim), _FIRST
         if value.ndim:
             best = arg.accumulate(value, axis)
-            here = np.arange(value.shape[axis]).reshape([-1 if i == axis else 1 for i in range(value.ndim)])
+            here = np.arange(value.shape[axis]).reshape(vector_shape(axis, value.ndim))
             places = np.maximum.accumulate(np.where(value == best, here, 0), axis)
-        flat = apply(
-            ops.GATHER, (input, flat_places(places, axis, value.shape)), {"shape": value.shape}, f"{name.title()}Backward0"
-        )
-        return RESULTS[name](flat, wrap(places))
+        flat = shapes.flat_places(places, axis, value.shape)
+        found = apply(ops.GATHER, (input, flat), {"shape": value.shape}, f"{name.title()}Backward0")
+        return RESULTS[name](found, wrap(places))
 
     return fun
 

@@ -40,11 +40,12 @@ from symgrad.eager.core import (
 )
 from symgrad.eager.dtypes import as_numpy, c_name, device, dtype, on_cpu, title
 from symgrad.eager.modes import mode
-from symgrad.eager.pointwise import FUNCTIONS, cast_alike, function
+from symgrad.eager.pointwise import FUNCTIONS, cast_alike, function, in_place
 from symgrad.ops import index
 from symgrad.ops.contract import matmul_a, matmul_b
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import ASTYPE
+from symgrad.ops.reduction import along, vector_shape
 
 RESHAPE, TRANSPOSE, SWAPAXES, SQUEEZE, EXPAND_DIMS, BROADCAST, MATMUL, COPY, CONCATENATE, STACK, SUM = (
     known(key)
@@ -77,6 +78,11 @@ def sizes(shape: Sequence[Any]) -> tuple[int, ...]:
     """A shape that was given as several numbers, or as one list of them."""
     given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     return tuple([int(n) for n in given])
+
+
+def several(tensors: Sequence[Any]) -> Sequence[Any]:
+    """Tensors that were given as several arguments, or as one list of them."""
+    return tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
 
 
 def listed(fun: str, key: str, given: Sequence[Any], named: dict[str, Any]) -> tuple[int, ...]:
@@ -183,13 +189,10 @@ def detach_(self: Tensor) -> Tensor:
         return self
     if self.base is not None:
         raise RuntimeError(
-            "Can't detach views in-place. Use detach() instead. If you are using "
-            "DistributedDataParallel (DDP) for training, and "
-            "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
-            "detach_() cannot be called on "
-            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function "
-            "in torch/optim/optimizer.py "
-            "as the solution."
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
+            "and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be "
+            "called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
+            "torch/optim/optimizer.py as the solution."
         )
     self.node, self.needs = None, False
     return self
@@ -295,21 +298,15 @@ def set_(self: Tensor, source: Tensor) -> Tensor:
     return self
 
 
-def _look(x: Tensor) -> Any:
-    if x.value.size != 1:
-        if x.value.size == 0:
-            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
-        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-    return x.value if isinstance(x.value, Traced) else x.value.item()
-
-
-methods(__bool__=lambda self: bool(_look(self)))
-methods(__int__=lambda self: int(_number(self)))
-methods(__complex__=lambda self: complex(_number(self)))
-
-
 def _number(x: Tensor) -> Any:
     return x.value if isinstance(x.value, Traced) else x.item()
+
+
+def _bool(self: Tensor) -> bool:
+    if self.value.size != 1:
+        count = "more than one value" if self.value.size else "no values"
+        raise RuntimeError(f"Boolean value of Tensor with {count} is ambiguous")
+    return bool(_number(self))
 
 
 def _float(self: Tensor) -> float:
@@ -328,7 +325,10 @@ def _index(self: Tensor) -> int:
     return int(_number(self))
 
 
-methods(__float__=_float, __index__=_index)
+methods(
+    __bool__=_bool, __float__=_float, __index__=_index,
+    __int__=lambda self: int(_number(self)), __complex__=lambda self: complex(_number(self)),
+)  # fmt: skip
 
 
 def _len(self: Tensor) -> int:
@@ -350,9 +350,8 @@ methods(__contains__=lambda self, item: bool(np.any(self.value == plain(item))))
 def _deepcopy(self: Tensor, memo: Any) -> Tensor:
     if self.node is not None:
         raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
-            "protocol at the moment.  If you were "
-            "attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you "
+            "were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
             "https://github.com/pytorch/pytorch/pull/103001"
         )
     same = _rebuild(self.__class__, np.array(self.value), self.needs)
@@ -563,9 +562,8 @@ def permute(input: Tensor, *dims: Any, **named: Any) -> Any:
         raise RuntimeError("permute(): duplicate dims are not allowed.")
     if len(axes) != input.value.ndim:
         raise RuntimeError(
-            f"permute(sparse_coo): number of dimensions in the tensor input does not match the length "
-            f"of the desired ordering of "
-            f"dimensions i.e. input.dim() = {input.value.ndim} is not equal to len(dims) = {len(axes)}"
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering "
+            f"of dimensions i.e. input.dim() = {input.value.ndim} is not equal to len(dims) = {len(axes)}"
         )
     return apply(TRANSPOSE, (input,), {"axes": axes})
 
@@ -748,20 +746,8 @@ def stack(tensors: Any, dim: int = 0) -> Any:
     return _joined(STACK, tensors, axis_of(dim, tensors[0].value.ndim + 1))
 
 
-def hstack(tensors: Any) -> Any:
-    """Joined from left to right."""
-    tensors = [x if x.value.ndim else reshape(x, (1,)) for x in tensors]
-    return cat(tensors, 0 if tensors[0].value.ndim == 1 else 1)
-
-
-def vstack(tensors: Any) -> Any:
-    """Joined from top to bottom."""
-    return cat([x if x.value.ndim > 1 else unsqueeze(x, 0) if x.value.ndim else reshape(x, (1, 1)) for x in tensors], 0)
-
-
 def _cuts(x: Any, cuts: Any, axis: int) -> tuple[Any, ...]:
-    lead = (slice(None),) * axis
-    return tuple([x[(*lead, slice(a, b))] for a, b in itertools.pairwise(cuts)])
+    return tuple([x[along(axis, slice(a, b))] for a, b in itertools.pairwise(cuts)])
 
 
 def _split_rule(g: Any, y: Any, x: Any, cuts: Any, axis: int) -> Any:
@@ -781,14 +767,14 @@ def _joined_again(join: Any, parts: Any, x: Any, axis: int, shapes: Any, place: 
     there = [i for i, part in enumerate(parts) if part is not None]
     if len(there) == 1 and parts[there[0]].__class__ is np.ndarray:
         whole = np.zeros(x.shape, x.dtype)
-        whole[(slice(None),) * axis + (place(there[0]),)] = parts[there[0]]
+        whole[along(axis, place(there[0]))] = parts[there[0]]
         return whole
     return join([np.zeros(shape, x.dtype) if part is None else part for part, shape in zip(parts, shapes, strict=True)], axis)
 
 
 SPLIT = Fused(_cuts, _split_rule, family="linear", name="split")
 UNBIND = Fused(
-    lambda x, axis: tuple([x[(slice(None),) * axis + (i, ...)] for i in range(np.shape(x)[axis])]),
+    lambda x, axis: tuple([x[along(axis, i, ...)] for i in range(np.shape(x)[axis])]),
     _unbind_rule,
     family="linear",
     name="unbind",
@@ -814,9 +800,8 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Any:
         cuts, label = tuple(np.cumsum([0, *split_size_or_sections]).tolist()), "SplitWithSizesBackward0"
         if cuts[-1] != n:
             raise RuntimeError(
-                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at "
-                f"dimension {axis}), but got "
-                f"split_sizes={list(split_size_or_sections)}"
+                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {axis}), but "
+                f"got split_sizes={list(split_size_or_sections)}"
             )
     return _views(SPLIT, tensor, {"cuts": cuts, "axis": axis}, label)
 
@@ -886,9 +871,8 @@ def _index_of(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any], Label]:
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         if not shape and not arrays:
             raise IndexError(
-                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
-                "`tensor.item<T>()` in C++ to convert a 0-dim "
-                "tensor to a number"
+                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+                "0-dim tensor to a number"
             )
         raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
     if arrays:
@@ -1041,7 +1025,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
     """One number at places along a dimension."""
     axis = axis_of(dim, input.value.ndim)
     mask = np.isin(np.arange(input.value.shape[axis] if input.value.ndim else 1), index.value)
-    shaped = mask.reshape([-1 if i == axis else 1 for i in range(input.value.ndim)])
+    shaped = mask.reshape(vector_shape(axis, input.value.ndim))
     label = f"IndexFillBackward{int(isinstance(value, Tensor))}"
     return labelled(FUNCTIONS["masked_fill"](input, wrap(shaped), value), (label, 2))
 
@@ -1055,7 +1039,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Any:
     axis = axis_of(dim, input.value.ndim)
     if start + length > input.value.shape[axis]:
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({input.value.shape[axis]}).")
-    return labelled(getitem(input, (slice(None),) * axis + (slice(start, start + length),)), "SliceBackward0")
+    return labelled(getitem(input, along(axis, slice(start, start + length))), "SliceBackward0")
 
 
 @function
@@ -1066,7 +1050,7 @@ def select(input: Tensor, dim: int, index: int) -> Any:
         raise IndexError(
             f"select(): index {index} out of range for tensor of size {list(input.value.shape)} at dimension {axis}"
         )
-    return getitem(input, (slice(None),) * axis + (index,))
+    return getitem(input, along(axis, index))
 
 
 @function
@@ -1105,12 +1089,22 @@ def _table(x: Tensor, dim: int, places: Tensor, label: str) -> Any:
         raise RuntimeError(f"Index tensor must have the same number of dimensions as {label} tensor")
     if table.dtype is not _INT64:
         table = table.astype(_INT64)
-    if table.size and _highest(table.view(np.uint64), None) >= shape[axis]:
+    if _highest(table.view(np.uint64), None) >= shape[axis]:  # or negative
         wrong = table[(table < 0) | (table >= shape[axis])][0]
         raise RuntimeError(f"index {wrong} is out of bounds for dimension {axis} with size {shape[axis]}")
-    others, step = (_others if table.size <= SMALL else _others.__wrapped__)(shape, axis, table.shape)
-    table = table if step == 1 else table * step
-    return table if others is None else table + others
+    return flat_places(table, axis, shape)
+
+
+def flat_places(places: Any, axis: int, shape: tuple[int, ...]) -> Any:
+    """Places along an axis as places in the flattened array; ``places`` has that axis, or lacks it."""
+    if not shape:
+        return places
+    if places.dtype is not _INT64:
+        places = places.astype(_INT64)
+    sizes = places.shape if places.ndim == len(shape) else (*places.shape[:axis], 1, *places.shape[axis:])
+    others, step = (_others if places.size <= SMALL else _others.__wrapped__)(shape, axis, sizes)
+    flat = places if step == 1 else places * step
+    return flat if others is None else (flat.reshape(sizes) + others).reshape(places.shape)
 
 
 SMALL = 4096  # places that are kept
@@ -1231,11 +1225,8 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Any, *, alpha: Any
     return apply(ops.INDEX_ADD, (input, rows, index.value), {"axis": axis})
 
 
-for _name, _fun in {
-    "scatter": scatter, "scatter_add": scatter_add, "index_add": index_add, "index_fill": index_fill, "tril": tril,
-    "triu": triu,
-}.items():  # fmt: skip
-    setattr(Tensor, f"{_name}_", lambda self, *args, f=_fun, n=_name, **kw: assign(self, f(self, *args, **kw), f"{n}_"))
+for _fun in (scatter, scatter_add, index_add, index_fill, tril, triu):
+    in_place(_fun.__name__, _fun)
 
 
 def _reshaped_in_place(self: Tensor, fun: Any) -> Tensor:
@@ -1308,14 +1299,6 @@ def _same_kind(a: Tensor, b: Tensor) -> None:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {kinds}")
 
 
-def _mm(a: Any, b: Any, label: str = "MmBackward0") -> Any:
-    x, y = a.value, b.value
-    if x.ndim != 2 or y.ndim != 2:
-        raise RuntimeError(f"{'self' if x.ndim != 2 else 'mat2'} must be a matrix")
-    _check_matrices(x, y, ("self", "mat2"))
-    return apply(MATMUL, (a, b), NONE, label)
-
-
 def _check_matrices(x: Any, y: Any, names: tuple[str, str]) -> None:
     if x.ndim != 2 or y.ndim != 2:
         raise RuntimeError(f"{names[x.ndim == 2]} must be a matrix")
@@ -1339,7 +1322,7 @@ def matmul(input: Tensor, other: Tensor) -> Any:
             raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied (1x{x.shape[0]} and {y.shape[0]}x{y.shape[1]})")
         return _row_times_matrix(input, other)
     if n == 2 and m == 2:
-        return _mm(input, other)
+        return mm(input, other)
     if n == 0 or m == 0:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {n}D and {m}D")
     if n == 2 and m == 1:
@@ -1360,9 +1343,8 @@ def matmul(input: Tensor, other: Tensor) -> Any:
         raise wrong
     if x.shape[-1] != y.shape[-2 if m > 1 else 0]:
         raise RuntimeError(
-            f"Expected size for first two dimensions of batch2 tensor to be: "
-            f"[{math.prod(x.shape[:-2])}, {x.shape[-1]}] but got: "
-            f"[{math.prod(y.shape[:-2])}, {y.shape[-2]}]."
+            f"Expected size for first two dimensions of batch2 tensor to be: [{math.prod(x.shape[:-2])}, {x.shape[-1]}] but "
+            f"got: [{math.prod(y.shape[:-2])}, {y.shape[-2]}]."
         )
     if m == 1:
         if x.shape[-1] != y.shape[0]:
@@ -1437,7 +1419,8 @@ methods(__rmatmul__=lambda self, other: _times(other, self))
 @function
 def mm(input: Tensor, mat2: Tensor) -> Any:
     """The product of two matrices."""
-    return _mm(input, mat2)
+    _check_matrices(input.value, mat2.value, ("self", "mat2"))
+    return apply(MATMUL, (input, mat2), NONE, "MmBackward0")
 
 
 @function
@@ -1560,7 +1543,7 @@ def einsum(*args: Any) -> Any:
     if not isinstance(args[0], str):
         args = _lettered(args)
     equation, *operands = args
-    given = operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
+    given = several(operands)
     equation = equation.replace(" ", "")
     for i, (term, x) in enumerate(zip(equation.partition("->")[0].split(","), given, strict=False)):
         if "." not in term and len(term) != x.value.ndim:
@@ -1723,7 +1706,7 @@ def inner(input: Tensor, other: Tensor) -> Any:
 
 
 FUNCTIONS.update(
-    cat=cat, concat=cat, concatenate=cat, stack=stack, hstack=hstack, vstack=vstack, einsum=einsum, tensordot=tensordot,
+    cat=cat, concat=cat, concatenate=cat, stack=stack, einsum=einsum, tensordot=tensordot,
     broadcast_to=broadcast_to, broadcast_tensors=broadcast_tensors, is_tensor=is_tensor, moveaxis=movedim, swapaxes=transpose,
     swapdims=transpose,
 )  # fmt: skip

@@ -13,7 +13,7 @@ from symgrad.eager.core import Fused, Tensor, axis_of, labelled, plain, wrap
 from symgrad.eager.pointwise import FUNCTIONS, apply_floating, function
 from symgrad.eager.reductions import RESULTS, median, named, picked
 from symgrad.eager.shapes import cat, flatten, matmul, narrow, reshape, transpose, unsqueeze
-from symgrad.ops.reduction import along
+from symgrad.ops.reduction import along, vector_shape
 
 # -- integrals and differences -------------------------------------------------------------------------------------
 
@@ -26,7 +26,7 @@ def _panels(y: Tensor, x: Any, dim: int) -> Any:
         return heights
     if x.value.ndim > 1:
         return heights * _pairs(x, axis - y.value.ndim, FUNCTIONS["sub"])
-    return heights * reshape(_pairs(x, 0, FUNCTIONS["sub"]), (-1,) + (1,) * (y.value.ndim - axis - 1))
+    return heights * reshape(_pairs(x, 0, FUNCTIONS["sub"]), vector_shape(axis, y.value.ndim))
 
 
 def _pairs(x: Tensor, dim: int, fun: Any) -> Any:
@@ -76,7 +76,7 @@ def _slope(x: Tensor, h: Any, axis: int, edge_order: int) -> Any:
     d = np.diff(h) if h.ndim else np.full(n - 1, h, kind)
 
     def combined(start: int, length: int, weights: Any) -> Any:
-        shaped = [np.asarray(w, kind).reshape((-1,) + (1,) * (x.value.ndim - axis - 1)) for w in weights]
+        shaped = [np.asarray(w, kind).reshape(vector_shape(axis, x.value.ndim)) for w in weights]
         terms = [narrow(x, axis, start + i, length) * wrap(w) for i, w in enumerate(shaped)]
         return functools.reduce(operator.add, terms)
 

@@ -178,6 +178,11 @@ def along(axis: int, *index: Any) -> tuple[Any, ...]:
     return (slice(None),) * axis + index
 
 
+def vector_shape(axis: int, ndim: int) -> tuple[int, ...]:
+    """The shape in which a vector lies along an axis of an array with ``ndim`` dimensions, to which it broadcasts."""
+    return (-1,) + (1,) * (ndim - axis - 1) if ndim else ()
+
+
 def others(a: Any, axis: int) -> Any:
     """For each element the product of all others along ``axis``."""
     one = np.ones_like(a[along(axis, slice(0, 1))])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ops.core import A, Sample, composite, linear, op
-from symgrad.ops.reduction import NONE, along
+from symgrad.ops.reduction import NONE, along, vector_shape
 
 _scans = [
     Sample(A(5)),
@@ -157,7 +157,7 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     if x is None:
         width = dx
     elif np.ndim(x) == 1:
-        width = np.reshape(np.diff(x), (-1,) + (1,) * (np.ndim(y) - axis - 1))
+        width = np.reshape(np.diff(x), vector_shape(axis, np.ndim(y)))
     else:
         width = np.diff(x, axis=axis)
     heights = y[along(axis, slice(1, None))] + y[along(axis, slice(None, -1))]

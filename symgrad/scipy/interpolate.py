@@ -8,6 +8,7 @@ import numpy as np
 import scipy.interpolate as si
 
 from symgrad.ops.index import array_of
+from symgrad.ops.reduction import vector_shape
 
 
 def __getattr__(name: str) -> Any:
@@ -35,7 +36,7 @@ class CubicSpline:
     def _solve(self, bc_type: str) -> Any:
         """The slopes at the points, by which the second derivatives have no jumps."""
         n, h = np.shape(self.x)[0], np.diff(self.x)
-        rise = np.diff(self.y, axis=0) / np.reshape(h, (-1,) + (1,) * (np.ndim(self.y) - 1))
+        rise = np.diff(self.y, axis=0) / np.reshape(h, vector_shape(0, np.ndim(self.y)))
         if n == 2 and bc_type != "clamped":
             return np.concatenate((rise, rise))
         if n == 3 and bc_type == "not-a-knot":  # a parabola
@@ -51,7 +52,7 @@ class CubicSpline:
             ends = [(2.0, 1.0, 3 * rise[:1]), (2.0, 1.0, 3 * rise[-1:])]
         else:
             ends = [(1.0, 0.0, 0 * rise[:1]), (1.0, 0.0, 0 * rise[-1:])]
-        one, column = np.ones(1), np.reshape(h, np.shape(rise)[:1] + (1,) * (np.ndim(rise) - 1))
+        one, column = np.ones(1), np.reshape(h, vector_shape(0, np.ndim(rise)))
         (d0, u0, r0), (d1, u1, r1) = ends
         diagonal = np.concatenate((d0 * one, 2 * (h[:-1] + h[1:]), d1 * one))
         upper, lower = np.concatenate((u0 * one, h[:-1])), np.concatenate((h[1:], u1 * one))
@@ -64,7 +65,7 @@ class CubicSpline:
         at = array_of(x)
         flat, count = np.ravel(at), np.shape(self.x)[0]
         place = np.clip(np.searchsorted(self.x, flat, side="right") - 1, 0, count - 2)
-        column = (-1,) + (1,) * (np.ndim(self.y) - 1)
+        column = vector_shape(0, np.ndim(self.y))
         start, h = self.x[place], np.reshape(self.x[place + 1] - self.x[place], column)
         t = np.reshape(flat - start, column)
         low, slope = self.y[place], self._slopes[place]

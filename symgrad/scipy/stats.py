@@ -15,6 +15,7 @@ import scipy.stats
 
 from symgrad.ops.core import Traced
 from symgrad.ops.index import array_of
+from symgrad.ops.reduction import vector_shape
 from symgrad.scipy.linalg import solve_triangular
 
 Fun = Callable[..., Any]
@@ -418,7 +419,7 @@ class _Dirichlet(Distribution):
         x, alpha = _number(x), _number(alpha)
         if np.shape(x)[0] == np.size(alpha) - 1:
             x = np.concatenate((x, 1 - np.sum(x, axis=0, keepdims=True)))
-        column = np.reshape(alpha, (-1,) + (1,) * (np.ndim(x) - 1))
+        column = np.reshape(alpha, vector_shape(0, np.ndim(x)))
         scale = np.sum(sp.gammaln(alpha)) - sp.gammaln(np.sum(alpha))
         return np.sum(sp.xlogy(column - 1, x), axis=0) - scale
 

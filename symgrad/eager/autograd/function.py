@@ -91,9 +91,8 @@ class _Saved:
         if self.counter[0] != self.seen:
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                f"[torch.FloatTensor {list(self.value.shape)}] is at version {self.counter[0]}; "
-                f"expected version {self.seen} instead. "
-                f"It was changed by {self.counter[1]}() at {self.counter[2]}, after {self.name} had saved it."
+                f"[torch.FloatTensor {list(self.value.shape)}] is at version {self.counter[0]}; expected version {self.seen} "
+                f"instead. It was changed by {self.counter[1]}() at {self.counter[2]}, after {self.name} had saved it."
             )
         return self.tensor if self.tensor is not None else linked(self.value, self.edge)
 

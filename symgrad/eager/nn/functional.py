@@ -58,8 +58,8 @@ from symgrad.eager.nn.windows import (
 )  # fmt: skip
 from symgrad.eager.pointwise import FUNCTIONS, apply_alike, require_tensor
 from symgrad.eager.random import default_generator
-from symgrad.eager.reductions import flat_places
-from symgrad.eager.shapes import addmm, broadcast_tensors, expand_as, matmul, narrow, reshape
+from symgrad.eager.shapes import addmm, broadcast_tensors, expand_as, flat_places, matmul, narrow, reshape
+from symgrad.ops.reduction import vector_shape
 
 sigmoid, tanh = FUNCTIONS["sigmoid"], FUNCTIONS["tanh"]
 
@@ -211,7 +211,7 @@ def prelu(input: Tensor, weight: Tensor) -> Any:
                 f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.value.size} and "
                 f"channel size = {channels}."
             )
-    form = (-1,) + (1,) * max(input.value.ndim - 2, 0) if input.value.ndim > 1 else (1,) * input.value.ndim
+    form = vector_shape(1, input.value.ndim) if input.value.ndim > 1 else (1,) * input.value.ndim
     return apply(ops.PRELU, (input, reshape(weight, form)), {}, "PreluKernelBackward0")
 
 
@@ -318,9 +318,8 @@ def binary_cross_entropy(
     _check(reduction)
     if target.value.shape != input.value.shape:
         raise ValueError(
-            f"Using a target size ({target.shape}) that is different to the input size "
-            f"({input.shape}) is deprecated. Please ensure "
-            "they have the same size."
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please "
+            "ensure they have the same size."
         )
     if input.value.dtype != target.value.dtype:
         raise RuntimeError(f"Found dtype {title(target.value.dtype)} but expected {title(input.value.dtype)}")
@@ -334,9 +333,8 @@ def _pair(op: Any, input: Tensor, target: Tensor, reduction: str, weight: Any = 
     _check(reduction)
     if input.value.shape != target.value.shape:
         warnings.warn(
-            f"Using a target size ({target.shape}) that is different to the input size "
-            f"({input.shape}). This will likely lead to "
-            "incorrect results due to broadcasting. Please ensure they have the same size.",
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead "
+            "to incorrect results due to broadcasting. Please ensure they have the same size.",
             stacklevel=3,
         )
     if weight is None:
@@ -504,7 +502,7 @@ def _times(x: Tensor, number: float) -> Any:
 
 def _along(weight: Tensor, x: Tensor, axis: int) -> Any:
     """A weight of each class, lined up with ``x``."""
-    return weight if axis == x.value.ndim - 1 else weight.reshape((-1,) + (1,) * (x.value.ndim - axis - 1))
+    return weight if axis == x.value.ndim - 1 else weight.reshape(vector_shape(axis, x.value.ndim))
 
 
 def _smooth_loss(logs: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str, axis: int) -> Any:
@@ -591,7 +589,7 @@ def _of_rows(shape: tuple[int, ...], eps: float) -> dict[str, Any]:
 
 def _affine(x: Tensor, weight: Any, bias: Any, channel: bool = True) -> Any:
     """``x`` scaled and moved, each channel by numbers of its own."""
-    form = (-1,) + (1,) * (x.value.ndim - 2)
+    form = vector_shape(1, x.value.ndim)
     for fun, part in ((FUNCTIONS["mul"], weight), (FUNCTIONS["add"], bias)):
         x = x if part is None else fun(x, reshape(part, form))
     return x
@@ -618,7 +616,7 @@ def batch_norm(
     if not training:
         if running_mean is None or running_var is None:
             raise RuntimeError("running_mean and running_var must be defined in evaluation mode")
-        form = (-1,) + (1,) * (input.value.ndim - 2)
+        form = vector_shape(1, input.value.ndim)
         scale = 1 / np.sqrt(running_var.value.reshape(form) + eps)
         y = (input - wrap(running_mean.value.reshape(form))) * wrap(scale)
         return labelled(_affine(y, weight, bias), "NativeBatchNormBackward0")
@@ -751,9 +749,8 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     if not hard:
         return soft
     axis = dim % soft.value.ndim
-    chosen = np.argmax(soft.value, axis, keepdims=True) == np.arange(soft.value.shape[axis]).reshape(
-        [-1 if i == axis else 1 for i in range(soft.value.ndim)]
-    )
+    classes = np.arange(soft.value.shape[axis]).reshape(vector_shape(axis, soft.value.ndim))
+    chosen = np.argmax(soft.value, axis, keepdims=True) == classes
     return wrap(chosen.astype(soft.value.dtype)) - soft.detach() + soft
 
 

@@ -17,6 +17,7 @@ from symgrad.eager.core import Tensor, apply, called, labelled, wrap
 from symgrad.eager.dtypes import c_name
 from symgrad.eager.pointwise import FUNCTIONS
 from symgrad.eager.shapes import cat, matmul, permute, reshape, squeeze, unsqueeze
+from symgrad.ops.reduction import vector_shape
 
 Table = Any  # of places along one dimension: a row for each element of the result; -1 for beyond the edge
 
@@ -127,7 +128,7 @@ def _conv(d: int) -> Callable[..., Any]:
         cols = reshape(permute(reshape(cols, (n, channels, count, window)), (0, 1, 3, 2)), (n, groups, each * window, count))
         y = matmul(reshape(weight, (groups, made // groups, each * window)), cols)
         y = reshape(y, (n, made, *[len(table) for table in tables]))
-        y = y if bias is None else y + reshape(bias, (made,) + (1,) * d)
+        y = y if bias is None else y + reshape(bias, vector_shape(1, d + 2))
         return squeeze(y, 0) if alone else labelled(y, "ConvolutionBackward0")
 
     return fun
@@ -166,7 +167,7 @@ def _conv_transpose(d: int) -> Callable[..., Any]:
         shape = (n * groups * each, size + 1)
         y = apply(ops.ADD_ROWS, (cols, np.where(places < 0, size, places)), {"axis": 1, "shape": shape})
         y = reshape(y[:, :size], (n, groups * each, *whole))
-        y = y if bias is None else y + reshape(bias, (groups * each,) + (1,) * d)
+        y = y if bias is None else y + reshape(bias, vector_shape(1, d + 2))
         return squeeze(y, 0) if alone else labelled(y, "ConvolutionBackward0")
 
     return fun
@@ -356,7 +357,7 @@ def interpolate(
         else:
             places = np.maximum((np.arange(m) + 0.5) * step - 0.5, 0)
         low = np.minimum(np.floor(places).astype(np.int64), n - 1)
-        weight = wrap((places - low).astype(x.value.dtype).reshape((-1,) + (1,) * (x.value.ndim - axis - 1)))
+        weight = wrap((places - low).astype(x.value.dtype).reshape(vector_shape(axis, x.value.ndim)))
         high = x.index_select(axis, wrap(np.minimum(low + 1, n - 1)))
         x = x.index_select(axis, wrap(low)) * (1 - weight) + high * weight
     name = {"nearest": "Nearest", "nearest-exact": "NearestExact"}.get(mode, mode.title())
