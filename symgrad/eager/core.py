@@ -245,13 +245,7 @@ class Node:
         made = self.name() if which < 0 else edge.name() if isinstance(edge, Node) else None
         if which >= 0 and len(counter) > 3:  # what was saved comes from that write now, unless it was detached
             made = counter[3] if value.base is None else made and "AsStridedBackward0"
-        source = f", which is output 0 of {re.sub(r'Backward[0-9]+$', '', made)}," if made else ""
-        writer = f" It was changed by {counter[1]}() at {counter[2]}, after {self.name()} had saved it." if counter[1:] else ""
-        kind = f"torch.{title(value.dtype)}Tensor {list(value.shape)}"
-        return (
-            "one of the variables needed for gradient computation has been modified by an inplace operation: "
-            f"[{kind}]{source} is at version {counter[0]}; expected version {seen} instead. {_HINT}{writer}"
-        )
+        return modified(value, made, counter, seen, self.name())
 
     def pack(self, pack: Callable[..., Any], unpack: Callable[..., Any]) -> None:
         """Save what ``pack`` makes of the values, until ``unpack`` is asked for them."""
@@ -280,6 +274,17 @@ class Node:
         if self.hooks is None:
             self.hooks = {}
         return RemovableHandle(self.hooks, kind, hook)
+
+
+def modified(value: Any, made: str | None, counter: list[Any], seen: int, saver: str) -> str:
+    """The message that a value, which came from the node ``made``, was written to after ``saver`` had saved it."""
+    source = f", which is output 0 of {re.sub(r'Backward[0-9]+$', '', made)}," if made else ""
+    writer = f" It was changed by {counter[1]}() at {counter[2]}, after {saver} had saved it." if counter[1:] else ""
+    return (
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[torch.{title(value.dtype)}Tensor {list(value.shape)}]{source} is at version {counter[0]}; expected version {seen} "
+        f"instead. {_HINT}{writer}"
+    )
 
 
 class CopySlices(Node):

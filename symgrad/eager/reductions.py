@@ -182,52 +182,41 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
     return nansum(input, dim, keepdim, dtype=dtype) / sum(~gone, dim, keepdim)
 
 
-def _moment(op: Op, input: Tensor, dim: Any, unbiased: Any, correction: Any, keepdim: bool) -> Any:
+def _moment(
+    op: Op, names: str, input: Tensor, dim: Any, unbiased: Any = None, keepdim: bool = False, correction: Any = None
+) -> Any:
     if isinstance(dim, bool):
         dim, unbiased = None, dim
-    name = op.name.removeprefix("np.")
     if input.value.dtype.kind not in "fc":
-        raise RuntimeError(
-            f"{name} and var_mean only support tensors of floating point or complex dtypes"
-            if name == "var"
-            else "std and var only support floating point and complex dtypes"
-        )
+        raise RuntimeError(f"{names} only support floating point and complex dtypes")
     if correction is None:
         correction = 1 if unbiased is None else int(unbiased)
     params = _axes(dim, keepdim, input.value.ndim)
-    return apply(op, (input,), {**params, **({"ddof": correction} if correction else {})})
+    if correction:
+        params["ddof"] = correction
+    return apply(op, (input,), params)
 
 
 @function
 def std(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Any:
     """The standard deviation, by default with Bessel's correction."""
-    return _moment(STD, input, dim, unbiased, correction, keepdim)
+    return _moment(STD, "std and var", input, dim, unbiased, keepdim, correction)
 
 
 @function
 def var(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Any:
     """The variance, by default with Bessel's correction."""
-    return _moment(VAR, input, dim, unbiased, correction, keepdim)
+    return _moment(VAR, "std and var", input, dim, unbiased, keepdim, correction)
 
 
 def var_mean(input: Tensor, dim: Any = None, **options: Any) -> Any:
     """``var`` and ``mean``."""
-    return _moments(VAR, input, dim, **options)
+    return _moment(_both(VAR), "var_mean", input, dim, **options)
 
 
 def std_mean(input: Tensor, dim: Any = None, **options: Any) -> Any:
     """``std`` and ``mean``."""
-    return _moments(STD, input, dim, **options)
-
-
-def _moments(op: Op, input: Tensor, dim: Any, unbiased: Any = None, keepdim: bool = False, correction: Any = None) -> Any:
-    if isinstance(dim, bool):
-        dim, unbiased = None, dim
-    if correction is None:
-        correction = 1 if unbiased is None else int(unbiased)
-    params = {"ddof": correction, **_axes(dim, keepdim, input.value.ndim)}
-    both = _both(op)
-    return apply(both, (input,), params)
+    return _moment(_both(STD), "std_mean", input, dim, **options)
 
 
 @functools.cache

@@ -95,13 +95,17 @@ def _slope(x: Tensor, h: Any, axis: int, edge_order: int) -> Any:
 # -- moments of several variables ----------------------------------------------------------------------------------
 
 
+def _check_rows(name: str, x: Tensor) -> None:
+    if x.value.ndim > 2:
+        raise RuntimeError(
+            f"{name}(): expected input to have two or fewer dimensions but got an input with {x.value.ndim} dimensions"
+        )
+
+
 @function
 def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
     """The covariances of variables, one a row; ``fweights`` says how often each column counts, ``aweights`` how much."""
-    if input.value.ndim > 2:
-        raise RuntimeError(
-            f"cov(): expected input to have two or fewer dimensions but got an input with {input.value.ndim} dimensions"
-        )
+    _check_rows("cov", input)
     x = input if input.value.dtype.kind in "fc" else input.float()
     x = reshape(x, (1, -1)) if x.value.ndim < 2 else x
     weights = fweights if aweights is None else aweights if fweights is None else fweights * aweights
@@ -121,10 +125,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: A
 @function
 def corrcoef(input: Tensor) -> Any:
     """The correlations of variables, one a row."""
-    if input.value.ndim > 2:
-        raise RuntimeError(
-            f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.value.ndim} dimensions"
-        )
+    _check_rows("corrcoef", input)
     c = cov(input)
     if not c.value.ndim:
         return c / c

@@ -5,6 +5,7 @@ import gc
 import math
 import pickle
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -681,3 +682,24 @@ def test_numbers_of_tensors_are_no_python_numbers():
         assert (torch.tensor(1.0) * number).dtype == (number + torch.tensor([1.0])).dtype == torch.float32
         assert (torch.tensor(1) * number).dtype == torch.float32
         assert (x * x * number).dtype == torch.float64
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [({"size_average": False}, "sum"), ({"reduce": False}, "none"), ({"reduce": True}, "mean")]
+)
+def test_the_old_names_of_reductions(old, new):
+    x, y = torch.tensor([0.5, 0.2]), torch.tensor([1.0, 0.0])
+    for loss in (F.mse_loss, F.binary_cross_entropy, F.soft_margin_loss, F.kl_div):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "reduction: 'mean' divides")
+            with pytest.warns(UserWarning, match=f"please use reduction='{new}' instead"):
+                found = loss(x, y, **old)
+            assert torch.equal(found, loss(x, y, reduction=new))
+    with pytest.raises(ValueError, match="average is not a valid value for reduction"):
+        F.kl_div(x, y, reduction="average")
+
+
+def test_places_of_small_integers_do_not_overflow():
+    x = torch.from_numpy(np.random.default_rng(0).normal(size=(1, 3, 13, 13)))
+    target = torch.arange(13 * 13).reshape(1, 13, 13) % 3
+    assert torch.equal(F.nll_loss(x, target), F.nll_loss(x, target.to(torch.uint8)))

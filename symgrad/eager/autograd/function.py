@@ -18,6 +18,7 @@ from symgrad.eager.core import (
     conjugate,
     linked,
     look,
+    modified,
     rebase,
     requires,
     tick,
@@ -61,13 +62,7 @@ class Context:
     def saved_tensors(self) -> tuple[Any, ...]:
         if self._freed:
             raise RuntimeError(TWICE)
-        found = []
-        for item in self._saved:
-            if isinstance(item, _Saved):
-                found.append(item.get())
-            else:
-                found.append(item)
-        return tuple(found)
+        return tuple([item.get() if isinstance(item, _Saved) else item for item in self._saved])
 
 
 class _Saved:
@@ -89,11 +84,9 @@ class _Saved:
             found: Tensor = unpack(item)
             return found if self.edge is None else linked(found.value, self.edge)
         if self.counter[0] != self.seen:
-            raise RuntimeError(
-                "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                f"[torch.FloatTensor {list(self.value.shape)}] is at version {self.counter[0]}; expected version {self.seen} "
-                f"instead. It was changed by {self.counter[1]}() at {self.counter[2]}, after {self.name} had saved it."
-            )
+            node = self.edge if self.tensor is None else self.tensor.node
+            made = (node.node if type(node) is Part else node).name() if node else None
+            raise RuntimeError(modified(self.value, made, self.counter, self.seen, self.name))
         return self.tensor if self.tensor is not None else linked(self.value, self.edge)
 
 

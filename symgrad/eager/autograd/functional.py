@@ -41,6 +41,9 @@ _OUTPUTS = "outputs of the user-provided function"
 def _vectors(v: Any, like: tuple[Any, ...], single: bool, name: str) -> list[Any]:
     """The vector ``v`` of a product, checked against what it goes with; ones where there is but one number."""
     if v is None:
+        if len(like) != 1 or like[0].value.size != 1:
+            what = "user-provided function returns" if name == "vjp" else "input to the user-provided function is"
+            raise RuntimeError(f"The vector v can only be None if the {what} a single Tensor with a single element.")
         return [wrap(np.ones_like(x.value)) for x in like]
     vectors = _checked(v, "v", name)
     if len(vectors) != len(like):
@@ -115,10 +118,6 @@ def vjp(func: Fun, inputs: Any, v: Any = None, create_graph: bool = False, stric
         flat = _checked(outs, _OUTPUTS, "vjp")
         if strict:
             _all_tracked(flat)
-        if v is None and (len(flat) != 1 or flat[0].value.size != 1):
-            raise RuntimeError(
-                "The vector v can only be None if the user-provided function returns a single Tensor with a single element."
-            )
         cotangents = _vectors(v, flat, not isinstance(outs, (tuple, list)), "vjp")
         found = _grads(flat, ins, cotangents, create_graph, (strict and "The output of the user-provided function") or "")
     return _like(_settled(flat, create_graph), outs), _like(_settled(found, create_graph), inputs)
@@ -128,11 +127,6 @@ def jvp(func: Fun, inputs: Any, v: Any = None, create_graph: bool = False, stric
     """The outputs, and the Jacobian times ``v``."""
     with enable_grad():
         ins = _fresh(_checked(inputs, "inputs", "jvp"), create_graph)
-        if v is None and (len(ins) != 1 or ins[0].value.size != 1):
-            raise RuntimeError(
-                "The vector v can only be None if the input to the user-provided function is a "
-                "single Tensor with a single element."
-            )
         tangents = _vectors(v, ins, not isinstance(inputs, (tuple, list)), "jvp")
         outs = func(*ins)
         flat = _checked(outs, _OUTPUTS, "jvp")
@@ -251,11 +245,6 @@ def _hessian_product(func: Fun, inputs: Any, v: Any, create_graph: bool, strict:
         first = _grads((out,), ins, (wrap(np.ones_like(out.value)),), True)
         if strict:
             _twice(first, ins)
-        if v is None and (len(ins) != 1 or ins[0].value.size != 1):
-            raise RuntimeError(
-                "The vector v can only be None if the input to the user-provided function is a single Tensor with a single "
-                "element."
-            )
         tangents = _vectors(v, ins, not isinstance(inputs, (tuple, list)), name)
         found = _grads(first, ins, tangents, create_graph)
     return _settled((out,), create_graph)[0], _like(_settled(found, create_graph), inputs)

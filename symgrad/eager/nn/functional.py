@@ -16,6 +16,7 @@ from symgrad.eager.core import Tensor, apply, assign, axis_of, called, labelled,
 from symgrad.eager.dtypes import title
 from symgrad.eager.modes import mode
 from symgrad.eager.nn.losses import (
+    REDUCTIONS,
     cosine_embedding_loss,
     gaussian_nll_loss,
     hinge_embedding_loss,
@@ -24,6 +25,8 @@ from symgrad.eager.nn.losses import (
     multilabel_soft_margin_loss,
     pairwise_distance,
     poisson_nll_loss,
+    reduced,
+    reduction_of,
     soft_margin_loss,
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
@@ -267,12 +270,6 @@ def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Any:
 # -- losses --------------------------------------------------------------------------------------------------------
 
 
-def _check(reduction: str) -> str:
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    return reduction
-
-
 def _constant(weight: Any, function: str, argument: str) -> Any:
     """The plain values of a weight, to which no gradient flows."""
     if isinstance(weight, Tensor) and mode.grad and requires(weight):
@@ -293,7 +290,7 @@ def binary_cross_entropy_with_logits(
     pos_weight: Any = None,
 ) -> Any:
     """The binary cross entropy of ``sigmoid(input)``, without its overflow."""
-    _check(reduction)
+    reduction = reduction_of(reduction, size_average, reduce)
     if target.value.shape != input.value.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     args: tuple[Any, ...] = (input, target)
@@ -315,7 +312,7 @@ def binary_cross_entropy(
     reduction: str = "mean",
 ) -> Any:
     """The cross entropy of probabilities."""
-    _check(reduction)
+    reduction = reduction_of(reduction, size_average, reduce)
     if target.value.shape != input.value.shape:
         raise ValueError(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please "
@@ -330,7 +327,6 @@ def binary_cross_entropy(
 
 
 def _pair(op: Any, input: Tensor, target: Tensor, reduction: str, weight: Any = None, **options: Any) -> Any:
-    _check(reduction)
     if input.value.shape != target.value.shape:
         warnings.warn(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead "
@@ -345,7 +341,7 @@ def _pair(op: Any, input: Tensor, target: Tensor, reduction: str, weight: Any = 
             label = (op.name.title().replace("_", "") + "Backward0", *sides)
         return apply_alike(op, (input, target), {"reduction": reduction, **options}, label)
     loss = apply(op, (input, target), {"reduction": "none", **options}) * weight
-    return loss if reduction == "none" else loss.sum() if reduction == "sum" else loss.sum() / weight.sum()
+    return loss.sum() / weight.sum() if reduction == "mean" else reduced(loss, reduction)
 
 
 def mse_loss(
@@ -357,6 +353,7 @@ def mse_loss(
     weight: Any = None,
 ) -> Any:
     """The squared error."""
+    reduction = reduction_of(reduction, size_average, reduce)
     return _pair(ops.MSE, input, target, reduction, weight)
 
 
@@ -369,10 +366,10 @@ def l1_loss(
     weight: Any = None,
 ) -> Any:
     """The absolute error."""
-    loss = FUNCTIONS["abs"](input - target)
+    reduction = reduction_of(reduction, size_average, reduce)
     if weight is not None:
         return _pair(ops.L1, input, target, reduction, weight)
-    return loss if _check(reduction) == "none" else loss.mean() if reduction == "mean" else loss.sum()
+    return reduced(FUNCTIONS["abs"](input - target), reduction)
 
 
 def smooth_l1_loss(
@@ -384,6 +381,7 @@ def smooth_l1_loss(
     beta: float = 1.0,
 ) -> Any:
     """The squared error where it is small, else the absolute one."""
+    reduction = reduction_of(reduction, size_average, reduce)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if not beta:
@@ -393,12 +391,12 @@ def smooth_l1_loss(
 
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Any:
     """The squared error where it is below ``delta``, else a linear one. The mean does not count the weights."""
+    reduction = reduction_of(reduction)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if weight is None:
         return _pair(ops.HUBER, input, target, reduction, delta=delta)
-    loss = _pair(ops.HUBER, input, target, "none", delta=delta) * weight
-    return loss if _check(reduction) == "none" else loss.mean() if reduction == "mean" else loss.sum()
+    return reduced(_pair(ops.HUBER, input, target, "none", delta=delta) * weight, reduction)
 
 
 def nll_loss(
@@ -411,7 +409,7 @@ def nll_loss(
     reduction: str = "mean",
 ) -> Any:
     """The negative log likelihood of classes, from log probabilities (N, C, ...)."""
-    _check(reduction)
+    reduction = reduction_of(reduction, size_average, reduce)
     x, shape, places = input, input.value.shape, target.value
     if places.dtype.kind not in "iu":
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {title(places.dtype)}")
@@ -467,7 +465,7 @@ def cross_entropy(
     label_smoothing: float = 0.0,
 ) -> Any:
     """The cross entropy of ``softmax(input)``; ``target`` holds classes, or probabilities of all classes."""
-    _check(reduction)
+    reduction = reduction_of(reduction, size_average, reduce)
     axis = 0 if input.value.ndim == 1 else 1
     classes = input.value.shape[axis]
     places = target.value
@@ -538,12 +536,11 @@ def kl_div(
     log_target: bool = False,
 ) -> Any:
     """The Kullback-Leibler divergence, from log probabilities."""
+    reduction = reduction_of(reduction, size_average, reduce, (*REDUCTIONS, "batchmean"))
     if reduction == "mean":
         warnings.warn(_MEAN, stacklevel=2)
     loss = FUNCTIONS["exp"](target) * (target - input) if log_target else FUNCTIONS["xlogy"](target, target) - target * input
-    if reduction == "batchmean":
-        return loss.sum() / loss.value.shape[0]
-    return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
+    return loss.sum() / loss.value.shape[0] if reduction == "batchmean" else reduced(loss, reduction)
 
 
 # -- layers --------------------------------------------------------------------------------------------------------
@@ -567,18 +564,23 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Any:
 
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Any:
     """Each row less its mean, over its deviation."""
-    wanted = tuple(normalized_shape)
-    if not wanted:
+    return apply(ops.LAYER_NORM, (input, weight, bias), _of_rows(_row_shape(input, normalized_shape), eps))
+
+
+def _row_shape(x: Tensor, normalized_shape: Any) -> tuple[int, ...]:
+    """The shape of what counts as a row of ``x``, which its own must end in."""
+    shape = tuple(normalized_shape)
+    if not shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
             "normalized_shape = []"
         )
-    if input.value.shape[-len(wanted) :] != wanted:
+    if x.value.shape[-len(shape) :] != shape:
         raise RuntimeError(
-            f"Given normalized_shape={list(normalized_shape)}, expected input with shape [*, "
-            f"{', '.join(map(str, normalized_shape))}], but got input of size{list(input.value.shape)}"
+            f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got input "
+            f"of size{list(x.value.shape)}"
         )
-    return apply(ops.LAYER_NORM, (input, weight, bias), _of_rows(wanted, eps))
+    return shape
 
 
 @functools.lru_cache(maxsize=64)
@@ -587,7 +589,7 @@ def _of_rows(shape: tuple[int, ...], eps: float) -> dict[str, Any]:
     return {"axes": axes, "n": math.prod(shape), "eps": eps}
 
 
-def _affine(x: Tensor, weight: Any, bias: Any, channel: bool = True) -> Any:
+def _affine(x: Tensor, weight: Any, bias: Any) -> Any:
     """``x`` scaled and moved, each channel by numbers of its own."""
     form = vector_shape(1, x.value.ndim)
     for fun, part in ((FUNCTIONS["mul"], weight), (FUNCTIONS["add"], bias)):
@@ -599,6 +601,12 @@ def _normalised(x: Tensor, axes: tuple[int, ...], eps: float) -> Any:
     """``x`` less its mean over axes, over its deviation."""
     n = math.prod([x.value.shape[axis] for axis in axes])
     return apply(ops.LAYER_NORM, (x, None, None), {"axes": axes, "n": n, "eps": eps})
+
+
+def _keep(kept: Any, new: Any, momentum: float, verb: str) -> None:
+    """Move a running statistic, if it is kept at all, towards a new one."""
+    if kept is not None:
+        assign(kept, wrap((kept.value * (1 - momentum) + new * momentum).astype(kept.value.dtype)), verb)
 
 
 def batch_norm(
@@ -623,9 +631,8 @@ def batch_norm(
     n = math.prod([input.value.shape[axis] for axis in axes])
     if n == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
-    for kept, new in ((running_mean, np.mean(input.value, axes)), (running_var, np.var(input.value, axes, ddof=1))):
-        if kept is not None:
-            assign(kept, wrap((kept.value * (1 - momentum) + new * momentum).astype(kept.value.dtype)), "batch_norm")
+    _keep(running_mean, np.mean(input.value, axes), momentum, "batch_norm")
+    _keep(running_var, np.var(input.value, axes, ddof=1), momentum, "batch_norm")
     return labelled(_affine(_normalised(input, axes, eps), weight, bias), "NativeBatchNormBackward0")
 
 
@@ -645,13 +652,8 @@ def instance_norm(
     axes = tuple(range(2, input.value.ndim))
     if math.prod([input.value.shape[axis] for axis in axes]) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
-    for kept, new in (
-        (running_mean, np.mean(input.value, axes)),
-        (running_var, np.var(input.value, axes, ddof=1)),
-    ):
-        if kept is not None:
-            total = kept.value * (1 - momentum) + new.mean(0) * momentum
-            assign(kept, wrap(total.astype(kept.value.dtype)), "instance_norm")
+    _keep(running_mean, np.mean(input.value, axes).mean(0), momentum, "instance_norm")
+    _keep(running_var, np.var(input.value, axes, ddof=1).mean(0), momentum, "instance_norm")
     return labelled(_affine(_normalised(input, axes, eps), weight, bias), "ViewBackward0")
 
 
@@ -672,12 +674,7 @@ def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = N
 
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
     """Each row over the root of the mean of its squares."""
-    if not len(normalized_shape):
-        raise RuntimeError(
-            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
-            "normalized_shape = []"
-        )
-    axes = tuple(range(-len(normalized_shape), 0))
+    axes = tuple(range(-len(_row_shape(input, normalized_shape)), 0))
     small = float(np.finfo(input.value.dtype).eps) if eps is None else eps
     y = input * (FUNCTIONS["square"](input).mean(axes, keepdim=True) + small).rsqrt()
     return y if weight is None else y * weight

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,25 @@ from symgrad.eager.pointwise import FUNCTIONS, where
 from symgrad.eager.reductions import vector_norm
 from symgrad.eager.shapes import gather, unsqueeze
 
+REDUCTIONS = ("mean", "sum", "none")
 
-def _reduced(loss: Tensor, reduction: str) -> Any:
-    if reduction == "none":
-        return loss
-    if reduction not in ("mean", "sum"):
+
+def reduction_of(reduction: str, size_average: Any = None, reduce: Any = None, known: tuple[str, ...] = REDUCTIONS) -> str:
+    """The reduction, checked; torch's two older arguments say which, where they are given."""
+    if size_average is not None or reduce is not None:
+        keeps, sums = (given is not None and not given for given in (reduce, size_average))
+        reduction = "none" if keeps else "sum" if sums else "mean"
+        warnings.warn(
+            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.", stacklevel=3
+        )
+    if reduction not in known:
         raise ValueError(f"{reduction} is not a valid value for reduction")
-    return loss.mean() if reduction == "mean" else loss.sum()
+    return reduction
+
+
+def reduced(loss: Tensor, reduction: str) -> Any:
+    """What a checked ``reduction`` makes of the losses of all elements."""
+    return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
 
 
 def poisson_nll_loss(
@@ -33,17 +46,19 @@ def poisson_nll_loss(
     reduction: str = "mean",
 ) -> Any:
     """The negative log likelihood of counts; ``input`` is their expected number, or its logarithm."""
+    reduction = reduction_of(reduction, size_average, reduce)
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
         loss = loss + stirling.masked_fill(wrap(target.value <= 1), 0)
-    return _reduced(loss, reduction)
+    return reduced(loss, reduction)
 
 
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Any:
     """The negative log likelihood of normal numbers with these means and variances."""
+    reduction = reduction_of(reduction)
     if not isinstance(var, Tensor):
         if var < 0:
             raise ValueError("var has negative entry/entries")
@@ -57,7 +72,7 @@ def gaussian_nll_loss(
             raise ValueError("var is of incorrect size")
     var = apply(ops.AT_LEAST, (var,), {"eps": eps})
     loss = 0.5 * (var.log() + (input - target) ** 2 / var)
-    return _reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
+    return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 
 
 def margin_ranking_loss(
@@ -70,7 +85,8 @@ def margin_ranking_loss(
     reduction: str = "mean",
 ) -> Any:
     """How far two inputs are from the order that ``target`` (1 or -1) asks for."""
-    return _reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+    reduction = reduction_of(reduction, size_average, reduce)
+    return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
 def hinge_embedding_loss(
@@ -82,9 +98,10 @@ def hinge_embedding_loss(
     reduction: str = "mean",
 ) -> Any:
     """A distance where ``target`` is 1, and what it lacks to ``margin`` where it is -1."""
+    reduction = reduction_of(reduction, size_average, reduce)
     zero = wrap(np.zeros((), input.value.dtype))
     apart = where(wrap(target.value != 1), (margin - input).clamp_min(0), zero)
-    return _reduced(apart + where(wrap(target.value != -1), input, zero), reduction)
+    return reduced(apart + where(wrap(target.value != -1), input, zero), reduction)
 
 
 def cosine_embedding_loss(
@@ -97,11 +114,12 @@ def cosine_embedding_loss(
     reduction: str = "mean",
 ) -> Any:
     """How far rows are from pointing the same way (where ``target`` is 1), or from not doing so (-1)."""
+    reduction = reduction_of(reduction, size_average, reduce)
     total = [(x * y).sum(-1) for x, y in ((input1, input2), (input1, input1), (input2, input2))]
     cosine = total[0] / ((total[1] + _TINY) * (total[2] + _TINY)).sqrt()
     zero = wrap(np.zeros((), cosine.value.dtype))
     loss = where(wrap(target.value == 1), 1 - cosine, zero)
-    return _reduced(loss + where(wrap(target.value == -1), (cosine - margin).clamp_min(0), zero), reduction)
+    return reduced(loss + where(wrap(target.value == -1), (cosine - margin).clamp_min(0), zero), reduction)
 
 
 _TINY = 1e-12
@@ -111,7 +129,8 @@ def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Any:
     """The logistic loss of classes 1 and -1."""
-    return labelled(_reduced((-target * input).exp().log1p(), reduction), "SoftMarginLossBackward0")
+    reduction = reduction_of(reduction, size_average, reduce)
+    return labelled(reduced((-target * input).exp().log1p(), reduction), "SoftMarginLossBackward0")
 
 
 def multilabel_soft_margin_loss(
@@ -123,10 +142,11 @@ def multilabel_soft_margin_loss(
     reduction: str = "mean",
 ) -> Any:
     """The mean logistic loss of all classes, each 0 or 1."""
+    reduction = reduction_of(reduction, size_average, reduce)
     high, low = (apply(ops.LOG_SIGMOID, (x,)) for x in (input, -input))
     loss = -(target * high + (1 - target) * low)
     loss = loss if weight is None else loss * weight
-    return _reduced(loss.sum(-1) / input.value.shape[-1], reduction)
+    return reduced(loss.sum(-1) / input.value.shape[-1], reduction)
 
 
 def multi_margin_loss(
@@ -140,6 +160,7 @@ def multi_margin_loss(
     reduction: str = "mean",
 ) -> Any:
     """How far the right class is from leading all others by ``margin``."""
+    reduction = reduction_of(reduction, size_average, reduce)
     if p not in (1, 2):
         raise RuntimeError("only p == 1 and p == 2 supported")
     x = input if input.value.ndim == 2 else input.reshape(1, -1)
@@ -150,7 +171,7 @@ def multi_margin_loss(
     others = np.arange(x.value.shape[1]) != places.value
     loss = (gap * wrap(others.astype(x.value.dtype))).sum(1) / x.value.shape[1]
     loss = loss if input.value.ndim == 2 or target.value.ndim else loss.reshape(())
-    return labelled(_reduced(loss, reduction), "MultiMarginLossBackward0")
+    return labelled(reduced(loss, reduction), "MultiMarginLossBackward0")
 
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
@@ -171,6 +192,7 @@ def triplet_margin_loss(
     reduction: str = "mean",
 ) -> Any:
     """How far the anchor is from being nearer to one row than to another by ``margin``."""
+    reduction = reduction_of(reduction, size_average, reduce)
     return triplet_margin_with_distance_loss(
         anchor,
         positive,
@@ -193,10 +215,11 @@ def triplet_margin_with_distance_loss(
     reduction: str = "mean",
 ) -> Any:
     """``triplet_margin_loss``, by any distance."""
+    reduction = reduction_of(reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     distance = pairwise_distance if distance_function is None else distance_function
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = FUNCTIONS["minimum"](far, distance(positive, negative))
-    return _reduced((margin + near - far).clamp_min(0), reduction)
+    return reduced((margin + near - far).clamp_min(0), reduction)
