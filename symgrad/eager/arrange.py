@@ -1,4 +1,4 @@
-"""More of torch's names for what moves elements: compositions of the operations in ``shapes``."""
+"""More of torch's names for what moves elements: compositions of the operations in ``shapes`` and ``indexing``."""
 
 from __future__ import annotations
 
@@ -8,25 +8,18 @@ from typing import Any
 import numpy as np
 
 from symgrad.eager import ops
-from symgrad.eager.core import NONE, Fused, Tensor, apply, axis_of, called, labelled, method, methods, wrap
+from symgrad.eager.core import NONE, Fused, Tensor, apply, axis_of, called, labelled, method, methods, plain, wrap
 from symgrad.eager.creation import complex, meshgrid
 from symgrad.eager.dtypes import Size
+from symgrad.eager.indexing import flat_index, gather, getitem, index_select, narrow, scatter, scatter_add
 from symgrad.eager.pointwise import FUNCTIONS, function
 from symgrad.eager.shapes import (
     cat,
-    clone,
     diagonal,
     expand,
-    flat_index,
     flip,
-    gather,
-    getitem,
-    index_select,
-    narrow,
     permute,
     reshape,
-    scatter,
-    scatter_add,
     several,
     sizes,
     split,
@@ -37,6 +30,7 @@ from symgrad.eager.shapes import (
     unbind,
     unsqueeze,
 )
+from symgrad.eager.values import clone
 from symgrad.ops.reduction import along, vector_shape
 
 # -- joining and splitting -----------------------------------------------------------------------------------------
@@ -171,6 +165,20 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> A
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     places = np.array(list(choose(range(input.value.size), r)), np.int64).reshape(-1, r)
     return stack([index_select(input, 0, wrap(column)) for column in places.T], 1)
+
+
+@function
+def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Any:
+    """Each element several times in a row; of ``repeats`` alone, each place as often as the number there says."""
+    if repeats is None:
+        return wrap(np.repeat(np.arange(input.value.size), input.value))
+    x = input if dim is not None else reshape(input, (-1,))
+    axis = axis_of(dim or 0, x.value.ndim)
+    if isinstance(repeats, int):
+        shape = x.value.shape
+        apart = expand(unsqueeze(x, axis + 1), (*shape[: axis + 1], repeats, *shape[axis + 1 :]))
+        return labelled(reshape(clone(apart), (*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :])), "ViewBackward0")
+    return index_select(x, axis, wrap(np.repeat(np.arange(x.value.shape[axis]), plain(repeats))))
 
 
 # -- turning, diagonals, windows -----------------------------------------------------------------------------------

@@ -1213,6 +1213,16 @@ def labelled(x: Any, label: Label) -> Any:
     return x
 
 
+def chained(steps: Sequence[str], start: Any = 0) -> Any:
+    """The label of operations that follow each other, the first one of argument ``start``."""
+    if len(steps) == 1 and start == 0:
+        return steps[0]
+    label = start
+    for step in steps:
+        label = (step, label)
+    return label
+
+
 def as_tensor_of(x: Any) -> Tensor:
     """A tensor as it is; anything else as one."""
     return x if isinstance(x, Tensor) else wrap(np.asarray(x))

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import NONE, Fused, Tensor, apply, called, known, labelled, plain, variant, wrap
+from symgrad.eager.core import NAMES, NONE, Fused, Tensor, apply, called, known, labelled, plain, variant, wrap
 from symgrad.eager.pointwise import FUNCTIONS, where
+from symgrad.eager.products import dot, matmul, mm
 from symgrad.eager.reductions import amax, amin, named, vector_norm
-from symgrad.eager.shapes import clone, dot, matmul, mm, movedim, reshape, unsqueeze
+from symgrad.eager.shapes import movedim, reshape, unsqueeze
+from symgrad.eager.values import clone
 from symgrad.ops.contract import conj, transpose
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.linalg import EIG, hermitian, pinv_vjp
@@ -23,6 +25,11 @@ __all__ = [
     "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander",
     "vecdot", "vector_norm",
 ]  # fmt: skip
+NAMES.update({
+    np.linalg.inv: "LinalgInvExBackward0", np.linalg.det: "LinalgDetBackward0", np.linalg.solve: "LinalgSolveExBackward0",
+    np.linalg.cholesky: "LinalgCholeskyExBackward0", np.linalg.slogdet: "LinalgSlogdetBackward0",
+    np.linalg.eigh: "LinalgEighBackward0", np.linalg.svd: "LinalgSvdBackward0", np.linalg.qr: "LinalgQrBackward0",
+})  # fmt: skip
 
 
 class _LinAlgError(RuntimeError, np.linalg.LinAlgError):

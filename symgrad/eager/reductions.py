@@ -27,6 +27,7 @@ from symgrad.eager.core import (
     wrap,
 )
 from symgrad.eager.dtypes import as_numpy, title
+from symgrad.eager.indexing import flat_places, gather
 from symgrad.eager.pointwise import FUNCTIONS, apply_alike, apply_floating, binary, function, in_place
 from symgrad.ops.core import Op, count, expand
 from symgrad.ops.reduction import along, vector_shape
@@ -309,7 +310,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
 def pick(input: Tensor, places: Any, axis: int, keepdim: bool, label: str) -> Any:
     """The elements at ``places`` along an axis, which goes unless ``keepdim``."""
     shape = input.value.shape
-    flat = shapes.flat_places(places, axis, shape)
+    flat = flat_places(places, axis, shape)
     if keepdim and shape:
         flat = flat.reshape((*shape[:axis], 1, *shape[axis + 1 :]))
     return apply(ops.PICK, (input, flat), {"shape": shape}, label)
@@ -468,7 +469,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
 def _ordered(input: Tensor, order: Any, axis: int, label: str) -> Any:
     """The elements at the places of ``order``, which has all axes."""
     shape = input.value.shape
-    return apply(ops.PICK, (input, shapes.flat_places(order, axis, shape)), {"shape": shape}, label)
+    return apply(ops.PICK, (input, flat_places(order, axis, shape)), {"shape": shape}, label)
 
 
 @function
@@ -528,9 +529,9 @@ def _quantiles(name: str, input: Tensor, q: Any, dim: Any, keepdim: bool, interp
     if interpolation != "linear" and interpolation != "midpoint":
         rounding: Any = {"lower": np.floor, "higher": np.ceil, "nearest": np.rint}[interpolation]
         ranks = rounding(ranks)
-    below = shapes.gather(ordered, -1, wrap(np.floor(ranks).astype(np.int64)))
+    below = gather(ordered, -1, wrap(np.floor(ranks).astype(np.int64)))
     if interpolation in ("linear", "midpoint"):
-        above = shapes.gather(ordered, -1, wrap(np.ceil(ranks).astype(np.int64)))
+        above = gather(ordered, -1, wrap(np.ceil(ranks).astype(np.int64)))
         weight = as_tensor_of(places) - wrap(np.floor(ranks)) if interpolation == "linear" else wrap(np.full_like(ranks, 0.5))
         below = FUNCTIONS["lerp"](below, above, weight)
     if levels.ndim:
@@ -573,7 +574,7 @@ def _running(name: str, arg: Any) -> Any:
             best = arg.accumulate(value, axis)
             here = np.arange(value.shape[axis]).reshape(vector_shape(axis, value.ndim))
             places = np.maximum.accumulate(np.where(value == best, here, 0), axis)
-        flat = shapes.flat_places(places, axis, value.shape)
+        flat = flat_places(places, axis, value.shape)
         found = apply(ops.GATHER, (input, flat), {"shape": value.shape}, f"{name.title()}Backward0")
         return RESULTS[name](found, wrap(places))
 

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from symgrad.eager.core import Fused, Tensor, axis_of, labelled, plain, wrap
+from symgrad.eager.indexing import narrow
 from symgrad.eager.pointwise import FUNCTIONS, apply_floating, function
+from symgrad.eager.products import matmul
 from symgrad.eager.reductions import RESULTS, median, named, picked
-from symgrad.eager.shapes import cat, flatten, matmul, narrow, reshape, transpose, unsqueeze
+from symgrad.eager.shapes import cat, flatten, reshape, transpose, unsqueeze
 from symgrad.ops.reduction import along, vector_shape
 
 # -- integrals and differences -------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import numpy as np
 from symgrad.eager import ops, reductions
 from symgrad.eager.core import Tensor, apply, assign, axis_of, called, labelled, plain, requires, unlike, wrap
 from symgrad.eager.dtypes import title
+from symgrad.eager.indexing import flat_places, narrow
 from symgrad.eager.modes import mode
 from symgrad.eager.nn.losses import (
     REDUCTIONS,
@@ -60,8 +61,9 @@ from symgrad.eager.nn.windows import (
     upsample_nearest,
 )  # fmt: skip
 from symgrad.eager.pointwise import FUNCTIONS, apply_alike, require_tensor
+from symgrad.eager.products import addmm, matmul
 from symgrad.eager.random import default_generator
-from symgrad.eager.shapes import addmm, broadcast_tensors, expand_as, flat_places, matmul, narrow, reshape
+from symgrad.eager.shapes import broadcast_tensors, expand_as, reshape
 from symgrad.ops.reduction import vector_shape
 
 sigmoid, tanh = FUNCTIONS["sigmoid"], FUNCTIONS["tanh"]

@@ -10,9 +10,10 @@ import numpy as np
 
 from symgrad.eager import ops
 from symgrad.eager.core import Tensor, apply, labelled, wrap
+from symgrad.eager.indexing import gather
 from symgrad.eager.pointwise import FUNCTIONS, where
 from symgrad.eager.reductions import vector_norm
-from symgrad.eager.shapes import gather, unsqueeze
+from symgrad.eager.shapes import unsqueeze
 
 REDUCTIONS = ("mean", "sum", "none")
 

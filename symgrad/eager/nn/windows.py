@@ -16,7 +16,8 @@ from symgrad.eager import ops
 from symgrad.eager.core import Tensor, apply, called, labelled, wrap
 from symgrad.eager.dtypes import c_name
 from symgrad.eager.pointwise import FUNCTIONS
-from symgrad.eager.shapes import cat, matmul, permute, reshape, squeeze, unsqueeze
+from symgrad.eager.products import matmul
+from symgrad.eager.shapes import cat, permute, reshape, squeeze, unsqueeze
 from symgrad.ops.reduction import vector_shape
 
 Table = Any  # of places along one dimension: a row for each element of the result; -1 for beyond the edge

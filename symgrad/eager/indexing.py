@@ -1,0 +1,471 @@
+"""Indexing: what picks elements by places and masks, and writes to them."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from symgrad.eager import ops
+from symgrad.eager.core import (
+    NAMES,
+    NONE,
+    Label,
+    Tensor,
+    apply,
+    as_tensor_of,
+    assign,
+    axis_of,
+    chained,
+    labelled,
+    method,
+    methods,
+    plain,
+    whole,
+    wrap,
+)
+from symgrad.eager.dtypes import title
+from symgrad.eager.pointwise import FUNCTIONS, function, in_place
+from symgrad.eager.shapes import expand, reshape
+from symgrad.eager.values import clone
+from symgrad.ops import index
+from symgrad.ops.core import Traced
+from symgrad.ops.reduction import along, vector_shape
+
+NAMES.update({
+    index.SETITEM.key: "IndexPutBackward0", index.GETITEM.key: "IndexBackward0", index.INDEX_ADD.key: "IndexAddBackward0",
+    np.take_along_axis: "GatherBackward0",
+})  # fmt: skip
+
+# -- by indices ----------------------------------------------------------------------------------------------------
+
+
+def _index_of(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any], Label]:
+    """The static part of an index, its arrays, and torch's name of the operation."""
+    parts: list[Any] = []
+    arrays: list[Any] = []
+    steps: list[str] = []
+    keys = key if isinstance(key, tuple) else (key,)
+    shape, axis = x.value.shape, 0
+    for part in keys:
+        if part.__class__ is slice:
+            first, last, step = part.start, part.stop, part.step
+            if not (first.__class__ in _PLAIN and last.__class__ in _PLAIN and step.__class__ in _PLAIN):
+                first, last, step = [end if end is None else int(end) for end in (first, last, step)]
+            parts.append(index.Slice(first, last, step))
+            whole_of_it = not first and step in (None, 1) and (last is None or (axis < len(shape) and last == shape[axis]))
+            if not whole_of_it or part is key:
+                steps.append("SliceBackward0")
+            axis += 1
+            continue
+        if isinstance(part, Tensor) and part.value.ndim == 0 and part.value.dtype.kind in "iu":
+            part = part if isinstance(part.value, Traced) else int(part.value)
+        if isinstance(part, (int, np.integer)) and not isinstance(part, (bool, np.bool_)):
+            parts.append(int(part))
+            steps.append("SelectBackward0")
+            axis += 1
+        elif part is None:
+            parts.append(part)
+            steps.append("UnsqueezeBackward0")
+        elif part is Ellipsis:
+            parts.append(part)
+            axis = len(shape) - sum([_width(later) for later in keys[len(parts) :]])
+        else:
+            array = part.value if isinstance(part, Tensor) else _index_array(part)
+            if array.dtype.kind not in "iub":
+                if array.size:
+                    raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+                array = array.astype(np.int64)
+            parts.append(index.Hole(len(arrays)))
+            arrays.append(array)
+            if array.dtype == bool and not array.ndim:
+                steps.append("UnsqueezeBackward0")
+            axis += array.ndim if array.dtype == bool else 1
+    if axis > len(shape):
+        if not shape and isinstance(keys[0], slice):
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+        if not shape and not arrays:
+            raise IndexError(
+                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+                "0-dim tensor to a number"
+            )
+        raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
+    if arrays:
+        steps.append("IndexBackward0")
+    elif Ellipsis not in parts:
+        parts.append(Ellipsis)  # so that NumPy gives an array that shares memory, not a number
+    return tuple(parts), arrays, chained(steps) if steps else "AliasBackward0"
+
+
+_PLAIN = {int, type(None)}
+
+
+def _index_array(part: Any) -> Any:
+    """The array of an index that is neither a tensor, a whole number nor a slice."""
+    if isinstance(part, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if isinstance(part, (float, complex)):
+        raise IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+            f"(got {type(part).__name__})"
+        )
+    return np.asarray(part)
+
+
+def _width(part: Any) -> int:
+    """How many dimensions a part of an index takes."""
+    if part is None or part is Ellipsis:
+        return 0
+    array = part.value if isinstance(part, Tensor) else part
+    return array.ndim if getattr(array, "dtype", None) == bool else 1
+
+
+def getitem(self: Tensor, key: Any) -> Any:
+    """``x[key]``: a view for integers and slices, a copy for index tensors and masks."""
+    spec, arrays, label = _index_of(self, key)
+    if not isinstance(self.value, np.ndarray):
+        whole(self)
+    try:
+        return apply(index.GETITEM, (self, *arrays), {"spec": spec}, label)
+    except IndexError as error:
+        raise IndexError(_out_of_range(self, spec, arrays) or str(error)) from None
+
+
+def _out_of_range(x: Tensor, spec: Any, arrays: Any) -> str | None:
+    """Torch's words for what is wrong with an index."""
+    shape, axis = x.value.shape, 0
+    for i, part in enumerate(spec):
+        array = arrays[part.number] if type(part) is index.Hole else None
+        if part is Ellipsis:
+            axis = len(shape) - sum([_width(arrays[p.number] if type(p) is index.Hole else p) for p in spec[i + 1 :]])
+        elif array is not None and array.dtype == bool:
+            for j, n in enumerate(array.shape):
+                if n != shape[axis + j]:
+                    return (
+                        f"The shape of the mask {list(array.shape)} at index {j} does not match the shape of the indexed "
+                        f"tensor {list(shape)} at index {axis + j}"
+                    )
+            axis += array.ndim
+        elif part is not None:
+            n = shape[axis]
+            given = np.ravel(part if array is None else array) if isinstance(part, int) or array is not None else np.empty(0)
+            wrong = given[(given < -n) | (given >= n)]
+            if wrong.size:
+                place = axis if array is None else part.number
+                return f"index {wrong[0]} is out of bounds for dimension {place} with size {n}"
+            axis += 1
+    shapes = [list(array.shape) for array in arrays]
+    if len(shapes) > 1:
+        listed = ", ".join(map(str, shapes))
+        return f"shape mismatch: indexing tensors could not be broadcast together with shapes {listed}"
+    return None
+
+
+def setitem(self: Tensor, key: Any, value: Any) -> None:
+    """``x[key] = value``."""
+    spec, arrays, _ = _index_of(self, key)
+    if not isinstance(self.value, np.ndarray):
+        whole(self)
+    if not isinstance(value, Tensor):
+        if isinstance(value, (str, list, tuple)) or value is None:
+            raise TypeError(f"can't assign a {type(value).__name__} to a torch.{title(self.value.dtype)}Tensor")
+        value = np.asarray(value).astype(self.value.dtype)
+    if key is Ellipsis:
+        self.copy_(as_tensor_of(value)) if np.ndim(value) else self.fill_(as_tensor_of(value))
+        return
+    if arrays:
+        kept = self.value.dtype
+        value = value.to(kept) if isinstance(value, Tensor) and value.value.dtype != kept else value
+        try:
+            new = apply(index.SETITEM, (self, value, *arrays), {"spec": spec}, "IndexPutBackward0")
+        except IndexError as error:
+            raise IndexError(_out_of_range(self, spec, arrays) or str(error)) from None
+        except ValueError:
+            place = self.value[index.fill(spec, arrays)].shape
+            raise RuntimeError(
+                f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape "
+                f"{list(place)}"
+            ) from None
+        assign(self, new, "index_put_")
+        return
+    if not isinstance(value, Tensor):
+        value = wrap(value)
+    try:
+        target = self.value[index.fill(spec, ())]
+    except IndexError as error:
+        raise IndexError(_out_of_range(self, spec, arrays) or str(error)) from None
+    v = value.value
+    try:
+        np.broadcast_shapes(v.shape, target.shape)
+        fits = v.ndim - target.ndim <= sum(n == 1 for n in v.shape)
+    except ValueError:
+        fits = False
+    if not fits:
+        raise RuntimeError(
+            f"The expanded size of the tensor ({target.shape[-1] if target.ndim else 1}) must match the existing size "
+            f"({v.shape[-1]}) at non-singleton dimension {max(target.ndim - 1, 0)}.  Target sizes: {list(target.shape)}.  "
+            f"Tensor sizes: {list(v.shape)}"
+        )
+    if v.ndim > target.ndim:
+        value = value.reshape(v.shape[v.ndim - target.ndim :])
+    assign(self, value, "copy_", spec)
+
+
+@method
+def index_put_(self: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
+    """Write ``values`` at places given by index tensors, or add them there."""
+    spec, arrays, _ = _index_of(self, tuple(indices))
+    op = index.INDEX_ADD if accumulate else index.SETITEM
+    return assign(self, apply(op, (self, values, *arrays), {"spec": spec}, "IndexPutBackward0"), "index_put_")
+
+
+@function
+def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """``index_put_``, into a copy."""
+    return index_put_(clone(input), indices, values, accumulate)
+
+
+@function
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
+    """One number at places along a dimension."""
+    axis = axis_of(dim, input.value.ndim)
+    mask = np.isin(np.arange(input.value.shape[axis] if input.value.ndim else 1), index.value)
+    shaped = mask.reshape(vector_shape(axis, input.value.ndim))
+    label = f"IndexFillBackward{int(isinstance(value, Tensor))}"
+    return labelled(FUNCTIONS["masked_fill"](input, wrap(shaped), value), (label, 2))
+
+
+methods(__getitem__=getitem, __setitem__=setitem)
+
+
+@function
+def narrow(input: Tensor, dim: int, start: int, length: int) -> Any:
+    """A range along a dimension."""
+    axis = axis_of(dim, input.value.ndim)
+    if start + length > input.value.shape[axis]:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({input.value.shape[axis]}).")
+    return labelled(getitem(input, along(axis, slice(start, start + length))), "SliceBackward0")
+
+
+@function
+def select(input: Tensor, dim: int, index: int) -> Any:
+    """One place along a dimension."""
+    axis = axis_of(dim, input.value.ndim)
+    if not -input.value.shape[axis] <= index < input.value.shape[axis]:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(input.value.shape)} at dimension {axis}"
+        )
+    return getitem(input, along(axis, index))
+
+
+@function
+def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
+    """Places along a dimension."""
+    axis, places = axis_of(dim, input.value.ndim), index.value
+    if places.dtype.kind not in "iu":
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    if places.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    try:
+        if not input.value.ndim:
+            return apply(ops.GATHER, (input, places.reshape(())), {"shape": ()}, "IndexSelectBackward0")
+        return apply(ops.TAKE, (input, places.reshape(-1)), {"axis": axis})
+    except IndexError:
+        raise IndexError("index out of range in self") from None
+
+
+@function
+def masked_select(input: Tensor, mask: Tensor) -> Any:
+    """The elements where the mask is set."""
+    if mask.value.dtype.kind != "b":
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    shape = np.broadcast_shapes(input.value.shape, mask.value.shape)
+    both = [x if x.value.shape == shape else expand(x, shape) for x in (input, mask)]
+    return labelled(getitem(*both), "MaskedSelectBackward0")
+
+
+# -- by tables of places -------------------------------------------------------------------------------------------
+
+
+def _table(x: Tensor, dim: int, places: Tensor, label: str) -> Any:
+    """A table of places along a dimension as places in the flattened tensor."""
+    shape, table = x.value.shape, places.value
+    axis = axis_of(dim, len(shape))
+    if not shape or not table.size:
+        return table.astype(_INT64)
+    if table.ndim != len(shape):
+        raise RuntimeError(f"Index tensor must have the same number of dimensions as {label} tensor")
+    if table.dtype is not _INT64:
+        table = table.astype(_INT64)
+    if _highest(table.view(np.uint64), None) >= shape[axis]:  # or negative
+        wrong = table[(table < 0) | (table >= shape[axis])][0]
+        raise RuntimeError(f"index {wrong} is out of bounds for dimension {axis} with size {shape[axis]}")
+    return flat_places(table, axis, shape)
+
+
+def flat_places(places: Any, axis: int, shape: tuple[int, ...]) -> Any:
+    """Places along an axis as places in the flattened array; ``places`` has that axis, or lacks it."""
+    if not shape:
+        return places
+    if places.dtype is not _INT64:
+        places = places.astype(_INT64)
+    sizes = places.shape if places.ndim == len(shape) else (*places.shape[:axis], 1, *places.shape[axis:])
+    others, step = (_others if places.size <= SMALL else _others.__wrapped__)(shape, axis, sizes)
+    flat = places if step == 1 else places * step
+    return flat if others is None else (flat.reshape(sizes) + others).reshape(places.shape)
+
+
+SMALL = 4096  # places that are kept
+
+
+@functools.lru_cache(maxsize=64)
+def _others(shape: tuple[int, ...], axis: int, sizes: tuple[int, ...]) -> tuple[Any, int]:
+    """Where the elements of a table are in the flattened tensor by their other dimensions, and the step along ``axis``."""
+    flat, step, along = None, 1, 1
+    for i in range(len(shape) - 1, -1, -1):  # from the last dimension on, whose neighbours lie side by side
+        if i == axis:
+            along = step
+        else:
+            at = np.arange(sizes[i]).reshape(-1, *(1,) * (len(shape) - i - 1)) * step
+            flat = at if flat is None else flat + at
+        step *= shape[i]
+    return flat, along
+
+
+def flat_index(shape: tuple[int, ...]) -> Any:
+    """The place of each element in the flattened array."""
+    return np.arange(math.prod(shape)).reshape(shape)
+
+
+_INT64 = np.dtype(np.int64)
+_highest: Any = np.maximum.reduce
+
+
+@function
+def gather(input: Tensor, dim: int, index: Tensor) -> Any:
+    """Elements picked along a dimension by a table of places."""
+    shape, table, axis = input.value.shape, index.value.shape, axis_of(dim, input.value.ndim)
+    if index.value.dtype.kind not in "iu":
+        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
+    for i, (have, want) in enumerate(zip(shape, table, strict=False)):
+        if i != axis and want > have and index.value.size:
+            raise RuntimeError(
+                f"Size does not match at dimension {i} expected index {list(table)} to be no larger than self {list(shape)} "
+                f"apart from dimension {axis}"
+            )
+    return apply(ops.GATHER, (input, _table(input, dim, index, "input")), {"shape": shape}, "GatherBackward0")
+
+
+@function
+def take(input: Tensor, index: Tensor) -> Any:
+    """Elements by their places in the flattened tensor."""
+    shape, places = input.value.shape, index.value
+    n = input.value.size
+    if places.size and (places.min() < -n or places.max() >= n):
+        wrong = places.max() if places.max() >= n else places.min()
+        raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {n} elements.")
+    return apply(ops.GATHER, (input, places % max(n, 1)), {"shape": shape}, "TakeBackward0")
+
+
+@function
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Any:
+    """As ``gather``, of tensors that are expanded to each other's size in the other dimensions; or of all elements."""
+    if dim is None:
+        return gather(reshape(input, (-1,)), 0, reshape(indices, (-1,)))
+    shapes = [list(x.value.shape) for x in (input, indices)]
+    axis = axis_of(dim, input.value.ndim)
+    if len(shapes[0]) != len(shapes[1]):
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{len(shapes[0])} dimensions for input, and {len(shapes[1])} dimensions for indices"
+        )
+    lengths = [shape[axis] for shape in shapes]
+    for shape in shapes:
+        shape[axis] = 1
+    common = np.broadcast_shapes(*shapes)
+    both = [expand(x, (*common[:axis], n, *common[axis + 1 :])) for x, n in zip((input, indices), lengths, strict=True)]
+    places = both[1].value
+    return gather(both[0], axis, wrap(np.where(places < 0, places + lengths[0], places)))
+
+
+@function
+def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
+    """``input`` with elements of ``src`` put at places along a dimension; ``reduce``: added to, or multiplied with them."""
+    src = value if src is None else src
+    if reduce is None:
+        return _scattered(input, dim, index, src, False)
+    if reduce not in ("add", "multiply"):
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    table = src if isinstance(src, Tensor) else wrap(np.full(index.value.shape, src, input.value.dtype))
+    return FUNCTIONS["scatter_reduce"](input, dim, index, table, "sum" if reduce == "add" else "prod")
+
+
+@function
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Any) -> Any:
+    """``input`` with elements of ``src`` added at places along a dimension."""
+    return _scattered(input, dim, index, src, True)
+
+
+def _scattered(x: Tensor, dim: int, places: Tensor, src: Any, adds: bool) -> Any:
+    flat = _table(x, dim, places, "self")
+    if isinstance(src, Tensor):
+        if src.value.shape != places.value.shape:
+            src = getitem(src, tuple([slice(n) for n in places.value.shape]))
+    else:
+        src = np.asarray(src, x.value.dtype)
+    op, label = (ops.SCATTER_ADD, "ScatterAddBackward0") if adds else (ops.SCATTER, "ScatterBackward0")
+    return apply(op, (x, src, flat), NONE, label if adds or isinstance(src, Tensor) else "ScatterBackward1")
+
+
+@function
+def index_add(input: Tensor, dim: int, index: Tensor, source: Any, *, alpha: Any = 1) -> Any:
+    """``input`` with rows of ``source`` added at places along a dimension."""
+    axis = axis_of(dim, input.value.ndim)
+    shapes = [x.value.shape[:axis] + x.value.shape[axis + 1 :] for x in (input, source)]
+    if shapes[0] != shapes[1]:
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(input.value.shape)} source.shape = {list(source.value.shape)}"
+        )
+    rows = source if alpha == 1 else source * alpha
+    if not input.value.ndim:
+        return labelled(reshape(index_add(reshape(input, (1,)), dim, index, reshape(rows, (-1,))), ()), "IndexAddBackward0")
+    return apply(ops.INDEX_ADD, (input, rows, index.value), {"axis": axis})
+
+
+for _fun in (scatter, scatter_add, index_add, index_fill):
+    in_place(_fun.__name__, _fun)
+
+
+# -- places and counts ---------------------------------------------------------------------------------------------
+
+
+def _nonzero(input: Tensor, as_tuple: bool = False) -> Any:
+    """The places of what is not zero."""
+    places = np.nonzero(input.value if input.value.ndim else input.value.reshape(1))
+    return tuple(wrap(p) for p in places) if as_tuple else wrap(np.stack(places, -1)[:, : input.value.ndim])
+
+
+FUNCTIONS["nonzero"] = _nonzero
+methods(nonzero=_nonzero)
+
+
+@function
+def unique(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The different elements, in order; or the different slices along ``dim``."""
+    axis = None if dim is None else axis_of(dim, input.value.ndim)
+    value = input.value if dim is None or input.value.ndim else input.value.reshape(1)
+    found, inverse, counts = np.unique(value, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
+    inverse = inverse.reshape(input.value.shape if axis is None else -1)
+    parts = [found, *[part for part, wanted in ((inverse, return_inverse), (counts, return_counts)) if wanted]]
+    return tuple([wrap(part) for part in parts]) if len(parts) > 1 else wrap(found)
+
+
+@function
+def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Any:
+    """How often each number occurs."""
+    return wrap(np.bincount(input.value, None if weights is None else plain(weights), minlength))
