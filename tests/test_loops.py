@@ -408,6 +408,48 @@ def test_what_is_dear_is_computed_once(make):
     assert shared == 2 if make in (grad, elementwise_grad) else shared < anew
 
 
+def walk(p, n):
+    """What an iteration ends with is looked at, too."""
+    x, y = p[0], p[1]
+    total = 0.0
+    for i in range(n):
+        x, y = x + 0.1 * np.sin(y) * x, y - 0.2 * x * y + 0.01 * i
+        total = total + (x - 1.0) ** 2 + np.tanh(y) ** 2
+    return total
+
+
+def fall(p, n):
+    x, total = p, 0.0
+    while np.sum(x) > 0.5 * n:
+        x = x * 0.8 - 0.01 * x[::-1] ** 2
+        total = total + np.sum(x**3)
+    return total
+
+
+@pytest.mark.parametrize("fun", [walk, fall])
+@pytest.mark.parametrize("make", [grad, value_and_grad, hessian, hvp])
+def test_what_an_iteration_ended_with_goes_round(fun, make):
+    points = [np.array([0.5, 1.2]), np.array([0.1, 0.2]), np.array([2.5, 1.7])]
+    derivative = make(fun)
+    with without():
+        plain = make(fun)
+    for n in (1, 2, 7, 7, 7):
+        for p in points:
+            args = (p, 0.1 * p, n) if make is hvp else (p, n)
+            got, want = flatten(derivative(*args))[0], flatten(plain(*args))[0]
+            for x, y in zip(got, want, strict=True):
+                np.testing.assert_allclose(x, y, rtol=1e-11)
+
+
+def test_no_iteration_is_computed_again():
+    derivative = grad(walk)
+    with without("share"):
+        plain = grad(walk)
+    both = [re.sub("#.*", "", source(made, np.array([0.5, 1.2]), 9)) for made in (derivative, plain)]
+    assert [text.count("np.sin") for text in both] == [2, 2]  # forward; and in the slope
+    assert [text.count("0.01 * i") for text in both] == [1, 2]
+
+
 def saves_much(p):
     x, y, z = p
     total = 0.0

@@ -1,12 +1,13 @@
 """Loops that share: what a loop computes again, iteration by iteration, as another one did, that one saves for it.
 
-Reverse mode writes a loop that runs backwards and computes anew what an iteration needs from what it began with. Where that is
-dear (products of matrices, exponentials) and the results are arrays, the loop forwards keeps them.
+Reverse mode writes a loop that runs backwards and computes anew what an iteration needs from what it began with. What it ended
+with is what the next one began with, which has been read just before: it goes round. Anything else that is dear (products of
+matrices, exponentials), the loop forwards keeps, if it is an array.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,10 +27,20 @@ CHEAP = {
 }  # fmt: skip
 
 
+class End(NamedTuple):
+    """A value that an iteration of a loop, ``source``, ended with as carried value ``place``; ``start`` is what it began with,
+    as an element of a sequence."""
+
+    node: Node
+    source: Node
+    place: int
+    start: Node
+
+
 def share(program: Program) -> Program:
     """The same program; what is dear in its loops is computed once."""
     sharer = _Sharer(program)
-    return trim_loops(sharer.run()) if sharer.wanted else program
+    return trim_loops(sharer.run()) if sharer.wanted or sharer.ended else program
 
 
 class _Sharer(Simplifier):
@@ -39,6 +50,7 @@ class _Sharer(Simplifier):
         super().__init__(program, {})
         self.saved: dict[Node, list[Node]] = {}  # of a loop, what it saves besides, for others
         self.wanted: dict[Node, list[tuple[Node, Node, int]]] = {}  # of a loop: what not to compute; where it is had instead
+        self.ended: dict[Node, list[End]] = {}  # of a loop: what not to compute, for another one's iteration ended with it
         for node in program.nodes():
             if isinstance(node.op, Loop):
                 self._look(node)
@@ -49,16 +61,21 @@ class _Sharer(Simplifier):
         _, sequences, _ = op.split(node.args)
         sources = {arg.args[0]: None for arg in sequences if arg.op is ITEM and isinstance(arg.args[0].op, Loop)}
         twins: dict[Node, tuple[Node, Node]] = {}  # of a node of the body, the loop and the node that it equals
+        ends: dict[Node, End] = {}
         for source in sources:
-            for mine, other in _twins(node, source).items():
+            same = _twins(node, source)
+            for mine, other in same.items():
                 twins.setdefault(mine, (source, other))
+            ends |= _ends(node, source, same)
         body = op.body
         given = set(body.inputs)
         needed = {*body.after, *body.saved}
         for inner in reversed(body.nodes()):
             if inner not in needed:
                 continue
-            if inner in twins and inner not in given and _is_dear(inner):
+            if inner in ends:
+                self.ended.setdefault(node, []).append(ends[inner])
+            elif inner in twins and inner not in given and _is_dear(inner):
                 source, other = twins[inner]
                 saved = self.saved.setdefault(source, [])
                 if other not in saved:
@@ -68,22 +85,42 @@ class _Sharer(Simplifier):
                 needed.update(inner.args)
 
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
-        if not isinstance(node.op, Loop) or not (node in self.saved or node in self.wanted):
+        if node.op is ITEM and node.args[0] in self.ended:
+            item, (loop,) = dict(node.params)["item"], args
+            if item >= len(node.args[0].op.body.carry):
+                item += len(self.ended[node.args[0]])
+            return self._item(loop, item)
+        if not isinstance(node.op, Loop) or not (node in self.saved or node in self.wanted or node in self.ended):
             return super().visit(node, args)
         op: Loop = node.op
         carry, sequences, invariants = op.split(args)
-        body, aval = op.body, node.aval
-        wanted = self.wanted.get(node, [])
+        n, wanted, ended, more = len(carry), self.wanted.get(node, []), self.ended.get(node, []), self.saved.get(node, [])
         for _, source, place in wanted:
             loop = self.mapping[source]
-            item = len(source.op.body.carry) + len(source.op.body.saved) + place
-            sequences.append(self.graph.add(ITEM, (loop,), (("item", item),), loop.aval[item]))
-        more = self.saved.get(node, [])
-        body = _reading(body, [inner for inner, _, _ in wanted], more)
-        aval = (*aval, *(Sequence(item.aval) for item in more))
+            sequences.append(self._item(loop, len(loop.aval) - len(self.saved[source]) + place))
+        carry += [self._item(self.mapping[end.source], end.place) for end in ended]
+        body = _reading(op.body, [inner for inner, _, _ in wanted], ended, more)
+        aval = (*node.aval[:n], *(end.node.aval for end in ended), *node.aval[n:], *(Sequence(item.aval) for item in more))
         new = self.graph.add(loop_of(body, op.course), (*carry, *sequences, *invariants), (), aval)
         new.line, new.phase = node.line, node.phase
         return new
+
+    def _item(self, loop: Node, item: int) -> Node:
+        return self.graph.add(ITEM, (loop,), (("item", item),), loop.aval[item])
+
+
+def _ends(node: Node, source: Node, same: dict[Node, Node]) -> dict[Node, End]:
+    """What a loop computes that goes the other way round and reads what each iteration of ``source`` began with: of that,
+    what the iteration ended with. ``same``: the nodes that equal nodes of ``source``."""
+    if node.op.course.backwards == source.op.course.backwards:
+        return {}
+    elements = {same[item]: item for item in node.op.body.elements if item in same}
+    other, found = source.op.body, {}
+    places = {after: i for i, after in enumerate(other.after) if other.carry[i] in elements}
+    for inner, twin in same.items():
+        if twin in places and inner.op not in (INPUT, CONST, CAPTURED):
+            found[inner] = End(inner, source, places[twin], elements[other.carry[places[twin]]])
+    return found
 
 
 def _twins(node: Node, source: Node) -> dict[Node, Node]:
@@ -132,12 +169,18 @@ def _is_dear(node: Node) -> bool:
     )
 
 
-def _reading(body: Body, known: list[Node], saved: list[Node]) -> Body:
-    """The body with what is known as elements of sequences, the last ones, and more to be saved."""
+def _reading(body: Body, known: list[Node], ended: list[End], saved: list[Node]) -> Body:
+    """The body with what is known as elements of sequences, the last ones, what others ended with carried, and more saved."""
     copier = Simplifier(BodyProgram(body), {})
-    more: list[Node] = []
-    for node in known:
-        more.append(copier.graph.input(("known", len(body.elements) + len(more)), node.aval))
-        more[-1].name = node.name
-        copier.mapping[node] = more[-1]
-    return copied(body, copier, {}, elements=more, saved=saved)
+
+    def given(node: Node, role: str, place: int) -> Node:
+        copier.mapping[node] = new = copier.graph.input((role, place), node.aval)
+        new.name = node.name
+        return new
+
+    more = [given(node, "known", len(body.elements) + i) for i, node in enumerate(known)]
+    ends = [given(end.node, "ended", len(body.carry) + i) for i, end in enumerate(ended)]
+    made = copied(body, copier, {}, elements=more, saved=saved)
+    made.carry += ends
+    made.after += [copier.mapping[end.start] for end in ended]
+    return made

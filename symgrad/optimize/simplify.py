@@ -248,9 +248,14 @@ def _unbroadcast_arguments(s: Simplifier, node: Node, args: tuple[Node, ...]) ->
 # what changes no bit is done: ones go, and signs that cancel.
 
 
+def _is_named(node: Node) -> bool:
+    """Whether a value has a name of the user's, so that readers look for it."""
+    return node.name is not None and not node.name.startswith(("g_", "t_"))
+
+
 def _opposite(node: Node) -> Node | None:
     """``x`` of ``-x``."""
-    return node.args[0] if is_op(node, np.negative) and not node.name else None
+    return node.args[0] if is_op(node, np.negative) and not _is_named(node) else None
 
 
 @rewrite(np.multiply, np.true_divide, np.power, exact=True)
@@ -286,7 +291,7 @@ def and_nothing(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
 
 def split(node: Node) -> tuple[float, Node]:
     """``(c, x)`` with ``node == c * x``; ``c`` is 1.0 where there is no factor to take off."""
-    if node.exact or (node.name and not node.name.startswith(("g_", "t_"))):
+    if node.exact or _is_named(node):
         return 1.0, node
     if is_op(node, np.negative):
         return -1.0, node.args[0]
