@@ -45,6 +45,27 @@ def rows(x: Any) -> Any:
 # -- matmul and its gufunc relatives -------------------------------------------------------------------------------
 
 
+LABELS = string.ascii_letters
+
+
+def matmul_labels(n: int, m: int) -> tuple[list[str], str]:
+    """The labels of the axes of ``a @ b``, which have so many: of both, and of the result."""
+    stack = LABELS[3 : 3 + max(n, m, 2) - 2]
+    a = (stack[len(stack) - (n - 2) :] if n > 2 else "") + ("ab" if n > 1 else "b")
+    b = (stack[len(stack) - (m - 2) :] if m > 2 else "") + ("bc" if m > 1 else "b")
+    return [a, b], stack + ("a" if n > 1 else "") + ("c" if m > 1 else "")
+
+
+def tensordot_labels(n: int, m: int, axes: Any) -> tuple[list[str], str]:
+    """The same of ``np.tensordot``."""
+    i, j = (range(n - axes, n), range(axes)) if isinstance(axes, int) else ((k,) if isinstance(k, int) else k for k in axes)
+    a, b = list(LABELS[:n]), list(LABELS[n : n + m])
+    for left, right in zip(i, j, strict=True):
+        b[right] = a[left]
+    shared = set(a) & set(b)
+    return ["".join(a), "".join(b)], "".join(label for label in a + b if label not in shared)
+
+
 def matmul_a(g: Any, y: Any, x1: Any, x2: Any) -> Any:
     n, m = np.ndim(x1), np.ndim(x2)
     if m == 1:
@@ -87,7 +108,14 @@ MATMUL = [
     Sample(A(4, 2, 0), A(0, 3)),
     Sample(A(0, 2, 3), A(3)),
 ]
-multilinear(np.matmul, matmul_a, matmul_b, fun=operator.matmul, samples=MATMUL)
+multilinear(
+    np.matmul,
+    matmul_a,
+    matmul_b,
+    fun=operator.matmul,
+    labels=lambda x1, x2: matmul_labels(np.ndim(x1), np.ndim(x2)),
+    samples=MATMUL,
+)
 
 
 def _beside(g: Any, x: Any, other: Any, axis: int) -> Any:
@@ -222,6 +250,7 @@ multilinear(
     tensordot_a,
     tensordot_b,
     prepare=_hashable_axes,
+    labels=lambda a, b, axes=2: tensordot_labels(np.ndim(a), np.ndim(b), axes),
     samples=[
         Sample(A(2, 3), A(2, 3)),
         Sample(A(2, 3), A(3, 4), axes=1),
@@ -258,6 +287,7 @@ multilinear(
     np.dot,
     lambda g, y, a, b: tensordot_a(g, y, a, b, _dot_axes(a, b)),
     lambda g, y, a, b: tensordot_b(g, y, a, b, _dot_axes(a, b)),
+    labels=lambda a, b: tensordot_labels(np.ndim(a), np.ndim(b), _dot_axes(a, b)),
     samples=[
         Sample(A(), A()),
         Sample(A(), A(3)),
@@ -280,6 +310,7 @@ multilinear(
     np.inner,
     lambda g, y, a, b: tensordot_a(g, y, a, b, _inner_axes(a, b)),
     lambda g, y, a, b: tensordot_b(g, y, a, b, _inner_axes(a, b)),
+    labels=lambda a, b: tensordot_labels(np.ndim(a), np.ndim(b), _inner_axes(a, b)),
     samples=[
         Sample(A(), A()),
         Sample(A(), A(3)),
@@ -298,6 +329,7 @@ multilinear(
     np.outer,
     lambda g, y, a, b: shaped(g @ flat(b), np.shape(a)),
     lambda g, y, a, b: shaped(flat(a) @ g, np.shape(b)),
+    labels=lambda a, b: tensordot_labels(1, 1, 0) if np.ndim(a) == np.ndim(b) == 1 else ([], ""),
     samples=[
         Sample(A(2), A(3)),
         Sample(A(2, 3), A(4)),
@@ -442,6 +474,7 @@ multilinear(
     np.einsum,
     einsum_vjp,
     bind=_bind_einsum,
+    labels=lambda *arrays, subscripts, optimize=False: terms(subscripts, arrays),
     fun=_run_einsum,
     variadic=True,
     samples=[

@@ -62,6 +62,9 @@ class Traced:
         return ()
 
 
+_LANES = {"elementwise": "same", "linear": "mixed", "multilinear": "mixed"}
+
+
 class Op:
     """One operation: how to run it, how it is called, and its derivative rules. See the module's docstring.
 
@@ -75,7 +78,9 @@ class Op:
     ``partial`` says what an elementwise rule multiplies by: something ``"constant"``, something ``"finite"`` wherever the
     arguments are, or what may have ``"poles"``; or a function of the arguments that are literal numbers (None for others)
     says it, and may say ``"zero"``. ``lanes`` says, for each argument or for all, where its elements went: to the ``"same"``
-    places of the result, all ``"moved"`` to places that the rule finds again, ``"some"`` of them, or by a ``Choice``.
+    places of the result, all ``"moved"`` to places that the rule finds again, ``"some"`` of them, by a ``Choice``, anywhere in
+    their ``"row"`` along ``axis``, or wherever the rule, with ones for other arguments, takes them back from: ``"mixed"``.
+    ``labels(*args, **params)`` names the axes of a product's arguments, and of the result, as ``einsum`` does.
     """
 
     def __init__(
@@ -96,6 +101,7 @@ class Op:
         sized: bool = False,
         partial: Any = "poles",
         lanes: Any = None,
+        labels: Callable[..., tuple[Sequence[str], str]] | None = None,
         domain: Any = (-2.0, 2.0),
         samples: Sequence[Sample] = (),
         complex: bool = True,
@@ -106,7 +112,8 @@ class Op:
         self.variadic, self.alias, self.sized = variadic, alias, sized
         self.fun: Callable[..., Any] = fun or ((lambda *arrays, **params: key(arrays, **params)) if variadic else key)
         self.partial = partial
-        self.lanes = ("same" if family == "elementwise" else None) if lanes is None else lanes
+        self.lanes = _LANES.get(family) if lanes is None else lanes
+        self.labels = labels
         self.chooses = any(isinstance(kind, Choice) or kind == "some" for kind in _each(self.lanes))
         self.domain, self.samples, self.complex = domain, tuple(samples), complex
         self.reach: Callable[[int], list[int]] | None = None  # the arguments that a derivative of a result flows to

@@ -202,7 +202,7 @@ def _prod_axes(a: Any, axis: Any = None, **rest: Any) -> dict[str, Any]:
     return {**options, "a": a, "axis": axis}
 
 
-@op(np.prod, prepare=_prod_axes, samples=[*over((), (0,), (1,)), *MASKED, Sample(A(3), axis=())])
+@op(np.prod, prepare=_prod_axes, lanes="row", samples=[*over((), (0,), (1,)), *MASKED, Sample(A(3), axis=())])
 def _prod(g: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
     if axis == () or np.ndim(a) == 0:
         return g
@@ -321,12 +321,12 @@ _moments = [
 ]
 
 
-@op(np.var, prepare=_moment, instead={"mean": _about}, samples=_moments)
+@op(np.var, prepare=_moment, lanes="row", instead={"mean": _about}, samples=_moments)
 def _var(g: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
     return expand(2 * g / _freedom(a, axis, ddof), a, axis, keepdims) * _deviation(a, axis, dtype)
 
 
-@op(np.std, prepare=_moment, instead={"mean": _root_about}, samples=_moments)
+@op(np.std, prepare=_moment, lanes="row", instead={"mean": _root_about}, samples=_moments)
 def _std(g: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
     scale = g / (_freedom(a, axis, ddof) * nonzero(y))
     return expand(scale, a, axis, keepdims) * _deviation(a, axis, dtype)
@@ -392,6 +392,7 @@ def _norm_kind(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False
 @op(
     np.linalg.norm,
     prepare=_norm_kind,
+    lanes="row",
     samples=[
         Sample(A(5)),
         Sample(A()),

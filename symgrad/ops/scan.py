@@ -29,7 +29,7 @@ def _cumsum(g: Any, y: Any, a: Any, axis: int | None = None, dtype: Any = None) 
     return np.flip(np.cumsum(np.flip(g, axis), axis), axis)
 
 
-@op(np.cumprod, samples=_scans)
+@op(np.cumprod, lanes="row", samples=_scans)
 def _cumprod(g: Any, y: Any, a: Any, axis: int | None = None, dtype: Any = None) -> Any:
     if np.ndim(a) == 1:
         return _cumprod_along(g, y, a, 0)

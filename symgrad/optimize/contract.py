@@ -20,6 +20,7 @@ import numpy as np
 from symgrad import runtime
 from symgrad.ir import Aval, Node
 from symgrad.ops import index
+from symgrad.ops.contract import LABELS, matmul_labels, tensordot_labels
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize import simplify
 from symgrad.optimize.lower import LONG
@@ -27,7 +28,6 @@ from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op
 from symgrad.program import Program
 
 CONTRACT: dict[Any, list[Rewrite]] = {}
-LABELS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LARGE = 4096  # elements from which an array is worth the calls that do without it
 WORTH_A_CALL = 512  # elements of a matrix, from which on a product of its own costs less than moving it
 FEW = 4  # elements of an axis that is summed one by one
@@ -97,9 +97,9 @@ def product_of(node: Node) -> Product | None:
         left, _, out = params["subscripts"].partition("->")
         terms = left.split(",")
     elif is_op(node, np.matmul) and not params:
-        terms, out = _matmul(*map(len, shapes))
+        terms, out = matmul_labels(*map(len, shapes))
     elif is_op(node, np.tensordot):
-        terms, out = _tensordot(len(shapes[0]), len(shapes[1]), params.get("axes", 2))
+        terms, out = tensordot_labels(len(shapes[0]), len(shapes[1]), params.get("axes", 2))
     else:
         return None
     if any(len(set(term)) != len(term) or not term.isalpha() for term in (*terms, out or "a")):
@@ -109,22 +109,6 @@ def product_of(node: Node) -> Product | None:
         for label, size in zip(term, shape, strict=True):
             sizes[label] = max(size, sizes.get(label, 1))
     return Product(node.args, tuple(terms), out, sizes)
-
-
-def _matmul(n: int, m: int) -> tuple[list[str], str]:
-    stack = LABELS[3 : 3 + max(n, m, 2) - 2]
-    a = (stack[len(stack) - (n - 2) :] if n > 2 else "") + ("ab" if n > 1 else "b")
-    b = (stack[len(stack) - (m - 2) :] if m > 2 else "") + ("bc" if m > 1 else "b")
-    return [a, b], stack + ("a" if n > 1 else "") + ("c" if m > 1 else "")
-
-
-def _tensordot(n: int, m: int, axes: Any) -> tuple[list[str], str]:
-    i, j = (range(n - axes, n), range(axes)) if isinstance(axes, int) else ((k,) if isinstance(k, int) else k for k in axes)
-    a, b = list(LABELS[:n]), list(LABELS[n : n + m])
-    for left, right in zip(i, j, strict=True):
-        b[right] = a[left]
-    shared = set(a) & set(b)
-    return ["".join(a), "".join(b)], "".join(label for label in a + b if label not in shared)
 
 
 # what is pulled out of a product as its factor meets other factors

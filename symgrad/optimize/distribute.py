@@ -19,9 +19,10 @@ import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, Aval, Node, Sequence, ancestors
 from symgrad.ops import index
+from symgrad.ops.contract import LABELS
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.engine import ITEM
-from symgrad.optimize.contract import CONTRACT, LABELS, Contractor, product_of
+from symgrad.optimize.contract import CONTRACT, Contractor, product_of
 from symgrad.optimize.fuse import is_elementwise
 from symgrad.optimize.loops import BodyProgram, copied
 from symgrad.optimize.simplify import Simplifier, const, is_op, is_zero, join, split

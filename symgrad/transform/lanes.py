@@ -2,8 +2,8 @@
 
 ``np.where(x > 0, np.log(x), 0.0)`` does not depend on ``log(x)`` where ``x <= 0``: what comes back to it there is a zero that
 stays zero, whatever the partial derivative. The pass therefore remembers, beside a cotangent, the masks of the choices that
-it came through (its *lanes*), carries both through elementwise operations and to where elements were moved from, and applies
-the masks once, at the end of the chain: ``np.where(x > 0, g / x, 0)``.
+it came through (its *lanes*), carries both through elementwise operations, to where elements were moved from and to what sums
+and products were made of, and applies the masks once, at the end of the chain: ``np.where(x > 0, g / x, 0)``.
 
 This happens only where it matters: where an operation below a choice has a partial derivative that may be infinite or NaN.
 The operations say which (``partial``) and what becomes of their arguments' elements (``lanes``); see ``symgrad.ops.core``.
@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CONST, Aval, Node, ancestors, is_inexact
+from symgrad.ir import CAPTURED, CONST, Aval, Node, ancestors, is_inexact
 from symgrad.ir import Sequence as Several
 from symgrad.ops import create
-from symgrad.ops.core import Choice, fit
+from symgrad.ops.core import Choice, expand, fit
 from symgrad.ops.engine import ADD_LISTS, ITEM
 from symgrad.ops.index import GETITEM, SETITEM, Hole, Slice, dtype_of
 from symgrad.tracer import Tracer
@@ -84,7 +84,7 @@ class Masks:
         self, nodes: Sequence[Node], order: Sequence[Node], ends: dict[Node, int], lookup: Callable[[Node], Any]
     ) -> None:
         self.lookup = lookup
-        self.hot = _hot(nodes)
+        self.hot = _hot(nodes, lookup)
         self.flows, self.ends = set(order), ends
         self.levels: dict[Node, int] = {}
         for node in order:
@@ -102,22 +102,24 @@ class Masks:
         for i, arg in _flowing(node, self.flows):
             lane = node.op.lanes_of(i)
             if lane is not None:
-                worst = max(worst, node.op.inside if lane == "loop" else _badness(node, self.hot), self.levels[arg])
+                level = max(_steepness(node, i, self.hot), self.levels[arg])
+                worst = max(worst, level if lane != "mixed" or level == POLES else 0)
         return worst
 
     # ---- one operation ----
 
-    def send(self, node: Node, position: int, g: Any, rule: Callable[[int, Any], Any]) -> tuple[Any, State]:
-        """The cotangent of an argument, and its lanes, given ``node``'s own and its rule, ``rule(position, g)``."""
+    def send(self, node: Node, position: int, g: Any, rule: Callable[..., Any]) -> tuple[Any, State]:
+        """The cotangent of an argument, and its lanes, given ``node``'s own and its rule, ``rule(position, g, lookup)``."""
         arg, lane = node.args[position], node.op.lanes_of(position)
         lanes, dirty = self.states.get(node, NOTHING)
         level = self.levels[arg]
         state: State
-        if lane in ("moved", "some"):
-            g = apply(g, dirty)
-            part, state = fit_to(rule(position, g), arg), (self.moved(node, position, lanes), None)
+        if lane in ("moved", "some", "mixed", "row"):
+            part = fit_to(rule(position, apply(g, dirty), self.factors(node, position, lanes)), arg)
+            lanes = self.moved(node, position, lanes)
+            state = lanes, lanes if lane == "row" else None
         elif lane is None:
-            part, state = fit_to(rule(position, apply(g, dirty)), arg), NOTHING
+            part, state = fit_to(rule(position, apply(g, dirty), self.lookup), arg), NOTHING
         else:
             if node.op.family == "op":  # a reduction: its lanes are not its argument's
                 g, lanes, dirty = apply(g, dirty), None, None
@@ -126,9 +128,9 @@ class Masks:
                 part, lanes = g, choice[0]
                 dirty = lanes
             else:
-                part = rule(position, self.kept(node, position, g))
+                part = rule(position, self.kept(node, position, g), self.lookup)
                 lanes = lanes if choice is None else choice[0]
-                if lanes is not None and _badness(node, self.hot) >= lanes.least:
+                if lanes is not None and _steepness(node, position, self.hot) >= lanes.least:
                     dirty = lanes
             if part is not None and arg.aval.shape != np.shape(part):
                 part, dirty = apply(part, dirty), None
@@ -174,13 +176,13 @@ class Masks:
 
     def moved(self, node: Node, position: int, lanes: Lanes | None) -> Lanes | None:
         """The lanes of an argument whose elements are elsewhere in the result, or not there: its rule, run on a mask."""
-        arg = node.args[position]
-        level = self.levels[arg]
-        some = node.op.lanes_of(position) == "some"
+        arg, lane = node.args[position], node.op.lanes_of(position)
+        level = max(self.levels[arg], _steepness(node, position, self.hot) if lane == "row" else 0)
+        some = lane == "some"
         explicit = lanes is not None and lanes.explicit
         if some and lanes is None:
             explicit = any([_is_mask(array) for array in node.args[1:]])
-        if (lanes is None and not some) or level < (FINITE if explicit else POLES):
+        if (lanes is None and not some) or level < (FINITE if explicit and lane != "mixed" else POLES):
             return None
         if lanes is None and explicit:
             spec = dict(node.params).get("spec", ())
@@ -188,13 +190,13 @@ class Masks:
             if node.op is GETITEM and whole and node.args[1].aval.dtype == bool:
                 return self.within(None, node.args[1], self.lookup(node.args[1]), True, True)
         # where the elements go is known beforehand, unless values say so: those of a sort, or index arrays
-        fixed = node.op.family == "linear" and not any(
+        fixed = (node.op.family != "op" or lane == "row") and not any(
             [a.active and not node.op.differentiable(i) for i, a in enumerate(node.args)]
         )
         if (lanes is None or lanes.cover is not None) and fixed:
             plain = [np.empty(arg.aval.shape, bool) if other is arg else _plain(self.lookup(other)) for other in node.args]
-            ones = np.ones(node.aval.shape, bool) if lanes is None else np.broadcast_to(lanes.cover, node.aval.shape)
-            cover = _gathered(_as_mask(_moved_back(node, position, ones, plain)), arg.aval.shape)
+            ones = np.ones(node.aval.shape, bool) if lanes is None else lanes.cover
+            cover = _reached(node, position, ones, np.empty(node.aval.shape, bool), plain)
             return None if cover.all() else Lanes(None, (node, position), cover, True, explicit, cover)
         if lanes is None and node.op is GETITEM:
             arrays = [self.lookup(array) for array in node.args[1:]]
@@ -206,11 +208,23 @@ class Masks:
 
         def mask() -> Any:
             args = [self.lookup(a) for a in node.args]
-            ones = true_like(args[position], node.aval) if lanes is None else mask_of(lanes, None, node.aval)
-            back = node.op.vjp(position, ones, self.lookup(node), args, dict(node.params))
-            return _gathered(_as_mask(back), arg.aval.shape)
+            ones = true_like(args[position], node.aval) if lanes is None else mask_of(lanes, None, None)
+            return _reached(node, position, ones, self.lookup(node), args)
 
         return Lanes(None, (node, position), mask, True, explicit)
+
+    def factors(self, node: Node, position: int, lanes: Lanes | None) -> Callable[[Node], Any]:
+        """The values of a product's arguments; of one that may be infinite, zeros where it meets nothing but zeros."""
+        if lanes is None or node.op.family != "multilinear":
+            return self.lookup
+        args = [self.lookup(arg) for arg in node.args]
+        mask = mask_of(lanes, None, None)
+        found = {
+            arg: np.where(_reached(node, i, mask, self.lookup(node), args), args[i], 0)
+            for i, arg in enumerate(node.args)
+            if i != position and arg in self.hot
+        }
+        return lambda arg: found[arg] if arg in found else self.lookup(arg)
 
     def chain(self, node: Node) -> list[Node]:
         """The elementwise operations, down to the last that has poles, whose results ``x[index]`` alone uses; in order.
@@ -343,7 +357,7 @@ class Masks:
         return before if part is None else before + part
 
 
-def matters(order: Sequence[Node], ends: Sequence[Node]) -> bool:
+def matters(order: Sequence[Node], ends: Sequence[Node], floor: int, lookup: Callable[[Node], Any]) -> bool:
     """Whether something is chosen in a pass over ``order`` from what may have an infinite derivative."""
     stops = set(ends)
     choosing = [node for node in order if node not in stops and node.op.chooses]
@@ -351,7 +365,7 @@ def matters(order: Sequence[Node], ends: Sequence[Node]) -> bool:
         return False
     if any([node.op.family == "elementwise" for node in below_poles(order, set()).intersection(choosing)]):
         return True
-    flows = set(order)
+    flows, hot = set(order), _hot(ancestors(choosing, floor), lookup)
     stack = [arg for node in choosing for i, arg in _flowing(node, flows) if _is_choice(node, node.op.lanes_of(i))]
     seen: set[Node] = set()
     while stack:
@@ -360,10 +374,9 @@ def matters(order: Sequence[Node], ends: Sequence[Node]) -> bool:
             continue
         seen.add(node)
         for i, arg in _flowing(node, flows):
-            lane = node.op.lanes_of(i)
-            if lane is not None:
-                if (node.op.inside if lane == "loop" else _badness(node, set())) > 0:
-                    return True
+            if _steepness(node, i, hot) > 0:
+                return True
+            if node.op.lanes_of(i) is not None:
                 stack.append(arg)
     return False
 
@@ -407,6 +420,18 @@ def _badness(node: Node, hot: set[Node]) -> int:
         operands = [arg for arg in node.args if arg.op is not CONST and is_inexact(arg.aval)]
         return POLES if any([arg in hot for arg in operands]) else FINITE if operands else 0
     return POLES if kind == "poles" else 0
+
+
+def _steepness(node: Node, position: int, hot: set[Node]) -> int:
+    """How bad the partial derivatives by one argument get, if lanes are followed there."""
+    lane = node.op.lanes_of(position)
+    if lane is None or lane == "loop":
+        return node.op.inside if lane else 0
+    if lane == "row":
+        return POLES if node.args[position] in hot else FINITE
+    if node.op.family == "multilinear":  # the numbers that it is given are taken to be finite
+        return POLES if any([arg in hot for i, arg in enumerate(node.args) if i != position]) else 0
+    return _badness(node, hot)
 
 
 def wild(outputs: Sequence[Node], order: Sequence[Node], floor: int) -> tuple[set[Node], bool]:
@@ -457,10 +482,12 @@ def select(node: Node, position: int, t: Any, y: Any, args: Sequence[Any]) -> An
     return np.where(found[0], t, 0) if found[1] else np.where(found[0], 0, t)
 
 
-def _hot(nodes: Sequence[Node]) -> set[Node]:
-    """The nodes whose value may be infinite or NaN although the inputs are finite."""
+def _hot(nodes: Sequence[Node], lookup: Callable[[Node], Any] | None = None) -> set[Node]:
+    """The nodes whose value may be infinite or NaN although the inputs are; of constants, those that are."""
     found: set[Node] = set()
     for node in nodes:
+        if lookup is not None and node.op is CAPTURED and is_inexact(node.aval) and not np.isfinite(_plain(lookup(node))).all():
+            found.add(node)
         if is_inexact(node.aval) and node.args:
             poles = node.op.family == "elementwise" and node.op.partial_of(node.args) == "poles"
             if poles or any([arg in found for arg in node.args]):
@@ -535,9 +562,43 @@ def _true_at(x: Any, spec: Any, arrays: Sequence[Any], shape: tuple[int, ...]) -
     return SETITEM(nothing, True, *arrays, spec=spec)
 
 
-def _moved_back(node: Node, position: int, mask: Any, args: list[Any]) -> Any:
-    """A mask of a node's elements as one of its argument's: its rule, run on bools."""
-    return node.op.vjp(position, mask, np.empty(node.aval.shape, bool), args, dict(node.params))
+def _reached(node: Node, position: int, mask: Any, y: Any, args: Sequence[Any]) -> Any:
+    """A mask of a node's elements as one of its argument's: of those that matter to any of them."""
+    arg, lane, params = args[position], node.op.lanes_of(position), dict(node.params)
+    terms, out = node.op.labels(*args, **params) if node.op.labels is not None else ([], "")
+    if terms and len(set(terms[position])) == len(terms[position]):
+        return _gathered(_shared(mask, out, terms[position]), np.shape(arg))
+    mask = mask if np.shape(mask) == node.aval.shape else np.broadcast_to(mask, node.aval.shape)
+    if lane == "row":
+        back = _spread(mask, arg, params.get("axis"), params.get("keepdims", False))
+    elif lane == "mixed":  # whatever is not a number there comes from what is none here
+        ones = [arg if i == position else true_like(mask, Aval(np.shape(x), _FLOAT, "array")) for i, x in enumerate(args)]
+        back = np.isnan(fit_to(node.op.vjp(position, np.where(mask, np.nan, 0.0), y, ones, params), node.args[position]))
+    else:
+        back = _as_mask(node.op.vjp(position, mask, y, args, params))
+    return _gathered(back, np.shape(arg))
+
+
+_FLOAT = np.dtype(float)
+
+
+def _spread(mask: Any, arg: Any, axis: Any, keepdims: bool) -> Any:
+    """The mask of what a reduction reduced, or of all that is in a row with what a scan gave."""
+    if np.shape(mask) != np.shape(arg):
+        return expand(mask, arg, axis, keepdims)
+    return np.any(mask, axis=axis, keepdims=True) if np.ndim(arg) else mask
+
+
+def _shared(mask: Any, out: str, term: str) -> Any:
+    """The mask of a product's factor, whose axes are ``term``, those of the product ``out``: 1 long where only it has one."""
+    sizes = dict(zip(out, (1,) * (len(out) - np.ndim(mask)) + np.shape(mask), strict=True))
+    kept = [label for label in out if label in term]
+    if any([n != 1 for label, n in sizes.items() if label not in term]):
+        mask = np.any(np.reshape(mask, list(sizes.values())), axis=tuple([i for i, c in enumerate(out) if c not in term]))
+    order = sorted(range(len(kept)), key=lambda i: term.index(kept[i]))
+    if order != sorted(order):
+        mask = np.transpose(np.reshape(mask, [sizes[label] for label in kept]), order)
+    return np.reshape(mask, [sizes.get(label, 1) for label in term])
 
 
 def _gathered(mask: Any, shape: tuple[int, ...]) -> Any:
@@ -550,10 +611,10 @@ def _gathered(mask: Any, shape: tuple[int, ...]) -> Any:
 
 
 def true_like(x: Any, aval: Aval) -> Any:
-    """A mask that is true throughout, in the trace of ``x`` if it has one."""
+    """An array of ones, or of true, in the trace of ``x`` if it has one."""
     if isinstance(x, Tracer):
-        return create.full(x.tape, aval.shape, True, bool)
-    return np.ones(aval.shape, bool)
+        return create.full(x.tape, aval.shape, True, aval.dtype)
+    return np.ones(aval.shape, aval.dtype)
 
 
 def _union(one: Lanes | None, other: Lanes | None, common: Lanes | None) -> Lanes | None:

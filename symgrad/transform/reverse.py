@@ -53,9 +53,10 @@ def reverse(
     ``around``: for the body of a loop, what is known of zeros around it.
     """
     order = trace.recorded(wrt)
+    lookup: Lookup = trace.lookup if symbolic else trace.values.__getitem__
     whole = bool(order)  # all that derivatives flow into at all is on the way
     order = order or path([node for node, _ in outputs], wrt)
-    if not trace.double_where or (around is None and not matters(order, wrt)):
+    if not trace.double_where or (around is None and not matters(order, wrt, floor_of(wrt), lookup)):
         return _sweep(trace, outputs, wrt, order, whole, symbolic, None, None)
     if not symbolic and around is None:
         with np.errstate(all="ignore"):
@@ -65,7 +66,7 @@ def reverse(
     order = path([node for node, _ in outputs], wrt)
     flows, levels = set(order), dict.fromkeys(wrt, 0) if around is None else around.levels
     starts = [node for node, _ in outputs if node in flows]
-    lanes = Masks(ancestors(starts, floor_of(wrt)), order, levels, trace.lookup if symbolic else trace.values.__getitem__)
+    lanes = Masks(ancestors(starts, floor_of(wrt)), order, levels, lookup)
     trace.masked = True
     with np.errstate(divide="ignore", invalid="ignore"):  # of what masks hide, too
         return _sweep(trace, outputs, wrt, order, False, symbolic, lanes, around)
@@ -183,7 +184,7 @@ def _add(a: Any, b: Any, node: Node) -> Any:
 def _in_lanes(node: Node, places: Sequence[int], g: Any, lookup: Lookup, lanes: Masks) -> list[tuple[Any, State]]:
     """The cotangents of the arguments at ``places``, and what is known of their zeros."""
     if node.op.joint is None:
-        return [lanes.send(node, i, g, lambda i, g: cotangents(node, (i,), g, lookup)[0]) for i in places]
+        return [lanes.send(node, i, g, lambda i, g, lookup: cotangents(node, (i,), g, lookup)[0]) for i in places]
     if node.op.lanes == "loop":
         y = lookup(node) if isinstance(node.aval, Aval) else tuple_of(node, lookup)
         each = lanes.loop(node, g, y, [lookup(arg) for arg in node.args])
