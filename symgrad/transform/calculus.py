@@ -26,6 +26,7 @@ from symgrad.tracer import Tracer
 from symgrad.transform.batch import batch
 from symgrad.transform.forward import forward
 from symgrad.transform.reverse import path, reverse
+from symgrad.transform.units import at_units
 
 Fun = Callable[..., Any]
 
@@ -458,13 +459,6 @@ def _side_by_side(shape: tuple[int, ...], block: list[Any]) -> Any:
     return np.concatenate([np.reshape(d, (*shape, -1)) for d in block], axis=-1)
 
 
-def _units(trace: Trace, aval: Aval) -> Tracer:
-    """The unit vectors of a value's space, along a new first axis."""
-    size = math.prod(aval.shape)
-    flat: Any = trace.record(create.EYE, (), {"n": size, "dtype": aval.dtype})
-    return flat.reshape((size, *aval.shape))  # type: ignore[no-any-return]
-
-
 def _stand_in(trace: Trace, aval: Aval, value: complex = 1.0) -> Tracer:
     """A value to take linear maps apart with: what is linear in it does not depend on which it is."""
     return trace.fresh(trace.constant_like(value, aval))
@@ -481,7 +475,7 @@ def _by_rows(trace: Trace, run: Linearized, outs: list[Tracer], holomorphic: boo
             continue
         unit = _stand_in(trace, aval)
         rows = reverse(trace, [(out.node, unit)], run.wrt)
-        maps = _at_units(trace, unit, [None if g is None else fit(g, n.aval) for g, n in zip(rows, run.wrt, strict=True)])
+        maps = at_units(trace, unit, [None if g is None else fit(g, n.aval) for g, n in zip(rows, run.wrt, strict=True)])
         block = []
         for g, n in zip(maps, run.wrt, strict=True):
             target = Aval(aval.shape + n.aval.shape, n.aval.dtype, "array")
@@ -516,49 +510,7 @@ def _pushed(trace: Trace, run: Linearized, outs: Sequence[Node], n: Node, scale:
     unit = _stand_in(trace, n.aval, scale) if n.aval.shape else trace.constant_like(scale, n.aval)
     ts = forward(trace, outs, run.wrt, [unit if m is n else None for m in run.wrt])
     linear = [None if t is None else fit(t, o.aval) for t, o in zip(ts, outs, strict=True)]
-    return _at_units(trace, unit, linear, scale) if n.aval.shape else linear
-
-
-def _at_units(trace: Trace, unit: Tracer, linear: Sequence[Any], scale: complex = 1.0) -> list[Any]:
-    """What depends linearly on ``unit``, at each unit vector (times ``scale``) in its place: one more axis in front."""
-    ends = [x.node for x in linear if isinstance(x, Tracer)]
-    order = path(ends, [unit.node])
-    if not order:
-        return [None for _ in linear]
-    outer, trace.phase = trace.phase, order[-1].phase
-    units: Any = _units(trace, unit.node.aval)
-    known = {unit.node: units if scale == 1.0 else scale * units}
-    alone, last = _diagonal(order, unit.node, ends)
-    known |= {node: _on_diagonal(trace.lookup(node)) for node in order if node in alone and node in last}
-    for node, x in known.items():
-        x.node.name = x.node.name or node.name
-    trace.phase = outer
-    found = batch(trace, [node for node in order if node not in alone], known, units.shape[0])
-    return [found.get(x.node) if isinstance(x, Tracer) else None for x in linear]
-
-
-def _diagonal(order: Sequence[Node], unit: Node, ends: Sequence[Node]) -> tuple[set[Node], set[Node]]:
-    """The nodes each of whose elements depends on that one alone of ``unit``; and those that others need.
-
-    At unit vectors, the first are diagonal, and so is what is computed of them until others need it.
-    """
-    alone: set[Node] = {unit}
-    last: set[Node] = set(ends)
-    moving = set(order)
-    for node in order[1:]:
-        same = all([arg in alone and node.op.stays(i) for i, arg in enumerate(node.args) if arg in moving])
-        if same and isinstance(node.aval, Aval) and node.aval.shape == unit.aval.shape:
-            alone.add(node)
-        else:
-            last.update(node.args)
-    alone.discard(unit)
-    return alone, last
-
-
-def _on_diagonal(x: Any) -> Any:
-    """The elements of an array each alone among zeros, one after the other: 0 times infinity is 0 there."""
-    flat: Any = create.DIAGONAL(np.ravel(x) if np.ndim(x) > 1 else x)
-    return flat if np.ndim(x) == 1 else np.reshape(flat, (np.size(x), *np.shape(x)))
+    return at_units(trace, unit, linear, scale) if n.aval.shape else linear
 
 
 def hessian_product(

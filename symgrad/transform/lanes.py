@@ -84,7 +84,7 @@ class Masks:
         self, nodes: Sequence[Node], order: Sequence[Node], ends: dict[Node, int], lookup: Callable[[Node], Any]
     ) -> None:
         self.lookup = lookup
-        self.hot = _hot(nodes, lookup)
+        self.hot = hot_of(nodes, lookup)
         self.flows, self.ends = set(order), ends
         self.levels: dict[Node, int] = {}
         for node in order:
@@ -365,7 +365,7 @@ def matters(order: Sequence[Node], ends: Sequence[Node], floor: int, lookup: Cal
         return False
     if any([node.op.family == "elementwise" for node in below_poles(order, set()).intersection(choosing)]):
         return True
-    flows, hot = set(order), _hot(ancestors(choosing, floor), lookup)
+    flows, hot = set(order), hot_of(ancestors(choosing, floor), lookup)
     stack = [arg for node in choosing for i, arg in _flowing(node, flows) if _is_choice(node, node.op.lanes_of(i))]
     seen: set[Node] = set()
     while stack:
@@ -404,7 +404,7 @@ def worst_of(nodes: Sequence[Node]) -> tuple[int, bool]:
 
     Other choices (the larger of two) stay within an iteration: masks that go round cost more than they are worth.
     """
-    hot = _hot(nodes)
+    hot = hot_of(nodes)
     inner = [node for node in nodes if node.args]
     return max([max(_badness(node, hot), node.op.inside) for node in inner], default=0), any(map(_by_mask, inner))
 
@@ -442,7 +442,7 @@ def wild(outputs: Sequence[Node], order: Sequence[Node], floor: int) -> tuple[se
     found: set[Node] = set()
     if not any([node.args and node.op.chooses for node in order]):
         return found, False
-    hot = _hot(ancestors(outputs, floor))
+    hot = hot_of(ancestors(outputs, floor))
     chosen: set[Node] = set()
     matters = False
     for node in order:
@@ -482,7 +482,7 @@ def select(node: Node, position: int, t: Any, y: Any, args: Sequence[Any]) -> An
     return np.where(found[0], t, 0) if found[1] else np.where(found[0], 0, t)
 
 
-def _hot(nodes: Sequence[Node], lookup: Callable[[Node], Any] | None = None) -> set[Node]:
+def hot_of(nodes: Sequence[Node], lookup: Callable[[Node], Any] | None = None) -> set[Node]:
     """The nodes whose value may be infinite or NaN although the inputs are; of constants, those that are."""
     found: set[Node] = set()
     for node in nodes:
@@ -521,11 +521,12 @@ def mask_of(lanes: Lanes, until: Lanes | None, aval: Any) -> Any:
         one = one.outer
     if isinstance(aval, Several):
         return mask
-    mask = _as_mask(mask)
+    mask = as_mask(mask)
     return mask if aval is None or np.shape(mask) == aval.shape else np.broadcast_to(mask, aval.shape)
 
 
-def _as_mask(x: Any) -> Any:
+def as_mask(x: Any) -> Any:
+    """Where an array is not zero."""
     return x if dtype_of(x) == bool else x != 0
 
 
@@ -575,7 +576,7 @@ def _reached(node: Node, position: int, mask: Any, y: Any, args: Sequence[Any]) 
         ones = [arg if i == position else true_like(mask, Aval(np.shape(x), _FLOAT, "array")) for i, x in enumerate(args)]
         back = np.isnan(fit_to(node.op.vjp(position, np.where(mask, np.nan, 0.0), y, ones, params), node.args[position]))
     else:
-        back = _as_mask(node.op.vjp(position, mask, y, args, params))
+        back = as_mask(node.op.vjp(position, mask, y, args, params))
     return _gathered(back, np.shape(arg))
 
 
