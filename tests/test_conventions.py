@@ -176,6 +176,44 @@ def test_an_element_that_does_not_depend_on_another_has_no_share_in_its_pole(nam
     np.testing.assert_allclose(vmap(jacfwd(fun))(np.stack([x, x]))[1], expected, 1e-6)
 
 
+SPREAD = {  # elements move, or are added up, in front of a pole or behind it
+    "flip": lambda x: np.sqrt(x)[::-1] * x,
+    "roll": lambda x: np.log(np.roll(x, 1)) + np.roll(np.sqrt(x), -1),
+    "take": lambda x: np.sqrt(x)[ORDER] + np.sqrt(np.take(x, ORDER)),
+    "sort": lambda x: np.sqrt(np.sort(x)) + np.sort(np.cbrt(x))[::-1],
+    "transpose": lambda x: np.sqrt(np.stack([x, x + 1]).T),
+    "concatenate": lambda x: np.sqrt(np.concatenate([2 * x, x[1:]])),
+    "pad": lambda x: np.log(np.pad(x, 1, constant_values=1.0)),
+    "tile": lambda x: 1 / np.tile(x, 2).reshape(2, 3),
+    "one of all": lambda x: np.sqrt(x * x[2]),
+    "all pairs": lambda x: np.log(x[:, None] + x),
+    "running sum": lambda x: np.sqrt(np.cumsum(x)),
+    "differences": lambda x: np.sqrt(np.diff(x, prepend=0.0)),
+    "sums": lambda x: np.sqrt(np.stack([x, x + 1])).sum(0) + np.sqrt(np.stack([x, x]).sum(0)),
+    "product": lambda x: np.sqrt(x[:, None] @ np.ones((1, 2))),
+    "convolution": lambda x: np.sqrt(np.convolve(x, [1.0, 2.0])),
+    "chain": lambda x: np.exp(np.sqrt(np.log1p(x))[::-1]) / np.linalg.norm(x),
+    "written": lambda x: _written(np.sqrt(x), slice(1, 2), x[2:]) * x[::-1],
+    "chosen": lambda x: np.where(x < 1, np.sqrt(x), x)[::-1],
+    "gradient": grad(lambda x: np.sum(x[::-1] ** 1.5 * x)),
+}
+ORDER = np.array([2, 0, 1])
+
+
+@pytest.mark.parametrize("name", SPREAD)
+@np.errstate(all="ignore")
+def test_an_element_has_no_share_in_the_pole_of_one_that_has_moved(name):
+    fun, x = SPREAD[name], np.array([0.0, 1.0, 4.0])
+    rows = [grad(lambda x, i=i: fun(x).ravel()[i])(x) for i in range(fun(x).size)]
+    assert np.isinf(rows).any()
+    for derivative, mode in itertools.product((jacfwd, jacrev), ("auto", "dynamic")):
+        of_fun = derivative(fun, mode=mode)
+        for _ in range(3):
+            found = of_fun(x)
+            np.testing.assert_allclose(found.reshape(-1, 3), rows, 1e-12)
+    np.testing.assert_allclose(vmap(derivative(fun))(np.stack([x, x + 1]))[0], found, 1e-12)
+
+
 # -- what was not selected: zero, whatever its partial derivative --------------------------------------------------
 
 X = np.array([-1.0, 0.0, 0.5, 2.0, 1000.0])

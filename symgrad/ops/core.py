@@ -201,7 +201,7 @@ class Op:
             return "constant"
         kind = self.partial
         if callable(kind):
-            kind = kind(*[dict(arg.params)["value"] if arg.op is CONST else None for arg in args])
+            kind = kind(*[_literal(arg) for arg in args])
         return str(kind)
 
     def lanes_of(self, position: int) -> Any:
@@ -211,6 +211,16 @@ class Op:
     def stays(self, position: int) -> bool:
         """Whether each element of an argument matters in its own place of the result alone, if their shapes are the same."""
         return self.family == "elementwise" or self.lanes_of(position) == "same"
+
+
+def _literal(node: Node) -> Any:
+    """The value of a literal number, or of what is computed of them alone; None for others."""
+    if node.op is CONST:
+        return dict(node.params)["value"]
+    if node.active or not node.args or not isinstance(node.aval, Aval) or node.aval.shape:
+        return None
+    values = [_literal(arg) for arg in node.args]
+    return None if None in values else node.op.fun(*values, **dict(node.params))
 
 
 class Choice:

@@ -585,9 +585,9 @@ _FLOAT = np.dtype(float)
 
 def _spread(mask: Any, arg: Any, axis: Any, keepdims: bool) -> Any:
     """The mask of what a reduction reduced, or of all that is in a row with what a scan gave."""
-    if np.shape(mask) != np.shape(arg):
+    if np.size(mask) != np.size(arg):
         return expand(mask, arg, axis, keepdims)
-    return np.any(mask, axis=axis, keepdims=True) if np.ndim(arg) else mask
+    return np.any(mask) if axis is None else np.any(mask, axis=axis, keepdims=True)
 
 
 def _shared(mask: Any, out: str, term: str) -> Any:
