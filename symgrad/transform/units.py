@@ -105,7 +105,7 @@ class Units(Batch):
                     mask = line_up(mask, len(aval.shape), len(node.aval.shape))
                     found = mask if found is None else np.logical_or(found, mask)
             return np.broadcast_to(found, (self.size, *node.aval.shape))
-        mixed = [op.lanes_of(i) == "mixed" for i in range(len(flags))]
+        mixed = [op.differentiable(i) and op.lanes_of(i) == "mixed" for i in range(len(flags))]
         args = []
         for i, (arg, mask) in enumerate(zip(node.args, masks, strict=True)):
             if mask is not None:
