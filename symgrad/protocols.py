@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import operator
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from symgrad import pytree
 from symgrad.errors import MutatedInput, NotDifferentiable
 from symgrad.frames import where
 from symgrad.ops import create, index
@@ -55,7 +57,7 @@ def _call(trace: Run, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) ->
         return func(*plain(args), **plain(kwargs))
     if isinstance(handler, Composite):
         try:
-            return handler.fun(*args, **kwargs)
+            return _as_numpy(func, args, kwargs, lambda: handler.fun(*args, **kwargs))
         except NotDifferentiable as error:  # an option, as a rule: right where no derivative flows
             return _plainly(trace, func, args, kwargs, str(error).removeprefix(f"{where()}: "))
     if not isinstance(handler, Op):
@@ -65,11 +67,14 @@ def _call(trace: Run, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) ->
         args, kwargs = _by_name(func, args, kwargs)
     definition = handler.definition(args, kwargs)
     if definition is not None:
-        return definition()
+        return _as_numpy(func, args, kwargs, definition)
     try:
         arrays, params = handler.bind(args, kwargs)
     except NotDifferentiable as error:
         return _plainly(trace, func, args, kwargs, str(error))
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        _known(func, args, kwargs)  # which says what is wrong with the call
+        raise
     if params:
         params = {name: _static(value, name) for name, value in params.items()}
     result = trace.record(handler, arrays, params)
@@ -77,6 +82,34 @@ def _call(trace: Run, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) ->
         for part in result if isinstance(result, tuple) else (result,):
             look_at_size(trace, trace.record(SIZE, (part,), {}))
     return result
+
+
+def _as_numpy(func: Any, args: Sequence[Any], kwargs: dict[str, Any], definition: Callable[[], Any]) -> Any:
+    """A call that a definition stands for: which calls are errors, and of which dtype results are, NumPy's own function says."""
+    known = _known(func, args, kwargs)
+    return definition() if known is None else _alike(definition(), known)
+
+
+def _known(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """What a NumPy function gives of the plain values; None where they hold functions, which run once, or Tracers as objects."""
+    given = [plain(args), {name: plain(value) for name, value in kwargs.items() if name != "overwrite_input"}]
+    leaves = pytree.flatten(given)[0]
+    if any([(callable(leaf) and not isinstance(leaf, type)) or getattr(leaf, "dtype", None) == object for leaf in leaves]):
+        return None
+    with np.errstate(all="ignore"):  # what the definition computes warns
+        return func(*given[0], **given[1])
+
+
+def _alike(result: Any, known: Any) -> Any:
+    """A result with the dtypes that are ``known``, and numbers for numbers."""
+    if isinstance(result, (tuple, list)):
+        parts = [_alike(*pair) for pair in zip(result, known, strict=True)]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    if not all([isinstance(x, (Tracer, np.ndarray, np.generic)) for x in (result, known)]):
+        return result
+    if result.dtype != known.dtype:
+        result = result.astype(known.dtype)
+    return result[()] if isinstance(known, np.generic) and isinstance(plain(result), np.ndarray) else result
 
 
 def _by_name(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
@@ -280,7 +313,7 @@ class UFuncMethods:
             for name, value in given.items()
             if value is not np._NoValue and not (value is None and name in ("dtype", "out"))
         }
-        if ufunc in _REDUCTIONS and given.get("initial", 0) is not None:
+        if ufunc in _REDUCTIONS and given.get("initial", 0) is not None and ("dtype" not in given or ufunc in _SCANS):
             return _REDUCTIONS[ufunc](array, axis=axis, **given)
         options = {name: _value(option) for name, option in given.items()}
         known = ufunc.reduce(_value(array), axis=axis, **options)  # NumPy checks the options, and knows the dtype
@@ -288,30 +321,27 @@ class UFuncMethods:
         kept = [i for i in range(np.ndim(array)) if i not in [a % np.ndim(array) for a in axes]]
         rows = np.moveaxis(array.astype(known.dtype) if "dtype" in given else array, kept, range(-len(kept), 0))
         mask = np.moveaxis(np.broadcast_to(given.get("where", True), np.shape(array)), kept, range(-len(kept), 0))
-        inner = rows.shape[rows.ndim - len(kept) :]
-        rows, mask = rows.reshape(-1, *inner), mask.reshape(-1, *inner)
+        outer, inner = math.prod(rows.shape[: rows.ndim - len(kept)]), rows.shape[rows.ndim - len(kept) :]
+        rows, mask = np.reshape(rows, (outer, *inner)), np.reshape(mask, (outer, *inner))
         start = given.get("initial", ufunc.identity)
-        total: Any = None if start is None or (start is ufunc.identity and len(rows)) else np.broadcast_to(start, inner)
+        total: Any = None if start is None else np.broadcast_to(_number(start, known.dtype), inner)
         for i, row in enumerate(rows):
             new = row if total is None else ufunc(total, row)
-            if "where" in given:
-                before = np.broadcast_to(start, inner) if total is None else total
-                new = np.where(mask[i], row if total is None and start is ufunc.identity else new, before)
-            total = new
-        if np.shape(total) != np.shape(known):
-            total = np.reshape(total, np.shape(known))
-        return total
+            total = np.where(mask[i], new, total) if "where" in given else new
+        return _alike(total if np.shape(total) == np.shape(known) else np.reshape(total, np.shape(known)), known)
 
     @staticmethod
     def accumulate(trace: Run, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         given = {**dict(zip(("array", "axis", "dtype"), args, strict=False)), **kwargs}
         array, axis, dtype = given["array"], given.get("axis", 0), given.get("dtype")
+        known = ufunc.accumulate(_value(array), axis, dtype)
+        axis = 0 if axis is None else axis  # of a single one
         if ufunc in _SCANS:
             return _SCANS[ufunc](array, axis=axis, **({} if dtype is None else {"dtype": dtype}))
         rows = list(np.moveaxis(array if dtype is None else array.astype(dtype), axis, 0))
         for i in range(1, len(rows)):
             rows[i] = ufunc(rows[i - 1], rows[i])
-        return np.stack(rows, axis=axis) if rows else array
+        return _alike(np.stack(rows, axis=axis) if rows else array, known)
 
     @staticmethod
     def outer(trace: Run, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -346,11 +376,13 @@ class UFuncMethods:
     def reduceat(trace: Run, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         given = {**dict(zip(("array", "indices", "axis", "dtype"), args, strict=False)), **kwargs}
         array, axis, dtype = given["array"], given.get("axis", 0), given.get("dtype")
+        known = ufunc.reduceat(_value(array), _value(given["indices"]), axis, dtype)
+        axis = 0 if axis is None else axis
         rows = np.moveaxis(array if dtype is None else array.astype(dtype), axis, 0)
         starts = [operator.index(i) for i in given["indices"]]
         ends = [*starts[1:], len(rows)]
         parts = [ufunc.reduce(rows[i:j]) if i < j else rows[i] for i, j in zip(starts, ends, strict=True)]
-        return np.stack(parts, axis=axis)
+        return _alike(np.stack(parts, axis=axis), known)
 
 
 def _along_axes(ufunc: np.ufunc, args: Sequence[Any], axes: Any, **options: Any) -> Any:
@@ -377,6 +409,11 @@ _REDUCTIONS: dict[Any, Any] = {
     np.logical_or: np.any,
 }  # fmt: skip
 _SCANS: dict[Any, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
+
+
+def _number(x: Any, dtype: np.dtype[Any]) -> Any:
+    """A number, traced or plain, in a dtype."""
+    return x.astype(dtype) if isinstance(x, Traced) else dtype.type(x)
 
 
 def _value(x: Any) -> Any:

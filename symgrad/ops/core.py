@@ -156,7 +156,7 @@ class Op:
 
     def definition(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Callable[[], Any] | None:
         """What a call with an option of ``instead`` stands for, to be called; None for other calls."""
-        if not self.instead:
+        if not self.instead or (len(args) < 2 and self.instead.keys().isdisjoint(kwargs)):
             return None
         if self._signature is None:
             self._signature = _Signature(self)
@@ -384,14 +384,14 @@ multilinear = _Family("multilinear")
 op = _Family("op")
 
 
-def constant(*keys: Any, **options: Any) -> None:
-    """Register functions whose derivative is zero wherever it exists (``np.floor``, comparisons)."""
-    for key in keys:
-        REGISTRY[key] = Op(key, "constant", (), bind=_bind_plainly, **options)
-
-
 def _bind_plainly(*args: Any, **kwargs: Any) -> tuple[Sequence[Any], dict[str, Any]]:
     return args, kwargs
+
+
+def constant(*keys: Any, bind: Binder = _bind_plainly, **options: Any) -> None:
+    """Register functions whose derivative is zero wherever it exists (``np.floor``, comparisons)."""
+    for key in keys:
+        REGISTRY[key] = Op(key, "constant", (), bind=bind, **options)
 
 
 def composite(key: Any, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -495,7 +495,7 @@ def expand(g: Any, a: Any, axis: Any, keepdims: bool = False) -> Any:
 def count(a: Any, axis: Any) -> int:
     """How many elements of ``a`` a reduction over ``axis`` puts together."""
     shape = np.shape(a)
-    if axis is None:
+    if axis is None or not shape:
         return math.prod(shape)
     return math.prod(shape[operator.index(i)] for i in (axis if isinstance(axis, tuple) else (axis,)))
 

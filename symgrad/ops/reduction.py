@@ -43,30 +43,30 @@ def given(value: Any) -> bool:
     return value is not NONE and value is not None and value is not True
 
 
-def masked(combine: Any, neutral: float | None) -> Callable[..., dict[str, Any]]:
-    """Rewrite ``where`` as a choice before the reduction, and ``initial`` as ``combine`` after it.
+def masked(reduce: Any, combine: Any, neutral: float | None) -> dict[str, Callable[..., Any]]:
+    """What ``where`` and ``initial`` stand for: a choice before the reduction, and ``combine`` after it.
 
-    The reduction proper then runs over ``axis=()``, where it does nothing. Without a ``neutral`` element, as in NumPy,
-    ``where`` needs ``initial``.
+    Without a ``neutral`` element, ``where`` needs ``initial``.
     """
 
-    def prepare(a: Any, where: Any = NONE, initial: Any = NONE, **rest: Any) -> dict[str, Any]:
+    def fun(a: Any, where: Any = NONE, initial: Any = NONE, **rest: Any) -> Any:
         if given(where):
             fill = initial if neutral is None else neutral
-            if not given(fill):
-                raise ValueError("reduction operation has no identity, so a where mask needs 'initial'")
-            a = np.where(where, a, fill)
+            a = np.where(where, a, cast(fill, np.result_type(a)))
         if not given(initial):
-            return {"a": a, **rest}
+            return reduce(a, **rest)
         empty = neutral is None and not count(a, rest.get("axis"))
-        part = np.sum(a, **rest) if empty else REDUCE[combine](a, **rest)
-        whole = part + initial if empty else combine(part, initial)
-        return {"a": whole if whole.dtype == part.dtype else whole.astype(part.dtype), "axis": ()}
+        part = np.sum(a, **rest) if empty else reduce(a, **rest)  # a zero, where nothing is there
+        initial = cast(initial, part.dtype)
+        return np.subtract(initial, part, dtype=part.dtype) if empty else combine(part, initial)
 
-    return prepare
+    return {"where": fun, "initial": fun}
 
 
-REDUCE: dict[Any, Any] = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min}
+def cast(x: Any, dtype: np.dtype[Any]) -> Any:
+    return x.astype(dtype) if hasattr(x, "astype") else dtype.type(x)
+
+
 MASKED = [
     Sample(A(3, 4), where=A(3, 4, kind="bool")),
     Sample(A(3, 4), axis=1, where=A(4, kind="bool"), keepdims=True),
@@ -85,9 +85,8 @@ _add: Any = np.add.reduce  # what np.sum calls in the end
 @linear(
     np.sum,
     lanes="moved",
-    prepare=masked(np.add, 0),
+    instead=masked(np.sum, np.add, 0),
     fun=lambda a, axis=None, dtype=None, keepdims=False: _add(a, axis, dtype, None, keepdims),
-    prepared=("where", "initial"),
     samples=[
         *over((), (0,), (1,)),
         *MASKED,
@@ -100,12 +99,9 @@ def _sum(g: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, keepdims: 
     return expand(g, a, axis, keepdims)
 
 
-def _mean_where(a: Any, where: Any = NONE, **rest: Any) -> dict[str, Any]:
-    if not given(where):
-        return {"a": a, **rest}
-    total = np.sum(np.where(where, a, 0), **rest)
-    n = _counted(where, a, total.dtype, rest.get("axis"), rest.get("keepdims", NONE))
-    return {"a": total / n, "axis": ()}
+def _mean_where(a: Any, where: Any, **rest: Any) -> Any:
+    total = np.sum(a, where=where, **rest)
+    return total / _counted(where, a, total.dtype, rest.get("axis"), rest.get("keepdims", NONE))
 
 
 def _counted(where: Any, a: Any, dtype: Any, axis: Any, keepdims: Any) -> Any:
@@ -118,8 +114,7 @@ def _counted(where: Any, a: Any, dtype: Any, axis: Any, keepdims: Any) -> Any:
 @linear(
     np.mean,
     lanes="moved",
-    prepare=_mean_where,
-    prepared=("where",),
+    instead={"where": _mean_where},
     samples=[
         *over((), (1,)),
         Sample(A(3, 4), where=np.array([[True], [False], [True]])),
@@ -191,26 +186,26 @@ def others(a: Any, axis: int) -> Any:
     return before * after[along(axis, slice(None, None, -1))]
 
 
-def _prod_axes(a: Any, axis: Any = None, **rest: Any) -> dict[str, Any]:
-    options = masked(np.multiply, 1)(a, axis=axis, **rest)
-    a, axis = options["a"], options["axis"]
-    if isinstance(axis, tuple) and axis:  # one axis at a time, the last one first
-        *inner, axis = sorted((i % np.ndim(a) for i in axis), reverse=True)
-        kept: Any = {"keepdims": True} if options.get("keepdims", False) is True else {}
-        for i in inner:
-            a = np.prod(a, axis=i, **kept)
-    return {**options, "a": a, "axis": axis}
+def _others_over(a: Any, axis: Any) -> Any:
+    """The same over several axes together, or all of them."""
+    axes = tuple(range(np.ndim(a))) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    if len(axes) == 1:
+        return others(a, axes[0] % np.ndim(a))
+    first = np.moveaxis(a, axes, range(len(axes)))
+    line = np.reshape(first, (count(a, axes), *np.shape(first)[len(axes) :]))
+    return np.moveaxis(np.reshape(others(line, 0), np.shape(first)), range(len(axes)), axes)
 
 
-@op(np.prod, prepare=_prod_axes, lanes="row", samples=[*over((), (0,), (1,)), *MASKED, Sample(A(3), axis=())])
+@op(
+    np.prod,
+    instead=masked(np.prod, np.multiply, 1),
+    lanes="row",
+    samples=[*over((), (0,), (1,)), *MASKED, Sample(A(3), axis=()), Sample(A(2, 3, 2), axis=(2, 1))],
+)
 def _prod(g: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
     if axis == () or np.ndim(a) == 0:
         return g
-    if axis is not None:
-        rest = others(a, axis % np.ndim(a))
-    else:
-        rest = others(a, 0) if np.ndim(a) == 1 else np.reshape(others(np.ravel(a), 0), np.shape(a))
-    return expand(g, a, axis, keepdims) * rest
+    return expand(g, a, axis, keepdims) * _others_over(a if dtype is None else a.astype(dtype), axis)
 
 
 # -- extremes: ties share evenly ------------------------------------------------------------------------------------
@@ -241,8 +236,7 @@ for _combine, _keys in ((np.maximum, (np.max, np.amax)), (np.minimum, (np.min, n
         op(
             _key,
             _extreme,
-            prepare=masked(_combine, None),
-            prepared=("where", "initial"),
+            instead=masked(_key, _combine, None),
             lanes=Choice(_hit),
             samples=_extremes,
             complex=False,
@@ -254,24 +248,23 @@ def _ptp(a: Any, axis: Any = None, out: None = None, keepdims: Any = False) -> A
     return np.max(a, axis=axis, keepdims=keepdims) - np.min(a, axis=axis, keepdims=keepdims)
 
 
-constant(np.any, np.all, np.count_nonzero)
+
+
+def _masked_truth(neutral: bool) -> Callable[..., Any]:
+    def bind(a: Any, axis: Any = None, out: None = None, keepdims: Any = NONE, *, where: Any = NONE) -> Any:
+        options = {"axis": axis, "keepdims": keepdims}
+        return [np.where(where, a, neutral) if given(where) else a], {k: v for k, v in options.items() if v not in (None, NONE)}
+
+    return bind
+
+
+constant(np.any, bind=_masked_truth(False))
+constant(np.all, bind=_masked_truth(True))
+constant(np.count_nonzero)
 constant(np.argmax, np.argmin, np.nanargmax, np.nanargmin, samples=[Sample(A(5)), Sample(A(3, 4), axis=0, keepdims=True)])
 
 
 # -- variance and standard deviation --------------------------------------------------------------------------------
-
-
-def _moment(a: Any, where: Any = NONE, correction: Any = NONE, ddof: Any = 0, **rest: Any) -> dict[str, Any]:
-    if given(correction):
-        if ddof != 0:
-            raise ValueError("ddof and correction can't be provided simultaneously.")
-        ddof = correction
-    if not given(where):
-        return {"a": a, "ddof": ddof, **rest}
-    axis = rest.get("axis")
-    mean = np.mean(a, axis=axis, dtype=rest.get("dtype"), keepdims=True, where=where)
-    n = np.real(_counted(where, a, mean.dtype, axis, True)) - ddof  # deviations, scaled to count as all elements
-    return {"a": np.where(where, a - mean, 0) * np.sqrt(count(a, axis) / n), **rest}
 
 
 def _deviation(a: Any, axis: Any, dtype: Any) -> Any:
@@ -284,28 +277,39 @@ def _freedom(a: Any, axis: Any, ddof: float) -> float:
 
 def _about(
     a: Any,
-    mean: Any,
     axis: Any = None,
     dtype: Any = None,
-    out: None = None,
-    ddof: float = 0,
-    keepdims: bool = False,
+    ddof: Any = 0,
+    keepdims: Any = False,
     where: Any = True,
+    mean: Any = NONE,
     correction: Any = NONE,
 ) -> Any:
-    """The variance about a mean that is given."""
+    """The variance of what a mask lets through, or about a mean that is given."""
     ddof = correction if given(correction) else ddof
+    dtype = float if dtype is None and np.result_type(a).kind in "iub" else dtype
+    options: dict[str, Any] = {"axis": axis, "dtype": dtype, "where": where}
+    n = _counted(where, a, np.dtype(float), axis, True) if given(where) else count(a, axis)
+    if not given(mean):
+        total = np.sum(a, keepdims=True, **options)
+        mean = _of(total.dtype, total / n)
     away = a - mean
-    squares = np.real(away * conj(away)) if np.iscomplexobj(a) else away * away
-    if where is True or not given(where):
-        return np.sum(squares, axis=axis, dtype=dtype, keepdims=keepdims) / _freedom(a, axis, ddof)
-    n = np.real(_counted(where, away, away.dtype, axis, keepdims)) - ddof
-    return np.sum(squares, axis=axis, dtype=dtype, keepdims=keepdims, where=where) / np.maximum(n, 0)
+    total = np.sum(np.real(away * conj(away)) if np.iscomplexobj(a) else away * away, keepdims=keepdims, **options)
+    if given(where):
+        n = np.reshape(n, np.shape(total))
+    return _of(total.dtype, total / np.maximum(n - ddof, 0))
 
 
-def _root_about(a: Any, mean: Any, **options: Any) -> Any:
-    variance = _about(a, mean, **options)
+def _of(dtype: np.dtype[Any], x: Any) -> Any:
+    return x if x.dtype == dtype else x.astype(dtype)
+
+
+def _root(variance: Any) -> Any:
     return np.where(variance == 0, 0, np.sqrt(np.where(variance == 0, 1, variance)))[()]
+
+
+def _root_about(a: Any, **options: Any) -> Any:
+    return _root(_about(a, **options))
 
 
 _moments = [
@@ -321,12 +325,12 @@ _moments = [
 ]
 
 
-@op(np.var, prepare=_moment, lanes="row", instead={"mean": _about}, samples=_moments)
+@op(np.var, lanes="row", instead=dict.fromkeys(("mean", "where", "correction"), _about), samples=_moments)
 def _var(g: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
     return expand(2 * g / _freedom(a, axis, ddof), a, axis, keepdims) * _deviation(a, axis, dtype)
 
 
-@op(np.std, prepare=_moment, lanes="row", instead={"mean": _root_about}, samples=_moments)
+@op(np.std, lanes="row", instead=dict.fromkeys(("mean", "where", "correction"), _root_about), samples=_moments)
 def _std(g: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
     scale = g / (_freedom(a, axis, ddof) * nonzero(y))
     return expand(scale, a, axis, keepdims) * _deviation(a, axis, dtype)
@@ -341,24 +345,41 @@ def _without_nan(key: Any, plain: Any, **options: Any) -> None:
     def fun(a: Any, axis: Any = None, dtype: Any = None, out: None = None, *, where: Any = NONE, **rest: Any) -> Any:
         if dtype is not None:
             rest["dtype"] = dtype
+        if np.result_type(a).kind not in "fc":
+            return plain(a, axis=axis, where=where, **rest)
         kept = ~np.isnan(a)
         return plain(a, axis=axis, where=kept & where if given(where) else kept, **rest)
 
     composite(key, **options)(fun)
 
 
+def _var_of_some(a: Any, where: Any = True, ddof: Any = 0, correction: Any = NONE, **rest: Any) -> Any:
+    """The variance; NaN, where no degree of freedom is left."""
+    ddof = correction if given(correction) else ddof
+    variance = np.var(a, where=where, ddof=ddof, **rest)
+    if not given(where):
+        return variance
+    n = np.reshape(_counted(where, a, np.dtype(float), rest.get("axis"), True), np.shape(variance))
+    return np.where(n <= ddof, np.nan, variance)[()]
+
+
 _without_nan(np.nansum, np.sum, samples=over((1,)))
 _without_nan(np.nanprod, np.prod, samples=over((1,)))
 _without_nan(np.nanmean, np.mean, samples=over((1,)))
-_without_nan(np.nanvar, np.var, samples=[*over(), Sample(A(4), ddof=1)])
-_without_nan(np.nanstd, np.std, samples=[*over(), Sample(A(4), ddof=1)])
+_without_nan(np.nanvar, _var_of_some, samples=[*over(), Sample(A(4), ddof=1)])
+_without_nan(np.nanstd, lambda a, **rest: _root(_var_of_some(a, **rest)), samples=[*over(), Sample(A(4), ddof=1)])
 
 
 def _nan_extreme(key: Any, plain: Any, worst: float) -> None:
-    def fun(a: Any, axis: Any = None, out: None = None, keepdims: Any = False, **rest: Any) -> Any:
+    def fun(a: Any, axis: Any = None, out: None = None, keepdims: Any = False, initial: Any = NONE, where: Any = NONE) -> Any:
+        rest = {name: value for name, value in (("initial", initial), ("where", where)) if given(value)}
+        if np.result_type(a).kind not in "fc":
+            return plain(a, axis=axis, keepdims=keepdims, **rest)
         gone = np.isnan(a)
         best = plain(np.where(gone, worst, a), axis=axis, keepdims=keepdims, **rest)
-        return np.where(np.all(gone, axis=axis, keepdims=keepdims), np.nan, best)
+        if given(initial):
+            return best
+        return np.where(np.all(gone, axis=axis, keepdims=keepdims), np.nan, best)[()]
 
     composite(key, samples=over((1,), kind="distinct"), complex=False)(fun)
 

@@ -29,8 +29,9 @@ def _cumsum(g: Any, y: Any, a: Any, axis: int | None = None, dtype: Any = None) 
     return np.flip(np.cumsum(np.flip(g, axis), axis), axis)
 
 
-@op(np.cumprod, lanes="row", samples=_scans)
+@op(np.cumprod, lanes="row", samples=[*_scans, Sample(A(3), dtype=complex)])
 def _cumprod(g: Any, y: Any, a: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    a = a if dtype is None else a.astype(dtype)
     if np.ndim(a) == 1:
         return _cumprod_along(g, y, a, 0)
     if axis is None or np.ndim(a) == 0:
@@ -66,26 +67,28 @@ def _nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -
 
 def _cumulative(key: Any, scan: Any, like: Any) -> None:
     def fun(x: Any, /, *, axis: Any = None, dtype: Any = None, out: None = None, include_initial: bool = False) -> Any:
-        if axis is None and np.ndim(x) != 1:
-            raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
+        x = np.atleast_1d(x)
         axis = (axis or 0) % np.ndim(x)
         y = scan(x, axis=axis, dtype=dtype)
-        return np.concatenate((like(y[along(axis, slice(0, 1))]), y), axis) if include_initial else y
+        if not include_initial:
+            return y
+        start = like(np.shape(y)[:axis] + (1,) + np.shape(y)[axis + 1 :], y.dtype)
+        return np.concatenate((start, y), axis)
 
     samples = [Sample(A(4)), Sample(A(3, 4), axis=1), Sample(A(2, 3), axis=-2, include_initial=True)]
     composite(key, samples=samples)(fun)
 
 
 if hasattr(np, "cumulative_sum"):  # NumPy 2.1
-    _cumulative(np.cumulative_sum, np.cumsum, np.zeros_like)
-    _cumulative(np.cumulative_prod, np.cumprod, np.ones_like)
+    _cumulative(np.cumulative_sum, np.cumsum, np.zeros)
+    _cumulative(np.cumulative_prod, np.cumprod, np.ones)
 
 
 # -- differences ----------------------------------------------------------------------------------------------------
 
 
 def _ends(a: Any, n: int = 1, axis: int = -1, prepend: Any = NONE, append: Any = NONE) -> dict[str, Any]:
-    parts = [p if p is a else _end(p, a, axis) for p in (prepend, a, append) if p is not NONE]
+    parts = [p if p is a else _end(p, a, axis) for p in (prepend, a, append) if n and p is not NONE]
     return {"a": np.concatenate(parts, axis) if len(parts) > 1 else a, "n": n, "axis": axis}
 
 
@@ -115,6 +118,8 @@ def _end(value: Any, a: Any, axis: int) -> Any:
     ],
 )
 def _diff(g: Any, y: Any, a: Any, n: int = 1, axis: int = -1) -> Any:
+    if n == 0:
+        return g
     ndim, n = np.ndim(a), min(n, np.shape(a)[axis])
     axis %= ndim
     for _ in range(n):
