@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import dis
 import functools
+import inspect
+import sys
 import weakref
 from collections.abc import Callable
 from itertools import pairwise
@@ -55,19 +57,55 @@ def _makes_list(code: CodeType) -> bool:
 
 
 def _fills(fun: FunctionType) -> bool:
-    return _writes(fun.__code__)
+    return _writes(fun.__code__, fun.__globals__)
 
 
-def _writes(code: CodeType) -> bool:
+def _writes(code: CodeType, scope: dict[str, Any]) -> bool:
     """Whether code writes into what may be an array."""
     for step in dis.get_instructions(code):
         if step.opname in ("STORE_SUBSCR", "STORE_SLICE") or (step.opname == "BINARY_OP" and step.argrepr.endswith("=")):
             return True
     if not _WRITERS.isdisjoint(code.co_names) or any(type(names) is tuple and "out" in names for names in code.co_consts):
         return True
-    return any(_writes(item) for item in code.co_consts if isinstance(item, CodeType))
+    return _gives_out(code, scope) or any(_writes(item, scope) for item in code.co_consts if isinstance(item, CodeType))
 
 
+def _gives_out(code: CodeType, scope: dict[str, Any]) -> bool:
+    """Whether a call of NumPy's has so many arguments by position that one of them is ``out``."""
+    names: dict[Any, list[Any]] = {}  # by where an expression starts: those that it has loaded
+    for before, step in pairwise([step for step in dis.get_instructions(code) if step.opname != "PRECALL"]):
+        loaded = names.setdefault(step.positions and step.positions[::2], [])
+        if step.opname.startswith("LOAD_"):
+            loaded.append(step.argval)
+        elif step.opname == "CALL" and before.opname != "KW_NAMES" and loaded and step.argval > _place(loaded, scope):
+            return True
+    return False
+
+
+def _place(names: list[Any], scope: dict[str, Any]) -> int:
+    """Where ``np.sum`` or, without its array, ``x.sum`` takes ``out``."""
+    found = scope.get(names[0])
+    if isinstance(found, (ModuleType, np.ufunc, type(np.sum))):
+        return place_of_out(functools.reduce(lambda owner, name: getattr(owner, name, None), names[1:], found))
+    method = str(names[-1])
+    return place_of_out(getattr(np, method, None)) - 1 if hasattr(np.ndarray, method) else sys.maxsize
+
+
+@functools.cache
+def place_of_out(fun: Any) -> int:
+    """At which position a function of NumPy's takes ``out``; beyond all arguments where it does not."""
+    if isinstance(fun, np.ufunc):
+        return fun.nin
+    if isinstance(getattr(fun, "__self__", None), np.ufunc):
+        return _OUT_OF_METHODS.get(fun.__name__, sys.maxsize)
+    try:
+        params = list(inspect.signature(fun).parameters.values())
+        return [p.name for p in params if p.kind <= p.POSITIONAL_OR_KEYWORD].index("out")
+    except (TypeError, ValueError):
+        return 2 if fun in (np.dot, np.concatenate) else sys.maxsize  # before NumPy 2.4 they have no signature
+
+
+_OUT_OF_METHODS = {"reduce": 3, "accumulate": 3, "reduceat": 4}
 _WRITERS = frozenset("at copyto fill fill_diagonal place put put_along_axis putmask setitem real imag flat".split())
 _MAKERS = frozenset(
     "array asarray asanyarray ascontiguousarray asfortranarray arange r_ c_ list tuple vectorize default_rng".split()

@@ -5,11 +5,9 @@ These are the answers of a run (the ``trace`` that they take first) to ``__array
 
 from __future__ import annotations
 
-import functools
 import inspect
 import math
 import operator
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +16,7 @@ import numpy as np
 from symgrad import pytree
 from symgrad.errors import MutatedInput, NotDifferentiable
 from symgrad.frames import where
+from symgrad.kinds import place_of_out
 from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static, Traced
 from symgrad.ops.engine import ASTYPE, SIZE, TO_NUMPY
@@ -34,7 +33,7 @@ def array_function(trace: Run, like: Tracer, func: Any, args: Any, kwargs: Any) 
         return create.like(func, like, args, kwargs)
     if func in index.WRITES:
         return index.WRITES[func](*args, **kwargs)
-    if len(args) > (place := _place_of_out(func)):
+    if len(args) > (place := place_of_out(func)):
         args, kwargs = (*args[:place], *args[place + 1 :]), {**kwargs, "out": args[place]}  # what follows has names
     if "out" not in kwargs:
         return _call(trace, func, args, kwargs)
@@ -192,16 +191,6 @@ def _static(value: Any, name: str) -> Any:
 
 
 # -- out= ----------------------------------------------------------------------------------------------------------
-
-
-@functools.cache
-def _place_of_out(func: Any) -> int:
-    """At which position a function takes ``out``; beyond all arguments where it does not."""
-    try:
-        params = list(inspect.signature(func).parameters.values())
-        return [p.name for p in params if p.kind <= p.POSITIONAL_OR_KEYWORD].index("out")
-    except (TypeError, ValueError):
-        return 2 if func in (np.dot, np.concatenate) else sys.maxsize  # before NumPy 2.4 they have no signature
 
 
 def _outs(out: Any) -> tuple[Any, ...]:

@@ -112,6 +112,23 @@ def out(x):
 
 
 @program
+def out_by_position(x):
+    a, b, c, d = np.zeros((3, 3)), np.zeros(3), np.zeros(3), np.zeros(3)
+    np.dot(x[:, None], x[None], a)
+    np.exp(x, b)
+    np.cumsum(x, 0, None, c)
+    a.sum(0, None, d)
+    return a, b, c, d
+
+
+@program
+def out_by_position_of_a_method(x):
+    b = np.zeros(2)
+    x.clip(-0.5, 0.5, b) if x.shape == b.shape else x.reshape(3, 1).dot(x[:1], c := np.zeros(3))
+    return b, x if x.shape == b.shape else c
+
+
+@program
 def indices(x):
     a, b, c, d = np.zeros((2, 3)), np.zeros(6), np.zeros((3, 3)), np.zeros((2, 2, 3))
     for i in range(2):
