@@ -84,9 +84,11 @@ def _gives_out(code: CodeType, scope: dict[str, Any]) -> bool:
 
 def _place(names: list[Any], scope: dict[str, Any]) -> int:
     """Where ``np.sum`` or, without its array, ``x.sum`` takes ``out``."""
-    found = scope.get(names[0])
+    found: Any = scope.get(names[0])
     if isinstance(found, (ModuleType, np.ufunc, type(np.sum))):
-        return place_of_out(functools.reduce(lambda owner, name: getattr(owner, name, None), names[1:], found))
+        for name in names[1:]:
+            found = getattr(found, name, None)
+        return place_of_out(found)
     method = str(names[-1])
     return place_of_out(getattr(np, method, None)) - 1 if hasattr(np.ndarray, method) else sys.maxsize
 

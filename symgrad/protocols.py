@@ -20,6 +20,7 @@ from symgrad.kinds import place_of_out
 from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static, Traced
 from symgrad.ops.engine import ASTYPE, SIZE, TO_NUMPY
+from symgrad.ops.reduction import cast
 from symgrad.tracer import ADVICE, Run, Tracer, escaped, into_plain, look_at_size, plain, split_index, tracers
 
 __all__ = ["UFuncMethods", "array_function", "array_ufunc", "is_of_objects"]
@@ -84,13 +85,13 @@ def _call(trace: Run, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) ->
 
 
 def _as_numpy(func: Any, args: Sequence[Any], kwargs: dict[str, Any], definition: Callable[[], Any]) -> Any:
-    """A call that a definition stands for: which calls are errors, and of which dtype results are, NumPy's own function says."""
+    """A call that a definition stands for: NumPy's own function says which calls are errors, and of which dtype results are."""
     known = _known(func, args, kwargs)
     return definition() if known is None else _alike(definition(), known)
 
 
 def _known(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """What a NumPy function gives of the plain values; None where they hold functions, which run once, or Tracers as objects."""
+    """What a NumPy function gives of plain values; None where those hold functions, which run once, or Tracers as objects."""
     given = [plain(args), {name: plain(value) for name, value in kwargs.items() if name != "overwrite_input"}]
     leaves = pytree.flatten(given)[0]
     if any([(callable(leaf) and not isinstance(leaf, type)) or getattr(leaf, "dtype", None) == object for leaf in leaves]):
@@ -313,7 +314,7 @@ class UFuncMethods:
         outer, inner = math.prod(rows.shape[: rows.ndim - len(kept)]), rows.shape[rows.ndim - len(kept) :]
         rows, mask = np.reshape(rows, (outer, *inner)), np.reshape(mask, (outer, *inner))
         start = given.get("initial", ufunc.identity)
-        total: Any = None if start is None else np.broadcast_to(_number(start, known.dtype), inner)
+        total: Any = None if start is None else np.broadcast_to(cast(start, known.dtype), inner)
         for i, row in enumerate(rows):
             new = row if total is None else ufunc(total, row)
             total = np.where(mask[i], new, total) if "where" in given else new
@@ -398,11 +399,6 @@ _REDUCTIONS: dict[Any, Any] = {
     np.logical_or: np.any,
 }  # fmt: skip
 _SCANS: dict[Any, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
-
-
-def _number(x: Any, dtype: np.dtype[Any]) -> Any:
-    """A number, traced or plain, in a dtype."""
-    return x.astype(dtype) if isinstance(x, Traced) else dtype.type(x)
 
 
 def _value(x: Any) -> Any:

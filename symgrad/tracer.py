@@ -26,6 +26,7 @@ from symgrad.frames import leaving, unpacked, user_frame, where
 from symgrad.ir import Aval, Node
 from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, Op, Traced
+from symgrad.ops.elementwise import operator_power
 from symgrad.ops.engine import ASTYPE, BOOL, INT, ROUND, TO_ARRAY, TO_PYTHON
 
 __all__ = [
@@ -459,7 +460,8 @@ class Tracer(Traced):
     def __pow__(self, other: Any, modulo: Any = None) -> Any:
         if modulo is not None:
             raise TypeError("pow() with three arguments is for integers")
-        return _binary(np.power, self, other)
+        ufunc = operator_power(self.value, other)
+        return _binary(np.power, self, other) if ufunc is None else ufunc(self)
 
     def __rpow__(self, other: Any, modulo: Any = None) -> Any:
         return _binary(np.power, other, self)

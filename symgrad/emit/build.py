@@ -22,6 +22,7 @@ from symgrad.emit.printer import Comment, For, If, Line, Origin, While, source, 
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY, Op
+from symgrad.ops.elementwise import operator_power
 from symgrad.program import Branch, Leaf, Program, Tree, leaves_of
 from symgrad.pytree import LEAF, TreeDef
 from symgrad.transform.loop import Loop
@@ -194,11 +195,23 @@ def default_spelling(b: Builder, node: Node, args: list[Expr]) -> Expr:
 
 for ufunc, operation in {
     np.add: ast.Add(), np.subtract: ast.Sub(), np.multiply: ast.Mult(), np.true_divide: ast.Div(),
-    np.floor_divide: ast.FloorDiv(), np.remainder: ast.Mod(), np.power: ast.Pow(), np.matmul: ast.MatMult(),
+    np.floor_divide: ast.FloorDiv(), np.remainder: ast.Mod(), np.matmul: ast.MatMult(),
     np.bitwise_and: ast.BitAnd(), np.bitwise_or: ast.BitOr(), np.bitwise_xor: ast.BitXor(),
     np.left_shift: ast.LShift(), np.right_shift: ast.RShift(),
 }.items():  # fmt: skip
     spelling(ufunc)(_binary(operation))
+
+
+@spelling(np.power)
+def power(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """As an operator, where NumPy takes that for the same function."""
+    x, exponent = node.args
+    known = dict(exponent.params)["value"] if exponent.op is CONST and x.aval.kind == "array" else None
+    if operator_power(np.empty(0, x.aval.dtype), known) is not None:
+        return default_spelling(b, node, args)
+    return _binary(ast.Pow())(b, node, args)
+
+
 for ufunc, comparison in {
     np.less: ast.Lt(), np.less_equal: ast.LtE(), np.greater: ast.Gt(), np.greater_equal: ast.GtE(),
     np.equal: ast.Eq(), np.not_equal: ast.NotEq(),

@@ -79,7 +79,21 @@ def powers(x1: Any, x2: Any) -> str:
     return "finite" if x2 is not None and not isinstance(x2, complex) and x2 >= 1 else "poles"
 
 
-elementwise(np.power,       power_x1, power_x2, fun=operator.pow, partial=powers, domain=[(0.5, 2), (-2, 2)])
+# NumPy's ``x ** 0.5`` is the square root; before NumPy 2.3, ``np.power(x, 0.5)`` is not
+_APART = not np.signbit(np.power(np.array([-0.0]), 0.5))[0]
+_pow: Any = (lambda x1, x2: np.power(x1, x2) if isinstance(x1, np.ndarray) else x1**x2) if _APART else operator.pow
+
+
+def operator_power(x: Any, exponent: Any) -> Any:
+    """The other ufunc that ``x ** exponent`` is, if any."""
+    if not _APART or not isinstance(x, np.ndarray) or x.dtype.kind not in "fc" or type(exponent) not in (int, float):
+        return None
+    if exponent == 0.5:
+        return np.sqrt
+    return {1: np.positive, 2: np.square, -1: np.reciprocal}.get(exponent) if x.dtype.kind == "c" else None
+
+
+elementwise(np.power,       power_x1, power_x2, fun=_pow, partial=powers, domain=[(0.5, 2), (-2, 2)])
 elementwise(np.float_power, power_x1, power_x2, partial=powers, domain=[(0.5, 2), (-2, 2)])
 
 # -- exponentials and logarithms -----------------------------------------------------------------------------------

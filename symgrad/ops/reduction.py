@@ -248,8 +248,6 @@ def _ptp(a: Any, axis: Any = None, out: None = None, keepdims: Any = False) -> A
     return np.max(a, axis=axis, keepdims=keepdims) - np.min(a, axis=axis, keepdims=keepdims)
 
 
-
-
 def _masked_truth(neutral: bool) -> Callable[..., Any]:
     def bind(a: Any, axis: Any = None, out: None = None, keepdims: Any = NONE, *, where: Any = NONE) -> Any:
         options = {"axis": axis, "keepdims": keepdims}

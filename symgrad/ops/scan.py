@@ -72,7 +72,7 @@ def _cumulative(key: Any, scan: Any, like: Any) -> None:
         y = scan(x, axis=axis, dtype=dtype)
         if not include_initial:
             return y
-        start = like(np.shape(y)[:axis] + (1,) + np.shape(y)[axis + 1 :], y.dtype)
+        start = like((*np.shape(y)[:axis], 1, *np.shape(y)[axis + 1 :]), y.dtype)
         return np.concatenate((start, y), axis)
 
     samples = [Sample(A(4)), Sample(A(3, 4), axis=1), Sample(A(2, 3), axis=-2, include_initial=True)]
