@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from types import FunctionType
 from typing import Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
@@ -770,18 +771,11 @@ class _Pass:
         self.trace = self.outer or Tape()
         if self.outer is None:
             watch(self.trace, fun)
-        self.symbolic = self.outer is not None
         self.start = len(self.trace.graph)
 
-    def __enter__(self) -> _Pass:
-        self._context = tracing(self.trace) if self.outer is None else None
-        if self._context is not None:
-            self._context.__enter__()
-        return self
-
-    def __exit__(self, *exc: Any) -> None:
-        if self._context is not None:
-            self._context.__exit__(*exc)
+    def running(self) -> AbstractContextManager[Any]:
+        """While this is entered, functions are traced."""
+        return tracing(self.trace) if self.outer is None else nullcontext()
 
     def plain(self, given: Any, tree: Any) -> Any:
         """The result as the caller should see it."""
@@ -819,7 +813,7 @@ def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> Any:
     if bridge is not None:
         return bridge.vjp(fun, primals, has_aux)
     work = _Pass(fun)
-    with work:
+    with work.running():
         run = calculus.evaluate(work.trace, fun, tuple(range(len(primals))), primals, {}, has_aux)
     out = work.plain(primals, run.tree.unflatten(run.outputs))
 
@@ -860,7 +854,7 @@ def jvp(fun: Fun, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: b
     if bridge is not None:
         return bridge.jvp(fun, tuple(primals), tuple(tangents), has_aux)
     work = _Pass(fun)
-    with work:
+    with work.running():
         run = calculus.evaluate(work.trace, fun, tuple(range(len(primals))), primals, {}, has_aux)
         tangent = calculus.push(work.trace, run, tangents)
     given = (primals, tangents)
@@ -879,7 +873,7 @@ def linearize(fun: Fun, *primals: Any) -> Any:
     if bridge is not None:
         return vjp(fun, *primals)[0], lambda *tangents: jvp(fun, primals, tangents)[1]
     work = _Pass(fun)
-    with work:
+    with work.running():
         run = calculus.evaluate(work.trace, fun, tuple(range(len(primals))), primals, {})
     out = work.plain(primals, run.tree.unflatten(run.outputs))
 

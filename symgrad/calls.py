@@ -115,10 +115,8 @@ class Calls(Reads):
             return self._call_cached(fun, args, kwargs)
         if isinstance(fun, _GETTERS):
             return self._call_getter(fun, *args, **kwargs)
-        handler = of_class(type(fun), "__call__")
-        if is_users(handler):
-            self.check(Path(type(fun), (("attr", "__call__"),)), "is", handler)
-            return self._call_function(handler, (fun, *args), kwargs)
+        if is_users(of_class(type(fun), "__call__")):
+            return self._call_function(self.special(type(fun), "__call__"), (fun, *args), kwargs)
         if type(fun).__module__.split(".")[0] == "symgrad":
             path = self.path_of(fun)
             if path is not None:
@@ -621,9 +619,7 @@ class Calls(Reads):
     def _len(self, value: Any) -> int:
         kind = type(value)
         if "__len__" in own_ways(kind):
-            handler = of_class(kind, "__len__")
-            self.check(Path(kind, (("attr", "__len__"),)), "is", handler)
-            return len(range(self.call(handler, value)))
+            return len(range(self.call(self.special(kind, "__len__"), value)))
         path = self.path_of(value)
         if path is not None:
             self.check(path, "len", len(value))

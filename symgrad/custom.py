@@ -17,6 +17,7 @@ from symgrad.testing import check_grads
 from symgrad.trace import active_trace, followed
 from symgrad.tracer import Tracer
 from symgrad.transform.batch import Batch, Each, interned, rule
+from symgrad.transform.calculus import conjugate
 from symgrad.transform.checkpoint import checkpointed
 
 Fun = Callable[..., Any]
@@ -94,14 +95,9 @@ def _transposed(rule: Rule, position: int) -> Rule:
 
     def reverse_rule(g: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
         _, pullback = vjp(lambda t: rule(t, y, *args, **kwargs), np.zeros_like(args[position]))
-        return _conj(pullback(_conj(g))[0])
+        return conjugate(pullback(conjugate(g))[0])
 
     return reverse_rule
-
-
-def _conj(g: Any) -> Any:
-    """Between the rules' convention and the public one."""
-    return np.conj(g) if np.iscomplexobj(g) else g
 
 
 def primitive(fun: Fun) -> Primitive:
@@ -230,7 +226,7 @@ class CustomVJP(_Custom):
 
         def joint(g: Sequence[Any], y: Any, args: Sequence[Any], params: Any) -> list[Any]:
             outs, residuals = args[count : count + results], args[count + results :]
-            g = [_zeros(out) if part is None else _conj(part) for part, out in zip(g, outs, strict=True)]
+            g = [_zeros(out) if part is None else conjugate(part) for part, out in zip(g, outs, strict=True)]
             rest = extra_tree.unflatten(_fill(fixed, spots, residuals))
             found = self._bwd(rest, out_tree.unflatten(g))
             if not isinstance(found, tuple) or len(found) != len(tree.children):
@@ -238,7 +234,7 @@ class CustomVJP(_Custom):
             leaves: list[Any] = []
             for part, child in zip(found, tree.children, strict=True):
                 leaves += [None] * child.size if part is None else pytree.flatten(part)[0]
-            return [None if leaves[i] is None else _conj(leaves[i]) for i in places]
+            return [conjugate(leaves[i]) for i in places]
 
         name = getattr(self, "__name__", "custom_vjp")
 
@@ -282,8 +278,8 @@ class CustomJVP(_Custom):
         def joint(g: Sequence[Any], y: Any, args: Sequence[Any], params: Any) -> list[Any]:
             numbers = args[:count]
             outs, pullback = vjp(lambda *ts: push(numbers, ts), *[_zeros(x) for x in numbers])
-            seeds = [_zeros(out) if part is None else _conj(part) for part, out in zip(g, outs, strict=True)]
-            return [_conj(part) for part in pullback(seeds)]
+            seeds = [_zeros(out) if part is None else conjugate(part) for part, out in zip(g, outs, strict=True)]
+            return [conjugate(part) for part in pullback(seeds)]
 
         return _Outputs(getattr(self, "__name__", "custom_jvp"), count, results, joint, jvp)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad import pytree
-from symgrad.ir import Aval, aval_of
+from symgrad.ir import Aval, aval_of, is_inexact_leaf
 from symgrad.ops.core import ASTYPE
 from symgrad.ops.engine import TO_PYTHON
 from symgrad.pytree import TreeDef
@@ -21,7 +21,7 @@ class Unflatten:
 
     def __init__(self, tree: TreeDef, leaves: Sequence[Any]) -> None:
         self.tree = tree
-        self.kept = [not _is_inexact(leaf) for leaf in leaves]
+        self.kept = [not is_inexact_leaf(leaf) for leaf in leaves]
         self.leaves = [leaf if kept else _aval(leaf) for leaf, kept in zip(leaves, self.kept, strict=True)]
         self.size = sum(math.prod(leaf.shape) for leaf, kept in zip(self.leaves, self.kept, strict=True) if not kept)
 
@@ -67,12 +67,8 @@ def flatten(params: Any) -> tuple[Any, Unflatten]:
            [2., 2.]]), 'b': 1.0, 'name': 'dense'}
     """
     leaves, tree = pytree.flatten(params)
-    parts = [np.ravel(leaf) for leaf in leaves if _is_inexact(leaf)]
+    parts = [np.ravel(leaf) for leaf in leaves if is_inexact_leaf(leaf)]
     return np.concatenate(parts) if parts else np.zeros(0), Unflatten(tree, leaves)
-
-
-def _is_inexact(leaf: Any) -> bool:
-    return isinstance(leaf, (float, complex)) or (isinstance(leaf, (np.ndarray, np.generic)) and leaf.dtype.kind in "fc")
 
 
 def _aval(leaf: Any) -> Aval:

@@ -437,11 +437,11 @@ class _Rewriter(ast.NodeTransformer):
         self.scopes.pop()
         return node
 
-    def _iterated(self, node: ast.expr, target: ast.expr, name: str = "iterate") -> Any:
+    def _iterated(self, node: ast.expr, target: ast.expr) -> Any:
         """What is iterated over, its items being put into ``target``."""
         if isinstance(target, (ast.Tuple, ast.List)):
             return _at(_hook("unpacked", node, self.visit(node), ast.Constant(_nested(target))), node)
-        return _at(_hook(name, node, self.visit(node)), node)
+        return _at(_hook("iterate", node, self.visit(node)), node)
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 

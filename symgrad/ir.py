@@ -71,6 +71,11 @@ def is_inexact(aval: Any) -> bool:
     return aval is not None and any(is_inexact(item) for item in aval)
 
 
+def is_inexact_leaf(leaf: Any) -> bool:
+    """Whether a leaf of a tree is a floating point or complex number, or an array of such."""
+    return isinstance(leaf, (float, complex)) or (isinstance(leaf, (np.ndarray, np.generic)) and leaf.dtype.kind in "fc")
+
+
 class Node:
     """One operation: ``op(*args, **dict(params))``, of abstract value ``aval``. Compared by identity.
 

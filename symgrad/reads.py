@@ -12,6 +12,7 @@ import collections
 import decimal
 import enum
 import functools
+import operator
 import sys
 import types
 from collections.abc import Iterator, Sequence
@@ -133,6 +134,12 @@ class Reads:
         if is_users_class(kind):
             for name in names:
                 self.check(Path(kind, (("attr", name),)), "is", getattr(kind, name, None))
+
+    def special(self, kind: type, name: str) -> Any:
+        """A special method that a class has, guarded."""
+        found = of_class(kind, name)
+        self.check(Path(kind, (("attr", name),)), "is", found)
+        return found
 
     # ---- followed calls ----
 
@@ -276,7 +283,7 @@ class Reads:
         for item in new:
             if type(item) not in QUICK:
                 self._operand(item)
-        if all(map(_is, old, new)):
+        if all(map(operator.is_, old, new)):
             return value
         return dict(zip(value, new, strict=True)) if isinstance(value, dict) else type(value)(new)
 
@@ -394,9 +401,7 @@ class Reads:
             return owner[key]
         kind, path = type(owner), self.path_of(owner)
         if "__getitem__" in own_ways(kind):
-            handler = of_class(kind, "__getitem__")
-            self.check(Path(kind, (("attr", "__getitem__"),)), "is", handler)
-            return self.call(handler, owner, key)
+            return self.call(self.special(kind, "__getitem__"), owner, key)
         if owner is np.r_ or owner is np.c_:
             return create.join(self.trace, owner, key)
         if path is None or isinstance(owner, (np.ndarray, type)) or is_numpys(kind):
@@ -459,9 +464,7 @@ class Reads:
             return value
         path = self.path_of(value)
         if "__iter__" in own_ways(type(value)):
-            handler = of_class(type(value), "__iter__")
-            self.check(Path(type(value), (("attr", "__iter__"),)), "is", handler)
-            return self.call(handler, value)
+            return self.call(self.special(type(value), "__iter__"), value)
         if path is None:
             self.uses(value)
             return value
@@ -534,8 +537,7 @@ class Reads:
         path, ways = self.path_of(value), own_ways(kind)
         for name in ("__bool__", "__len__"):
             if name in ways:
-                self.check(Path(kind, (("attr", name),)), "is", of_class(kind, name))
-                return self.call(of_class(kind, name), value)
+                return self.call(self.special(kind, name), value)
         if path is not None and not isinstance(value, (type, *FUNCTIONS)):
             self.check(path.then("true", None), "is", bool(value))
         return value
@@ -572,9 +574,7 @@ class Reads:
         """``item in owner``."""
         kind, path = type(owner), self.path_of(owner)
         if "__contains__" in own_ways(kind):
-            handler = of_class(kind, "__contains__")
-            self.check(Path(kind, (("attr", "__contains__"),)), "is", handler)
-            return bool(self.test(self.call(handler, owner, item)))
+            return bool(self.test(self.call(self.special(kind, "__contains__"), owner, item)))
         if path is not None and isinstance(owner, (dict, set, frozenset)) and not own_ways(kind):
             found, item = item in owner, _key(item)
             if is_plain_key(item):
@@ -700,10 +700,6 @@ def _holds_numpys(value: Any, depth: int = 0) -> bool:
     if isinstance(value, CONTAINERS) and depth < 20:
         return any([_holds_numpys(item, depth + 1) for item in (value.values() if isinstance(value, dict) else value)])
     return isinstance(value, (np.ndarray, np.generic))
-
-
-def _is(a: Any, b: Any) -> bool:
-    return a is b
 
 
 def _name(node: Node, name: str) -> None:

@@ -459,8 +459,6 @@ class Roller:
 
     def _replace(self, first: int, ahead: int = 0) -> bool:
         """Put the loop from iteration ``first`` on into the graph, if it can be."""
-        assert self.pattern is not None
-        steps, after, originals = self.pattern
         start, end = self.boundaries[first], self.boundaries[-1]
         wanted = self._wanted(start, end)
         if wanted is None or not all(self.trace.is_free(node, self.held) for node in self.anew):
@@ -468,15 +466,43 @@ class Roller:
         keys, late = wanted
         if self.open and not self._closed(start, end, late):
             return False
-        trace, graph = self.trace, Graph()
+        trace = self.trace
         aliases = self._aliases(start, end)
         if (self.open or ahead) and not aliases.isdisjoint([*keys, *late]):
             return False
         if not self.open:  # what hangs on no argument is a number that is known already
             late = [key for key in late if end.nodes[key].active]
         starts = {key: self._first(start.nodes[key], end.nodes[key].aval) for key in keys}
-        if None in starts.values() or not all(isinstance(end.nodes[key].aval, Aval) for key in (*keys, *late)):
+        every = [*keys, *late]
+        if None in starts.values() or not all(isinstance(end.nodes[key].aval, Aval) for key in every):
             return False
+        body, invariants = self._body(keys, late, start, end)
+        firsts = [starts[key] for key in keys] + [trace.constant_like(0.0, end.nodes[key].aval).node for key in late]
+        values = tuple(end.holds[key].value for key in every)
+        course = self._course(first, every)
+        if ahead:
+            further = self._run_on(body, course, ahead, [*values, *(trace.lookup(node).value for node in invariants)])
+            if further is None:
+                return False
+            values, course = further, self._course(first, every, ahead)
+        op, args = loop_of(body, course), (*firsts, *invariants)
+        node = trace.graph.add(op, args, (), tuple(trace.aval(value) for value in values))  # type: ignore[arg-type]
+        trace.values[node] = values
+        if self.open:  # a loop with a test needs no guard on it, unless something is there only after an iteration
+            tests = set(self.tests)
+            if self._unborn(start, end, late):
+                tests.discard(start.nodes[TEST])
+            trace.guards[start.guards :] = [guard for guard in trace.guards[start.guards :] if guard.node not in tests]
+        for i, key in enumerate(every):
+            if key not in aliases:
+                self._bind(end, key, node, i, moved=bool(ahead))
+        return True
+
+    def _body(self, keys: list[Key], late: list[Key], start: Boundary, end: Boundary) -> tuple[Body, list[Node]]:
+        """One iteration as the pattern has it, as a graph of its own; and the nodes outside that it reads."""
+        assert self.pattern is not None
+        steps, after, originals = self.pattern
+        graph = Graph()
         carry = {key: graph.input(("carry", i), end.nodes[key].aval) for i, key in enumerate(keys)}
         for key, node in carry.items():
             node.name = {TEST: "again", COUNTER: "i", EXIT: "done"}.get(key) or _joined(key)
@@ -510,42 +536,24 @@ class Roller:
             made.append(node)
         every = [*keys, *late]
         finals = [of(after[key]) for key in every]
-        # what an iteration makes anew and leaves behind is carried too, from a stand-in that no iteration reads
-        firsts = [starts[key] for key in keys] + [trace.constant_like(0.0, end.nodes[key].aval).node for key in late]
-        for key in late:
+        for key in late:  # made anew and left behind: carried too, from a stand-in that no iteration reads
             carry[key] = graph.input(("carry", len(carry)), end.nodes[key].aval)
             carry[key].name = _joined(key)
         body = Body(graph, [carry[key] for key in every], index, [], list(invariants.values()), finals, [])
-        values = tuple(end.holds[key].value for key in every)
-        args = (*firsts, *invariants)
-        course = self._course(first, every)
-        if ahead:
-            further = self._run_on(body, course, ahead, [*values, *(trace.lookup(node).value for node in invariants)])
-            if further is None:
-                return False
-            values, course = further, self._course(first, every, ahead)
-        op = loop_of(body, course)
-        node = trace.graph.add(op, args, (), tuple(trace.aval(value) for value in values))  # type: ignore[arg-type]
-        trace.values[node] = values
-        if self.open:  # a loop with a test needs no guard on it, unless something is there only after an iteration
-            tests = set(self.tests)
-            if self._unborn(start, end, late):
-                tests.discard(start.nodes[TEST])
-            trace.guards[start.guards :] = [guard for guard in trace.guards[start.guards :] if guard.node not in tests]
-        for i, key in enumerate(every):
-            tracer = end.holds[key]
-            if key in aliases:
-                continue
-            if ahead:
-                tracer.value = values[i]
-                tracer.version += 1
-            if self.open or tracer.node.active:
-                tracer.node = trace.graph.add(ITEM, (node,), (("item", i),), end.nodes[key].aval)
-                tracer.node.name = None if key in (TEST, EXIT, COUNTER) else _joined(key)
-                trace.values[tracer.node] = values[i]
-            elif not isinstance(tracer.value, np.ndarray):
-                tracer.node = self.number(_joined(key), tracer.value).node
-        return True
+        return body, list(invariants)
+
+    def _bind(self, end: Boundary, key: Key, loop: Node, place: int, moved: bool) -> None:
+        """Make a local the result of the loop at ``place``; ``moved``: the loop has run beyond what the local holds."""
+        trace, tracer, value = self.trace, end.holds[key], self.trace.values[loop][place]
+        if moved:
+            tracer.value = value
+            tracer.version += 1
+        if self.open or tracer.node.active:
+            tracer.node = trace.graph.add(ITEM, (loop,), (("item", place),), end.nodes[key].aval)
+            tracer.node.name = None if key in (TEST, EXIT, COUNTER) else _joined(key)
+            trace.values[tracer.node] = value
+        elif not isinstance(tracer.value, np.ndarray):
+            tracer.node = self.number(_joined(key), tracer.value).node
 
     def _run_on(self, body: Body, course: Course, ahead: int, given: list[Any]) -> tuple[Any, ...] | None:
         """What the carried values are after ``ahead`` more iterations; None where one of them raises: it is the user's to."""

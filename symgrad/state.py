@@ -275,10 +275,8 @@ class _Manager:
 
     def _call(self, name: str, *args: Any) -> Any:
         kind = type(self.value)
-        method = of_class(kind, name)
-        if is_users(method):
-            self.state.check(Path(kind, (("attr", name),)), "is", method)
-            return self.state.call(method, self.value, *args)
+        if is_users(of_class(kind, name)):
+            return self.state.call(self.state.special(kind, name), self.value, *args)
         if self.state.path_of(self.value) is not None:
             self.state.stop(f"{self.state.path_of(self.value)!r} is entered, which is not followed")
         return getattr(self.value, name)(*args)

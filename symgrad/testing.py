@@ -22,6 +22,7 @@ import numpy as np
 from symgrad import pytree
 from symgrad.api import Derivative, jvp, vjp
 from symgrad.errors import CheckFailed
+from symgrad.ir import is_inexact_leaf
 from symgrad.ops.core import REGISTRY, A, Composite, Op, Sample
 from symgrad.trace import followed
 from symgrad.transform.calculus import Argnums, select
@@ -313,7 +314,7 @@ def _close(a: Any, b: Any, tolerance: Any) -> bool:
 
 def _inexact(leaf: Any) -> bool:
     """Whether derivatives belong to a leaf; an object array is one of traced values."""
-    return isinstance(leaf, (np.ndarray, np.generic, float, complex)) and _dtype(leaf).kind in "fcO"
+    return is_inexact_leaf(leaf) or (isinstance(leaf, np.ndarray) and leaf.dtype == object)
 
 
 def _dtype(leaf: Any) -> np.dtype[Any]:

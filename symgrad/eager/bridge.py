@@ -20,6 +20,7 @@ from symgrad.eager.core import OUTSIDE, Tensor, wrap
 from symgrad.eager.dtypes import default
 from symgrad.eager.modes import mode
 from symgrad.errors import NotDifferentiable
+from symgrad.ir import is_inexact_leaf
 from symgrad.trace import active_trace
 from symgrad.tracer import Tracer
 from symgrad.transform import calculus
@@ -79,7 +80,7 @@ class Step:
                 def moving(*given: Any) -> Any:
                     for place, value in zip(places, given, strict=True):
                         leaves[place] = value
-                    return tuple([part for part in pytree.flatten(self.run(*leaves))[0] if _inexact(part)])
+                    return tuple([part for part in pytree.flatten(self.run(*leaves))[0] if is_inexact_leaf(part)])
 
                 return api.vjp(moving, *[leaves[place] for place in places])[1](tuple(flat[count:]))
 
@@ -97,10 +98,6 @@ class Step:
         return tree.unflatten([_to_tensor(out) for out in found])
 
 
-def _inexact(x: Any) -> bool:
-    return (isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "fc") or isinstance(x, (float, complex))
-
-
 class Derived(Function):
     """A step as an operation that ``backward`` goes through."""
 
@@ -109,7 +106,7 @@ class Derived(Function):
         ctx.step, ctx.leaves = step, [None if isinstance(leaf, Tensor) else leaf for leaf in leaves]
         ctx.save_for_backward(*[leaf for leaf in leaves if isinstance(leaf, Tensor)])
         found, tree = pytree.flatten(step.run(*map(_to_value, leaves)))
-        moving = [i for i, out in enumerate(found) if _inexact(out)]
+        moving = [i for i, out in enumerate(found) if is_inexact_leaf(out)]
         form[:] = tree, found, moving
         return tuple([wrap(np.asarray(found[i])) for i in moving])
 
@@ -183,10 +180,10 @@ def vjp(fun: Any, primals: tuple[Any, ...], has_aux: bool) -> Any:
     step = Step(lambda *given: values(*tree.unflatten(given)))
     result = step(*leaves)
     out, aux = result if has_aux else (result, None)
-    places = tuple([i for i, leaf in enumerate(leaves) if _inexact(_to_value(leaf))])
+    places = tuple([i for i, leaf in enumerate(leaves) if is_inexact_leaf(_to_value(leaf))])
 
     def pullback(cotangent: Any) -> Any:
-        given = [*pytree.flatten(cotangent)[0], *[x * 0 for x in pytree.flatten(aux)[0] if _inexact(_to_value(x))]]
+        given = [*pytree.flatten(cotangent)[0], *[x * 0 for x in pytree.flatten(aux)[0] if is_inexact_leaf(_to_value(x))]]
         parts = dict(zip(places, step.pullback(places)(len(leaves), *leaves, *given), strict=True))
         return tree.unflatten([parts.get(i) for i in range(len(leaves))])
 

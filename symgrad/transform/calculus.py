@@ -317,8 +317,7 @@ def value_and_grad(
             if aval.dtype.kind in "fc":
                 seeds.append((leaf.node, _seed(trace, aval, symbolic)))
     trace.lean = symbolic and not trace.depth  # nothing is to come but results
-    found = reverse(trace, seeds, run.wrt, symbolic)
-    grads = [finish(conjugate(g, holomorphic), trace, node.aval) for g, node in zip(found, run.wrt, strict=True)]
+    grads = gradients(trace, run, seeds, symbolic, holomorphic)
     return run.tree.unflatten(run.outputs), run.rebuild(grads, isinstance(argnums, (int, str))), run.aux
 
 
@@ -371,13 +370,19 @@ def pull(trace: Trace, run: Linearized, cotangents: Any, single: bool, symbolic:
         for out, g in zip(run.outputs, leaves, strict=True)
         if isinstance(out, Tracer) and out.node.aval.dtype.kind in "fc"
     ]
+    return run.rebuild(gradients(trace, run, seeds, symbolic, holomorphic), single)
+
+
+def gradients(
+    trace: Trace, run: Linearized, seeds: Sequence[tuple[Node, Any]], symbolic: bool = True, holomorphic: bool = False
+) -> list[Any]:
+    """The derivatives by all variables: what flows back to them from ``seeds``, the outputs' cotangents."""
     found = reverse(trace, seeds, run.wrt, symbolic)
-    grads = [finish_plain(conjugate(g, holomorphic), trace, n.aval, symbolic) for g, n in zip(found, run.wrt, strict=True)]
-    return run.rebuild(grads, single)
+    return [_finished(conjugate(g, holomorphic), trace, n.aval, symbolic) for g, n in zip(found, run.wrt, strict=True)]
 
 
-def finish_plain(g: Any, trace: Trace, aval: Aval, symbolic: bool) -> Any:
-    """``finish``, with plain zeros when the pass ran on plain values, after its trace has closed."""
+def _finished(g: Any, trace: Trace, aval: Aval, symbolic: bool) -> Any:
+    """``finish``, with plain zeros when the pass ran on plain values, perhaps after its trace has closed."""
     if g is None and not symbolic:
         return np.zeros(aval.shape, aval.dtype) if aval.kind == "array" else finish(aval.dtype.type(0), trace, aval)
     return finish(g, trace, aval)
@@ -470,8 +475,7 @@ def _by_rows(trace: Trace, run: Linearized, outs: list[Tracer], holomorphic: boo
     for out in outs:
         aval = out.node.aval
         if not aval.shape:
-            found = reverse(trace, [(out.node, trace.constant_like(1.0, aval))], run.wrt)
-            blocks.append([finish(conjugate(g, holomorphic), trace, n.aval) for g, n in zip(found, run.wrt, strict=True)])
+            blocks.append(gradients(trace, run, [(out.node, trace.constant_like(1.0, aval))], holomorphic=holomorphic))
             continue
         unit = _stand_in(trace, aval)
         rows = reverse(trace, [(out.node, unit)], run.wrt)
@@ -522,7 +526,7 @@ def hessian_product(
     (out,) = run.outputs
     single = isinstance(argnums, (int, str))
     seeds = [(out.node, trace.constant_like(1.0, out.node.aval))] if isinstance(out, Tracer) else []
-    grads = [finish(conjugate(g), trace, n.aval) for g, n in zip(reverse(trace, seeds, run.wrt), run.wrt, strict=True)]
+    grads = gradients(trace, run, seeds)
     inner = Linearized(run.call, run.vars, grads, pytree.flatten(grads)[1], None)
     trace.lean = not trace.depth  # nothing is to come but results
     return run.rebuild(push(trace, inner, [tangents] if single else tangents), single)
