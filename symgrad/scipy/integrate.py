@@ -13,8 +13,7 @@ import numpy as np
 import scipy.integrate as si
 
 from symgrad.ops.index import array_of
-from symgrad.scipy.plain import plain_values
-from symgrad.trace import active_trace
+from symgrad.scipy.plain import as_tuple, noted, plain_values
 
 Fun = Callable[..., Any]
 METHODS = {"RK23": si.RK23, "RK45": si.RK45, "DOP853": si.DOP853}
@@ -74,10 +73,9 @@ def _through(fun: Fun, y: Any, times: Any, method: Any, **options: Any) -> list[
     return found
 
 
-def _note(name: str) -> None:
-    trace = active_trace()
-    if trace is not None:
-        trace.note(f"scipy.integrate.{name} chooses its steps by the values")
+def _traced(name: str) -> bool:
+    """Whether a derivative may be asked for."""
+    return noted(f"scipy.integrate.{name} chooses its steps by the values")
 
 
 def odeint(
@@ -87,8 +85,8 @@ def odeint(
 
     For stiff equations, for which SciPy's own switches methods, it takes many steps.
     """
-    args = args if isinstance(args, tuple) else (args,)
-    _note("odeint")
+    args = as_tuple(args)
+    _traced("odeint")
     slope = lambda t, y: array_of(func(t, y, *args) if tfirst else func(y, t, *args))
     states = _through(slope, np.atleast_1d(array_of(y0)), array_of(t), si.DOP853, rtol=rtol, atol=atol)
     return np.stack(states)
@@ -112,14 +110,12 @@ def solve_ivp(
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} cannot be differentiated; choose one of {', '.join(METHODS)}")
-    args = () if args is None else args if isinstance(args, tuple) else (args,)
-    _note("solve_ivp")
+    args = () if args is None else as_tuple(args)
+    _traced("solve_ivp")
     slope = lambda t, y: array_of(fun(t, y, *args))
     start, end = t_span
-    y0, options = (
-        np.atleast_1d(array_of(y0)),
-        {"rtol": rtol, "atol": atol, "max_step": max_step, "first_step": first_step},
-    )
+    y0 = np.atleast_1d(array_of(y0))
+    options = {"rtol": rtol, "atol": atol, "max_step": max_step, "first_step": first_step}
     if t_eval is None:
         first, last = (float(x) for x in plain_values((start, end)))
         shares, _ = _steps(_on_plain(slope), first, np.asarray(plain_values(y0), float), last, METHODS[method], **options)
@@ -158,14 +154,14 @@ def quad(
     SciPy chooses the intervals; the derivatives, by the ends, ``args`` and whatever else ``func`` reads, are those of a sum
     over 21 points in each. Raises where that is not the integral: at a pole, to which SciPy only extrapolates.
     """
-    args = args if isinstance(args, tuple) else (args,)
-    _note("quad")
+    args = as_tuple(args)
+    traced = _traced("quad")
     start, end = (float(x) for x in plain_values((a, b)))
     at = lambda x: float(plain_values(func(x, *plain_values(args))))
     value, error, *rest = si.quad(
         at, start, end, epsabs=epsabs, epsrel=epsrel, limit=limit, points=plain_values(points), full_output=1
     )
-    if active_trace() is None or start == end:
+    if not traced or start == end:
         return value, error
     count = rest[0]["last"]
     pairs = np.stack((rest[0]["alist"], rest[0]["blist"]), axis=1)[:count]
@@ -197,7 +193,7 @@ def _on_the_way(place: float, a: Any, b: Any, start: float, end: float) -> tuple
 
 def fixed_quad(func: Fun, a: Any, b: Any, args: Any = (), n: int = 5) -> Any:
     """The integral by Gauss and Legendre's rule of ``n`` points, and None."""
-    args = args if isinstance(args, tuple) else (args,)
+    args = as_tuple(args)
     nodes, weights = np.polynomial.legendre.leggauss(n)
     half = (b - a) / 2
     return half * np.sum(weights * func(half * (nodes + 1) + a, *args), axis=-1), None

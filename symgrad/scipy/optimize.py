@@ -15,8 +15,7 @@ import scipy.optimize as so
 from symgrad.api import grad, jacobian
 from symgrad.ops.core import Traced
 from symgrad.ops.index import array_of
-from symgrad.scipy.plain import plain_values
-from symgrad.trace import active_trace
+from symgrad.scipy.plain import as_tuple, noted, plain_values
 
 Fun = Callable[..., Any]
 
@@ -27,10 +26,7 @@ def __getattr__(name: str) -> Any:
 
 def solved(name: str) -> bool:
     """Whether a derivative may be asked for. Then SciPy runs at every call, for no generated code can run it."""
-    trace = active_trace()
-    if trace is not None:
-        trace.note(f"scipy.optimize.{name} runs SciPy's solver on your function")
-    return trace is not None
+    return noted(f"scipy.optimize.{name} runs SciPy's solver on your function")
 
 
 def on_plain(fun: Fun, args: tuple[Any, ...]) -> Fun:
@@ -56,7 +52,7 @@ def _vector(fun: Fun, args: tuple[Any, ...], shape: tuple[int, ...]) -> Fun:
 
 def root(fun: Fun, x0: Any, args: Any = (), method: str = "hybr", tol: float | None = None, options: Any = None) -> Any:
     """The solution of a system of equations; its ``x`` can be differentiated. Raises where none is found."""
-    args = args if isinstance(args, tuple) else (args,)
+    args = as_tuple(args)
     start = np.asarray(plain_values(x0), float)
     result = so.root(on_plain(fun, args), start, method=method, tol=tol, options=options)
     if not result.success:
@@ -74,7 +70,7 @@ def fsolve(func: Fun, x0: Any, args: Any = (), xtol: float = 1.49012e-8) -> Any:
 
 def fixed_point(func: Fun, x0: Any, args: Any = (), xtol: float = 1e-8, maxiter: int = 500, method: str = "del2") -> Any:
     """The ``x`` with ``func(x) == x``."""
-    args = args if isinstance(args, tuple) else (args,)
+    args = as_tuple(args)
     x = so.fixed_point(on_plain(func, args), plain_values(x0), xtol=xtol, maxiter=maxiter, method=method)
     if not solved("fixed_point"):
         return x
@@ -86,7 +82,7 @@ def minimize(
     fun: Fun, x0: Any, args: Any = (), method: str | None = None, tol: float | None = None, options: Any = None
 ) -> Any:
     """A minimum without constraints; its ``x`` and ``fun`` can be differentiated. SciPy gets the gradient from symgrad."""
-    args = args if isinstance(args, tuple) else (args,)
+    args = as_tuple(args)
     start = np.asarray(plain_values(x0), float)
     slope = lambda x, *rest: grad(fun)(x, *rest)
     result = so.minimize(on_plain(fun, args), start, method=method, tol=tol, options=options, jac=on_plain(slope, args))
@@ -105,7 +101,7 @@ def least_squares(
     """
     if options.get("loss", "linear") != "linear":
         raise ValueError("only loss='linear' can be differentiated; write the loss into the function and use minimize")
-    args = args if isinstance(args, tuple) else (args,)
+    args = as_tuple(args)
     start = np.atleast_1d(np.asarray(plain_values(x0), float))
     residuals: Fun = lambda x, *rest: np.ravel(array_of(fun(x, *rest)))
     slopes: Fun = lambda x, *rest: jacobian(residuals)(x, *rest)
@@ -123,7 +119,7 @@ def least_squares(
 
 def minimize_scalar(fun: Fun, bracket: Any = None, bounds: Any = None, args: Any = (), **options: Any) -> Any:
     """A minimum of a function of one number; its ``x`` and ``fun`` can be differentiated."""
-    args = args if isinstance(args, tuple) else (args,)
+    args = as_tuple(args)
     result = so.minimize_scalar(on_plain(fun, args), plain_values(bracket), plain_values(bounds), **options)
     if solved("minimize_scalar"):
         result.x = polished(lambda x: grad(fun)(x, *args), float(result.x))
@@ -144,7 +140,7 @@ def _bracketing(name: str) -> Fun:
         rtol: float = 8.881784197001252e-16,
         maxiter: int = 100,
     ) -> Any:
-        args = args if isinstance(args, tuple) else (args,)
+        args = as_tuple(args)
         ends = plain_values((a, b))
         x = getattr(so, name)(on_plain(f, args), *ends, xtol=xtol, rtol=rtol, maxiter=maxiter)
         return polished(lambda x: f(x, *args), float(x)) if solved(name) else x
@@ -159,14 +155,14 @@ brentq, brenth, bisect, ridder, toms748 = map(_bracketing, ("brentq", "brenth", 
 
 def newton(func: Fun, x0: Any, args: Any = (), tol: float = 1.48e-8, maxiter: int = 50) -> Any:
     """The solution of one equation near ``x0``."""
-    args = args if isinstance(args, tuple) else (args,)
+    args = as_tuple(args)
     x = so.newton(on_plain(func, args), float(plain_values(x0)), tol=tol, maxiter=maxiter)
     return polished(lambda x: func(x, *args), float(x)) if solved("newton") else x
 
 
 def root_scalar(f: Fun, args: Any = (), method: str = "brentq", bracket: Any = None, x0: Any = None, **options: Any) -> Any:
     """The solution of one equation; its ``root`` can be differentiated."""
-    args = args if isinstance(args, tuple) else (args,)
+    args = as_tuple(args)
     if isinstance(x0, Traced):
         x0 = plain_values(x0)
     result = so.root_scalar(on_plain(f, args), method=method, bracket=plain_values(bracket), x0=x0, **options)

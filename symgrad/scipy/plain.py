@@ -1,4 +1,4 @@
-"""Plain numbers out of traced ones, for SciPy's solvers to work on."""
+"""What SciPy's solvers need: plain numbers out of traced ones, and a word to the trace."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.trace import active_trace
 from symgrad.tracer import plain
 
 
@@ -14,3 +15,16 @@ def plain_values(tree: Any) -> Any:
     if isinstance(tree, np.ndarray) and tree.dtype == object:
         return np.array(plain(tree.ravel().tolist())).reshape(tree.shape)
     return plain(tree)
+
+
+def as_tuple(args: Any) -> tuple[Any, ...]:
+    """The further arguments of a function, of which a single one may stand alone."""
+    return args if isinstance(args, tuple) else (args,)
+
+
+def noted(reason: str) -> bool:
+    """Whether a trace runs; it is told why its call cannot be compiled."""
+    trace = active_trace()
+    if trace is not None:
+        trace.note(reason)
+    return trace is not None

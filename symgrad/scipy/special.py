@@ -226,21 +226,20 @@ _rule(sp.powm1,    lambda g, y, x, p: g * (p * x ** (p - (p != 0))),
                    lambda g, y, x, p: g * ((y + 1) * np.log(x + (x == 0))), domain=[(0.5, 2), (-2, 2)])
 
 
-def _flat_near(x: Any, near: Any, far: Any, width: float) -> Any:
-    """``far(x)``, and its Taylor polynomial ``near`` where ``x`` is small."""
-    small = np.abs(x) < width
-    return np.where(small, np.polyval(np.array(near), np.where(small, x, 0)), far(np.where(small, 1, x)))
+def _exprel_slope(x: Any) -> Any:
+    """The derivative of ``exprel``; where ``x`` is small, its Taylor polynomial."""
+    small = np.abs(x) < 0.5
+    t = np.where(small, 1, x)
+    near = np.polyval(np.array([1 / math.factorial(k) / (k + 2) for k in range(14, -1, -1)]), np.where(small, x, 0))
+    return np.where(small, near, (np.exp(t) * (t - 1) + 1) / (t * t))
 
 
-_rule(sp.exprel, lambda g, y, x: g * _flat_near(
-    x, [1 / math.factorial(k) / (k + 2) for k in range(14, -1, -1)], lambda t: (np.exp(t) * (t - 1) + 1) / (t * t), 0.5))
+_rule(sp.exprel, lambda g, y, x: g * _exprel_slope(x))
 
 
 def _boxcox_lmbda(x: Any, p: Any) -> Any:
     """The derivative of ``(exp(p l) - 1) / p``, ``l = log(x)``, by ``p``: ``l * l`` times that of ``exprel``."""
-    t = p * np.log(x)
-    return np.log(x) ** 2 * _flat_near(
-        t, [1 / math.factorial(k) / (k + 2) for k in range(14, -1, -1)], lambda t: (np.exp(t) * (t - 1) + 1) / (t * t), 0.5)
+    return np.log(x) ** 2 * _exprel_slope(p * np.log(x))
 
 
 _rule(sp.boxcox,       lambda g, y, x, p: g * x ** (p - 1),
