@@ -8,11 +8,12 @@ import importlib
 import linecache
 import os
 import sys
+from bisect import bisect_right
 from collections.abc import Callable
 from itertools import islice
 from opcode import opname
 from types import CodeType, FrameType, ModuleType, TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,7 +55,36 @@ def user_frame() -> FrameType | None:
 def user_line() -> Line | None:
     """File and line of the user's code that runs."""
     frame = user_frame()
-    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+    return None if frame is None else line_of(frame)
+
+
+class _Code(NamedTuple):
+    """What is asked of a code object again and again, whose own answers take as long as it is: its instructions, and their
+    lines, each from which instruction on. It is held, so that its ``id`` stays its own."""
+
+    code: CodeType
+    raw: bytes
+    starts: list[int]
+    lines: list[int]
+
+
+_codes: dict[int, _Code] = {}
+
+
+def _known(code: CodeType) -> _Code:
+    found = _codes.get(id(code))
+    if found is None:
+        if len(_codes) > 10_000:
+            _codes.clear()
+        spans = [(start, line) for start, _, line in code.co_lines() if line is not None]
+        found = _codes[id(code)] = _Code(code, code.co_code, [start for start, _ in spans], [line for _, line in spans])
+    return found
+
+
+def line_of(frame: FrameType) -> Line:
+    """File and line where a frame is."""
+    code, _, starts, lines = _known(frame.f_code)
+    return code.co_filename, lines[bisect_right(starts, frame.f_lasti) - 1]
 
 
 def where() -> str:
@@ -94,7 +124,6 @@ def through_scipy(traceback: TracebackType | None) -> str | None:
 
 # -- where a result goes -------------------------------------------------------------------------------------------
 
-_opcodes: dict[CodeType, bytes] = {}
 _STORES: dict[str, Callable[[Any, int], str]] = {
     "STORE_FAST": lambda code, arg: code._varname_from_oparg(arg),
     "STORE_DEREF": lambda code, arg: code._varname_from_oparg(arg),
@@ -113,12 +142,7 @@ def target(frame: FrameType | None) -> str | None:
     for _ in range(4):
         if frame is None:
             return None
-        code = frame.f_code
-        raw = _opcodes.get(code)
-        if raw is None:
-            if len(_opcodes) > 10_000:
-                _opcodes.clear()
-            raw = _opcodes[code] = code.co_code
+        code, raw, _, _ = _known(frame.f_code)
         at = frame.f_lasti + 2
         while at < len(raw) and raw[at] == 0:  # inline caches
             at += 2
@@ -137,8 +161,7 @@ def unpacked(frame: FrameType | None) -> list[str]:
     """The variables of a running ``a, b = x``; none where something else runs."""
     if frame is None:
         return []
-    code = frame.f_code
-    raw = code.co_code
+    code, raw, _, _ = _known(frame.f_code)
     at = frame.f_lasti
     if not 0 <= at < len(raw) or not opname[raw[at]].startswith("UNPACK_SEQUENCE"):
         return []

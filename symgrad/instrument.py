@@ -90,13 +90,15 @@ def _copied(node: Any) -> Any:
 
 
 def _children(node: ast.AST) -> list[ast.AST]:
-    """The nodes right in a node; not whether a name is read or written, which is a node of its own."""
+    """The nodes right in a node; not operators, nor whether a name is read or written, which are nodes of their own."""
     found: list[ast.AST] = []
+    if type(node) is ast.Name or type(node) is ast.Constant:  # as nearly half of all are
+        return found
     for name in node._fields:
         value = getattr(node, name, None)
         if type(value) is list:
             found += [item for item in value if isinstance(item, ast.AST)]
-        elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+        elif isinstance(value, ast.AST) and value._fields:
             found.append(value)
     return found
 
@@ -111,17 +113,15 @@ def _walk(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _located(node: Any) -> Any:
-    """``ast.fix_missing_locations`` in half the time."""
-    stack = [(node, node)]
+    """``ast.fix_missing_locations`` in a fraction of the time: what has no place is where the node is that it is in."""
+    stack = [node]
     while stack:
-        parent, place = stack.pop()
-        for child in _children(parent):
-            if "lineno" in child._attributes:
-                if hasattr(child, "lineno"):
-                    stack.append((child, child))
-                    continue
-                ast.copy_location(child, place)
-            stack.append((child, place))
+        parent = stack.pop()
+        children = _children(parent)
+        for child in children:
+            if not hasattr(child, "lineno"):
+                _at(child, parent)
+        stack += children
     return node
 
 
@@ -272,18 +272,16 @@ def _same_code(a: CodeType, b: CodeType) -> bool:
 
 
 def _hook(name: str, at: ast.AST, *args: ast.expr) -> ast.Call:
-    target = ast.copy_location(ast.Attribute(ast.Name(HOOKS, ast.Load()), name, ast.Load()), at)
-    target.end_lineno, target.end_col_offset = at.lineno, at.col_offset  # type: ignore[attr-defined]  # tracebacks look
-    return ast.copy_location(ast.Call(target, list(args), []), at)
+    target = _at(ast.Attribute(ast.Name(HOOKS, ast.Load()), name, ast.Load()), at)
+    target.end_lineno, target.end_col_offset = target.lineno, target.col_offset  # tracebacks look
+    return _at(ast.Call(target, list(args), []), at)  # type: ignore[no-any-return]
 
 
-def _at(node: ast.AST, like: ast.AST) -> Any:
-    """A new node in the place of another; what is in it and was there before knows its own place."""
-    stack = [ast.copy_location(node, like)]
-    while stack:
-        for child in _children(stack.pop()):
-            if "lineno" in child._attributes and not hasattr(child, "lineno"):
-                stack.append(ast.copy_location(child, like))
+def _at(node: Any, like: Any) -> Any:
+    """A new node in the place of another; what is in it and has no place of its own gets it in the end, from ``_located``."""
+    node.lineno, node.col_offset, node.end_lineno, node.end_col_offset = (
+        like.lineno, like.col_offset, like.end_lineno, like.end_col_offset
+    )  # fmt: skip
     return node
 
 
@@ -312,7 +310,7 @@ class _Calls(ast.NodeTransformer):
         name = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", None)
         if name not in ("r_", "c_") or not isinstance(node.ctx, ast.Load):
             return node
-        return _at(_hook("item", node, node.value, _as_value(node.slice)), node)
+        return _hook("item", node, node.value, _as_value(node.slice))
 
 
 def _called_name(node: ast.Call) -> str:
@@ -337,7 +335,7 @@ class _Rewriter(ast.NodeTransformer):
         self.scopes: list[tuple[set[str], set[str]]] = []  # of each function: its own names, and those declared global
         self.bodies: list[int] = []  # which scopes are of classes, whose names only the class's own body sees
         self.reads: list[Counter[str]] = []  # how often each function reads each name
-        self._loops = 0
+        self._loops = 0  # that it is in
 
     def function(self, node: FunctionNode) -> FunctionNode:
         """The rewritten function: its body, not its decorators and defaults."""
@@ -352,7 +350,7 @@ class _Rewriter(ast.NodeTransformer):
         node.body = self.visit(node.body) if isinstance(node, ast.Lambda) else self._body(node.body)
         self.scopes.pop()
         self.reads.pop()
-        return _located(node)  # type: ignore[no-any-return]
+        return node if self.scopes else _located(node)
 
     def _body(self, statements: list[ast.stmt]) -> list[ast.stmt]:
         result: list[ast.stmt] = []
@@ -440,18 +438,21 @@ class _Rewriter(ast.NodeTransformer):
     def _iterated(self, node: ast.expr, target: ast.expr) -> Any:
         """What is iterated over, its items being put into ``target``."""
         if isinstance(target, (ast.Tuple, ast.List)):
-            return _at(_hook("unpacked", node, self.visit(node), ast.Constant(_nested(target))), node)
-        return _at(_hook("iterate", node, self.visit(node)), node)
+            return _hook("unpacked", node, self.visit(node), ast.Constant(_nested(target)))
+        return _hook("iterate", node, self.visit(node))
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 
     # ---- reads ----
 
+    def visit_Constant(self, node: ast.Constant) -> Any:
+        return node
+
     def visit_Name(self, node: ast.Name) -> Any:
         if not isinstance(node.ctx, ast.Load) or self._local(node.id):
             return node
         kind = "cell" if node.id in self.free else "glob"
-        return _at(_hook(kind, node, ast.Constant(self._mangled(node.id)), node), node)
+        return _hook(kind, node, ast.Constant(self._mangled(node.id)), node)
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         if not isinstance(node.ctx, ast.Load) and self._outer_chain(node.value):
@@ -459,14 +460,14 @@ class _Rewriter(ast.NodeTransformer):
         node.value = self.visit(node.value)
         if not isinstance(node.ctx, ast.Load):
             return node
-        return _at(_hook("attribute", node, node.value, ast.Constant(self._mangled(node.attr))), node)
+        return _hook("attribute", node, node.value, ast.Constant(self._mangled(node.attr)))
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         if isinstance(node.ctx, ast.Load):
             node.value, node.slice = self.visit(node.value), self.visit(node.slice)
-            return _at(_hook("item", node, node.value, _as_value(node.slice)), node)
+            return _hook("item", node, node.value, _as_value(node.slice))
         if self._outer_chain(node.value):
-            node.value = _at(_hook("place", node.value, node.value), node.value)
+            node.value = _hook("place", node.value, node.value)
         else:
             node.value = self.visit(node.value)
         node.slice = self._index(node.slice)
@@ -494,7 +495,7 @@ class _Rewriter(ast.NodeTransformer):
     def _whole(self, node: ast.expr, hook: str = "whole") -> ast.expr:
         if isinstance(node, (ast.Constant, ast.JoinedStr)):
             return node
-        return _at(_hook(hook, node, self.visit(node)), node)  # type: ignore[no-any-return]
+        return _hook(hook, node, self.visit(node))
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         right = "shown" if isinstance(node.op, ast.Mod) else "whole"
@@ -503,7 +504,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         if isinstance(node.op, ast.Not):
-            node.operand = _at(_hook("test", node.operand, self.visit(node.operand)), node.operand)
+            node.operand = _hook("test", node.operand, self.visit(node.operand))
         else:
             node.operand = self._whole(node.operand)
         return node
@@ -515,7 +516,7 @@ class _Rewriter(ast.NodeTransformer):
         sides = [node.left, *node.comparators]
         if all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
             single = any(isinstance(side, ast.Constant) for side in sides)
-            sides = [_at(_hook("identity", side, self.visit(side), ast.Constant(single)), side) for side in sides]
+            sides = [_hook("identity", side, self.visit(side), ast.Constant(single)) for side in sides]
         else:
             sides = [self._whole(side, "compared") for side in sides]
         node.left, *node.comparators = sides
@@ -528,14 +529,14 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Starred(self, node: ast.Starred) -> Any:
         if isinstance(node.ctx, ast.Load):
-            node.value = _at(_hook("iterate", node.value, self.visit(node.value)), node.value)
+            node.value = _hook("iterate", node.value, self.visit(node.value))
         else:
             node.value = self.visit(node.value)
         return node
 
     def visit_Dict(self, node: ast.Dict) -> Any:
         node.values = [
-            self.visit(value) if key is not None else _at(_hook("mapping", value, self.visit(value)), value)
+            self.visit(value) if key is not None else _hook("mapping", value, self.visit(value))
             for key, value in zip(node.keys, node.values, strict=True)
         ]
         node.keys = [key and self.visit(key) for key in node.keys]
@@ -544,7 +545,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:
         node.value = self.visit(node.value)
         if not self._local(node.target.id):
-            node.value = _at(_hook("wrote", node.value, ast.Constant(node.target.id), node.value), node.value)
+            node.value = _hook("wrote", node.value, ast.Constant(node.target.id), node.value)
         return node
 
     # ---- calls, iteration, tests ----
@@ -554,7 +555,7 @@ class _Rewriter(ast.NodeTransformer):
         if name in _FRAME_READERS and not self._local(name) and not (name == "vars" and node.args):
             if name != "super":
                 node.args = [*map(self.visit, node.args)]
-                return _at(_hook("frame_reader", node, ast.Constant(name), node), node)
+                return _hook("frame_reader", node, ast.Constant(name), node)
             return node
         node.func, node.args = self.visit(node.func), [self.visit(item) for item in node.args]
         node.keywords = [
@@ -573,6 +574,7 @@ class _Rewriter(ast.NodeTransformer):
         node.iter = _at(ast.Name(loop, ast.Load()), node.iter)
         node.target = self.visit(node.target)
         node.body, node.orelse = [*effects, *self._body(node.body)], self._body(node.orelse)
+        self._loops -= 1
         return [start, *numbers, node]
 
     def visit_While(self, node: ast.While) -> Any:
@@ -580,8 +582,9 @@ class _Rewriter(ast.NodeTransformer):
         loop, private, numbers, _ = self._loop(node)
         start = _at(ast.Assign([ast.Name(loop, ast.Store())], _hook("start", node, _constant(private))), node)
         if not isinstance(node.test, ast.Constant):
-            node.test = _at(_hook("again", node.test, ast.Name(loop, ast.Load()), self.visit(node.test)), node.test)
+            node.test = _hook("again", node.test, ast.Name(loop, ast.Load()), self.visit(node.test))
         node.body, node.orelse = self._body(node.body), self._body(node.orelse)
+        self._loops -= 1
         return [start, *numbers, node]
 
     def _loop(self, node: ast.For | ast.While) -> tuple[str, tuple[str, ...], list[ast.stmt], bool]:
@@ -622,7 +625,7 @@ class _Rewriter(ast.NodeTransformer):
         loop = getattr(node, "leaves", None)
         if loop is None:
             return self._tested(node)
-        node.test = _at(_hook("ends", node.test, ast.Name(loop, ast.Load()), self.visit(node.test)), node.test)
+        node.test = _hook("ends", node.test, ast.Name(loop, ast.Load()), self.visit(node.test))
         node.body = self._body(node.body)
         return node
 
@@ -640,7 +643,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_With(self, node: ast.With) -> Any:
         effects = [e for item in node.items if item.optional_vars for e in self._effects(item.optional_vars)]
         for item in node.items:
-            item.context_expr = _at(_hook("manager", item.context_expr, self.visit(item.context_expr)), item.context_expr)
+            item.context_expr = _hook("manager", item.context_expr, self.visit(item.context_expr))
             item.optional_vars = item.optional_vars and self.visit(item.optional_vars)
         node.body = [*effects, *self._body(node.body)]
         return node
@@ -663,7 +666,7 @@ class _Rewriter(ast.NodeTransformer):
         if unpacking:
             nested = ast.Constant(any(map(_nested, unpacking)))
             names = [target.id if isinstance(target, ast.Name) else None for target in unpacking[0].elts]
-            node.value = _at(_hook("unpack", node.value, node.value, nested, _constant(tuple(names))), node.value)
+            node.value = _hook("unpack", node.value, node.value, nested, _constant(tuple(names)))
         node.value = self._kept(node.value, node.targets)
         node.targets = [self.visit(target) for target in node.targets]
         return [*effects, node]
@@ -672,10 +675,10 @@ class _Rewriter(ast.NodeTransformer):
         """What is assigned, plain where what it is assigned to outlives the call."""
         for target in targets:
             if isinstance(target, ast.Name) and not self._local(target.id):
-                value = _at(_hook("kept", value, value), value)
+                value = _hook("kept", value, value)
             elif isinstance(target, (ast.Attribute, ast.Subscript)) and _is_plain_chain(target.value):
                 owner = self.visit(_copied(target.value))
-                value = _at(_hook("stored", value, value, owner), value)
+                value = _hook("stored", value, value, owner)
         return value
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
@@ -719,7 +722,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def _tested(self, node: Any) -> Any:
         self.generic_visit(node)
-        node.test = _at(_hook("test", node.test, node.test), node.test)
+        node.test = _hook("test", node.test, node.test)
         return node
 
     visit_IfExp = _tested
@@ -732,7 +735,7 @@ class _Rewriter(ast.NodeTransformer):
         return _at(ast.If(ast.BoolOp(ast.And(), [ast.Name("__debug__", ast.Load()), test]), [failed], []), node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
-        node.values = [_at(_hook("test", value, self.visit(value)), value) for value in node.values]
+        node.values = [_hook("test", value, self.visit(value)) for value in node.values]
         return node
 
     def visit_Try(self, node: Any) -> Any:
@@ -755,20 +758,20 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Raise(self, node: ast.Raise) -> Any:
         self.generic_visit(node)
         if node.exc is not None:
-            node.exc = _at(_hook("raised", node.exc, node.exc), node.exc)
+            node.exc = _hook("raised", node.exc, node.exc)
         return node
 
     def visit_Match(self, node: ast.Match) -> Any:
         patterns = [item for case in node.cases for item in _walk(case.pattern)]
-        node.subject = _at(_hook("whole", node.subject, self.visit(node.subject)), node.subject)
+        node.subject = _hook("whole", node.subject, self.visit(node.subject))
         if any(isinstance(item, ast.MatchClass) for item in patterns):
-            node.subject = _at(_hook("matched", node.subject, node.subject), node.subject)
+            node.subject = _hook("matched", node.subject, node.subject)
         values = [item.value for item in patterns if isinstance(item, ast.MatchValue)]
         named = [_copied(item) for item in values if isinstance(item, ast.Attribute)]
         reads = [_at(ast.Expr(_hook("fixed", item, self.visit(item))), item) for item in named]
         for case in node.cases:
             if case.guard is not None:
-                case.guard = _at(_hook("test", case.guard, self.visit(case.guard)), case.guard)
+                case.guard = _hook("test", case.guard, self.visit(case.guard))
             case.body = self._body(case.body)
         return [*reads, node]
 
@@ -798,7 +801,7 @@ def _as_value(node: ast.expr) -> Any:
     """A subscript as an expression: slices as calls of ``slice``."""
     if isinstance(node, ast.Slice):
         ends = [end or ast.Constant(None) for end in (node.lower, node.upper, node.step)]
-        return _at(_hook("slice", node, *ends), node)
+        return _hook("slice", node, *ends)
     if isinstance(node, ast.Tuple):
         return _at(ast.Tuple([_as_value(item) for item in node.elts], ast.Load()), node)
     return node
@@ -864,6 +867,10 @@ def _assigned(body: Sequence[ast.AST], given: Collection[str] = ()) -> tuple[set
     stack = list(body)
     while stack:
         node = stack.pop()
+        if isinstance(node, ast.Name):
+            if not isinstance(node.ctx, ast.Load):
+                names.add(node.id)
+            continue
         if isinstance(node, (ast.Global, ast.Nonlocal)):
             outside |= set(node.names)
             everywhere |= set(node.names) if isinstance(node, ast.Global) else set()
@@ -875,8 +882,6 @@ def _assigned(body: Sequence[ast.AST], given: Collection[str] = ()) -> tuple[set
         elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
             names |= {item.target.id for item in _walk(node) if isinstance(item, ast.NamedExpr)}
             continue
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
-            names.add(node.id)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             names |= {(item.asname or item.name).split(".")[0] for item in node.names}
         elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:

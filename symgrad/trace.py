@@ -19,7 +19,7 @@ import numpy as np
 
 from symgrad import protocols
 from symgrad.errors import LeavesNumPy, MutatedInput, NotDifferentiable, SymgradError
-from symgrad.frames import raised_at, target, through_scipy, user_frame, user_line, where
+from symgrad.frames import line_of, raised_at, target, through_scipy, user_frame, user_line, where
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, aval_of, is_inexact
 from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, Op
@@ -395,7 +395,7 @@ class Trace:
             return
         frame = user_frame() if self.user else None
         if frame is not None:
-            node.line = (frame.f_code.co_filename, frame.f_lineno)
+            node.line = line_of(frame)
             node.name = target(frame)
 
     def guard(self, node: Node, value: Any) -> None:

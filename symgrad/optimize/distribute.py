@@ -10,6 +10,7 @@ Whatever else a loop saves lies in such arrays, too, where it is much: rows of o
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from collections.abc import Sequence as Several
 from dataclasses import dataclass, field, replace
@@ -86,9 +87,12 @@ class _Planner:
         self.count = self.course.count
         _, sequences, _ = node.op.split(node.args)
         self.sequences = dict(zip(body.elements, sequences, strict=True))
-        self.uses: dict[Node, int] = {}
-        for read in [*(arg for n in body.nodes() for arg in n.args), *body.after, *body.saved]:
-            self.uses[read] = self.uses.get(read, 0) + 1
+        self.reads: dict[Node, list[Node]] = {}
+        for reader in body.nodes():
+            for arg in reader.args:
+                self.reads.setdefault(arg, []).append(reader)
+        self.uses = Counter({arg: len(readers) for arg, readers in self.reads.items()})
+        self.uses.update([*body.after, *body.saved])
         self.given = set(body.inputs)
         self.early: list[Node] = []
         self.kept: set[Node] = set()  # what is computed in the loop anyway
@@ -105,15 +109,11 @@ class _Planner:
                 ready.add(node)
                 moving |= {node} if any(arg in moving for arg in node.args) else set()
         computed = moving - self.given
-        reads: dict[Node, list[Node]] = {}
-        for node in body.nodes():
-            for arg in node.args:
-                reads.setdefault(arg, []).append(node)
         ends = {*body.after, *body.saved}
-        found = [n for n in computed if n in ends or any(user not in computed for user in reads[n])]
+        found = [n for n in computed if n in ends or any(user not in computed for user in self.reads[n])]
         found = [n for n in found if not n.op.alias and self._is_row(n)]
         below = set(ancestors(found))
-        gone = [e for e in body.elements if e in below and e not in ends and all(user in below for user in reads.get(e, ()))]
+        gone = [e for e in body.elements if e in below and e not in ends and below.issuperset(self.reads.get(e, ()))]
         if found and sum(map(_bytes, found)) < sum(map(_bytes, gone)):
             self.early = self._in_order(found, set(gone))
         return self.early
@@ -121,11 +121,11 @@ class _Planner:
     def _in_order(self, found: list[Node], gone: set[Node]) -> list[Node]:
         """Those first that need most of what nothing needs after them, for the memory."""
         left = {node: gone & set(ancestors([node])) for node in sorted(found, key=lambda node: node.index)}
+        needs = Counter(item for items in left.values() for item in items)
         order = []
         while left:
-            others = {node: set[Node]().union(*(left[o] for o in left if o is not node)) for node in left}
-            order.append(max(left, key=lambda node: len(left[node] - others[node])))
-            del left[order[-1]]
+            order.append(max(left, key=lambda node: sum(needs[item] == 1 for item in left[node])))
+            needs.subtract(left.pop(order[-1]))
         return order
 
     def plan(self) -> Plan:
@@ -146,34 +146,36 @@ class _Planner:
 
     def _terms(self, i: int) -> list[tuple[Node, float]]:
         """What is added to a carried value that nothing else reads, with factors; nothing for any other."""
-        total, node, sign = self.body.carry[i], self.body.after[i], 1.0
+        total, end = self.body.carry[i], self.body.after[i]
         terms: list[tuple[Node, float]] = []
-        if self.uses.get(total) != 1 or total.aval.dtype.kind not in "fc" or total.aval.kind == "python":
+        if total.aval.dtype.kind not in "fc" or total.aval.kind == "python" or self.uses[end] != 1:
             return []
-        while node is not total:
-            if self.uses[node] != 1 or node.aval != total.aval or node.op not in (_ADD, _SUBTRACT):
+        node = total
+        while node is not end:  # on the way there, one value after another is added
+            reader = self.reads[node][0] if self.uses[node] == 1 and node in self.reads else None
+            if reader is None or reader.op not in (_ADD, _SUBTRACT) or reader.aval != total.aval:
                 return []
-            a, b = node.args
-            into = a if node.op is _SUBTRACT or self._leads_to(a, total) else b
-            terms.append((b if into is a else a, sign if node.op is _ADD else -sign))
-            if terms[-1][0].aval != total.aval:
+            a, b = reader.args
+            other = b if node is a else a
+            if other.aval != total.aval or (reader.op is _SUBTRACT and node is b):
                 return []
-            node = into
-        return [term for whole, factor in terms for term in self._apart(whole, factor)]
+            terms.append((other, 1.0 if reader.op is _ADD else -1.0))
+            node = reader
+        return self._apart(terms)
 
-    def _apart(self, term: Node, factor: float) -> list[tuple[Node, float]]:
-        """The terms that a term is the sum of, with their factors."""
-        c, x = split(term)
-        parts = [(x, c)] if c != 1.0 else list(zip(term.args, (1.0, -1.0 if term.op is _SUBTRACT else 1.0), strict=False))
-        sums = c != 1.0 or term.op in (_ADD, _SUBTRACT)
-        if self.uses[term] > 1 or not sums or term.exact or any(part.aval != term.aval for part, _ in parts):
-            return [(term, factor)]
-        return [found for part, c in parts for found in self._apart(part, factor * c)]
-
-    def _leads_to(self, node: Node, total: Node) -> bool:
-        while node is not total and node.op in (_ADD, _SUBTRACT):
-            node = node.args[0] if node.op is _SUBTRACT or self._leads_to(node.args[0], total) else node.args[1]
-        return node is total
+    def _apart(self, terms: list[tuple[Node, float]]) -> list[tuple[Node, float]]:
+        """The terms that terms are the sums of, with their factors, the first ones last."""
+        found: list[tuple[Node, float]] = []
+        while terms:
+            term, factor = terms.pop()
+            c, x = split(term)
+            parts = [(x, c)] if c != 1.0 else list(zip(term.args, (1.0, -1.0 if term.op is _SUBTRACT else 1.0), strict=False))
+            sums = c != 1.0 or term.op in (_ADD, _SUBTRACT)
+            if self.uses[term] > 1 or not sums or term.exact or any(part.aval != term.aval for part, _ in parts):
+                found.append((term, factor))
+            else:
+                terms += [(part, factor * c) for part, c in reversed(parts)]
+        return found
 
     def _parts(self, terms: Several[Node]) -> list[Node] | None:
         """What an iteration must save for these terms to be computed later; None where that is not possible, or too much."""
