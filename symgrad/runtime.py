@@ -100,11 +100,17 @@ def repeats(index: Any) -> bool:
 
 
 def inner(a: Array, b: Array) -> Array:
-    """``np.sum(a * b)`` of vectors, without the products in memory, and as precise: in rows that are summed in pairs.
+    """``np.sum(a * b)`` of two arrays, without the products in memory, and as precise: in rows that are summed in pairs.
 
     >>> float(inner(np.arange(300.0), np.ones(300)))
     44850.0
     """
+    if a.ndim > 1:
+        if a.flags.f_contiguous and b.flags.f_contiguous:
+            a, b = a.T, b.T
+        if not (a.flags.c_contiguous and b.flags.c_contiguous):
+            return np.add.reduce(a * b, None)
+        a, b = a.ravel(), b.ravel()
     whole = len(a) - len(a) % 256
     total = np.add.reduce(np.vecdot(a[:whole].reshape(-1, 256), b[:whole].reshape(-1, 256)))
     return total + np.vecdot(a[whole:], b[whole:]) if whole < len(a) else total

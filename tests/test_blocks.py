@@ -232,6 +232,27 @@ def test_elementwise_results_are_the_same_to_the_bit():
             agree(lambda fun=fun: elementwise_grad(fun, argnums=(0, 1)), *args, exact=True)
 
 
+def read_besides(x, y):
+    """What the slices' cotangents are added to is read by the same loop, and after it."""
+    d = np.sin(x - y)
+    return np.sum(np.cos(x[1:] * x[:-1]) * d[1:]) + np.sum(d**2), d
+
+
+@pytest.mark.parametrize("make", [grad, value_and_grad])
+def test_cotangents_that_others_read_are_not_overwritten(make):
+    def fun(x, y):
+        g = grad(lambda x: read_besides(x, y)[0])(x)
+        h = 2 * (x - y)
+        h[1:] += np.sin(x[1:] * x[:-1])
+        return np.sum(g * h) + np.sum(np.tanh(h[:-1] * g[1:]))
+
+    for size in (2, 3, 7, 20):
+        x, y = numbers(size), numbers(size)[::-1] * 0.7
+        agree(lambda: make(read_besides, has_aux=True), x, y)
+        agree(lambda: make(fun), x, y)
+        agree(lambda: make(total_variation), numbers(size, 4), numbers(size, 4) ** 2)
+
+
 def test_both_results_of_a_loop_are_arrays_of_their_own():
     def fun(x):
         return np.sum(np.sin(x) ** 2), np.exp(np.cos(x))

@@ -49,8 +49,8 @@ class BlockBuilder(Builder):
         """A variable whose array nothing reads any more, of this shape, dtype and order in memory."""
         return None
 
-    def _dead_base(self, node: Node) -> str | None:
-        """The variable of an array that nothing reads but the cotangents of slices that are added to it."""
+    def _dead_base(self, group: Group, node: Node) -> str | None:
+        """The variable of an array that nothing reads any more, in a loop nothing but the slices that are added to it."""
         return None
 
     def _dead_window(self, group: Group, node: Node) -> str | None:
@@ -178,7 +178,7 @@ class _Loop:
     def _array(self, node: Node) -> None:
         """The array of a result; rows that no block writes are zero."""
         b, base = self.b, self.layout.bases.get(node)
-        variable = b._dead_base(base) if base is not None else None
+        variable = b._dead_base(self.group, base) if base is not None else None
         if variable is not None:
             self.arrays[node], b.buffers[node] = name(variable), variable
             return

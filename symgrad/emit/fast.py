@@ -420,9 +420,11 @@ class FastBuilder(BlockBuilder):
         waiting = self.free.get(kind) if self.straight and "buffers" not in self.off else None
         return waiting.pop() if waiting else None
 
-    def _dead_base(self, node: Node) -> str | None:
+    def _dead_base(self, group: Group, node: Node) -> str | None:
         free = self.straight and "buffers" not in self.off and node in self.owner
-        return self.owner.pop(node) if free and self._in_order(node) and self._dies(node) else None
+        read = [arg for member in group.nodes for arg in member.args if self.root.get(arg, arg) is node]
+        alone = len(read) == 1  # by the slice that is added first
+        return self.owner.pop(node) if free and alone and self._in_order(node) and self._dies(node) else None
 
     def _dead_window(self, group: Group, node: Node) -> str | None:
         if not self.straight or "buffers" in self.off:

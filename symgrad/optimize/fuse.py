@@ -167,11 +167,12 @@ class _Fuser:
         return (lane,)
 
     def _inner(self, node: Node) -> Reads | None:
-        """A sum of the products of two vectors."""
-        if node.exact or [self._known(arg) for arg in node.args] != [-1, -1]:
+        """A sum of the products of two arrays."""
+        first, second = map(self._known, node.args)
+        if node.exact or first is None or first != second:
             return None
-        self.length[node] = node.args[0].aval.shape[0]
-        return -1, -1
+        self.length[node] = node.args[0].aval.shape[first]
+        return first, second
 
     def _product(self, node: Node) -> Reads | None:
         """A matrix times a thin one, by rows; or a product over the lane, as a sum of those of the blocks."""
@@ -205,9 +206,10 @@ class _Fuser:
             return None
         if not first:
             base, place = node.args[0], (self.length[value], self.stage[value])
-            if self.uses[base] > 1 or base in self.turned:
+            if base in self.turned:
                 return None
-            if is_slice(base) and base in self.reads and (self.length[base], self.stage[base]) == place:
+            inside = is_slice(base) and self.uses[base] == 1 and base in self.reads
+            if inside and (self.length[base], self.stage[base]) == place:
                 self.base[node] = base
             elif self._after(base) > self.stage[value]:
                 return None

@@ -47,17 +47,17 @@ def small_power(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
 
 @rewrite(np.sum, rules=LOWER)
 def sum_of_products(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """Sums of products of vectors without the products; sums of squares apart, as their sums cannot cancel."""
+    """Sums of products of arrays without the products; sums of squares apart, as their sums cannot cancel."""
     (x,) = args
     if x.aval.dtype.char not in "fd" or node.aval.dtype != x.aval.dtype:
         return None
     if math.prod(x.aval.shape) < MANY:
         return _few_products(s, node, x)
-    if node.params or len(x.aval.shape) != 1:
+    if node.params:
         return None
     if is_op(x, np.square):
-        return s.call(INNER, x.args[0], x.args[0])
-    if is_op(x, np.add) and all(_is_squared(term) for term in x.args):
+        return s.graph.add(INNER, (x.args[0], x.args[0]), (), node.aval)
+    if is_op(x, np.add) and all(_is_squared(term) and term.aval == x.aval for term in x.args):
         return s.call(np.add, *[s.call(np.sum, term) for term in x.args])
     if not is_op(x, np.multiply):
         return None
@@ -65,7 +65,7 @@ def sum_of_products(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
     if _is_squared(x):
         return s.call(np.multiply, a, s.call(np.sum, b))
     same = all(arg.aval.shape == x.aval.shape and arg.aval.dtype == x.aval.dtype for arg in x.args)
-    return s.call(INNER, a, b) if same else None
+    return s.graph.add(INNER, (a, b), (), node.aval) if same else None
 
 
 def _few_products(s: Simplifier, node: Node, x: Node) -> Node | None:
@@ -85,9 +85,7 @@ def _few_products(s: Simplifier, node: Node, x: Node) -> Node | None:
 def mean_of_products(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """Where the sum is one call, so is the mean, but for a division."""
     (x,) = args
-    if node.params or x.aval.dtype.char not in "fd" or node.aval.dtype != x.aval.dtype or math.prod(x.aval.shape) >= MANY:
-        return None
-    total = _few_products(s, node, x)
+    total = None if node.params else sum_of_products(s, node, args)
     return None if total is None else s.call(np.true_divide, total, math.prod(x.aval.shape))
 
 
@@ -132,11 +130,11 @@ def _turned(x: Node) -> Node | None:
 
 
 def _is_squared(x: Node) -> bool:
-    """Whether it is a square of a vector, or a positive number times one."""
-    if is_op(x, np.multiply) and len(x.aval.shape) == 1:
+    """Whether it is a square, or a positive number times one."""
+    if is_op(x, np.multiply):
         factor = const(x.args[0])
         return isinstance(factor, (int, float)) and factor > 0 and x.args[1].aval == x.aval and _is_squared(x.args[1])
-    return is_op(x, np.square) and len(x.aval.shape) == 1
+    return is_op(x, np.square)
 
 
 @rewrite(np.sum, rules=LOWER)
