@@ -8,9 +8,10 @@ the operation on stand-ins.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -442,6 +443,101 @@ def pull_factors(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
     if {abs(ca), abs(cb)} != {1.0} and _sized(node) > (_sized(x) if abs(ca) != 1.0 else _sized(y)):
         return None
     return join(s, ca * cb, s.make(node.op, (x, y), node.params))
+
+
+# -- numbers that are known when the code runs -----------------------------------------------------------------------
+#
+# In derivatives they move outward as constants do: an array times several of them is one product, and its sum none.
+
+
+class Scaled(NamedTuple):
+    """``c * x``, times the numbers ``above``, divided by those ``below``."""
+
+    c: float
+    x: Node
+    above: tuple[Node, ...] = ()
+    below: tuple[Node, ...] = ()
+
+
+def _scaled(s: Simplifier, node: Node) -> Scaled | None:
+    """An array apart from the numbers that a derivative multiplies it by for one use; None where there are none."""
+    c, x, above, below = 1.0, node, list[Node](), list[Node]()
+    while x.phase is not None and x.aval.dtype.kind == "f" and s.used.get(x, 0) <= 1:
+        factor, rest = split(x)
+        if rest is x:
+            if not is_op(x, np.multiply) and not is_op(x, np.true_divide):
+                break
+            rest, number = x.args if is_op(x, np.true_divide) or not _is_runtime(x.args[0]) else x.args[::-1]
+            if not _is_runtime(number) or rest.aval != x.aval:
+                break
+            (below if is_op(x, np.true_divide) else above).append(number)
+        c, x = c * factor, rest
+    return Scaled(c, x, tuple(above), tuple(below)) if above or below else None
+
+
+def _is_runtime(node: Node) -> bool:
+    """Whether it is a number that is not known before the code runs."""
+    return isinstance(node.aval, Aval) and not node.aval.shape and node.op is not CONST and node.aval.dtype.kind == "f"
+
+
+def _times(s: Simplifier, x: Node, *parts: Scaled) -> Node:
+    """``x`` times what is there of each part but its array."""
+    above, below = [number for part in parts for number in part.above], [number for part in parts for number in part.below]
+    over, under = (functools.reduce(functools.partial(s.call, np.multiply), of) if of else None for of in (above, below))
+    if over is None:
+        x = s.call(np.true_divide, x, under)
+    else:
+        x = s.call(np.multiply, x, over if under is None else s.call(np.true_divide, over, under))
+    return join(s, math.prod(part.c for part in parts), x)
+
+
+@rewrite(np.multiply, np.true_divide, derived=True)
+def numbers_of_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``(x * s) * y`` as ``(x * y) * s``, so that it meets others: ``(x * s) / t`` as ``x * (s / t)``."""
+    if node.aval.kind != "array" or not node.aval.shape:
+        return None
+    a, b = (_scaled(s, arg) if arg.aval == node.aval else None for arg in args)
+    if a is None and b is None:
+        return None
+    x, y = (arg if part is None else part.x for arg, part in zip(args, (a, b), strict=True))
+    a, b = a or Scaled(1.0, x), b or Scaled(1.0, y)
+    if is_op(node, np.true_divide):
+        b = Scaled(1.0 / b.c, y, b.below, b.above)
+        if _is_runtime(x):
+            return s.call(np.true_divide, _times(s, x, b), y)
+        return _times(s, x, a, Scaled(1.0, y, (), (y,))) if _is_runtime(y) else _times(s, s.call(np.true_divide, x, y), a, b)
+    if _is_runtime(x) or _is_runtime(y):
+        number, (whole, part) = (x, (y, b)) if _is_runtime(x) else (y, (x, a))
+        return _times(s, whole, part, Scaled(1.0, whole, (number,)))
+    return None if const(x) is not None or const(y) is not None else _times(s, s.call(np.multiply, x, y), a, b)
+
+
+@rewrite(
+    np.sum, np.reshape, np.transpose, np.expand_dims, np.swapaxes, np.moveaxis, np.broadcast_to, index.GETITEM, derived=True
+)
+def pull_numbers(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    part = _scaled(s, args[0])
+    if part is None or (is_op(node, np.sum) and node.aval.dtype != np.float64) or _sized(node) > _sized(part.x):
+        return None
+    return _times(s, s.make(node.op, (part.x, *args[1:]), node.params), part)
+
+
+@rewrite(np.matmul, np.outer, np.dot, derived=True)
+def pull_numbers_of_products(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    parts = [_scaled(s, arg) if _sized(arg) >= _sized(node) else None for arg in args]
+    if parts == [None, None] or node.aval.dtype != np.float64:
+        return None
+    x, y = (arg if part is None else part.x for arg, part in zip(args, parts, strict=True))
+    return _times(s, s.make(node.op, (x, y), node.params), *[part for part in parts if part is not None])
+
+
+@rewrite(np.add, np.subtract, derived=True)
+def common_numbers(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``x * s - y * s`` as ``(x - y) * s``."""
+    a, b = (_scaled(s, arg) if arg.aval == node.aval and node.aval.shape else None for arg in args)
+    if a is None or b is None or a[2:] != b[2:]:
+        return None
+    return _times(s, s.call(node.op, join(s, a.c, a.x), join(s, b.c, b.x)), Scaled(1.0, *a[1:]))
 
 
 # -- what is there for derivatives alone -----------------------------------------------------------------------------

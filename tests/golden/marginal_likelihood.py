@@ -21,8 +21,9 @@ def value_and_grad_marginal_likelihood(theta, x, y):
     inv = np.linalg.inv(chol)
     g_k = 0.5 * (inv.T @ (tril + np.tril(tril, k=-1).T) @ inv) - np.outer(np.linalg.solve(k.T, g_alpha), alpha)
     g_noise = 2.0 * (np.sum(g_k * np.eye(5)) * noise)
-    g_signal = 2.0 * (np.sum(g_k * e_2) * signal)
-    g_length = np.sum(g_k * pow_ * e_2 * gap / length * gap)
+    prod = g_k * e_2
+    g_signal = 2.0 * (np.sum(prod) * signal)
+    g_length = np.sum(prod * gap * gap) * (pow_ / length)
     g = np.zeros(3)
     g[2] = g_noise
     g[1] = g_signal

@@ -10,5 +10,5 @@ def jacfwd_polar(p):
     eye = np.eye(2)
     t_r = eye[:, 0]
     t_phi = eye[:, 1]
-    t_result = np.stack([t_r * cos - t_phi * sin * r, t_r * sin + t_phi * cos * r], axis=1)
+    t_result = np.stack([t_r * cos - t_phi * (sin * r), t_r * sin + t_phi * (cos * r)], axis=1)
     return t_result.T.copy()
