@@ -6,6 +6,7 @@ they can be multiplied with, or a multiple that is there anyway.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -14,10 +15,11 @@ import numpy as np
 from symgrad.ir import Aval, Node
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize.lower import MANY
-from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op, join, rewrite, split
+from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op, rewrite, split
 from symgrad.program import Program
 
 FACTORS: dict[Any, list[Rewrite]] = {}
+SEVERAL = 8  # terms of a sum that are looked at
 
 
 def factors(program: Program) -> Program:
@@ -91,8 +93,8 @@ def _absorbed(s: Simplifier, c: float, x: Node) -> Node | None:
     if (is_op(x, np.matmul) or is_op(x, np.dot)) and not x.params:
         a, b = x.args
         if _is_small(b, x, 2):
-            return s.make(x.op, (a, _absorbed(s, c, b) or join(s, c, b)))
-        return s.make(x.op, (_absorbed(s, c, a) or join(s, c, a), b)) if _is_small(a, x, 2) else None
+            return s.make(x.op, (a, _absorbed(s, c, b) or _multiple(s, c, b)))
+        return s.make(x.op, (_absorbed(s, c, a) or _multiple(s, c, a), b)) if _is_small(a, x, 2) else None
     if is_op(x, np.true_divide) and _is_plain(const(x.args[0])) and _is_plain(c * const(x.args[0])):
         return s.call(np.true_divide, c * const(x.args[0]), x.args[1])
     if is_op(x, np.add):
@@ -121,21 +123,93 @@ def shared_factor(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | N
                 for sign in (1.0, -1.0):
                     multiple = s.graph.find(REGISTRY[np.multiply], (s.graph.const(sign * other / one), p), ())
                     if multiple is not None and multiple.aval.shape == p.aval.shape:
-                        return join(s, one, s.call(np.add if sign > 0 else np.subtract, a, s.call(np.multiply, multiple, q)))
+                        return _multiple(
+                            s, one, s.call(np.add if sign > 0 else np.subtract, a, s.call(np.multiply, multiple, q))
+                        )
     return None
 
 
-@rewrite(np.add, rules=FACTORS)
+@rewrite(np.add, np.subtract, rules=FACTORS)
 def common_factor(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """``c * x + d * (square * x)`` as ``x * (c + d * square)``, for positive numbers, so that nothing cancels."""
-    if not _is_large(node):
+    """``g * a - g * b`` as ``g * (a - b)``: a product less, and what does not need ``g`` is computed before it is there.
+
+    So for two terms of a longer sum. What the user wrote is computed as written, but for ``x + c * (x * y**2)``, where nothing
+    cancels.
+    """
+    if not _is_large(node) or any(arg.aval != node.aval for arg in args):
         return None
-    for (c, x), (d, y) in (map(split, args), map(split, args[::-1])):
-        if c > 0 and d > 0 and d != 1.0 and is_op(y, np.multiply) and x in y.args and s.used.get(y, 0) <= 1:
-            square = y.args[1] if y.args[0] is x else y.args[0]
-            if is_op(square, np.square) and x.aval == square.aval == node.aval:
-                return s.call(np.multiply, x, s.call(np.add, c, s.call(np.multiply, d, square)))
+    left, right = (_summands(s, arg) for arg in args)
+    if is_op(node, np.subtract):
+        right = [(-sign, term) for sign, term in right]
+    for i, (sign, one) in enumerate(left):
+        for j, (other_sign, other) in enumerate(right):
+            product = _with_common_factor(s, np.add if sign == other_sign else np.subtract, one, other)
+            if product is not None:
+                return _sum(s, [*left[:i], *left[i + 1 :], *right[:j], *right[j + 1 :], (sign, product)])
     return None
+
+
+def _with_common_factor(s: Simplifier, key: Any, one: Node, other: Node) -> Node | None:
+    """The sum, or difference, of two products of large arrays as one product."""
+    (c, a), (d, b) = parts = _factors_of(s, one), _factors_of(s, other)
+    shared = [x for x in a if x in b and x.aval == one.aval]
+    rests = [[x for x in factors if x not in shared] for factors in (a, b)]
+    if not shared or not any(rests) or any(len(factors) != len(set(factors)) for factors in (a, b)):
+        return None
+    squares = all(is_op(x, np.square) for rest in rests for x in rest)
+    if s.phase is None and not (key is np.add and c > 0 and d > 0 and squares):
+        return None
+    for x in shared:
+        s.used[x] = s.used.get(x, 0) - 1
+    inner = [_product(s, number, rest) for (number, _), rest in zip(parts, rests, strict=True)]
+    return s.call(np.multiply, _product(s, 1.0, shared), s.call(key, *inner))
+
+
+def _summands(s: Simplifier, node: Node) -> list[tuple[float, Node]]:
+    """The terms of a derivative's sum for one use, not too many, with their signs."""
+    found, waiting = list[tuple[float, Node]](), [(1.0, node)]
+    while waiting:
+        sign, x = waiting.pop()
+        inner = (is_op(x, np.add) or is_op(x, np.subtract)) and s.phase is not None and not x.exact
+        if inner and s.used.get(x, 0) <= 1 and len(found) < SEVERAL and all(arg.aval == x.aval for arg in x.args):
+            waiting += [(-sign if is_op(x, np.subtract) else sign, x.args[1]), (sign, x.args[0])]
+        else:
+            found.append((sign, x))
+    return found
+
+
+def _sum(s: Simplifier, terms: list[tuple[float, Node]]) -> Node:
+    """The sum of terms with signs."""
+    plus, minus = ([term for sign, term in terms if sign == wanted] for wanted in (1.0, -1.0))
+    if not plus:
+        return s.call(np.negative, functools.reduce(functools.partial(s.call, np.add), minus))
+    return functools.reduce(
+        functools.partial(s.call, np.subtract), minus, functools.reduce(functools.partial(s.call, np.add), plus)
+    )
+
+
+def _factors_of(s: Simplifier, node: Node) -> tuple[float, list[Node]]:
+    """A number, and the arrays that a product for one use is made of."""
+    c, x = split(node)
+    if x is not node and s.used.get(node, 0) > 1:
+        return 1.0, [node]
+    if not is_op(x, np.multiply) or s.used.get(x, 0) > 1 or x.exact:
+        return c, [x]
+    (d, one), (e, other) = (_factors_of(s, arg) for arg in x.args)
+    return c * d * e, [*one, *other]
+
+
+def _product(s: Simplifier, c: float, factors: list[Node]) -> Node:
+    """The product of a number and arrays."""
+    if not factors:
+        return s.graph.const(c)
+    whole = functools.reduce(functools.partial(s.call, np.multiply), factors)
+    return whole if c == 1.0 else _absorbed(s, c, whole) or _multiple(s, c, whole)
+
+
+def _multiple(s: Simplifier, c: float, x: Node) -> Node:
+    """``c * x``, a product even where others would read a quotient better, which takes two products' time."""
+    return x if c == 1.0 else s.call(np.negative, x) if c == -1.0 else s.call(np.multiply, c, x)
 
 
 # -- small arrays as factors ---------------------------------------------------------------------------------------
