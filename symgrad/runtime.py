@@ -149,18 +149,29 @@ def gram(x: Array, weights: Array) -> Array:
     return product if lowest >= 0 else np.negative(product, product)
 
 
+def bits(mask: Array, out: Array | None = None) -> Array:
+    """A mask as 64 bits a number, all ones or none, for ``select``.
+
+    >>> bits(np.array([True, False]))
+    array([-1,  0])
+    """
+    return np.negative(mask.view(np.int8), out, dtype=np.int64, casting="unsafe")
+
+
 def select(mask: Array, a: Array, b: Array, out: Array | None = None) -> Array:
     """``np.where(mask, a, b)`` of floats by their bits: ``where`` branches at each number, which processors guess wrong.
+
+    The mask may be that of ``bits``, which is quicker where several choices need it.
 
     >>> select(np.array([True, False]), np.array([1.0, np.nan]), 0.0)
     array([1., 0.])
     """
     dtype = np.result_type(a, b)
-    bits = np.dtype(f"i{dtype.itemsize}")
+    integers = np.dtype(f"i{dtype.itemsize}")
     if out is None:
         out = np.empty_like(mask, dtype)
-    a, b, result = np.asarray(a, dtype).view(bits), np.asarray(b, dtype).view(bits), out.view(bits)
-    chosen = np.negative(mask.view(np.int8))  # all ones, or none
+    a, b, result = np.asarray(a, dtype).view(integers), np.asarray(b, dtype).view(integers), out.view(integers)
+    chosen = np.negative(mask.view(np.int8)) if mask.dtype == bool else mask  # all ones, or none
     if not a.ndim:
         a, b, chosen = b, a, np.invert(chosen)
     if not b.ndim and not b:

@@ -1,5 +1,7 @@
 """Single rewrites of the table in ``optimize/simplify.py``: where they apply, where they must not, and what they give."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -130,9 +132,92 @@ def test_choices_written_over_what_they_choose_from(over):
         out = None if over is None or given[over].ndim == 0 else given[over]
         if b is getattr(a, "T", None):
             given[1] = given[0].T
+        bits = runtime.bits(mask)
         result = runtime.select(mask, *given, out)
         assert out is None or result is out
         np.testing.assert_array_equal(result, expected)
+        np.testing.assert_array_equal(runtime.select(bits, a, b), expected)
+
+
+BIG = np.sin(np.arange(3000.0)).reshape(40, 75)
+SUMS_OF_MANY = {
+    "np.sum(x * y)": 1,
+    "np.mean((x - y) ** 2)": 1,
+    "np.sum(2.0 * x**2 + y**2)": 2,
+    "np.sum(x.T * y.T)": 1,
+    "np.sum(x * x[:1]) + np.sum(x.T[:40, :] * y[:, :40])": 1,
+    "np.sum(x[:, None, :] ** 2 + y[:5] ** 2)": 0,
+    "np.sum(x[:, ::2] * y[:, 1:39])": 1,
+    "np.sum(x * y, axis=1)[3] + np.sum(x * y, axis=0)[2]": 0,
+}
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("text", SUMS_OF_MANY)
+def test_sums_of_many_products_make_no_products(text, dtype, order):
+    fun = eval(f"lambda x, y: {text}", {"np": np})
+    args = np.array(BIG, dtype, order=order), np.array(np.cos(BIG) + 0.1, dtype)
+    derivative = value_and_grad(fun, (0, 1))
+    with without("lower"):
+        plain = value_and_grad(fun, (0, 1))
+    for _ in range(3):
+        (value, slopes), (expected, others) = derivative(*args), plain(*args)
+    assert type(value) is type(expected)
+    assert len(re.findall(r"runtime\.inner|np\.vdot", derivative.source(*args, fast=True))) == SUMS_OF_MANY[text]
+    exact = fun(*[arg.astype(np.longdouble) for arg in args])
+    assert abs(value - exact) <= max(3 * abs(expected - exact), 1e-15 if dtype == "f8" else 1e-6) * max(1.0, abs(float(exact)))
+    for got, want in zip(slopes, others, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+RUNTIME = [
+    "np.sum(np.exp(-x * y / s) / s)",
+    "np.sum(np.tanh(x / s) * y) * s",
+    "np.sum(np.sin(s * x) / t @ y.T)",
+    "np.sum(np.sqrt(x**2 / s**2 + t)) / t",
+    "np.sum((s * x - t * y) ** 2 * s / t)",
+    "np.sum(np.cos(x[1:] / s) * y[1:] / t - np.sin(x[1:] * t) / t / s)",
+    "np.sum(np.outer(x[0] * s, np.tanh(y[0] / t)) ** 2)",
+]
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("text", RUNTIME)
+def test_numbers_move_outward(text, dtype):
+    fun = eval(f"lambda s, t, x, y: {text}", {"np": np})
+    x, y = X.astype(dtype), np.cos(X).astype(dtype)
+    for make in (grad, value_and_grad):
+        derivative = make(fun, (0, 1, 2, 3))
+        with without():
+            plain = make(fun, (0, 1, 2, 3))
+        for s, t in ((0.7, 1.3), (2.5, 0.25), (1.0, 1e-3), (-3.0, 2.0), (np.float64(0.5), np.float32(1.5)), (0.7, 1.3)):
+            got, want = (np.concatenate([np.ravel(part) for part in _leaves(d(s, t, x, y))]) for d in (derivative, plain))
+            assert got.dtype == want.dtype
+            size = np.max(np.abs(want))
+            np.testing.assert_allclose(got, want, rtol=0, atol=size * (1e-13 if dtype == "f8" else 1e-5))
+
+
+def _leaves(tree):
+    return [leaf for item in tree for leaf in _leaves(item)] if isinstance(tree, tuple) else [tree]
+
+
+def test_numbers_leave_sums():
+    def fun(s, x):
+        return np.sum(np.exp(-x / s) * s)
+
+    source = grad(fun).source(0.7, X).split("# backward")[1]
+    assert source.count("np.sum(") == 2
+    assert "* s)" not in source
+
+
+@pytest.mark.parametrize("choice", ["np.where(x > 0, np.sin(x) / 7, np.cos(x) / 7)", "np.maximum(x, 0) * -3.0"])
+def test_factors_leave_choices(choice):
+    fun = eval(f"lambda x: np.sum({choice} * x / 5)", {"np": np})
+    derivative, dynamic = grad(fun), grad(fun, mode="dynamic")
+    odd = np.where(np.arange(24).reshape(4, 6) % 5, X, 0.0)
+    for x in (X, X, X, odd):
+        np.testing.assert_allclose(derivative(x), dynamic(x), rtol=1e-13, atol=1e-16)
 
 
 SLICED = {

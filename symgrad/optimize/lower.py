@@ -18,9 +18,14 @@ MANY = 1024  # numbers in an array, from which on a call costs less than what it
 LONG = 65_536  # numbers in a vector, from which on the order of a sum matters
 INNER = Op(runtime.inner, "constant", (), name="runtime.inner")
 GRAM = Op(runtime.gram, "constant", (), name="runtime.gram")
+BITS = Op(runtime.bits, "constant", (), name="runtime.bits")
 SELECT = Op(runtime.select, "constant", (), name="runtime.select")
 LOGISTIC = Op(runtime.logistic, "constant", (), name="runtime.logistic")
-LIKE_UFUNCS = (SELECT, LOGISTIC)  # each element of their results needs the same elements of their arguments; they take ``out``
+LIKE_UFUNCS = (
+    BITS,
+    SELECT,
+    LOGISTIC,
+)  # each element of their results needs the same elements of their arguments; they take ``out``
 LOWER: dict[Any, list[Rewrite]] = {}
 
 
@@ -256,7 +261,9 @@ def select(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
         return None
     if not all(x.op is CONST or x.aval.dtype == node.aval.dtype for x in choices):
         return None
-    return s.graph.add(SELECT, args, (), node.aval)
+    if node.aval.dtype == np.float64:
+        mask = s.graph.add(BITS, (mask,), (), mask.aval._replace(dtype=np.dtype(np.int64)))
+    return s.graph.add(SELECT, (mask, *choices), (), node.aval)
 
 
 @rewrite(np.multiply, rules=LOWER)

@@ -435,6 +435,18 @@ def pull_factor(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
     return join(s, c, s.make(node.op, (x, *args[1:]), node.params))
 
 
+@rewrite(np.where, derived=True)
+def pull_factor_of_choices(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``where(m, c * x, c * y)``, and ``where(m, c * x, 0)``, as ``c`` times the choice."""
+    mask, *choices = args
+    parts = [split(choice) for choice in choices if not is_zero(choice)]
+    factors = {c for c, _ in parts}
+    if len(factors) != 1 or factors == {1.0} or any(x.aval.dtype != node.aval.dtype for _, x in parts):
+        return None
+    rest = [choice if is_zero(choice) else split(choice)[1] for choice in choices]
+    return join(s, factors.pop(), s.call(np.where, mask, *rest))
+
+
 @rewrite(np.matmul, np.outer, np.dot, derived=True)
 def pull_factors(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     (ca, x), (cb, y) = split(args[0]), split(args[1])
@@ -512,9 +524,7 @@ def numbers_of_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Nod
     return None if const(x) is not None or const(y) is not None else _times(s, s.call(np.multiply, x, y), a, b)
 
 
-@rewrite(
-    np.sum, np.reshape, np.transpose, np.expand_dims, np.swapaxes, np.moveaxis, np.broadcast_to, index.GETITEM, derived=True
-)
+@rewrite(np.sum, np.reshape, np.transpose, np.expand_dims, np.swapaxes, np.moveaxis, index.GETITEM, derived=True)
 def pull_numbers(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     part = _scaled(s, args[0])
     if part is None or (is_op(node, np.sum) and node.aval.dtype != np.float64) or _sized(node) > _sized(part.x):

@@ -11,8 +11,8 @@ def vmap_cross_entropy(w, b, x, label):
     g[np.arange(5), label] = -1.0
     g_z = g + e / np.sum(e, axis=1)[:, None]
     equal = z == expand_dims
-    neg = -(np.sum(g_z, axis=1) / np.sum(equal, axis=1, dtype=np.float64))[:, None]
-    g_b = (g_z + np.where(equal, neg, 0)) * (1 - z * z)
+    chosen = np.where(equal, (np.sum(g_z, axis=1) / np.sum(equal, axis=1, dtype=np.float64))[:, None], 0)
+    g_b = (g_z - chosen) * (1 - z * z)
     return x[:, :, None] * g_b[:, None, :], g_b
 
 # the code that runs
@@ -37,10 +37,8 @@ def vmap_cross_entropy(w, b, x, label):
     equal_2 = equal(prod, expand_dims)
     total_3 = np.sum(equal_2, axis=1, dtype=np.float64)
     divide(total_2, total_3, total_2)
-    expand_dims_2 = total_2[:, None]
-    negative(total_2[:, None], expand_dims_2)
-    chosen = np.where(equal_2, expand_dims_2, 0)
-    add(z, chosen, chosen)
+    chosen = np.where(equal_2, total_2[:, None], 0)
+    subtract(z, chosen, chosen)
     multiply(prod, prod, prod)
     subtract(c1, prod, prod)
     multiply(chosen, prod, chosen)
