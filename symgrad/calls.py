@@ -12,6 +12,7 @@ import copy
 import dataclasses
 import enum
 import functools
+import importlib
 import operator
 import os
 import types
@@ -72,6 +73,27 @@ def reads_memory(kind: Any) -> bool:
     return any([kind is one for one in (memoryview, bytearray, bytes)])
 
 
+def of_sparse(left: Any, right: Any) -> bool:
+    """Whether one of them is a sparse array of SciPy's, and the other traced."""
+    if isinstance(left, Traced) == isinstance(right, Traced):
+        return False
+    return is_sparse(right if isinstance(left, Traced) else left)
+
+
+def is_sparse(value: Any) -> bool:
+    return any([kind.__module__.startswith("scipy.sparse") for kind in type(value).__mro__])
+
+
+def is_product(method: MethodType, args: Sequence[Any]) -> bool:
+    """Whether the call of a method is one of ``a.dot(x)`` for a sparse ``a``."""
+    return method.__name__ == "dot" and len(args) == 1 and of_sparse(method.__self__, args[0])
+
+
+def sparse_product(left: Any, right: Any) -> Any:
+    """``left @ right`` of a sparse array and a traced one."""
+    return importlib.import_module("symgrad.scipy.sparse").product(left, right)
+
+
 class Calls(Reads):
     """The hooks for calls."""
 
@@ -91,6 +113,8 @@ class Calls(Reads):
         if type(fun) is FunctionType:
             return self._call_function(fun, args, kwargs)
         if type(fun) is MethodType:
+            if is_product(fun, args):
+                return self.matmul(fun.__self__, *args)
             if type(fun.__func__) is FunctionType:
                 return self._call_function(fun.__func__, (fun.__self__, *args), kwargs)
             return self.call(fun.__func__, fun.__self__, *args, **kwargs)
@@ -299,7 +323,7 @@ class Calls(Reads):
             self.stop(f"{module}.{fun.__name__}() is called, which may change or depend on anything")
             return fun(*args, **kwargs)
         if package in ("numpy", "functools") and not hides(fun):
-            return self.own(fun, fun(*self._seen(args), **self._seen(kwargs)), args)
+            return self.own(fun, create.call(self.trace, fun, self._seen(args), self._seen(kwargs)), args)
         return self.own(fun, self._call_opaque(fun, args, kwargs), args)
 
     def _with_defaults(
@@ -326,6 +350,20 @@ class Calls(Reads):
                 found[name] = self.read(Path(fun, (("attr", "__kwdefaults__"), ("item", name))), value)
         return tuple(given), {**found, **kwargs}
 
+    def matmul(self, left: Any, right: Any) -> Any:
+        """``left @ right``."""
+        if of_sparse(left, right):
+            return sparse_product(self.given(left), self.given(right))
+        return self.whole(left) @ self.whole(right)
+
+    def _sparse(self, value: Any) -> Any:
+        """A sparse array from outside, as what stands for it is read."""
+        if value.format not in ("csr", "csc"):
+            self.stop(f"{self.path_of(value)!r} has the format {value.format}; csr and csc are followed")
+            return value
+        names = ("data", "indices", "indptr", "shape", "format")
+        return types.SimpleNamespace(**{name: self.attribute(value, name) for name in names})
+
     def given(self, value: Any, depth: int = 0) -> Any:
         """A tree of arguments for symgrad itself: what is from outside is read."""
         if isinstance(value, CONTAINERS):
@@ -334,6 +372,8 @@ class Calls(Reads):
                 return type(value)([self.given(item, depth + 1) for item in value])
             return {key: self.given(item, depth + 1) for key, item in value.items()} if type(value) is dict else value
         path = self.path_of(value)
+        if path is not None and is_sparse(value):
+            return self._sparse(value)
         if path is None or depth > 20 or isinstance(value, type) or not dataclasses.is_dataclass(value):
             return value
         made = copy.copy(value)

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from itertools import islice
 from opcode import opname
+from traceback import walk_tb
 from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any, NamedTuple
 
@@ -26,9 +27,8 @@ _SCIPY = os.path.join(os.path.dirname(_NUMPY), "scipy") + os.sep
 _INTERNAL = (os.path.dirname(__file__) + os.sep, _NUMPY + os.sep, _SCIPY, "<symgrad ", "<__array_function__")
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 _SPARSE = (
-    "SciPy's sparse arrays take plain arrays only; give the product a rule, whose product with the transpose has one, too: "
-    "times = symgrad.primitive(lambda x: A @ x); back = symgrad.primitive(lambda g: A.T @ g); "
-    "times.defvjp(lambda g, y, x: back(g)); back.defvjp(lambda g, y, x: times(g))"
+    "SciPy's sparse arrays take traced arrays as factors in A @ x and A.dot(x) alone, where the source of the function is at "
+    "hand; write that, or give it a rule with symgrad.primitive"
 )
 _foreign: dict[str, bool] = {}
 
@@ -115,7 +115,8 @@ def through_scipy(traceback: TracebackType | None) -> str | None:
         if is_internal(frame.f_code.co_filename):
             continue
         text, node = _expression(frame)
-        if isinstance(node, ast.Call) and (advice := _scipys(node, frame)) is not None:
+        inner = [deeper for deeper, _ in walk_tb(traceback)]
+        if isinstance(node, ast.Call) and (advice := _scipys(node, frame, inner)) is not None:
             return advice
         if isinstance(node, ast.BinOp) and traceback and traceback.tb_frame.f_code.co_filename.startswith(_SCIPY):
             return f"{text}: {_SPARSE}"
@@ -196,25 +197,39 @@ def leaving() -> tuple[str, str]:
     if isinstance(node, ast.BinOp):
         return text, "to print it, write an f-string: f'{x:.3f}'"
     if isinstance(node, ast.Call) and frame is not None:
-        return text, _scipys(node, frame) or _instead_of(node, _called(node.func, frame))
+        return text, _scipys(node, frame, _inside(frame)) or _instead_of(node, _called(node.func, frame))
     return text, _GENERIC
 
 
-def _scipys(call: ast.Call, frame: FrameType) -> str | None:
+def _inside(frame: FrameType) -> list[FrameType]:
+    """The frames that a frame's running call has led to, the first of them first."""
+    inner: list[FrameType] = []
+    running: FrameType | None = sys._getframe(1)
+    while running is not None and running is not frame:
+        inner.append(running)
+        running = running.f_back
+    return inner[::-1]
+
+
+def _scipys(call: ast.Call, frame: FrameType, inner: list[FrameType]) -> str | None:
     """What to write instead of a call of SciPy's: the same name in ``symgrad.scipy``, if there is one."""
-    function, owner = _called(call.func, frame), None
-    if function is None and isinstance(call.func, ast.Attribute):  # stats.norm.logpdf
-        owner = _called(call.func.value, frame)
-    package, _, rest = str(getattr(function, "__module__", None) or type(owner).__module__).partition(".")
-    if package != "scipy":
+    function = _called(call.func, frame)
+    files = [one.f_code.co_filename for one in inner]  # the user's own functions on the way are asked in their turn
+    method = next(
+        (one for one, file in zip(inner, files, strict=True) if file.startswith(_SCIPY) or not is_internal(file)), None
+    )
+    if (getattr(function, "__module__", None) or "").startswith("scipy."):
+        module, names = function.__module__, [function.__name__]
+    elif method is not None and is_internal(method.f_code.co_filename) and "self" in method.f_locals:
+        owner = method.f_locals["self"]
+        kind = type(getattr(owner, "dist", getattr(owner, "_dist", owner)))  # a frozen distribution has one of them
+        module, names = kind.__module__, [kind.__name__.removesuffix("_gen"), method.f_code.co_name]
+    else:
         return None
-    part = rest.partition(".")[0]
-    spelled = ast.unparse(call.func)
-    names = [spelled.split(".")[-1]] if owner is None else spelled.split(".")[-2:]
-    found: Any = getattr(importlib.import_module("symgrad.scipy"), part, None)
-    for name in names:
-        found = getattr(found, name, None)
-    if found is None or found is function:
+    part = module.split(".")[1]
+    spelled, mirror = ast.unparse(call.func), getattr(importlib.import_module("symgrad.scipy"), part, None)
+    found = vars(mirror).get(names[0]) if mirror else None  # what it has of its own
+    if found is None or not all(hasattr(type(found), name) for name in names[1:]):
         return f"{spelled} takes plain arrays only; give it a rule with symgrad.primitive"
     return f"{spelled} takes plain arrays only; write symgrad.scipy.{'.'.join([part, *names])}"
 

@@ -35,7 +35,7 @@ _trees: dict[str, tuple[int, list[ast.stmt], list[FunctionNode]]] = {}  # of a f
 def instrumented(fun: FunctionType, hooks: Any, calls_only: bool = False) -> Callable[..., Any] | None:
     """The rewritten function; ``None`` where its source cannot be had or is not what was compiled.
 
-    ``calls_only``: of what it does, only calls go through the hooks, and ``np.r_[...]`` and ``np.c_[...]``.
+    ``calls_only``: of what it does, only calls go through the hooks, ``a @ b``, and ``np.r_[...]`` and ``np.c_[...]``.
     """
     code, kind = fun.__code__, _Calls if calls_only else _Rewriter
     key = id(code), kind
@@ -286,7 +286,7 @@ def _at(node: Any, like: Any) -> Any:
 
 
 class _Calls(ast.NodeTransformer):
-    """Puts the hooks for calls in, and those for ``np.r_`` and ``np.c_``.
+    """Puts the hooks for calls in, and those for ``@``, ``np.r_`` and ``np.c_``.
 
     ``free``: the function's closure variables; ``owner``: the class whose body it stands in.
     """
@@ -311,6 +311,15 @@ class _Calls(ast.NodeTransformer):
         if name not in ("r_", "c_") or not isinstance(node.ctx, ast.Load):
             return node
         return _hook("item", node, node.value, _as_value(node.slice))
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        self.generic_visit(node)
+        return _product(node) if isinstance(node.op, ast.MatMult) else node
+
+
+def _product(node: Any) -> Any:
+    """A matrix product by way of the hooks: SciPy's sparse arrays do not ask the other factor."""
+    return _at(_hook("matmul", node, node.left, node.right), node)
 
 
 def _called_name(node: ast.Call) -> str:
@@ -498,6 +507,8 @@ class _Rewriter(ast.NodeTransformer):
         return _hook(hook, node, self.visit(node))
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
+        if isinstance(node.op, ast.MatMult):
+            return _product(self.generic_visit(node))
         right = "shown" if isinstance(node.op, ast.Mod) else "whole"
         node.left, node.right = self._whole(node.left), self._whole(node.right, right)
         return node

@@ -117,12 +117,26 @@ def place_of_out(fun: Any) -> int:
 
 
 _OUT_OF_METHODS = {"reduce": 3, "accumulate": 3, "reduceat": 4}
+
+
+def _multiplies(fun: FunctionType) -> bool:
+    return _has_products(fun.__code__)
+
+
+def _has_products(code: CodeType) -> bool:
+    """Whether code has ``a @ b`` or ``a.dot(b)`` in it."""
+    if "dot" in code.co_names or any(step.argrepr in ("@", "@=") for step in dis.get_instructions(code)):
+        return True
+    return any(_has_products(item) for item in code.co_consts if isinstance(item, CodeType))
+
+
 _WRITERS = frozenset("at copyto fill fill_diagonal place put put_along_axis putmask setitem real imag flat".split())
 _MAKERS = frozenset(
-    "array asarray asanyarray ascontiguousarray asfortranarray arange r_ c_ list tuple vectorize default_rng".split()
+    """array asarray asanyarray ascontiguousarray asfortranarray require full arange r_ c_ list tuple vectorize
+    default_rng""".split()
 )
 _known: dict[Callable[[FunctionType], bool], weakref.WeakKeyDictionary[Any, bool]] = {
-    ask: weakref.WeakKeyDictionary() for ask in (_mentions_type, _makes_lists, _fills)
+    ask: weakref.WeakKeyDictionary() for ask in (_mentions_type, _makes_lists, _fills, _multiplies)
 }
 
 
@@ -139,6 +153,11 @@ def makes_lists(fun: Any) -> bool:
 def fills(fun: Any) -> bool:
     """Whether a function, or one that it can get at by name, writes into what may be an array."""
     return _anywhere(fun, _fills)
+
+
+def multiplies(fun: Any) -> bool:
+    """Whether a function, or one that it can get at by name, multiplies matrices."""
+    return _anywhere(fun, _multiplies)
 
 
 def _anywhere(fun: Any, ask: Callable[[FunctionType], bool]) -> bool:

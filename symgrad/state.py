@@ -14,11 +14,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from symgrad.calls import Calls, reads_memory
+from symgrad.calls import Calls, is_product, of_sparse, reads_memory, sparse_product
 from symgrad.drafts import Drafts
 from symgrad.guards import Path
 from symgrad.instrument import HOOKS, instrumented
-from symgrad.kinds import CACHED, asks_for_type, fills, makes_lists, refuse_type
+from symgrad.kinds import CACHED, asks_for_type, fills, makes_lists, multiplies, refuse_type
 from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import BOOL
@@ -193,6 +193,9 @@ class Finished(State):
         return fun(*args, **kwargs)
 
 
+_PLAIN_KINDS = (BuiltinFunctionType, FunctionType)
+
+
 class Plain(Finished):
     """The hooks of a run that is not compiled: calls alone are followed, for what the function would see of Tracers.
 
@@ -206,6 +209,8 @@ class Plain(Finished):
         if fun is type and len(args) == 1 and not kwargs:
             return type(args[0].value if type(args[0]) is Tracer else args[0])
         if type(fun) is MethodType:
+            if is_product(fun, args):
+                return self.matmul(fun.__self__, *args)
             return self.call(fun.__func__, fun.__self__, *args, **kwargs)
         if isinstance(fun, np.vectorize):
             return self.vectorized(fun, fun.pyfunc, args, kwargs)
@@ -216,7 +221,7 @@ class Plain(Finished):
             made = object.__new__(fun)
             self.call(setup, made, *args, **kwargs)
             return made
-        if isinstance(fun, (np.ufunc, type(np.sum))) or (type(fun) is BuiltinFunctionType and self._of_numpy(fun)):
+        if isinstance(fun, (np.ufunc, type(np.sum))) or (type(fun) in _PLAIN_KINDS and self._of_numpy(fun)):
             return self.own(fun, create.call(self.trace, fun, args, kwargs), args)
         handler = of_class(type(fun), "__call__")
         if is_users(handler):
@@ -233,8 +238,12 @@ class Plain(Finished):
         return fun(*args, **kwargs) if inside is None else inside(*args, **kwargs)
 
     @staticmethod
-    def _of_numpy(fun: BuiltinFunctionType) -> bool:
-        return isinstance(fun.__self__, np.ufunc) or fun in create.ARRAYS
+    def _of_numpy(fun: BuiltinFunctionType | FunctionType) -> bool:
+        return isinstance(getattr(fun, "__self__", None), np.ufunc) or fun in create.ARRAYS
+
+    def matmul(self, left: Any, right: Any) -> Any:
+        """``left @ right``."""
+        return sparse_product(left, right) if of_sparse(left, right) else left @ right
 
     def _back(self, value: Any) -> Any:
         """A function that other code will call."""
@@ -246,7 +255,7 @@ def watch(trace: Trace, fun: Any, state: State | None = None) -> None:
     """Give a run of ``fun`` its hooks: a ``State``, or where it is not compiled what it needs of them."""
     filling = fills(fun)
     trace.drafts = Drafts(trace) if filling else None
-    plain = filling or asks_for_type(fun) or makes_lists(fun)
+    plain = filling or asks_for_type(fun) or makes_lists(fun) or ("scipy.sparse" in sys.modules and multiplies(fun))
     trace.hooks = Plain(trace, set(), True) if state is None and plain else state
 
 

@@ -16,6 +16,7 @@ import scipy.interpolate
 import scipy.linalg
 import scipy.optimize
 import scipy.signal
+import scipy.sparse.linalg
 import scipy.special
 import scipy.stats
 import test_ops as generic
@@ -25,10 +26,11 @@ from ops_samples import A, Case, Sample, cases, close, samples_of
 from symgrad import grad, hessian, jacobian, value_and_grad
 from symgrad.errors import LeavesNumPy, NotDifferentiable
 from symgrad.ops.core import REGISTRY, Op
-from symgrad.scipy import integrate, interpolate, linalg, optimize, signal, special, stats
+from symgrad.scipy import integrate, interpolate, linalg, optimize, signal, sparse, special, stats
+from symgrad.testing import check_grads
 
 UFUNCS = [op for key, op in REGISTRY.items() if isinstance(key, np.ufunc) and vars(scipy.special).get(key.__name__) is key]
-OWN = [op for part in (special, linalg, signal) for op in vars(part).values() if isinstance(op, Op) and op.samples]
+OWN = [op for part in (special, linalg, signal, sparse) for op in vars(part).values() if isinstance(op, Op) and op.samples]
 OPERATIONS = UFUNCS + OWN
 name = lambda op: op.name
 rng = np.random.default_rng(0)
@@ -456,6 +458,13 @@ def test_other_names_are_scipys():
 
 # -- SciPy's own functions, called by mistake ----------------------------------------------------------------------
 
+FROZEN = scipy.stats.gamma(2.0)
+HELD = {
+    "law": scipy.stats.norm,
+    "many": scipy.stats.multivariate_normal(np.zeros(2)),
+    "eye": scipy.sparse.csc_array(np.eye(2)),
+}
+
 
 @pytest.mark.parametrize(
     ("fun", "advice"),
@@ -464,6 +473,17 @@ def test_other_names_are_scipys():
         (lambda x: scipy.stats.norm.logpdf(x).sum(), "write symgrad.scipy.stats.norm.logpdf"),
         (lambda x: scipy.linalg.expm(np.outer(x, x)).sum(), "write symgrad.scipy.linalg.expm"),
         (lambda x: scipy.optimize.brentq(lambda y: y - x[0], 0, 1), "write symgrad.scipy.optimize.brentq"),
+        (lambda x: FROZEN.logpdf(x).sum(), "write symgrad.scipy.stats.gamma.logpdf"),
+        (lambda x: HELD["law"].cdf(x).sum(), "write symgrad.scipy.stats.norm.cdf"),
+        (
+            lambda x: scipy.stats.multivariate_normal(np.zeros(2)).logpdf(x),
+            "write symgrad.scipy.stats.multivariate_normal.logpdf",
+        ),
+        (lambda x: scipy.stats.norm.fit(x)[0], "give it a rule with symgrad.primitive"),
+        (
+            lambda x: scipy.sparse.linalg.spsolve(scipy.sparse.eye_array(2).tocsc(), x).sum(),
+            "write symgrad.scipy.sparse.spsolve",
+        ),
         (lambda x: scipy.linalg.signm(np.outer(x, x)).sum(), "give it a rule with symgrad.primitive"),
     ],
 )
@@ -471,6 +491,87 @@ def test_other_names_are_scipys():
 def test_the_error_names_the_mirror(fun, advice, mode):
     with pytest.raises((NotDifferentiable, LeavesNumPy), match=r"test_scipy.py:\d+: .*" + advice.replace(".", r"\.")):
         grad(fun, mode=mode)(np.array([0.3, 0.7]))
+
+
+# -- sparse arrays -------------------------------------------------------------------------------------------------
+
+ROWS, COLUMNS = np.array([0, 1, 2, 2, 0, 3, 3]), np.array([0, 1, 1, 2, 3, 3, 3])
+HELD_ARRAYS = {
+    "csr_array": scipy.sparse.csr_array((np.arange(1.0, 8.0), (ROWS, COLUMNS))),
+    "csr_matrix": scipy.sparse.csr_matrix((np.arange(1.0, 8.0), (ROWS, COLUMNS))),
+    "csc_array": scipy.sparse.csc_array((np.arange(1.0, 8.0), (ROWS, COLUMNS))),
+    "dia_array": scipy.sparse.dia_array(np.diag([2.0, 3.0, 5.0, 7.0])),
+    "integers": scipy.sparse.csr_array(np.eye(4, dtype=int)[[0, 0, 2, 3]]),
+    "complex": scipy.sparse.csr_array((np.arange(1.0, 8.0) * (1 + 2j), (ROWS, COLUMNS))),
+    "wide": scipy.sparse.csr_array(np.arange(12.0).reshape(3, 4) % 5),
+}
+
+
+@pytest.mark.parametrize("kind", HELD_ARRAYS)
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_products_with_sparse_arrays(kind, mode):
+    a, x = HELD_ARRAYS[kind], np.array([0.5, -1.0, 2.0, 3.0])
+    n = a.shape[0]
+    pairs = {
+        "@": (lambda x: a @ x, lambda a, x: a @ x),
+        "dot": (lambda x: a.dot(x), lambda a, x: a @ x),
+        "columns": (lambda x: a @ np.outer(x, x), lambda a, x: a @ np.outer(x, x)),
+        "right": (lambda x: x[:n] @ a, lambda a, x: x[:n] @ a),
+        "rows": (lambda x: np.outer(x, x)[:, :n] @ a, lambda a, x: np.outer(x, x)[:, :n] @ a),
+        "turned": (lambda x: a.T @ (a @ x), lambda a, x: a.T @ (a @ x)),
+        "loop": (lambda x: sum(a @ (k * x) for k in range(1, 9)), lambda a, x: 36.0 * (a @ x)),
+    }
+    full = a.toarray()
+    for name, (sparse_one, dense_one) in pairs.items():
+        derivative = jacobian(lambda x, product=sparse_one: np.real(product(x) ** 2), mode=mode)
+        expected = jacobian(lambda x, product=dense_one: np.real(product(full, x) ** 2), mode=mode)(x)
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(x), expected, rtol=1e-12, atol=1e-12, err_msg=name)
+
+
+def test_sparse_arrays_are_read_anew():
+    a, x = scipy.sparse.csr_array(np.arange(12.0).reshape(3, 4) % 5), np.arange(4.0)
+    derivative = grad(lambda x: np.sum((a @ x) ** 2))
+    for factor in (1.0, 2.0, 3.0, -1.0):
+        a.data *= factor
+        np.testing.assert_allclose(derivative(x), 2 * a.T @ (a @ x))
+    assert "compiled" in derivative.explain()
+    a = scipy.sparse.csr_array(np.eye(4))
+    np.testing.assert_allclose(derivative(x), 2 * x)
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("make", [sparse.csr_array, sparse.csc_array])
+def test_sparse_arrays_of_traced_elements(make, mode):
+    x, data = np.array([0.5, -1.0, 2.0, 3.0]), np.array([1.0, 2.0, -1.0, 3.0, 0.5, 2.0, 1.0])  # the last two are one place
+    dense = lambda d: np.array([[d[0], 0, 0, d[4]], [0, d[1], 0, 0], [0, d[2], d[3], 0], [0, 0, 0, d[5] + d[6]]])
+    for fun, same in {
+        (lambda d: make((d, (ROWS, COLUMNS))) @ x): lambda d: dense(d) @ x,
+        (lambda d: x @ make((d, (ROWS, COLUMNS)), shape=(4, 4))): lambda d: x @ dense(d),
+        (lambda d: make((d, (ROWS, COLUMNS))).toarray()): dense,
+        (lambda d: sparse.spsolve(make((d * d, (ROWS, COLUMNS))), np.sin(d[:4]))): lambda d: np.linalg.solve(
+            dense(d * d), np.sin(d[:4])
+        ),
+    }.items():
+        np.testing.assert_allclose(fun(data), same(data))
+        for _ in range(3):
+            np.testing.assert_allclose(jacobian(fun, mode=mode)(data), jacobian(same)(data), rtol=1e-10, atol=1e-12)
+        check_grads(lambda d, fun=fun: np.sum(np.sin(fun(d))), (data,), order=2)
+
+
+def test_solutions_with_a_sparse_array_from_outside():
+    a, b = scipy.sparse.csc_array(HELD_ARRAYS["csr_array"]), np.arange(1.0, 5.0)
+    derivative = jacobian(lambda b: sparse.spsolve(a, b))
+    for factor in (1.0, 2.0, 3.0):
+        a.data *= factor
+        np.testing.assert_allclose(derivative(b), np.linalg.inv(a.toarray()), rtol=1e-10, atol=1e-12)
+
+
+def test_shapes_of_sparse_products():
+    a = HELD_ARRAYS["wide"]
+    for fun in (lambda x: a @ x[:3], lambda x: x @ a, lambda x: a @ np.ones((2, 4, 1)) * x):
+        with pytest.raises(ValueError, match=r"sparse array of shape|matmul|could not interpret|dimension"):
+            grad(lambda x, fun=fun: np.sum(fun(x)))(np.ones(4))
 
 
 # -- integrals and curves ------------------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ _OF_SEQUENCES = frozenset(
 def call(like: Any, fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A call of one of NumPy's functions: traced numbers in lists, which NumPy does not look for, are made arrays first."""
     if fun in ARRAYS and "like" not in kwargs:
-        if fun is np.arange:
+        if fun in (np.arange, np.full):
             traced = contains_traced([*args, *kwargs.values()])
         else:
             traced = bool(args) and (isinstance(args[0], Traced) or is_of_numbers(args[0])) and not _wants_objects(args, kwargs)
@@ -170,11 +170,13 @@ LIKE: dict[Any, Callable[..., Any]] = {
     np.asanyarray: _as,
     np.ascontiguousarray: _in_order("C_CONTIGUOUS"),
     np.asfortranarray: _in_order("F_CONTIGUOUS"),
-    np.require: lambda like, a, dtype=None, requirements=None: array(like, a, dtype, copy=False),
+    np.require: lambda like, a, dtype=None, requirements=None, **rest: array(like, a, dtype, copy=False),
     np.asarray_chkfinite: _as,
     np.arange: lambda like, *args, **rest: _arange(like, *args, **rest),
 }
-ARRAYS = frozenset({np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray, np.arange})
+ARRAYS = frozenset(
+    {np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray, np.require, np.full, np.arange}
+)
 
 
 def _arange(like: Any, *args: Any, dtype: Any = None, device: Any = None, **ends: Any) -> Any:

@@ -8,6 +8,6 @@ SciPy's Python functions turn their arguments into plain arrays at once, so that
 The ufuncs of ``scipy.special`` (``erf``, ``gammaln`` …) need no mirror: importing this package gives them their rules.
 """
 
-from symgrad.scipy import integrate, interpolate, linalg, optimize, signal, special, stats
+from symgrad.scipy import integrate, interpolate, linalg, optimize, signal, sparse, special, stats
 
-__all__ = ["integrate", "interpolate", "linalg", "optimize", "signal", "special", "stats"]
+__all__ = ["integrate", "interpolate", "linalg", "optimize", "signal", "sparse", "special", "stats"]
