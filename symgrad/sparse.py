@@ -30,6 +30,7 @@ from symgrad.ops import engine
 from symgrad.ops.contract import axis_pairs, cut, terms
 from symgrad.ops.core import ASTYPE, REGISTRY, Op
 from symgrad.ops.signal import INTERP
+from symgrad.scipy.sparse import TIMES
 from symgrad.state import watch
 from symgrad.trace import Tape, Trace, tracing
 from symgrad.transform import calculus
@@ -476,6 +477,17 @@ def product(p: Patterns, node: Node, i: int) -> Matrix:
     if i == 1:
         return sp.csr_array(sp.kron(factor, sp.eye_array(n, dtype=np.int8)))
     return sp.csr_array(sp.kron(sp.eye_array(m, dtype=np.int8), factor.T))
+
+
+@rule(TIMES)
+def sparse_product(p: Patterns, node: Node, i: int) -> Matrix:
+    """A product with a sparse array, of the elements that it holds."""
+    indices, indptr = (p.values[arg] for arg in node.args[1:3])
+    params, held = dict(node.params), np.arange(np.size(indices))
+    outer = np.repeat(np.arange(np.size(indptr) - 1), np.diff(indptr))
+    rows, columns = (outer, indices) if params["format"] == "csr" else (indices, outer)
+    outs, ins = (np.arange(size).reshape(n, -1) for size, n in zip(sizes(node, 3), params["shape"], strict=True))
+    return pairs(outs[rows], ins[columns] if i == 3 else held[:, None], sizes(node, i))
 
 
 @rule(np.einsum)

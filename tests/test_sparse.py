@@ -9,6 +9,7 @@ from ops_samples import DIFFERENTIABLE, cases
 
 from symgrad import flatten, grad, hessian, jacobian
 from symgrad.errors import NotDifferentiable
+from symgrad.scipy.sparse import csr_array
 from symgrad.sparse import sparse_hessian, sparse_jacobian
 
 SIX = np.linspace(0.3, 1.4, 6)
@@ -107,6 +108,10 @@ EXACT = [
     ("table", lambda x: np.interp(x, [0.0, 1.0, 2.0], [0.0, 1.0, 4.0]), SIX, 6),
     ("band", lambda x: np.convolve(x, [1.0, 0.0, -1.0], "same"), SIX, 10),
     ("filter", lambda x: np.correlate(x, [1.0, -2.0, 1.0]), SIX, 12),
+    ("sparse", lambda x: sp.diags_array([1.0, -2.0], offsets=[0, 2], shape=(6, 6), format="csr") @ x**2, SIX, 10),
+    ("sparse_right", lambda x: x @ sp.diags_array([1.0, -2.0], offsets=[0, 2], shape=(6, 6), format="csr"), SIX, 10),
+    ("sparse_columns", lambda x: sp.csc_array([[1.0, 0.0, 2.0]]) @ x, TABLE, 8),
+    ("sparse_elements", lambda x: csr_array((x, ([0, 0, 1], [0, 1, 2]))) @ np.ones((3, 2)), TABLE[0, :3], 6),
     ("kernel", lambda x: np.convolve([1.0, 0.0, 0.0, 2.0], x), SIX, 12),
 ]  # fmt: skip
 

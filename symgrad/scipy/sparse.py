@@ -67,12 +67,13 @@ def _maker(format: str) -> Callable[..., Any]:
     def make(arg: Any, shape: Any = None, dtype: Any = None, copy: bool = False, **rest: Any) -> Any:
         if not isinstance(arg, tuple) or not isinstance(arg[0], Traced):
             return plain(arg, shape, dtype, copy, **rest)
+        data: Any = arg[0]
         if len(arg) == 3:
-            data, indices, indptr = arg
+            _, indices, indptr = arg
             if shape is None:
                 raise ValueError(f"{format}_array of traced elements needs its shape")
         else:
-            data, places = arg
+            places = [array_of(place) for place in arg[1]]
             if shape is None:
                 shape = tuple(int(np.max(place)) + 1 for place in places)
             outer, indices = places if format == "csr" else places[::-1]
