@@ -275,15 +275,14 @@ class UFuncMethods:
             return _call(trace, ufunc, args, kwargs)
         if "axes" in rest:
             return _along_axes(ufunc, args, **kwargs)
-        if rest:
-            return _call(trace, ufunc, args, rest)
-        if dtype is not None or signature is not None:
+        cast_first = dtype is not None or signature is not None
+        if cast_first:
             signature = signature or (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
             args = _cast_arguments(trace, ufunc, args, signature, casting)
-        elif mask is True:
-            return _apply(trace, ufunc, handler, args)
+        if rest:
+            return _call(trace, ufunc, args, rest)
         if mask is True:
-            return trace.record(handler, args, {})
+            return trace.record(handler, args, {}) if cast_first else _apply(trace, ufunc, handler, args)
         if fallback is None:
             raise NotDifferentiable(f"{where()}: where= without out= leaves values undefined; use np.where or give out=")
         safe = np.atleast_2d(handler.domain).mean(axis=-1)  # so that no NaN arises where nothing is computed

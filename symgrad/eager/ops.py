@@ -356,7 +356,7 @@ LEAKY_RELU = Fused(
     kernel="leaky_relu_cpu",
 )
 HARDTANH = Fused(
-    lambda x, low, high: np.clip(x, x.dtype.type(low), x.dtype.type(high)),
+    lambda x, low, high: np.minimum(x.dtype.type(high), np.maximum(x.dtype.type(low), x)),  # which keeps zeros' signs
     lambda g, y, x, low, high: np.where((x > low) & (x < high), g, 0),
     family="elementwise",
     name="hardtanh",

@@ -670,6 +670,8 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Any:
     arrays = list(arrays)
     if len(arrays) < 2:
         raise ValueError("Expecting at least two arrays.")
+    if len(arrays) == 2:
+        return np.dot(*arrays)
     sizes = [1 if np.ndim(arrays[0]) == 1 else np.shape(arrays[0])[0], *(np.shape(x)[0] for x in arrays[1:])]
 
     sizes.append(1 if np.ndim(arrays[-1]) == 1 else np.shape(arrays[-1])[1])

@@ -126,6 +126,8 @@ linear(np.fft.ifft2, _same(np.fft.ifft2, (-2, -1)), prepare=_with_default((-2, -
 def _sizes(a: Any, s: Any, axes: Any) -> tuple[Sequence[Any], Sequence[int]]:
     """One length for each of the axes, ``None`` for as it is."""
     axes = tuple(range(np.ndim(a)) if s is None else range(-len(s), 0)) if axes is None else tuple(axes)
+    if len({k % np.ndim(a) for k in axes}) < len(axes):
+        raise NotDifferentiable("np.fft of real numbers with an axis twice in axes= has no rule; use one after the other")
     return [None] * len(axes) if s is None else [np.shape(a)[k] if n == -1 else n for n, k in zip(s, axes, strict=True)], axes
 
 

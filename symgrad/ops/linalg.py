@@ -597,6 +597,23 @@ def pinv_vjp(g: Any, y: Any, a: Any) -> Any:
     return conj(tall + wide) - transpose(y) @ g @ transpose(y)
 
 
+def truncated_vjp(g: Any, a: Any, cutoff: Any) -> Any:
+    """The same where singular values up to ``cutoff`` times the largest one count as zero, and are none: what is kept
+    turns with what is not (V. Noferini, "A formula for the Frechet derivative of a generalized matrix function" (2017))."""
+    u, s, v = np.linalg.svd(a, full_matrices=False)
+    kept = s > np.asarray(cutoff)[..., None] * np.max(s, axis=-1, keepdims=True, initial=0)
+    inverse = np.where(kept, 1 / np.where(kept, s, 1), 0)
+    rows, columns = inverse[..., None], inverse[..., None, :]
+    apart = kept[..., None] != kept[..., None, :]
+    gap, total = (np.where(apart, s[..., None] + sign * s[..., None, :], 1) for sign in (-1, 1))
+    left, right = transpose(conj(u)) @ transpose(g), transpose(g) @ hermitian(v)
+    inner = left @ hermitian(v)
+    turned = np.where(apart, (rows - columns) / gap, -rows * columns) * (inner + hermitian(inner))
+    turned = turned + np.where(apart, (rows + columns) / total, rows * columns) * (inner - hermitian(inner))
+    result = 0.5 * u @ turned @ v + ((right - u @ inner) * columns**2) @ v + (u * columns**2) @ (left - inner @ v)
+    return conj(result)
+
+
 TALL_AND_WIDE = [
     Sample(A(3, 3, kind="well")),
     Sample(A(4, 2)),
@@ -618,16 +635,26 @@ MIRRORED: Op = _own(mirrored, lambda g, y, a: 0.5 * (g + hermitian(g)), samples=
 
 
 def _pinv_of_hermitian(a: Any, hermitian: bool = True, **rest: Any) -> Any:
-    return np.linalg.pinv(MIRRORED(a), **rest)
+    return np.linalg.pinv(MIRRORED(a) if np.size(a) else a, **rest)
 
 
 @op(
     np.linalg.pinv,
     instead={"hermitian": _pinv_of_hermitian},
-    samples=[*TALL_AND_WIDE, Sample(A(3, 3, kind="spd"), hermitian=True)],
+    samples=[
+        *TALL_AND_WIDE,
+        Sample(A(3, 3, kind="spd"), hermitian=True),
+        Sample(A(3, 3, kind="well"), rcond=0.5),
+        Sample(A(2, 4, 3), 0.6),
+        Sample(A(2, 3), rtol=0.6),
+    ],
 )
 def pinv(g: Any, y: Any, a: Any, rcond: Any = None, *, rtol: Any = None) -> Any:
-    return pinv_vjp(g, y, a)
+    return _pinv_a(g, y, a, rtol if rcond is None else rcond)
+
+
+def _pinv_a(g: Any, y: Any, a: Any, cutoff: Any) -> Any:
+    return pinv_vjp(g, y, a) if cutoff is None else truncated_vjp(g, a, cutoff)
 
 
 def lstsq_a(g: Any, y: Any, a: Any, b: Any, rcond: Any = None) -> Any:
@@ -635,7 +662,8 @@ def lstsq_a(g: Any, y: Any, a: Any, b: Any, rcond: Any = None) -> Any:
     result: Any = 0
     if g_x is not None:
         inverse = _lstsq_inverse(a, rcond)
-        result = pinv_vjp(np.outer(g_x, b) if np.ndim(b) == 1 else g_x @ transpose(b), inverse, a)
+        part = np.outer(g_x, b) if np.ndim(b) == 1 else g_x @ transpose(b)
+        result = _pinv_a(part, inverse, a, None if rcond is None or rcond < 0 else rcond)
     if g_rest is not None and np.size(g_rest):
         r = 2 * g_rest * conj(b - a @ x)
         result = result - (np.outer(r, x) if np.ndim(b) == 1 else r @ transpose(x))
@@ -652,7 +680,8 @@ def lstsq_b(g: Any, y: Any, a: Any, b: Any, rcond: Any = None) -> Any:
 
 
 def _lstsq_inverse(a: Any, rcond: Any) -> Any:
-    return np.linalg.pinv(a, max(np.shape(a)) * float(np.finfo(a.dtype).eps) if rcond is None else rcond)
+    usual = rcond is None or rcond < 0
+    return np.linalg.pinv(a, max(np.shape(a)) * float(np.finfo(a.dtype).eps) if usual else rcond)
 
 
 op(
@@ -666,6 +695,7 @@ op(
         Sample(A(2, 4), A(2)),
         Sample(A(2, 4), A(2, 3)),
         Sample(A(5, 3), A(5), rcond=1e-10),
+        Sample(A(5, 3), A(5, 2), rcond=0.6),
         Sample(A(1, 1, kind="well"), A(1)),
     ],
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from symgrad.ops.core import A, Choice, Sample, composite, constant, count, expand, linear, op
 
@@ -40,7 +41,11 @@ def nonzero(y: Any) -> Any:
 
 
 def given(value: Any) -> bool:
-    return value is not NONE and value is not None and value is not True
+    return value is not NONE and value is not None
+
+
+def masks(where: Any) -> bool:
+    return given(where) and where is not True
 
 
 def masked(reduce: Any, combine: Any, neutral: float | None) -> dict[str, Callable[..., Any]]:
@@ -50,7 +55,7 @@ def masked(reduce: Any, combine: Any, neutral: float | None) -> dict[str, Callab
     """
 
     def fun(a: Any, where: Any = NONE, initial: Any = NONE, **rest: Any) -> Any:
-        if given(where):
+        if masks(where):
             fill = initial if neutral is None else neutral
             a = np.where(where, a, cast(fill, np.result_type(a)))
         if not given(initial):
@@ -251,7 +256,8 @@ def _ptp(a: Any, axis: Any = None, out: None = None, keepdims: Any = False) -> A
 def _masked_truth(neutral: bool) -> Callable[..., Any]:
     def bind(a: Any, axis: Any = None, out: None = None, keepdims: Any = NONE, *, where: Any = NONE) -> Any:
         options = {"axis": axis, "keepdims": keepdims}
-        return [np.where(where, a, neutral) if given(where) else a], {k: v for k, v in options.items() if v not in (None, NONE)}
+        a = np.where(np.broadcast_to(where, np.shape(a)), a, neutral) if masks(where) else a
+        return [a], {k: v for k, v in options.items() if v not in (None, NONE)}
 
     return bind
 
@@ -287,13 +293,13 @@ def _about(
     ddof = correction if given(correction) else ddof
     dtype = float if dtype is None and np.result_type(a).kind in "iub" else dtype
     options: dict[str, Any] = {"axis": axis, "dtype": dtype, "where": where}
-    n = _counted(where, a, np.dtype(float), axis, True) if given(where) else count(a, axis)
+    n = _counted(where, a, np.dtype(float), axis, True) if masks(where) else count(a, axis)
     if not given(mean):
         total = np.sum(a, keepdims=True, **options)
         mean = _of(total.dtype, total / n)
     away = a - mean
     total = np.sum(np.real(away * conj(away)) if np.iscomplexobj(a) else away * away, keepdims=keepdims, **options)
-    if given(where):
+    if masks(where):
         n = np.reshape(n, np.shape(total))
     return _of(total.dtype, total / np.maximum(n - ddof, 0))
 
@@ -346,7 +352,7 @@ def _without_nan(key: Any, plain: Any, **options: Any) -> None:
         if np.result_type(a).kind not in "fc":
             return plain(a, axis=axis, where=where, **rest)
         kept = ~np.isnan(a)
-        return plain(a, axis=axis, where=kept & where if given(where) else kept, **rest)
+        return plain(a, axis=axis, where=kept & where if masks(where) else kept, **rest)
 
     composite(key, **options)(fun)
 
@@ -355,7 +361,7 @@ def _var_of_some(a: Any, where: Any = True, ddof: Any = 0, correction: Any = NON
     """The variance; NaN, where no degree of freedom is left."""
     ddof = correction if given(correction) else ddof
     variance = np.var(a, where=where, ddof=ddof, **rest)
-    if not given(where):
+    if not masks(where):
         return variance
     n = np.reshape(_counted(where, a, np.dtype(float), rest.get("axis"), True), np.shape(variance))
     return np.where(n <= ddof, np.nan, variance)[()]
@@ -395,7 +401,7 @@ def _norm_kind(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False
     axes = tuple(range(ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     if len(axes) != 2 or ord in (None, "fro", "f") or ord not in (1, -1, 2, -2, np.inf, -np.inf, "nuc"):
         return {"x": x, "ord": ord, "axis": axis, "keepdims": keepdims}
-    row, col = (i % ndim for i in axes)
+    row, col = normalize_axis_tuple(axes, ndim)
     if ord in ("nuc", 2, -2):
         x = np.linalg.svd(np.moveaxis(x, (row, col), (-2, -1)), compute_uv=False)
         ord = 1 if ord == "nuc" else math.copysign(np.inf, ord)

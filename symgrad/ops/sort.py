@@ -135,7 +135,7 @@ def _kept(a: Any, axis: Any) -> tuple[int, ...]:
 def _last_rank(a: Any, axis: Any, nan: bool) -> Any:
     if nan:
         return np.sum(~np.isnan(a), axis=axis, keepdims=True) - 1
-    return math.prod(np.shape(a)) // math.prod(_kept(a, axis)) - 1
+    return math.prod(np.shape(a)) // max(math.prod(_kept(a, axis)), 1) - 1
 
 
 def _place(q: Any, a: Any, axis: Any, nan: bool, method: Any) -> Any:

@@ -1,0 +1,164 @@
+"""What functions return with their options is what NumPy returns: values, dtypes, shapes; and errors are of the same type."""
+
+import random
+
+import numpy as np
+import pytest
+
+from symgrad import grad, jvp
+from symgrad.errors import SymgradError
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
+    pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning"),
+]
+
+MASK = np.array([[True, False, True], [False, False, True]])
+COLUMN = np.array([[True], [False]])
+ABOUT = np.array([[0.5, -0.25, 1.0]])
+AXIS = {"axis": (None, 0, -1, (0, 1), (-1,), (), (1, 0), 2)}
+LINE = {"axis": (None, 0, -1, 1, 2)}
+KEEP = {"keepdims": (True, False)}
+DTYPE = {"dtype": (None, np.float32, float, complex, int, bool)}
+INITIAL = {"initial": (2.5, 0, 3, True)}
+WHERE = {"where": (MASK, COLUMN, True, False)}
+MEAN = {"mean": (ABOUT,)}
+FREEDOM = {"ddof": (1, 0.5, 7), "correction": (1, 2)}
+MATRIX = {"ord": (None, "fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf, 0, 3)}
+CASES = {
+    np.sum: AXIS | KEEP | DTYPE | INITIAL | WHERE,
+    np.prod: AXIS | KEEP | DTYPE | INITIAL | WHERE,
+    np.max: AXIS | KEEP | INITIAL | WHERE,
+    np.min: AXIS | KEEP | INITIAL | WHERE,
+    np.mean: AXIS | KEEP | DTYPE | WHERE,
+    np.var: AXIS | KEEP | DTYPE | WHERE | MEAN | FREEDOM,
+    np.std: AXIS | KEEP | DTYPE | WHERE | MEAN | FREEDOM,
+    np.any: AXIS | KEEP | WHERE,
+    np.all: AXIS | KEEP | WHERE,
+    np.ptp: AXIS | KEEP,
+    np.median: AXIS | KEEP,
+    np.nanmedian: AXIS | KEEP,
+    np.nansum: AXIS | KEEP | DTYPE | INITIAL | WHERE,
+    np.nanprod: AXIS | KEEP | DTYPE | INITIAL | WHERE,
+    np.nanmax: AXIS | KEEP | INITIAL | WHERE,
+    np.nanmin: AXIS | KEEP | INITIAL | WHERE,
+    np.nanmean: AXIS | KEEP | DTYPE | WHERE,
+    np.nanvar: AXIS | KEEP | DTYPE | WHERE | MEAN | FREEDOM,
+    np.nanstd: AXIS | KEEP | DTYPE | WHERE | MEAN | FREEDOM,
+    np.argmax: LINE | KEEP,
+    np.nanargmin: LINE | KEEP,
+    np.count_nonzero: AXIS | KEEP,
+    np.cumsum: LINE | DTYPE,
+    np.cumprod: LINE | DTYPE,
+    np.nancumsum: LINE | DTYPE,
+    np.average: AXIS | KEEP | {"weights": (np.abs(ABOUT[0]), MASK + 0.5), "returned": (True, False)},
+    np.diff: LINE | {"n": (0, 1, 2, 4, -1), "prepend": (0, 1.5), "append": (0, 2.5)},
+    np.gradient: AXIS | {"edge_order": (1, 2)},
+    np.trapezoid: LINE | {"dx": (0.5,), "x": (ABOUT[0],)},
+    np.linalg.norm: AXIS | KEEP | MATRIX,
+    np.linalg.vector_norm: AXIS | KEEP | {"ord": (1, 2, np.inf, 0, 3)},
+    np.linalg.matrix_norm: KEEP | MATRIX,
+    np.linalg.pinv: {"rcond": (1e-9, 0.5), "hermitian": (True, False)},
+    np.linalg.svd: {"full_matrices": (True, False), "compute_uv": (True, False), "hermitian": (True, False)},
+    np.add.reduce: AXIS | KEEP | DTYPE | INITIAL | WHERE,
+    np.maximum.reduce: AXIS | KEEP | DTYPE | INITIAL | WHERE,
+    np.logaddexp.reduce: AXIS | KEEP | DTYPE | INITIAL | WHERE,
+    np.hypot.reduce: AXIS | KEEP | DTYPE | INITIAL | WHERE,
+    np.subtract.accumulate: LINE | DTYPE,
+    np.add.reduceat: LINE | DTYPE | {"indices": ([0, 1], [1, 0], [0])},
+    np.fft.rfftn: {"axes": ((0, 1), (-1,), (1, 0), (1, 1)), "s": ((2, 4), (3,)), "norm": ("ortho",)},
+}
+if hasattr(np, "cumulative_sum"):  # NumPy 2.1
+    CASES |= {fun: LINE | DTYPE | {"include_initial": (True,)} for fun in (np.cumulative_sum, np.cumulative_prod)}
+
+_X = np.array([[1.25, -0.5, 2.0], [-3.0, 0.75, 0.5]])
+_NAN = np.array([[np.nan, 2.0, np.nan], [np.nan, -0.5, 1.0]])
+ARRAYS = [
+    *(_X.astype(dtype) for dtype in (float, np.float32, np.float16, complex, np.longdouble, int, bool)),
+    np.asfortranarray(_X),
+    np.repeat(_X, 2, axis=1)[:, ::2],
+    _NAN,
+    _NAN * (1 + 2j),
+    _X[:, :0],
+    _X[0],
+    _X[0, :1],
+    np.array(1.5),
+    np.array([[2.0, 1.0], [-1.0, 3.0]]),
+]
+
+
+def draws(fun, options, count):
+    """Calls with a few options each: the array, and the options."""
+    rng = random.Random(str(fun))
+    for _ in range(count):
+        names = [name for name in options if name == "indices" or rng.random() < 0.4]
+        yield rng.choice(ARRAYS), {name: rng.choice(options[name]) for name in names}
+
+
+def outcome(fun, *args):
+    """What a call returns, or raises."""
+    try:
+        return fun(*args)
+    except Exception as error:
+        return error
+
+
+def compare(found, wanted, x):
+    """Values to rounding, of what is given or of the result, all else exactly."""
+    if isinstance(wanted, tuple):
+        assert type(found) is type(wanted)
+        for pair in zip(found, wanted, strict=True):
+            compare(*pair, x)
+        return
+    assert isinstance(found, np.ndarray) == isinstance(wanted, np.ndarray)
+    found, wanted = np.asarray(found), np.asarray(wanted)
+    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+    eps = max([float(np.finfo(dtype).eps) for dtype in (wanted.dtype, x.dtype) if dtype.kind in "fc"], default=0)
+    np.testing.assert_allclose(found, wanted, 64 * eps, 64 * eps)
+
+
+@pytest.mark.parametrize("fun", CASES, ids=lambda fun: getattr(fun, "__qualname__", fun.__name__))
+def test_values_are_numpys(fun):
+    good = []
+    for x, options in draws(fun, CASES[fun], 120):
+
+        def call(x, options=options):
+            return fun(x, **options)
+
+        wanted = outcome(call, x)
+        found = [outcome(lambda x: jvp(call, (x,), (x,))[0], x)] if x.dtype.kind in "fc" else []
+        found.append(outcome(lambda x: grad(lambda p: (p, call(x)), has_aux=True, mode="dynamic")(1.0)[1], x))
+        for one in found:
+            try:
+                if isinstance(one, SymgradError):
+                    continue  # refused, which is no wrong value
+                if isinstance(wanted, Exception):
+                    assert isinstance(one, Exception), f"{one!r}, but NumPy raises {wanted!r}"
+                    assert type(one) is type(wanted)
+                elif isinstance(one, Exception):
+                    raise one
+                else:
+                    compare(one, wanted, x)
+            except BaseException as error:
+                error.add_note(f"of {x!r} {x.dtype} with {options}")
+                raise
+        if not isinstance(wanted, Exception) and not any(isinstance(one, SymgradError) for one in found):
+            good.append((x, options, wanted))
+    assert len(good) > 20
+    check_compiled(fun, good[:12])
+
+
+def check_compiled(fun, calls):
+    arrays = [x for x, _, _ in calls]
+
+    def every(p, *arrays):
+        return p, [fun(x, **options) for x, (_, options, _) in zip(arrays, calls, strict=True)]
+
+    derivative = grad(every, has_aux=True)
+    for _ in range(3):
+        for one, (x, options, wanted) in zip(derivative(1.0, *arrays)[1], calls, strict=True):
+            try:
+                compare(one, wanted, x)
+            except AssertionError as error:
+                error.add_note(f"compiled, of {x!r} {x.dtype} with {options}")
+                raise
