@@ -56,6 +56,34 @@ def test_fewer_passes_and_the_same_results(fun, x, passes):
     assert passes is None or len(found) == passes
 
 
+SUMMED = [
+    "np.sum(np.tanh((x - m) / v), axis=0) @ m",
+    "np.sum(np.exp(-(((x - m) / v) ** 2)) * np.cos(x * v))",
+    "np.sum(np.tanh((x.T * v[:, None] - m[:, None]) / 7.0))",
+    "np.sum(np.max(x * v, axis=1) * np.sum(np.abs(x / v), axis=1)) * 0.3",
+]
+
+
+@pytest.mark.parametrize("text", SUMMED)
+def test_small_factors_leave_sums(text):
+    """Standardised columns: what all numbers of a column are multiplied by, or divided by, is put to their sum."""
+    fun = eval(f"lambda x, m, v: {text}", {"np": np})
+    x, m, v = np.tile(W, (2, 1)), V, np.abs(V) + 0.5
+    derivative = value_and_grad(fun, (1, 2))
+    with without("factors"):
+        plain = value_and_grad(fun, (1, 2))
+    for scale in (1.0, 1.0, 1.0, 1e100, 1e-100):
+        (value, slopes), (expected, others) = derivative(x, m, v * scale), plain(x, m, v * scale)
+        assert value == pytest.approx(expected, rel=1e-13)
+        for got, want in zip(slopes, others, strict=True):
+            np.testing.assert_allclose(got, want, rtol=0, atol=1e-12 * np.max(np.abs(want)))
+
+
+def test_no_pass_for_the_scale_of_a_column():
+    source = grad(lambda m, v, x: np.sum(np.tanh((x - m) / v) ** 2), (0, 1)).source(V, np.abs(V) + 0.5, W, fast=True)
+    assert len(re.findall(r"divide\((?!total)", source)) == 1
+
+
 def test_only_what_surely_has_an_inverse_is_inverted():
     def shares(x):
         e = np.exp(x)  # all of which may be so small that their sum has no inverse

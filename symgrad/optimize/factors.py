@@ -215,17 +215,41 @@ def _multiple(s: Simplifier, c: float, x: Node) -> Node:
 # -- small arrays as factors ---------------------------------------------------------------------------------------
 
 
-@rewrite(np.sum, rules=FACTORS)
+@rewrite(np.sum, rules=FACTORS, derived=True)
 def factor_of_sum(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """``sum(x * v * w, axis)``, where ``v`` has length 1 along the axis, as ``sum(x * w, axis) * v``."""
-    product = args[0]
-    if not _is_large(product) or not dict(node.params).get("keepdims") or not is_op(product, np.multiply):
+    """``sum(x * v, axis)``, where ``v`` is a number or of length 1 along the axis, as ``sum(x, axis) * v``; so of ``x / v``."""
+    (product,) = args
+    if not _is_large(product) or not set(dict(node.params)) <= {"axis", "keepdims"} or node.aval.dtype != np.float64:
         return None
-    for one, w in (product.args, product.args[::-1]):
-        for x, v in (one.args, one.args[::-1]) if is_op(one, np.multiply) else ():
-            aligned = (1,) * (len(product.aval.shape) - len(v.aval.shape)) + v.aval.shape
-            if _is_small(v, x) and x.aval == w.aval == product.aval and all(aligned[axis] == 1 for axis in axes_of(node)):
-                return s.call(np.multiply, s.make(node.op, (s.call(np.multiply, x, w),), node.params), v)
+    c, x = split(product)
+    if c != 1.0:
+        return _multiple(s, c, s.make(node.op, (x,), node.params)) if _is_small(node, product) else None
+    found = _apart(s, product)
+    if found is None:
+        return None
+    key, x, v = found
+    axes, ndim = axes_of(node), len(product.aval.shape)
+    aligned = (1,) * (ndim - len(v.aval.shape)) + v.aval.shape
+    if any(aligned[axis] != 1 for axis in axes):
+        return None
+    if not dict(node.params).get("keepdims"):
+        v = s.call(np.reshape, v, shape=tuple([n for axis, n in enumerate(aligned) if axis not in axes]))
+    return s.call(key, s.make(node.op, (x,), node.params), v)
+
+
+def _apart(s: Simplifier, product: Node) -> tuple[Any, Node, Node] | None:
+    """A derivative's product, or quotient, of a large array and a small one, which may be deeper inside."""
+    if product.phase is None or not (is_op(product, np.multiply) or is_op(product, np.true_divide)):
+        return None
+    both = (product.args, product.args[::-1]) if is_op(product, np.multiply) else (product.args,)
+    for x, v in both:
+        if x.aval == product.aval and _is_small(v, x):
+            return product.op.key, x, v
+    for inner, y in both:
+        found = _apart(s, inner) if inner.aval == product.aval and s.used.get(product, 0) <= 1 else None
+        if found is not None:
+            s.used[inner] = s.used.get(inner, 0) - 1
+            return found[0], s.call(product.op.key, found[1], y), found[2]
     return None
 
 

@@ -85,6 +85,8 @@ class _Fuser:
         self.reads: dict[Node, Reads] = {}  # of members
         self.base: dict[Node, Node] = {}  # of cotangents of slices: those that this one is added to
         self.bases = {node.args[0] for node in nodes if node.op is index.INDEX_ADD}
+        shapes = {value.aval.shape for node in nodes for value in (node, *node.args) if _size(value) >= cost.SIZES.big}
+        self.lengths = {shape[lane] for shape in shapes if (lane := self._natural(shape)) is not None}  # of lanes that pay
 
     def run(self) -> list[Node | Group]:
         for node in self.nodes:
@@ -133,7 +135,7 @@ class _Fuser:
         if node in self.turned:  # NumPy follows its memory best by itself
             return None
         lane = self._natural(node.aval.shape)
-        if lane is None:
+        if lane is None or node.aval.shape[lane] not in self.lengths:
             return None
         self.lane[node], self.length[node] = lane, node.aval.shape[lane]
         return tuple([lane if _runs_along(arg, lane, self.length[node]) else None for arg in node.args])
