@@ -421,10 +421,14 @@ class FastBuilder(BlockBuilder):
         return waiting.pop() if waiting else None
 
     def _dead_base(self, group: Group, node: Node) -> str | None:
-        free = self.straight and "buffers" not in self.off and node in self.owner
+        variable = self.owner.get(node) or self.buffers.get(node)
+        free = self.straight and "buffers" not in self.off and variable is not None
         read = [arg for member in group.nodes for arg in member.args if self.root.get(arg, arg) is node]
         alone = len(read) == 1  # by the slice that is added first
-        return self.owner.pop(node) if free and alone and self._in_order(node) and self._dies(node) else None
+        if not (free and alone and self._in_order(node) and self._dies(node)):
+            return None
+        self.owner.pop(node, None)
+        return variable
 
     def _dead_window(self, group: Group, node: Node) -> str | None:
         if not self.straight or "buffers" in self.off:
