@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 import math
-import string
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -27,7 +26,7 @@ from symgrad.compile import layout
 from symgrad.errors import NotDifferentiable, SymgradError
 from symgrad.ir import Aval, Node
 from symgrad.ops import engine
-from symgrad.ops.contract import axis_pairs, cut, terms
+from symgrad.ops.contract import cut
 from symgrad.ops.core import ASTYPE, REGISTRY, Op
 from symgrad.ops.signal import INTERP
 from symgrad.scipy.sparse import TIMES
@@ -490,27 +489,16 @@ def sparse_product(p: Patterns, node: Node, i: int) -> Matrix:
     return pairs(outs[rows], ins[columns] if i == 3 else held[:, None], sizes(node, i))
 
 
-@rule(np.einsum)
-def einsum(p: Patterns, node: Node, i: int) -> Matrix:
-    """Elements whose letters agree."""
-    inputs, out = terms(dict(node.params)["subscripts"], [p.values[arg] for arg in node.args])
+@rule(np.einsum, np.tensordot)
+def labelled(p: Patterns, node: Node, i: int) -> Matrix:
+    """Elements whose labels agree."""
+    assert node.op.labels is not None
+    inputs, out = node.op.labels(*[p.values[arg] for arg in node.args], **dict(node.params))
     return _agreeing(node, i, inputs[i], out)
 
 
-@rule(np.tensordot)
-def tensordot(p: Patterns, node: Node, i: int) -> Matrix:
-    """As an einsum."""
-    a, b = (p.values[arg] for arg in node.args)
-    first, second = string.ascii_lowercase[: np.ndim(a)], list(string.ascii_uppercase[: np.ndim(b)])
-    summed = list(zip(*axis_pairs(a, b, dict(node.params).get("axes", 2)), strict=True))
-    for k, j in summed:
-        second[j] = first[k]
-    out = "".join(c for c in [*first, *second] if c not in [first[k] for k, _ in summed])
-    return _agreeing(node, i, (first, "".join(second))[i], out)
-
-
 def _agreeing(node: Node, i: int, mine: str, out: str) -> Matrix:
-    """Elements of argument ``i``, with these letters for its axes, and of the result."""
+    """Elements of argument ``i``, with these labels for its axes, and of the result."""
     shapes = [*zip(out, node.aval.shape, strict=True)], [*zip(mine, node.args[i].aval.shape, strict=True)]
     length: dict[str, int] = {}
     for letter, size in (*shapes[0], *shapes[1]):

@@ -56,11 +56,18 @@ def matmul_labels(n: int, m: int) -> tuple[list[str], str]:
     return [a, b], stack + ("a" if n > 1 else "") + ("c" if m > 1 else "")
 
 
+def axis_pairs(n: int, m: int, axes: Any) -> tuple[list[int], list[int]]:
+    """The axes of ``a`` and of ``b``, which have so many, that ``np.tensordot`` sums over."""
+    if isinstance(axes, int):
+        return list(range(n - axes, n)), list(range(axes))
+    i, j = ((k,) if isinstance(k, int) else k for k in axes)
+    return [k % n for k in i], [k % m for k in j]
+
+
 def tensordot_labels(n: int, m: int, axes: Any) -> tuple[list[str], str]:
     """The same of ``np.tensordot``."""
-    i, j = (range(n - axes, n), range(axes)) if isinstance(axes, int) else ((k,) if isinstance(k, int) else k for k in axes)
     a, b = list(LABELS[:n]), list(LABELS[n : n + m])
-    for left, right in zip(i, j, strict=True):
+    for left, right in zip(*axis_pairs(n, m, axes), strict=True):
         b[right] = a[left]
     shared = set(a) & set(b)
     return ["".join(a), "".join(b)], "".join(label for label in a + b if label not in shared)
@@ -157,7 +164,7 @@ if hasattr(np, "matvec"):
     multilinear(
         np.matvec,
         lambda g, y, x1, x2: g[..., None] * x2[..., None, :],
-        lambda g, y, x1, x2: np.matvec(np.swapaxes(x1, -1, -2), g),
+        lambda g, y, x1, x2: np.matvec(transpose(x1), g),
         samples=[
             Sample(A(2, 3), A(3)),
             Sample(A(4, 2, 3), A(3)),
@@ -205,14 +212,6 @@ def _other_axes(x: Any, axes: Sequence[int]) -> list[int]:
     return [k for k in range(np.ndim(x)) if k not in axes]
 
 
-def axis_pairs(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
-    n, m = np.ndim(a), np.ndim(b)
-    if isinstance(axes, int):
-        return list(range(n - axes, n)), list(range(axes))
-    i, j = ((k,) if isinstance(k, int) else k for k in axes)
-    return [k % n for k in i], [k % m for k in j]
-
-
 def _placed(g: Any, b: Any, i: Sequence[int], j: Sequence[int], kept: list[int], summed: list[int]) -> Any:
     """``contract(g, b, i, j)``, whose axes are the result's axes ``kept`` (from g), then ``summed`` (from b)."""
     order = kept + summed
@@ -224,13 +223,13 @@ def _placed(g: Any, b: Any, i: Sequence[int], j: Sequence[int], kept: list[int],
 
 
 def tensordot_a(g: Any, y: Any, a: Any, b: Any, axes: Any = 2) -> Any:
-    i, j = axis_pairs(a, b, axes)
+    i, j = axis_pairs(np.ndim(a), np.ndim(b), axes)
     kept, free = _other_axes(a, i), _other_axes(b, j)
     return _placed(g, b, range(len(kept), np.ndim(g)), free, kept, [k for _, k in sorted(zip(j, i, strict=True))])
 
 
 def tensordot_b(g: Any, y: Any, a: Any, b: Any, axes: Any = 2) -> Any:
-    i, j = axis_pairs(a, b, axes)
+    i, j = axis_pairs(np.ndim(a), np.ndim(b), axes)
     free, kept = _other_axes(a, i), _other_axes(b, j)
     return _placed(g, a, range(len(free)), free, kept, [k for _, k in sorted(zip(i, j, strict=True))])
 

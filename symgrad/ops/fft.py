@@ -9,7 +9,7 @@ import numpy as np
 
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.core import A, Sample, composite, linear
-from symgrad.ops.shape import along_axis
+from symgrad.ops.reduction import vector_shape
 
 # the transform the other way is scaled where this one is not
 INVERSE: dict[Any, Any] = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
@@ -31,7 +31,7 @@ def weights(n: int, axis: int, y: Any, middle: float) -> Any:
     w[0] = 1
     if n % 2 == 0:
         w[-1] = 1
-    return w if axis in (-1, np.ndim(y) - 1) else np.reshape(w, along_axis(len(w), axis % np.ndim(y), np.ndim(y)))
+    return w if axis in (-1, np.ndim(y) - 1) else np.reshape(w, vector_shape(axis % np.ndim(y), np.ndim(y)))
 
 
 # -- along one axis ------------------------------------------------------------------------------------------------

@@ -44,15 +44,15 @@ def _cumprod_along(g: Any, y: Any, a: Any, axis: int) -> Any:
     n = np.shape(a)[axis]
     if n < 2:
         return g
-    lead = (slice(None),) * axis
-    step, s, ratio = 1, g, a[(*lead, slice(1, None))]
+    step, s, ratio = 1, g, a[along(axis, slice(1, None))]
     while True:
-        early, late = (*lead, slice(None, -step)), (*lead, slice(step, None))
-        s = np.concatenate((s[early] + ratio * s[late], s[(*lead, slice(-step, None))]), axis)
+        early, late = along(axis, slice(None, -step)), along(axis, slice(step, None))
+        s = np.concatenate((s[early] + ratio * s[late], s[along(axis, slice(-step, None))]), axis)
         if 2 * step >= n:
             break
         step, ratio = 2 * step, ratio[early] * ratio[late]
-    return np.concatenate((s[(*lead, slice(0, 1))], y[(*lead, slice(None, -1))] * s[(*lead, slice(1, None))]), axis)
+    first, rest = along(axis, slice(0, 1)), along(axis, slice(1, None))
+    return np.concatenate((s[first], y[along(axis, slice(None, -1))] * s[rest]), axis)
 
 
 @composite(np.nancumsum, samples=_scans)

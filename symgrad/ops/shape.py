@@ -12,7 +12,7 @@ from symgrad.errors import NotDifferentiable
 from symgrad.ops.core import REGISTRY, A, Sample, Traced, composite, linear, refused, static
 from symgrad.ops.create import contains_traced
 from symgrad.ops.index import SCATTER, Hole, Slice, array_of, take_at
-from symgrad.ops.reduction import along
+from symgrad.ops.reduction import along, vector_shape
 
 # -- questions that shapes and dtypes answer ------------------------------------------------------------------------
 
@@ -97,7 +97,7 @@ linear(
 def _with_ones(a: Any, axis: Any) -> Any:
     """``np.expand_dims``, by way of an index where that costs less."""
     if type(a) is np.ndarray and type(axis) is int and 0 <= axis <= a.ndim:
-        return a[(slice(None),) * axis + (None,)]
+        return a[along(axis, None)]
     return np.expand_dims(a, axis)
 
 
@@ -472,15 +472,10 @@ def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str =
     places = list(range(ndim))
     if indexing == "xy" and ndim > 1:
         places[:2] = 1, 0
-    grids = [np.reshape(x, along_axis(np.size(x), i, ndim)) for x, i in zip(xi, places, strict=True)]
+    grids = [np.reshape(x, (1,) * i + (np.size(x),) + (1,) * (ndim - i - 1)) for x, i in zip(xi, places, strict=True)]
     if not sparse:
         grids = list(np.broadcast_arrays(*grids))
     return tuple([grid.copy() for grid in grids] if copy else grids)
-
-
-def along_axis(size: int, axis: int, ndim: int) -> tuple[int, ...]:
-    """The shape of a vector that lies along one of ``ndim`` axes."""
-    return tuple(size if i == axis else 1 for i in range(ndim))
 
 
 # -- splitting: slices ----------------------------------------------------------------------------------------------
@@ -601,10 +596,10 @@ def _windows(g: Any, y: Any, x: Any, window_shape: Any = None, axis: Any = None)
     shape, total = np.shape(x), np.shape(y)
     lengths = (window_shape,) if np.ndim(window_shape) == 0 else tuple(window_shape)
     axes = range(len(shape)) if axis is None else (axis,) if np.ndim(axis) == 0 else axis
-    index = [np.reshape(np.arange(total[i]), along_axis(total[i], i, len(total))) for i in range(len(shape))]
+    index = [np.reshape(np.arange(total[i]), vector_shape(i, len(total))) for i in range(len(shape))]
     for k, (i, n) in enumerate(zip(axes, lengths, strict=True), len(shape)):
         i %= len(shape)
-        index[i] = index[i] + np.reshape(np.arange(n), along_axis(n, k, len(total)))
+        index[i] = index[i] + np.reshape(np.arange(n), vector_shape(k, len(total)))
     return scatter(g, tuple(index), shape)
 
 
@@ -671,7 +666,7 @@ def _pad_along(array: Any, axis: int, widths: list[int], mode: str, end_values: 
     n, ends = stat_length or np.shape(array)[axis], []
     for back, width in zip((1, -1), widths, strict=True):
         if mode == "linear_ramp":
-            way = np.reshape(np.arange(width)[::back] / max(width, 1), along_axis(width, axis, np.ndim(array)))
+            way = np.reshape(np.arange(width)[::back] / max(width, 1), vector_shape(axis, np.ndim(array)))
             ends.append(end_values + (array[along(axis, slice(0, 1) if back > 0 else slice(-1, None))] - end_values) * way)
         else:
             some = array[along(axis, slice(0, n) if back > 0 else slice(-n, None))]

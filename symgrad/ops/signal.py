@@ -9,8 +9,7 @@ import numpy as np
 
 from symgrad.ops.core import A, Op, Sample, composite, op
 from symgrad.ops.index import array_of
-from symgrad.ops.reduction import along
-from symgrad.ops.shape import along_axis
+from symgrad.ops.reduction import along, vector_shape
 
 # -- interpolation -------------------------------------------------------------------------------------------------
 
@@ -134,7 +133,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
             raise ValueError("Shape of array too small to calculate a numerical gradient")
         steps = np.diff(step) if np.ndim(step) else None
         if steps is not None:
-            steps = np.reshape(steps, along_axis(np.size(steps), i, ndim))
+            steps = np.reshape(steps, vector_shape(i, ndim))
         slopes = np.concatenate(_differences(f, i, step if steps is None else steps, steps is not None, edge_order), i)
         found.append(slopes if slopes.dtype == f.dtype else slopes.astype(f.dtype))
     return found[0] if len(axes) == 1 else tuple(found)

@@ -11,8 +11,8 @@ import numpy as np
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.core import A, Choice, Sample, composite, constant, expand, linear, op
 from symgrad.ops.index import array_of
-from symgrad.ops.reduction import spread
-from symgrad.ops.shape import along_axis, scatter
+from symgrad.ops.reduction import spread, vector_shape
+from symgrad.ops.shape import scatter
 
 constant(np.argsort)
 constant(np.argpartition, samples=[Sample(A(5), 2), Sample(A(3, 4), (0, 2), axis=0)])
@@ -26,7 +26,7 @@ constant(np.lexsort, samples=[Sample((A(4), A(4))), Sample((A(2, 3), A(2, 3)), a
 def _take_along_axis(g: Any, y: Any, arr: Any, indices: Any, axis: int = -1) -> Any:
     shape = np.shape(arr)
     axis %= len(shape)
-    index = [np.reshape(np.arange(n), along_axis(n, i, len(shape))) for i, n in enumerate(shape)]
+    index = [np.reshape(np.arange(n), vector_shape(i, len(shape))) for i, n in enumerate(shape)]
     index[axis] = indices
     return scatter(g, tuple(index), shape)
 
