@@ -62,6 +62,15 @@ def agrees(fun: Callable[..., Any], *args: Any, modes: tuple[str, ...] = ("auto"
                 np.testing.assert_allclose(grad, slope, rtol=2e-6, atol=2e-7)
 
 
+def alike(found: Any, expected: Any, rtol: float = 1e-12, atol: float = 1e-13) -> None:
+    """Two trees are alike in structure, and their leaves in type, shape, dtype and value."""
+    (left, tree), (right, other) = flatten(found), flatten(expected)
+    assert tree == other
+    for x, y in zip(left, right, strict=True):
+        assert (type(x), np.shape(x), np.result_type(x)) == (type(y), np.shape(y), np.result_type(y))
+        np.testing.assert_allclose(x, y, rtol=rtol, atol=atol)
+
+
 def same(a: Any, b: Any, args: tuple[Any, ...]) -> None:
     """Two trees of derivatives agree, in kind too, up to the rounding of the least precise number around."""
     (left, tree), (right, other) = flatten(a), flatten(b)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from agreement import alike
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,16 +36,13 @@ def is_apart(derivative: Any, *args: Any) -> bool:
 
 def agree(a: Any, b: Any, rtol: float = 1e-13) -> None:
     """Two results are alike in structure, kinds, values, and in what they own."""
-    (left, tree), (right, other) = flatten(a), flatten(b)
-    assert tree == other
-    for x, y in zip(left, right, strict=True):
-        assert type(x) is type(y)
-        assert np.result_type(x) == np.result_type(y)
-        np.testing.assert_allclose(x, y, rtol=rtol, atol=1e-15)
+    alike(a, b, rtol, 1e-15)
+    leaves, _ = flatten(a)
+    for x in leaves:
         if isinstance(x, np.ndarray):
             assert x.flags.c_contiguous
             assert x.flags.writeable
-            assert not any(np.shares_memory(x, z) for z in left if z is not x)
+            assert not any(np.shares_memory(x, z) for z in leaves if z is not x)
 
 
 def unary(text: str) -> Any:

@@ -6,6 +6,7 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
+from agreement import alike
 
 from symgrad import (
     custom_jvp,
@@ -31,16 +32,6 @@ X, Y, V = (RNG.normal(size=(5, 3)) for _ in range(3))
 T = np.array([0.5, -1.5, 2.5, -0.25, 1.0])
 
 
-def same(found, expected, rtol=1e-11):
-    """Equal trees of equal arrays, dtypes included."""
-    leaves, tree = pytree.flatten(found)
-    others, other = pytree.flatten(expected)
-    assert tree == other
-    for a, b in zip(leaves, others, strict=True):
-        assert (np.shape(a), np.result_type(a)) == (np.shape(b), np.result_type(b))
-        np.testing.assert_allclose(a, b, rtol, 1e-13)
-
-
 def stacked(fun, *columns):
     """What a Python loop over the batch gives."""
     rows = [pytree.flatten(fun(*row)) for row in zip(*columns, strict=True)]
@@ -52,8 +43,8 @@ def agrees(fun, *columns, explained=""):
     expected = stacked(fun, *columns)
     function = vmap(fun)
     for _ in range(3):
-        same(function(*columns), expected)
-    same(vmap(fun, mode="dynamic")(*columns), expected)
+        alike(function(*columns), expected)
+    alike(vmap(fun, mode="dynamic")(*columns), expected)
     assert explained in function.explain()
     assert explained or "runs once" not in function.explain()
     return function
@@ -96,7 +87,7 @@ def test_per_example_gradients():
     function = vmap(grad(loss), (None, 0, 0))
     expected = np.stack([grad(loss)(w, x, y) for x, y in zip(X, Y, strict=True)])
     for _ in range(3):
-        same(function(w, X, Y), expected)
+        alike(function(w, X, Y), expected)
     assert "for " not in function.source(w, X, Y).replace("for w", "")
 
 
@@ -105,17 +96,17 @@ def test_within_a_derivative(kind):
     by_batch = kind(lambda x: np.sum(vmap(wave)(x) ** 2))
     by_loop = kind(lambda x: sum(wave(row) ** 2 for row in x))
     for _ in range(3):
-        same(by_batch(X), by_loop(X))
+        alike(by_batch(X), by_loop(X))
 
 
 def test_within_jacobians_and_products():
     rows = lambda x: np.stack([wave(row) for row in x])
     for kind in (jacobian, jacrev, jacfwd):
         for _ in range(3):
-            same(kind(vmap(wave))(X), kind(rows)(X))
-    same(vjp(vmap(wave), X)[1](T), vjp(rows, X)[1](T))
-    same(jvp(vmap(wave), (X,), (V,)), jvp(rows, (X,), (V,)))
-    same(linearize(vmap(wave), X)[1](V), jvp(rows, (X,), (V,))[1])
+            alike(kind(vmap(wave))(X), kind(rows)(X))
+    alike(vjp(vmap(wave), X)[1](T), vjp(rows, X)[1](T))
+    alike(jvp(vmap(wave), (X,), (V,)), jvp(rows, (X,), (V,)))
+    alike(linearize(vmap(wave), X)[1](V), jvp(rows, (X,), (V,))[1])
 
 
 def kernel(x, y):
@@ -126,9 +117,9 @@ def test_nested():
     gram = vmap(vmap(kernel, (None, 0)), (0, None))
     expected = np.array([[kernel(x, y) for y in Y] for x in X])
     for _ in range(3):
-        same(gram(X, Y), expected)
+        alike(gram(X, Y), expected)
     slope = grad(lambda x: np.sum(gram(x, Y) ** 2))
-    same(slope(X), grad(lambda x: sum(kernel(a, b) ** 2 for a in x for b in Y))(X))
+    alike(slope(X), grad(lambda x: sum(kernel(a, b) ** 2 for a in x for b in Y))(X))
     assert re.search(r"np.exp\(-np.sum\(\(x\[:, None(, :)?\] - y\) \*\* 2, axis=2\)\)", gram.source(X, Y))
 
 
@@ -138,8 +129,8 @@ def test_nested_with_branches():
 
     table = vmap(vmap(choose, (None, 0)), (0, None))
     for _ in range(3):
-        same(table(T, V[0]), np.array([[choose(x, y) for y in V[0]] for x in T]))
-    same(grad(lambda t: np.sum(table(t, V[0])))(T), grad(lambda t: sum(choose(a, b) for a in t for b in V[0]))(T))
+        alike(table(T, V[0]), np.array([[choose(x, y) for y in V[0]] for x in T]))
+    alike(grad(lambda t: np.sum(table(t, V[0])))(T), grad(lambda t: sum(choose(a, b) for a in t for b in V[0]))(T))
 
 
 # -- arguments and results -----------------------------------------------------------------------------------------
@@ -170,7 +161,7 @@ def test_in_axes(in_axes, args):
         )
         for i in range(5)
     ]
-    same(vmap(fun, in_axes)(*args), np.stack(rows))
+    alike(vmap(fun, in_axes)(*args), np.stack(rows))
 
 
 def test_keywords_and_strings():
@@ -178,31 +169,31 @@ def test_keywords_and_strings():
         return getattr(np, kind)(x * scale)
 
     for _ in range(3):
-        same(vmap(fun)(X, scale=T, kind="prod"), np.prod(X * T[:, None], axis=1))
-        same(vmap(fun)(X, scale=T), np.sum(X * T[:, None], axis=1))
+        alike(vmap(fun)(X, scale=T, kind="prod"), np.prod(X * T[:, None], axis=1))
+        alike(vmap(fun)(X, scale=T), np.sum(X * T[:, None], axis=1))
 
 
 def test_trees_come_back():
     agrees(lambda x: Pair(x, {"s": np.sum(x), "n": None}), X)
     found = vmap(lambda x: (x, 3.0, np.arange(2)))(X)
-    same(found, (X, np.full(5, 3.0), np.tile(np.arange(2), (5, 1))))
+    alike(found, (X, np.full(5, 3.0), np.tile(np.arange(2), (5, 1))))
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
 def test_out_axes(axis):
     expected = np.stack([np.outer(x, y) for x, y in zip(X, Y, strict=True)], axis=axis)
     for _ in range(3):
-        same(vmap(np.outer, out_axes=axis)(X, Y), expected)
+        alike(vmap(np.outer, out_axes=axis)(X, Y), expected)
 
 
 def test_out_axes_of_trees():
     found = vmap(lambda x: {"a": x, "b": (x, 2.0)}, out_axes={"a": 1, "b": (0, None)})(X)
-    same(found, {"a": X.T, "b": (X, 2.0)})
+    alike(found, {"a": X.T, "b": (X, 2.0)})
 
 
 def test_empty_batch():
     for _ in range(3):
-        same(vmap(lambda x: (np.outer(x, x), np.sum(x)))(X[:0]), (np.zeros((0, 3, 3)), np.zeros(0)))
+        alike(vmap(lambda x: (np.outer(x, x), np.sum(x)))(X[:0]), (np.zeros((0, 3, 3)), np.zeros(0)))
 
 
 def test_dtypes():
@@ -268,13 +259,13 @@ def test_a_branch_on_a_batched_value():
     for signs in ([1, -1, 1, -1, 1], [-1, 1, 1, 1, 1], [1] * 5, [-1] * 5, [-1, -1, -1, -1, 1]):
         t = np.abs(T) * signs
         for _ in range(2):
-            same(function(t), stacked(log_or_square, t))
-            same(slope(t), stacked(grad(log_or_square), t))
-            same(within(t), stacked(grad(lambda x: log_or_square(x) ** 2), t))
+            alike(function(t), stacked(log_or_square, t))
+            alike(slope(t), stacked(grad(log_or_square), t))
+            alike(within(t), stacked(grad(lambda x: log_or_square(x) ** 2), t))
     assert "the elements of the batch go 2 ways through log_or_square()" in function.explain()
     before = function.cache_info().misses
     for signs in ([1, 1, -1, -1, 1], [1, 1, 1, 1, -1], [-1] * 5):
-        same(function(np.abs(T) * signs), stacked(log_or_square, np.abs(T) * signs))
+        alike(function(np.abs(T) * signs), stacked(log_or_square, np.abs(T) * signs))
     assert function.cache_info().misses == before
     assert "if np.all(" in function.source(T)
 
@@ -287,8 +278,8 @@ def test_branches_after_branches():
     function = vmap(fun)
     for seed in range(8):
         x, y = np.random.default_rng(seed).normal(size=(2, 6))
-        same(function(x, y), stacked(fun, x, y))
-        same(grad(lambda x, y: np.sum(vmap(fun)(x, y)))(x, y), stacked(grad(fun), x, y))
+        alike(function(x, y), stacked(fun, x, y))
+        alike(grad(lambda x, y: np.sum(vmap(fun)(x, y)))(x, y), stacked(grad(fun), x, y))
 
 
 def table(x):
@@ -333,7 +324,7 @@ def test_writes_through_masks():
     agrees(write, X, T)
     slopes = vmap(grad(write, (0, 1)))
     for rows in (X, X, X, -X, X[::-1]):
-        same(slopes(rows, T), stacked(grad(write, (0, 1)), rows, T))
+        alike(slopes(rows, T), stacked(grad(write, (0, 1)), rows, T))
 
     def column(x, w):
         y = np.stack([x, -x], axis=1)
@@ -341,10 +332,10 @@ def test_writes_through_masks():
         return np.sum(np.sin(y))
 
     agrees(column, X, T, explained="masks choose different numbers of elements")
-    alike = np.sort(np.abs(X), axis=1) * [-1, 1, 1]  # as many in each row, at first
+    level = np.sort(np.abs(X), axis=1) * [-1, 1, 1]  # as many in each row, at first
     function = vmap(column)
-    for rows in (alike, alike, alike, alike * [[-1, -1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1]]):
-        same(function(rows, T), stacked(column, rows, T))
+    for rows in (level, level, level, level * [[-1, -1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1]]):
+        alike(function(rows, T), stacked(column, rows, T))
 
 
 def test_a_number_indexed_by_a_condition():
@@ -369,11 +360,11 @@ def test_loops_that_end_by_their_values():
     a = np.array([1.5, 4.0, 900.0, 2e-3, 0.7])
     function = agrees(newton, a)
     assert "while " in function.source(a)
-    same(vmap(grad(newton))(a), stacked(grad(newton), a))
+    alike(vmap(grad(newton))(a), stacked(grad(newton), a))
     within = grad(lambda a: np.sum(vmap(newton)(a)))
     for scale in (1.0, 1.0, 1.0, 30.0, 1e-4):
-        same(function(a * scale), stacked(newton, a * scale), 1e-14)
-        same(within(a * scale), stacked(grad(newton), a * scale), 1e-9)
+        alike(function(a * scale), stacked(newton, a * scale), 1e-14)
+        alike(within(a * scale), stacked(grad(newton), a * scale), 1e-9)
     assert function.cache_info().misses == 2
 
 
@@ -389,7 +380,7 @@ def test_finished_elements_run_no_further():
         return total
 
     function = agrees(lambda n: first(n, rows[0]), np.array([2, 3, 2, 3]), explained="")
-    same(function(np.array([3, 2, 2, 2])), np.array([first(n, rows[0]) for n in (3, 2, 2, 2)]))
+    alike(function(np.array([3, 2, 2, 2])), np.array([first(n, rows[0]) for n in (3, 2, 2, 2)]))
 
 
 def rolled(x, n=12):
@@ -403,7 +394,7 @@ def test_loops_of_fixed_length():
     function = agrees(rolled, X)
     assert "for i in range(" in function.source(X)
     agrees(grad(rolled), X)
-    same(grad(lambda x: np.sum(vmap(rolled)(x)))(X), stacked(grad(rolled), X))
+    alike(grad(lambda x: np.sum(vmap(rolled)(x)))(X), stacked(grad(rolled), X))
     agrees(jacfwd(rolled), X)
 
 
@@ -420,7 +411,7 @@ def test_loops_over_what_is_batched():
     agrees(grad(fun, (0, 1)), w, sequences)
     shared = vmap(grad(fun, (0, 1)), (None, 0))
     for _ in range(3):
-        same(shared(w[0], sequences), stacked(lambda s: grad(fun, (0, 1))(w[0], s), sequences))
+        alike(shared(w[0], sequences), stacked(lambda s: grad(fun, (0, 1))(w[0], s), sequences))
 
 
 def test_try():
@@ -447,15 +438,15 @@ def test_indices():
     i = np.array([0, 1, 2, 0, 1])
     agrees(lambda x, i: x[i], X, i)
     agrees(write, X, i)
-    same(grad(lambda x: np.sum(vmap(write)(x, i) ** 2))(X), stacked(grad(lambda x, i: np.sum(write(x, i) ** 2)), X, i))
+    alike(grad(lambda x: np.sum(vmap(write)(x, i) ** 2))(X), stacked(grad(lambda x, i: np.sum(write(x, i) ** 2)), X, i))
     cube, j = RNG.normal(size=(5, 4, 3, 2)), RNG.integers(0, 2, (5, 6))
     agrees(lambda c, j: c[1, :, j], cube, j)
     agrees(lambda c, j: c[:, j], cube, j)
     agrees(lambda c, j: c[..., j, None, j], cube, j)
     agrees(lambda c: c[:, [0, 2], 1], cube)
     agrees(lambda c: c[1, :, [0, 1]], cube)
-    same(vmap(lambda c, j: c[:, j], (None, 0))(cube[0], j), np.stack([cube[0][:, k] for k in j]))
-    same(vmap(lambda c, j: c[0, :, j], (None, 0))(cube[0], j), np.stack([cube[0][0, :, k] for k in j]))
+    alike(vmap(lambda c, j: c[:, j], (None, 0))(cube[0], j), np.stack([cube[0][:, k] for k in j]))
+    alike(vmap(lambda c, j: c[0, :, j], (None, 0))(cube[0], j), np.stack([cube[0][0, :, k] for k in j]))
 
 
 # -- what is outside -----------------------------------------------------------------------------------------------
@@ -469,12 +460,12 @@ def test_captured_state_that_changes():
 
     function = vmap(fun)
     for _ in range(3):
-        same(function(X), np.sum(X, axis=1))
+        alike(function(X), np.sum(X, axis=1))
     scale = 2.5
-    same(function(X), 2.5 * np.sum(X, axis=1))
+    alike(function(X), 2.5 * np.sum(X, axis=1))
     assert function.cache_info().hits == 2
     flag = False
-    same(function(X), X[:, 0].copy())
+    alike(function(X), X[:, 0].copy())
 
 
 def test_random_numbers_differ_from_element_to_element():
@@ -496,7 +487,7 @@ def test_side_effects_happen_for_each_element():
     function = vmap(fun)
     function(T)
     seen.clear()
-    same(function(T), T * 2.0)
+    alike(function(T), T * 2.0)
     assert len(seen) == 5
 
 
@@ -516,15 +507,15 @@ class Model:
 def test_methods():
     model = Model(2.0)
     for _ in range(3):
-        same(model.all(X), 2.0 * np.sum(X, axis=1))
-        same(model.dots(X[0], Y), 2.0 * Y @ X[0])
+        alike(model.all(X), 2.0 * np.sum(X, axis=1))
+        alike(model.dots(X[0], Y), 2.0 * Y @ X[0])
     model.scale = 3.0
-    same(model.all(X), 3.0 * np.sum(X, axis=1))
+    alike(model.all(X), 3.0 * np.sum(X, axis=1))
 
 
 def test_pickles():
     function = pickle.loads(pickle.dumps(vmap(wave, out_axes=-1)))
-    same(function(X), stacked(wave, X))
+    alike(function(X), stacked(wave, X))
 
 
 def test_what_it_looks_like():
@@ -546,7 +537,7 @@ def test_primitives_run_one_by_one():
     agrees(grad(lambda x: np.sum(cube(x) * x)), X, explained="runs once for each element of the batch")
     total = grad(lambda x: np.sum(vmap(lambda x: np.sum(cube(x)))(x)))
     for _ in range(3):
-        same(total(X), 3 * X**2)
+        alike(total(X), 3 * X**2)
     assert "runs once for each element" in total.explain()
 
 
@@ -556,10 +547,10 @@ def test_custom_rules():
     fun = lambda x: np.sum(clipped(x) ** 2)
     agrees(grad(fun), X * 3)
     for _ in range(3):
-        same(grad(lambda x: np.sum(vmap(fun)(x)))(X * 3), stacked(grad(fun), X * 3))
+        alike(grad(lambda x: np.sum(vmap(fun)(x)))(X * 3), stacked(grad(fun), X * 3))
     softplus = custom_jvp(lambda x: np.log1p(np.exp(x)))
     softplus.defjvp(lambda x, t: (softplus(*x), t[0] / (1 + np.exp(-x[0]))))
     agrees(grad(lambda x: np.sum(softplus(x))), X)
     for kind in (grad, jacfwd):
         for _ in range(3):
-            same(kind(lambda x: np.sum(vmap(softplus)(x)))(X), 1 / (1 + np.exp(-X)))
+            alike(kind(lambda x: np.sum(vmap(softplus)(x)))(X), 1 / (1 + np.exp(-X)))
