@@ -101,7 +101,7 @@ class Derivative(Generic[P, R]):
             result = self._body(trace, args, kwargs, True)
         finally:
             trace.user = user
-        return settle(trace, outer, (args, kwargs), result)
+        return settle(outer, (args, kwargs), result)
 
     def stand_in(self, key: Any, wrap: Callable[[Fun], Fun]) -> Derivative[..., Any]:
         """The same derivative of ``wrap(fun)``, which is to see arguments of another kind; made once for each ``key``."""
@@ -345,8 +345,11 @@ class GraphView:
         return svg(self.nodes, self.outputs)
 
 
-def settle(trace: Trace, outer: int, given: Any, result: Any) -> Any:
-    """The result of a nested derivative: plain where it depends on nothing that the outer trace follows."""
+def settle(outer: int, given: Any, result: Any) -> Any:
+    """The result of a nested derivative: plain where it depends on nothing that the outer trace follows.
+
+    ``outer``: how many nodes the trace had before it.
+    """
     if any(isinstance(leaf, Tracer) for leaf in pytree.flatten(given)[0]):
         return result
     leaves, tree = pytree.flatten(result)
@@ -780,7 +783,7 @@ class _Pass:
     def plain(self, given: Any, tree: Any) -> Any:
         """The result as the caller should see it."""
         if self.outer is not None:
-            return settle(self.outer, self.start, given, tree)
+            return settle(self.start, given, tree)
         return pytree.map_tree(plain_result, tree)
 
 
@@ -822,7 +825,7 @@ def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> Any:
         symbolic = trace is work.trace
         grads = calculus.pull(work.trace, run, cotangent, False, symbolic)
         if symbolic:
-            return settle(work.trace, work.start, (primals, cotangent), grads)
+            return settle(work.start, (primals, cotangent), grads)
         return pytree.map_tree(own_result, grads)
 
     return (out, pullback, work.plain(primals, run.aux)) if has_aux else (out, pullback)

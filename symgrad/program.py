@@ -251,25 +251,24 @@ def _same(a: Any, b: Any) -> bool:
         return False
 
 
-def leaves_of(tree: Tree) -> Iterator[Leaf]:
-    """The ends of a tree, in order."""
-    stack = [tree]
+def _preorder(root: Tree) -> Iterator[Tree]:
+    """All of a tree, parents before their cases, without recursion."""
+    stack = [root]
     while stack:
         top = stack.pop()
-        if isinstance(top, Leaf):
-            yield top
-        else:
+        yield top
+        if isinstance(top, Branch):
             stack.extend(reversed(list(top.cases.values())))
+
+
+def leaves_of(tree: Tree) -> Iterator[Leaf]:
+    """The ends of a tree, in order."""
+    return (part for part in _preorder(tree) if isinstance(part, Leaf))
 
 
 def branches_of(tree: Tree) -> Iterator[Branch]:
     """The branches of a tree, parents first."""
-    stack = [tree]
-    while stack:
-        top = stack.pop()
-        if isinstance(top, Branch):
-            yield top
-            stack.extend(reversed(list(top.cases.values())))
+    return (part for part in _preorder(tree) if isinstance(part, Branch))
 
 
 def _way_to(root: Tree, leaf: Leaf) -> list[tuple[Branch, Any]]:
@@ -309,12 +308,3 @@ def _confirmed(root: Tree) -> Tree | None:
             cases = {value: child for value, child in kept.items() if child is not None}
             done[id(tree)] = Branch(tree.node, tree.line, cases, tree.loop, tree.number) if cases else None
     return done[id(root)]
-
-
-def _preorder(root: Tree) -> Iterable[Tree]:
-    stack = [root]
-    while stack:
-        top = stack.pop()
-        yield top
-        if isinstance(top, Branch):
-            stack.extend(top.cases.values())

@@ -32,7 +32,7 @@ def _again(b: Batch, node: Node, args: Sequence[Any], **params: Any) -> Any:
     return b.trace.record(node.op, args, kept)
 
 
-def _named(b: Batch, node: Node, args: Args) -> tuple[Args, dict[str, Any]]:
+def _named(node: Node, args: Args) -> tuple[Args, dict[str, Any]]:
     """The one array of a call and its options, those given by position among them."""
     params = dict(node.params)
     if len(args) > 1:
@@ -140,7 +140,7 @@ def all_alike(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
       np.nanmedian)  # fmt: skip
 def reduction(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     ndim = _ndim(node.args[0])
-    args, params = _named(b, node, args)
+    args, params = _named(node, args)
     axis = params.get("axis")
     every = axis is None or not ndim
     axis = tuple(range(1, ndim + 1)) if every else shift(axis, ndim)
@@ -179,7 +179,7 @@ def quantile(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
 @rule(np.argmax, np.argmin, np.nanargmax, np.nanargmin)
 def position(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     ndim = _ndim(node.args[0])
-    args, params = _named(b, node, args)
+    args, params = _named(node, args)
     axis = params.get("axis")
     if axis is not None and ndim:
         return b.trace.record(node.op, args, {**params, "axis": shift(axis, ndim)})
@@ -218,7 +218,7 @@ def along_all(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
 
 @rule(np.sort, np.argsort, np.partition, np.argpartition)
 def ordered(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
-    args, params = _named(b, node, args)
+    args, params = _named(node, args)
     axis = params.get("axis", -1)
     if axis is None or not _ndim(node.args[0]):
         return b.trace.record(node.op, [flat(b, args[0])], {**params, "axis": 1})
@@ -517,7 +517,7 @@ def _contract(b: Batch, args: Args, flags: Flags, i: Sequence[int], j: Sequence[
     return np.reshape(left @ right, (b.size, *shape[0], *shape[1]))
 
 
-def _times(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
+def _times(node: Node, args: Args, flags: Flags) -> Any:
     """The product where one element is a number."""
     ndim = _ndim(node)
     x, y = (line_up(a, _ndim(n), ndim) if f else a for a, n, f in zip(args, node.args, flags, strict=True))
@@ -540,14 +540,14 @@ def tensordot(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
 def dot(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     n, m = map(_ndim, node.args)
     if not n or not m:
-        return _times(b, node, args, flags)
+        return _times(node, args, flags)
     return matmul(b, node, args, flags) if max(n, m) <= 2 else _contract(b, args, flags, [n - 1], [max(m - 2, 0)])
 
 
 @rule(np.inner)
 def inner(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     n, m = map(_ndim, node.args)
-    return _contract(b, args, flags, [n - 1], [m - 1]) if n and m else _times(b, node, args, flags)
+    return _contract(b, args, flags, [n - 1], [m - 1]) if n and m else _times(node, args, flags)
 
 
 @rule(np.outer)

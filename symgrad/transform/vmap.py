@@ -179,7 +179,7 @@ def _all_ways(trace: Trace, fun: Fun, columns: Columns) -> Way:
         waiting += others
     if len(ways) > 1:
         trace.remark(f"the elements of the batch go {len(ways)} ways through {_title(fun)}; each way runs on the whole batch")
-    return _chosen(ways, columns.size, fun)
+    return _chosen(ways, fun)
 
 
 def _lane(trace: Trace, column: Any, one: Any, lanes: dict[Node, Any]) -> Tracer:
@@ -301,7 +301,7 @@ def _seen_by_all(b: Batch, look: Guard, floor: int) -> Any:
     return b.known[look.node]
 
 
-def _chosen(ways: list[Way], size: int, fun: Fun) -> Way:
+def _chosen(ways: list[Way], fun: Fun) -> Way:
     """From each way the results of those that go it."""
     last = ways[-1]
     if len(ways) == 1:
