@@ -171,6 +171,23 @@ def test_sums_of_many_products_make_no_products(text, dtype, order):
         np.testing.assert_allclose(got, want, rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["f8", "f4", "c16"])
+@pytest.mark.parametrize("size", [4, 40])
+def test_traces_of_products_need_no_product(size, dtype):
+    fun = lambda x, y: np.real(np.trace(x @ y)) ** 2 + np.real(np.trace(np.exp(y) @ x))
+    rng = np.random.default_rng(0)
+    args = [rng.standard_normal(shape).astype(dtype) for shape in ((size, size + 3), (size + 3, size))]
+    derivative, dynamic = (value_and_grad(fun, (0, 1), mode=mode) for mode in ("auto", "dynamic"))
+    tolerance = 1e-11 if dtype != "f4" else 1e-3
+    for _ in range(3):
+        (value, slopes), (expected, others) = derivative(*args), dynamic(*args)
+        assert value == pytest.approx(expected, rel=tolerance)
+        for got, want in zip(slopes, others, strict=True):
+            np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+    with without("scalarize"):
+        assert "trace(" not in re.sub("#.*", "", value_and_grad(fun).source(*args, fast=True))
+
+
 RUNTIME = [
     "np.sum(np.exp(-x * y / s) / s)",
     "np.sum(np.tanh(x / s) * y) * s",

@@ -19,7 +19,7 @@ from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op
 from symgrad.program import Program
 
 FACTORS: dict[Any, list[Rewrite]] = {}
-SEVERAL = 8  # terms of a sum that are looked at
+SEVERAL = 8  # terms of a sum, or factors of a product, that are looked at
 
 
 def factors(program: Program) -> Program:
@@ -189,14 +189,18 @@ def _sum(s: Simplifier, terms: list[tuple[float, Node]]) -> Node:
 
 
 def _factors_of(s: Simplifier, node: Node) -> tuple[float, list[Node]]:
-    """A number, and the arrays that a product for one use is made of."""
-    c, x = split(node)
-    if x is not node and s.used.get(node, 0) > 1:
-        return 1.0, [node]
-    if not is_op(x, np.multiply) or s.used.get(x, 0) > 1 or x.exact:
-        return c, [x]
-    (d, one), (e, other) = (_factors_of(s, arg) for arg in x.args)
-    return c * d * e, [*one, *other]
+    """A number, and the arrays that a product for one use is made of, not too many."""
+    number, found, waiting = 1.0, list[Node](), [node]
+    while waiting:
+        x = waiting.pop()
+        c, rest = split(x) if s.used.get(x, 0) <= 1 else (1.0, x)
+        number *= c
+        inner = is_op(rest, np.multiply) and s.used.get(rest, 0) <= 1 and not rest.exact
+        if inner and len(found) + len(waiting) < SEVERAL:
+            waiting += rest.args[::-1]
+        else:
+            found.append(rest)
+    return number, found
 
 
 def _product(s: Simplifier, c: float, factors: list[Node]) -> Node:
@@ -237,16 +241,16 @@ def factor_of_sum(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | N
     return s.call(key, s.make(node.op, (x,), node.params), v)
 
 
-def _apart(s: Simplifier, product: Node) -> tuple[Any, Node, Node] | None:
+def _apart(s: Simplifier, product: Node, depth: int = 0) -> tuple[Any, Node, Node] | None:
     """A derivative's product, or quotient, of a large array and a small one, which may be deeper inside."""
-    if product.phase is None or not (is_op(product, np.multiply) or is_op(product, np.true_divide)):
+    if depth > SEVERAL or product.phase is None or not (is_op(product, np.multiply) or is_op(product, np.true_divide)):
         return None
     both = (product.args, product.args[::-1]) if is_op(product, np.multiply) else (product.args,)
     for x, v in both:
         if x.aval == product.aval and _is_small(v, x):
             return product.op.key, x, v
     for inner, y in both:
-        found = _apart(s, inner) if inner.aval == product.aval and s.used.get(product, 0) <= 1 else None
+        found = _apart(s, inner, depth + 1) if inner.aval == product.aval and s.used.get(product, 0) <= 1 else None
         if found is not None:
             s.used[inner] = s.used.get(inner, 0) - 1
             return found[0], s.call(product.op.key, found[1], y), found[2]

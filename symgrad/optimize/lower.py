@@ -94,6 +94,17 @@ def mean_of_products(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node 
     return None if total is None else s.call(np.true_divide, total, math.prod(x.aval.shape))
 
 
+@rewrite(np.trace, rules=LOWER)
+def trace_of_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``trace(x @ y)`` as ``sum(x * y.T)``: of the product, the diagonal alone."""
+    (product,) = args
+    matrices = is_op(product, np.matmul) and all(len(x.aval.shape) == 2 and x.aval.dtype.kind in "fc" for x in product.args)
+    if node.params or not matrices or s.used.get(product, 0) > 1 or product.params:
+        return None
+    x, y = product.args
+    return s.call(np.sum, s.call(np.multiply, x, s.call(np.transpose, y)))
+
+
 @rewrite(np.dot, np.matmul, rules=LOWER)
 def long_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """BLAS adds long vectors up one by one, and loses digits."""
