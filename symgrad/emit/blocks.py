@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.buffers import empty
-from symgrad.emit.build import SPELLINGS, Builder, Expr, Signature, default_spelling, literal, method, name, number
+from symgrad.emit.build import SPELLINGS, Builder, Expr, Signature, default_spelling, literal, mark, method, name, number
 from symgrad.emit.build import call as call_of
 from symgrad.emit.printer import Def, For, If, Line
 from symgrad.ir import CONST, Node
@@ -146,7 +146,9 @@ class _Loop:
         scratch: list[Any] = []
         self.scratch = self._scratch(scratch)
         for node in group.nodes:
+            start = len(self.body)
             self._member(node)
+            mark(self.body[start:], node, node in b.hidden)
         blocks = call_of("range", number(0), number(group.length), number(self.layout.rows))
         body = [
             Line(assign(name(self.hi), ast.BinOp(name(self.lo), ast.Add(), number(self.layout.rows)))),

@@ -397,6 +397,8 @@ class Builder:
         self.together: dict[Node, list[list[int]]] = {}  # of loops: which of what they save lies in one list, as tuples
         self.places: dict[Node, tuple[int, int]] = {}  # of such results: where in the tuples, and how wide those are
         self.rows: dict[Node, str] = {}  # of loops that are printed: what an iteration saves, and the row that is for it
+        self.hidden: set[Node] = set()  # what masks alone choose from
+        self.hiding: set[Node] = set()  # what has that in its expression
         self.outputs = {node for leaf in program.leaves() for node in leaf.nodes()}
         self.last_phase: str | None = None
         self.loop_phase: str | None = None  # of the loop whose body is printed
@@ -518,7 +520,8 @@ class Builder:
             self._name_outputs(leaf, block)
             result = self._container(leaf.tree, iter(zip(leaf.outputs, leaf.kinds, strict=True)), set())
         block.append(Line(ast.Return(result)))
-        _mark(block[-1:], max(leaf.nodes(), key=lambda node: (node.phase is not None, node.index), default=None))
+        last = max(leaf.nodes(), key=lambda node: (node.phase is not None, node.index), default=None)
+        mark(block[-1:], last, any([node in self.hiding for node in leaf.nodes()]))
 
     def _name_outputs(self, leaf: Leaf, block: list[Any]) -> None:
         """A line for each result, where all in one are too long to read."""
@@ -584,7 +587,10 @@ class Builder:
                 self._write(node, block)
             else:
                 self._value(node, block)
-            _mark(block[start:], node)
+            hides = node in self.hidden or any([arg in self.hiding for arg in node.args])
+            if hides and not isinstance(self.exprs.get(node), ast.Name):
+                self.hiding.add(node)
+            mark(block[start:], node, hides)
 
     def _number(self, value: Any) -> Expr:
         return literal(value)
@@ -828,12 +834,12 @@ class Builder:
         return ""
 
 
-def _mark(statements: Sequence[Any], node: Node | None) -> None:
+def mark(statements: Sequence[Any], node: Node | None, hidden: bool = False) -> None:
     """Say where statements are from, unless they know."""
     for statement in statements:
         if node is not None and not isinstance(statement, Comment) and statement.origin is None:
-            statement.origin = Origin(node.line, node.phase)
-            _mark(getattr(statement, "body", ()), node)
+            statement.origin = Origin(node.line, node.phase, hidden)
+            mark(getattr(statement, "body", ()), node, hidden)
 
 
 def is_trivial(node: Node, weight: dict[Node, int]) -> bool:

@@ -39,6 +39,7 @@ from symgrad.emit.build import (
 from symgrad.emit.build import call as call_of
 from symgrad.emit.numbers import ABS, CONDITIONAL, MATH, OPERATORS, REPEATING, ROUNDED, elements, packer
 from symgrad.emit.printer import Line
+from symgrad.emit.quiet import hidden, quietly
 from symgrad.emit.tidy import tidy
 from symgrad.ir import CONST, INPUT, Aval, Node
 from symgrad.ir import Sequence as ListAval
@@ -107,6 +108,7 @@ class FastBuilder(BlockBuilder):
         self.order: dict[Node, bool | None] = {}
         self.scalar = "math" not in off and all(map(_plain_number, self.nodes))
         self.turned = turned(self.nodes)
+        self.hidden = hidden(self.nodes, program.roots())
         self.python: set[Node] = set()  # what is surely a Python number
         self.items = _items(self.nodes)
         if self.scalar or program.apart:
@@ -143,10 +145,10 @@ class FastBuilder(BlockBuilder):
         return code
 
     def _finished(self, block: list[Any]) -> list[Any]:
-        if "buffers" in self.off or (len(block) < MANY and not any(size_of(node) >= BIG for node in self.nodes)):
-            return block
-        inputs = [self.exprs.get(node) for node in self.nodes if node.op is INPUT]
-        return tidy(block, {expr.id for expr in inputs if isinstance(expr, ast.Name)})
+        if "buffers" not in self.off and (len(block) >= MANY or any(size_of(node) >= BIG for node in self.nodes)):
+            inputs = [self.exprs.get(node) for node in self.nodes if node.op is INPUT]
+            block = tidy(block, {expr.id for expr in inputs if isinstance(expr, ast.Name)})
+        return quietly(block) if self.hidden else block
 
     def _snapshot(self) -> Any:
         free = {key: list(value) for key, value in self.free.items()}

@@ -61,10 +61,14 @@ def _by_astor(node: ast.AST) -> str:
 
 
 class Origin(NamedTuple):
-    """Where a statement is from: the user's ``(file, line)``, and the pass that wrote it (None: the function itself)."""
+    """Where a statement is from: the user's ``(file, line)``, and the pass that wrote it (None: the function itself).
+
+    ``hidden``: it computes what masks alone choose from.
+    """
 
     line: tuple[str, int] | None
     phase: str | None
+    hidden: bool = False
 
 
 class Row(NamedTuple):
@@ -121,6 +125,15 @@ class While:
 
 
 @dataclass
+class With:
+    """``with manager: body``."""
+
+    manager: ast.expr
+    body: list[Any]
+    origin: Origin | None = None
+
+
+@dataclass
 class Def:
     """``def head: body``, a function within, and the statement that calls it: until then what it reads is needed."""
 
@@ -130,7 +143,7 @@ class Def:
     origin: Origin | None = None
 
 
-Block = Sequence[Line | Comment | If | For | While | Def]
+Block = Sequence[Line | Comment | If | For | While | With | Def]
 
 
 def source(header: str, docstring: str, body: Sequence[Row]) -> str:
@@ -167,6 +180,9 @@ def _block(body: Block, depth: int, rows: list[Row]) -> None:
             _block(item.body, depth + 1, rows)
         elif isinstance(item, While):
             rows.append(Row(f"{indent}while {text(item.test)}:", item.origin))
+            _block(item.body, depth + 1, rows)
+        elif isinstance(item, With):
+            rows.append(Row(f"{indent}with {text(item.manager)}:", item.origin))
             _block(item.body, depth + 1, rows)
         elif isinstance(item, Def):
             rows.append(Row(f"{indent}def {item.head}:", item.origin))

@@ -17,6 +17,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -90,6 +91,10 @@ class Masks:
         for node in order:
             self.levels[node] = ends[node] if node in ends else self._level(node)
         self.steep = below_poles(order, self.hot)
+        self.before: set[Node] = set()  # whose cotangents may be infinite, and are chosen from later in the pass
+        for node in order:
+            if node in self.steep and (node.op.chooses or any([arg in self.before for arg in node.args])):
+                self.before.add(node)
         self.states: dict[Node, State] = {}
         self.items: dict[tuple[Node, int], Lanes] = {}  # of the results of loops
         self._made: dict[Any, Lanes] = {}
@@ -128,8 +133,10 @@ class Masks:
                 part, lanes = g, choice[0]
                 dirty = lanes
             else:
-                part = rule(position, self.kept(node, position, g), self.lookup)
                 lanes = lanes if choice is None else choice[0]
+                hidden = lanes is not None or arg in self.before
+                with np.errstate(divide="ignore", invalid="ignore") if hidden else nullcontext():
+                    part = rule(position, self.kept(node, position, g), self.lookup)
                 if lanes is not None and _steepness(node, position, self.hot) >= lanes.least:
                     dirty = lanes
             if part is not None and arg.aval.shape != np.shape(part):

@@ -68,8 +68,7 @@ def reverse(
     starts = [node for node, _ in outputs if node in flows]
     lanes = Masks(ancestors(starts, floor_of(wrt)), order, levels, lookup)
     trace.masked = True
-    with np.errstate(divide="ignore", invalid="ignore"):  # of what masks hide, too
-        return _sweep(trace, outputs, wrt, order, False, symbolic, lanes, around)
+    return _sweep(trace, outputs, wrt, order, False, symbolic, lanes, around)
 
 
 def _sweep(

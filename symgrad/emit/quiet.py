@@ -1,0 +1,94 @@
+"""What masks hide is computed without warnings: of ``np.where(x > 0, g / x, 0)`` NumPy would warn where ``x`` is zero.
+
+That holds for derivatives alone; of what the user's own operations do, NumPy warns as ever.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.emit.printer import Comment, For, Line, While, With
+from symgrad.ir import CONST, Aval, Node
+from symgrad.ops import index
+from symgrad.ops.core import REGISTRY
+from symgrad.optimize.lower import SELECT
+
+_SILENCE = ast.parse("np.errstate(divide='ignore', invalid='ignore')", mode="eval").body
+_ONLY_LARGE = {REGISTRY[key] for key in (np.exp, np.exp2, np.expm1, np.sinh, np.cosh)}  # of which it says: overflow
+
+
+def hidden(nodes: Sequence[Node], outputs: Sequence[Node]) -> set[Node]:
+    """What derivatives divide by what may be zero (and compute of that), if nothing but masks reads it.
+
+    ``nodes`` are in order. What an index leaves out, or a write replaces, is hidden as well.
+    """
+    wild: set[Node] = set()
+    for node in nodes:
+        if _is_wild(node) or (wild and any([arg in wild for arg in node.args])):
+            wild.add(node)
+    if not any([node in wild and node.phase is not None for node in nodes]):
+        return set()
+    read = set(outputs)
+    found: set[Node] = set()
+    for node in reversed(nodes):
+        if node.phase is None or node in read:
+            masked = () if node.phase is None else _masked(node)
+            read.update([arg for i, arg in enumerate(node.args) if i not in masked])
+        elif node in wild:
+            found.add(node)
+    return found
+
+
+def _is_wild(node: Node) -> bool:
+    """Whether a result may be infinite, or NaN, though no number is large."""
+    if not node.args or not isinstance(node.aval, Aval) or node.aval.kind == "python":  # which raise
+        return False
+    return node.op.family == "elementwise" and node.op not in _ONLY_LARGE and node.op.partial_of(node.args) == "poles"
+
+
+def _masked(node: Node) -> Sequence[int]:
+    """The arguments of which zeros take the place, or nothing does."""
+    if node.op in (index.GETITEM, index.SETITEM):
+        return (0,)
+    zero = [arg.op is CONST and not dict(arg.params)["value"] for arg in node.args]
+    return (1, 2) if node.op in (SELECT, REGISTRY[np.where]) and any(zero[1:]) else ()
+
+
+def quietly(block: Sequence[Any]) -> list[Any]:
+    """A block of statements, those that compute what masks hide without warnings."""
+    result: list[Any] = []
+    waiting: list[Any] = []  # from one that is hidden on, of derivatives alone
+    for item in block:
+        if not _is_derivative(item):
+            result += _wrapped(waiting)
+            waiting = []
+            if hasattr(item, "body"):
+                item.body = quietly(item.body)
+        elif waiting or _is_hidden(item):
+            waiting.append(item)
+            continue
+        result.append(item)
+    return [*result, *_wrapped(waiting)]
+
+
+def _wrapped(items: list[Any]) -> list[Any]:
+    """The items up to the last one that is hidden, in a ``with``; and the rest."""
+    last = max((i for i, item in enumerate(items) if _is_hidden(item)), default=-1) + 1
+    return [With(_SILENCE, items[:last], items[0].origin), *items[last:]] if last else items
+
+
+def _is_derivative(item: Any) -> bool:
+    """Whether a statement, and all in it, is of a derivative, or of nothing."""
+    if isinstance(item, (For, While)):
+        return all(map(_is_derivative, item.body))
+    return isinstance(item, Comment) or (isinstance(item, Line) and (item.origin is None or item.origin.phase is not None))
+
+
+def _is_hidden(item: Any) -> bool:
+    if isinstance(item, (For, While)):
+        return any(map(_is_hidden, item.body))
+    return isinstance(item, Line) and item.origin is not None and item.origin.hidden
