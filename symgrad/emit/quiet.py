@@ -47,7 +47,16 @@ def _is_wild(node: Node) -> bool:
     """Whether a result may be infinite, or NaN, though no number is large."""
     if not node.args or not isinstance(node.aval, Aval) or node.aval.kind == "python":  # which raise
         return False
+    if node.op is REGISTRY[np.divide] and _is_count(node.args[1]):
+        return False
     return node.op.family == "elementwise" and node.op not in _ONLY_LARGE and node.op.partial_of(node.args) == "poles"
+
+
+def _is_count(node: Node) -> bool:
+    """Whether a number says how many are the largest, as rules have it."""
+    while node.op in (REGISTRY[np.expand_dims], REGISTRY[np.reshape]):
+        (node,) = node.args
+    return node.op is REGISTRY[np.sum] and node.args[0].aval.dtype == bool
 
 
 def _masked(node: Node) -> Sequence[int]:
