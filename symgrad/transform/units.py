@@ -17,7 +17,7 @@ from symgrad.ops import create
 from symgrad.trace import Trace
 from symgrad.tracer import Tracer
 from symgrad.transform.batch import Alike, Batch, line_up, rule_of
-from symgrad.transform.lanes import as_mask, hot_of
+from symgrad.transform.lanes import as_mask, hot_of, moving
 from symgrad.transform.reverse import path
 
 
@@ -40,7 +40,9 @@ def at_units(trace: Trace, unit: Tracer, linear: Sequence[Any], scale: complex =
     b = Batch(trace, units.shape[0], known)
     flows = set(order)
     if any([is_steep(node, [arg for arg in node.args if arg in flows], hot) for node in order]):
-        b = Units(trace, units.shape[0], known, hot, _eye(trace, aval, np.dtype(bool)))
+        reach, eye = _chosen(trace, alone, unit.node), _eye(trace, aval, np.dtype(bool))
+        reach = {node: eye if reach.get(node) is None else np.logical_and(eye, as_mask(reach[node])) for node in known}
+        b = Units(trace, units.shape[0], known, hot, reach)
     trace.phase = outer
     b.run(order)
     return [b.value(x.node) if isinstance(x, Tracer) and x.node in b.known else None for x in linear]
@@ -53,10 +55,10 @@ class Units(Batch):
     ``unclean`` may be NaN.
     """
 
-    def __init__(self, trace: Trace, size: int, known: dict[Node, Any], hot: set[Node], eye: Any) -> None:
+    def __init__(self, trace: Trace, size: int, known: dict[Node, Any], hot: set[Node], reach: dict[Node, Any]) -> None:
         super().__init__(trace, size, known)
         self.hot = hot
-        self.reach: dict[Node, Any] = dict.fromkeys(known, eye)
+        self.reach = reach
         self.unclean: set[Node] = set()
 
     def run(self, order: Sequence[Node]) -> None:
@@ -99,11 +101,9 @@ class Units(Batch):
         avals = [arg.aval for arg in node.args]
         masks = [self.mask_of(arg) if flag else None for arg, flag in zip(node.args, flags, strict=True)]
         if all([op.stays(i) for i, flag in enumerate(flags) if flag]):
-            found: Any = None
-            for mask, aval in zip(masks, avals, strict=True):
-                if mask is not None:
-                    mask = line_up(mask, len(aval.shape), len(node.aval.shape))
-                    found = mask if found is None else np.logical_or(found, mask)
+            active = [i for i, flag in enumerate(flags) if flag]
+            lined = [line_up(masks[i], len(avals[i].shape), len(node.aval.shape)) for i in active]
+            found = moving(node, active, lined, None, [self.value(arg) for arg in node.args])
             return np.broadcast_to(found, (self.size, *node.aval.shape))
         mixed = [op.differentiable(i) and op.lanes_of(i) == "mixed" for i in range(len(flags))]
         args = []
@@ -154,6 +154,16 @@ def _diagonal(order: Sequence[Node], unit: Node, ends: Sequence[Node]) -> tuple[
             last.update(node.args)
     alone.discard(unit)
     return alone, last
+
+
+def _chosen(trace: Trace, alone: set[Node], unit: Node) -> dict[Node, Any]:
+    """Masks of the elements that masks have not made zero, of nodes each of whose elements is on its own; None for all."""
+    found: dict[Node, Any] = {unit: None}
+    for node in sorted(alone, key=lambda node: node.index):
+        active = [i for i, arg in enumerate(node.args) if arg in found]
+        masks = [found[node.args[i]] for i in active]
+        found[node] = moving(node, active, masks, None, [trace.lookup(arg) for arg in node.args])
+    return found
 
 
 def _on_diagonal(x: Any) -> Any:
