@@ -1,0 +1,120 @@
+"""Random chains of functions with poles, movements, masks, sums and products, at their poles.
+
+The reference is forward mode with a dict of derivatives for each number: what is not in it is known to be zero, and stays so.
+"""
+
+import operator
+from functools import reduce
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symgrad import grad, jacfwd, jacrev
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+class Number:
+    """A number, and its derivatives by those variables that it depends on."""
+
+    def __init__(self, value, slopes=()):
+        self.value, self.slopes = np.float64(value), dict(slopes)
+
+    def __add__(self, other):
+        slopes = dict(self.slopes)
+        for i, slope in getattr(other, "slopes", {}).items():
+            slopes[i] = slopes[i] + slope if i in slopes else slope
+        return Number(self.value + getattr(other, "value", other), slopes)
+
+    def __mul__(self, factor):
+        a, b = self.value, getattr(factor, "value", factor)
+        left = Number(0, {i: slope * b for i, slope in self.slopes.items()})
+        right = Number(0, {i: slope * a for i, slope in getattr(factor, "slopes", {}).items()})
+        return Number(a * b, (left + right).slopes)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __gt__(self, other):
+        return self.value > other
+
+
+STEEP = {
+    "sqrt": (np.sqrt, lambda x: 0.5 / np.sqrt(x)),
+    "log": (np.log, lambda x: 1 / x),
+    "reciprocal": (np.reciprocal, lambda x: -1 / (x * x)),
+    "cbrt": (np.cbrt, lambda x: 1 / (3 * np.cbrt(x) ** 2)),
+    "square": (np.square, lambda x: 2 * x),
+    "sine": (np.sin, np.cos),
+}
+MOVES = [
+    lambda y: y[::-1],
+    lambda y: np.roll(y, 1),
+    lambda y: y.T,
+    lambda y: np.concatenate([y, y[:1]]),
+    lambda y: np.stack([y, y * 2.0]) if y.ndim < 2 else y.reshape(-1),
+    lambda y: y[np.arange(y.shape[0]) * 2 % y.shape[0]],
+    lambda y: y[1:] if y.shape[0] > 2 else y,
+    lambda y: np.repeat(y, 2, axis=0) if y.size < 9 else y,
+    lambda y: y.reshape(-1)[:, None] * np.array([1.0, 2.0]) if y.size < 9 else y,
+    lambda y: np.sum(y, axis=0) if y.ndim > 1 else y,
+    lambda y: y * y[::-1],
+    lambda y: y + np.roll(y, 1, axis=0),
+    lambda y: y * y[:1],
+]
+PRODUCTS = [
+    lambda y, w: y @ w,
+    lambda y, w: np.einsum("...i,ij->...j", y, w),
+    lambda y, w: np.dot(y, w),
+    lambda y, w: np.tensordot(y, w, 1),
+]
+STEPS = st.one_of(
+    st.tuples(st.just("steep"), st.sampled_from(sorted(STEEP))),
+    st.tuples(st.just("move"), st.sampled_from(MOVES)),
+    st.tuples(st.just("positive"), st.none()),
+    st.tuples(st.just("mask"), st.integers(0, 99)),
+    st.tuples(st.just("product"), st.sampled_from(PRODUCTS)),
+)
+
+
+def run(steps, y, exact):
+    """The chain on an array; ``exact``: one of ``Number``s."""
+    for kind, what in steps:
+        if kind == "steep":
+            fun, slope = STEEP[what]
+            each = lambda n, fun=fun, slope=slope: Number(fun(n.value), (n * slope(n.value)).slopes)
+            y = np.vectorize(each, otypes=[object])(y) if exact else fun(y)
+        elif kind == "move":
+            y = what(y)
+        elif kind == "positive":
+            y = np.where(y > 0, y, 1.0)
+        elif kind == "mask":
+            y = np.where(np.random.default_rng(what).random(y.shape) < 0.6, y, 2.0)
+        else:
+            w = np.arange(1.0, 2 * y.shape[-1] + 1).reshape(-1, 2)
+            y = reduce(operator.add, [y[..., i, None] * row for i, row in enumerate(w)]) if exact else what(y, w)
+        y = np.vectorize(lambda n: n if isinstance(n, Number) else Number(n), otypes=[object])(y) if exact else y
+    return y
+
+
+@given(
+    st.lists(STEPS, min_size=2, max_size=6), st.lists(st.sampled_from([0.0, 0.0, 1.0, 0.25, -1.0, 4.0]), min_size=2, max_size=4)
+)
+def test_derivatives_are_finite_where_they_are(steps, values):
+    x = np.array(values)
+    exact = run(steps, np.array([Number(v, {i: np.float64(1)}) for i, v in enumerate(x)]), True)
+    slopes = np.array([[number.slopes.get(i, 0.0) for i in range(x.size)] for number in exact.flat])
+    fun = lambda x: run(steps, x, False)
+    np.testing.assert_allclose(fun(x).ravel(), [number.value for number in exact.flat], 1e-9)
+    finite = np.isfinite(slopes)
+    for derivative in (jacrev(fun), jacfwd(fun), jacrev(fun, mode="dynamic"), jacfwd(fun, mode="dynamic")):
+        for _ in range(3):
+            found = derivative(x).reshape(slopes.shape)
+            np.testing.assert_allclose(found[finite], slopes[finite], 1e-9, 1e-9)
+            assert not np.isfinite(found[~finite]).any()
+    kept = finite.all(axis=1).reshape(exact.shape)
+    for mode in ("auto", "dynamic"):
+        derivative = grad(lambda x: np.sum(np.where(kept, fun(x), 0.0)), mode=mode)
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(x), slopes[kept.ravel()].sum(axis=0), 1e-9, 1e-9)
