@@ -282,6 +282,8 @@ HIDDEN = {
     "loop": lambda x: _repeated(lambda y, i: np.where(x > 0, y + np.log(x) * i, y), 0.0 * x),
     "before the loop": lambda x: (lambda y: _repeated(lambda z, i: np.where(x > 0, z * i + y, 0.0), y))(np.log(x)),
     "after the loop": lambda x: np.where(x > 0, _repeated(lambda y, i: np.sin(y) * 1.1, np.log(x)), 0.0),
+    "poles in the loop": lambda x: np.where(x > 0, _repeated(lambda y, i: np.sqrt(y) * (1 + i), x), 0.0),
+    "masked later": lambda x: _repeated(lambda y, i: np.where(x > 0, np.sqrt(y), 0.0) if i == 5 else np.cbrt(y), x * x),
     "in some iterations": lambda x: (lambda y: _repeated(lambda z, i: np.where(x > i / 9, z / 2 + y, z), x))(np.log(x)),
     "loop of numbers": lambda x: sum(np.where(v > 0, np.sqrt(v), v) for v in x),
 }

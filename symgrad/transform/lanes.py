@@ -93,7 +93,7 @@ class Masks:
         self.steep = below_poles(order, self.hot)
         self.before: set[Node] = set()  # whose cotangents may be infinite, and are chosen from later in the pass
         for node in order:
-            if node in self.steep and (node.op.chooses or any([arg in self.before for arg in node.args])):
+            if node in self.steep and node.args and (node.op.chooses or any([arg in self.before for arg in node.args])):
                 self.before.add(node)
         self.states: dict[Node, State] = {}
         self.items: dict[tuple[Node, int], Lanes] = {}  # of the results of loops
@@ -293,7 +293,8 @@ class Masks:
             for one, aval in zip(found, node.aval, strict=True)
         ]
         wanted = [self.levels.get(arg, 0) for arg in node.args]
-        parts, tests = node.op.joint_in_lanes(g, y, args, live, wanted)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            parts, tests = node.op.joint_in_lanes(g, y, args, live, wanted)
         states: list[State] = [
             NOTHING if test is None else (Lanes(None, (node, i), test, True, True), None) for i, test in enumerate(tests)
         ]

@@ -22,7 +22,7 @@ from symgrad.ops.core import Op, fit
 from symgrad.trace import Trace
 from symgrad.tracer import Tracer
 from symgrad.transform.forward import forward
-from symgrad.transform.lanes import Around, worst_of
+from symgrad.transform.lanes import POLES, Around, worst_of
 from symgrad.transform.reverse import reverse
 
 
@@ -207,7 +207,7 @@ class Loop(Op):
         starts = results[n + len(self.body.saved) :]
         given = tuple(part is not None for part in g)
         double = tape is None or tape.double_where
-        followed = double and any(levels) and (self.chooses or any(mask is not None for mask in live))
+        followed = double and (any(levels) or self.inside == POLES) and (self.chooses or any(mask is not None for mask in live))
         sure = [mask is not None and followed for mask in live[n:]]
         key = given, tuple(levels) if followed else None, tuple(sure), double
         back, flows, uses, elements = self._backward(key, carry, sequences, invariants)
