@@ -54,6 +54,12 @@ def _three(domain: Any) -> list[Sample]:
     return [Sample(*[A(*s, lo=lo, hi=hi) for s, (lo, hi) in zip(each, domain, strict=True)]) for each in shapes]
 
 
+def _voigt(x: Any, sigma: Any, gamma: Any) -> Any:
+    """The derivative of ``wofz(z) / (sigma * sqrt(2 pi))`` by ``x``, where ``z = (x + i gamma) / (sigma sqrt(2))``."""
+    z = (x + 1j * gamma) / (math.sqrt(2) * sigma)
+    return (2j / ROOT_PI - 2 * z * sp.wofz(z)) / (math.sqrt(2) * ROOT_2PI * sigma * sigma)
+
+
 # -- logistic, error and normal functions --------------------------------------------------------------------------
 
 _rule(sp.expit,     lambda g, y, x: g * (y * (1 - y)))
@@ -71,6 +77,10 @@ _rule(sp.ndtr,      lambda g, y, x: g * (np.exp(-0.5 * x * x) / ROOT_2PI), compl
 _rule(sp.log_ndtr,  lambda g, y, x: g * (np.exp(-0.5 * x * x - y) / ROOT_2PI))
 _rule(sp.ndtri,     lambda g, y, x: g * (ROOT_2PI * np.exp(0.5 * y * y)), domain=(0.1, 0.9))
 _rule(sp.ndtri_exp, lambda g, y, x: g * (ROOT_2PI * np.exp(0.5 * y * y + x)), domain=(-3, -0.2))
+_rule(sp.voigt_profile, lambda g, y, x, sigma, gamma: g * np.real(_voigt(x, sigma, gamma)),
+                        lambda g, y, x, sigma, gamma: g * -((y + np.real((x + 1j * gamma) * _voigt(x, sigma, gamma))) / sigma),
+                        lambda g, y, x, sigma, gamma: g * -np.imag(_voigt(x, sigma, gamma)),
+                        samples=_three([(-2, 2), (0.4, 3), (0.4, 3)]))
 _rule(sp.owens_t,   lambda g, y, h, a: g * (-0.5 / ROOT_2PI * np.exp(-0.5 * h * h) * sp.erf(h * a / math.sqrt(2))),
                     lambda g, y, h, a: g * (np.exp(-0.5 * h * h * (1 + a * a)) / (2 * math.pi * (1 + a * a))))
 
@@ -276,10 +286,21 @@ _rule(sp.iv,  "v", lambda g, y, v, z: g * (0.5 * (sp.iv(v - 1, z) + sp.iv(v + 1,
 _rule(sp.kv,  "v", lambda g, y, v, z: g * (-0.5 * (sp.kv(v - 1, z) + sp.kv(v + 1, z))), samples=_of(1.5), complex=True)
 _rule(sp.ive, "v", lambda g, y, v, z: g * (0.5 * (sp.ive(v - 1, z) + sp.ive(v + 1, z)) - np.sign(z) * y), samples=_of(1.5))
 _rule(sp.kve, "v", lambda g, y, v, z: g * (y - 0.5 * (sp.kve(v - 1, z) + sp.kve(v + 1, z))), samples=_of(1.5), complex=True)
+_rule(sp.jve, "v", lambda g, y, v, z: g * (0.5 * (sp.jve(v - 1, z) - sp.jve(v + 1, z))), samples=_of(1.5))
+_rule(sp.yve, "v", lambda g, y, v, z: g * (0.5 * (sp.yve(v - 1, z) - sp.yve(v + 1, z))), samples=_of(1.5))
+_rule(sp.hankel1, "v", lambda g, y, v, z: g * (0.5 * (sp.hankel1(v - 1, z) - sp.hankel1(v + 1, z))), samples=_of(1.5),
+      complex=True)
+_rule(sp.hankel2, "v", lambda g, y, v, z: g * (0.5 * (sp.hankel2(v - 1, z) - sp.hankel2(v + 1, z))), samples=_of(1.5),
+      complex=True)
 _rule(sp.yn,  None, lambda g, y, n, x: g * (0.5 * (sp.yv(n - 1.0, x) - sp.yv(n + 1.0, x))), samples=_of(2))
 _rule(sp.kn,  None, lambda g, y, n, x: g * (-0.5 * (sp.kv(n - 1.0, x) + sp.kv(n + 1.0, x))), samples=_of(2))
 _rule(sp.struve, "v", lambda g, y, v, x: g * (sp.struve(v - 1, x) - v * y / x), samples=_of(1.5))
 _rule(sp.modstruve, "v", lambda g, y, v, x: g * (sp.modstruve(v - 1, x) - v * y / x), samples=_of(1.5))
+
+_rule(sp.wright_bessel, "a", "b", lambda g, y, a, b, x: g * sp.wright_bessel(a, b + a, x), samples=_of(0.7, 1.5))
+if hasattr(sp, "log_wright_bessel"):  # since SciPy 1.14
+    _rule(sp.log_wright_bessel, "a", "b", lambda g, y, a, b, x: g * np.exp(sp.log_wright_bessel(a, b + a, x) - y),
+          samples=_of(0.7, 1.5))
 
 # -- integrals -----------------------------------------------------------------------------------------------------
 
