@@ -84,6 +84,11 @@ def is_sparse(value: Any) -> bool:
     return any([kind.__module__.startswith("scipy.sparse") for kind in type(value).__mro__])
 
 
+def is_number(kind: Any, args: Sequence[Any]) -> bool:
+    """Whether the call of a class makes an inexact number of NumPy's, or an array of such, of a traced one."""
+    return isinstance(kind, type) and issubclass(kind, np.inexact) and len(args) == 1 and isinstance(args[0], Traced)
+
+
 def is_product(method: MethodType, args: Sequence[Any]) -> bool:
     """Whether the call of a method is one of ``a.dot(x)`` for a sparse ``a``."""
     return method.__name__ == "dot" and len(args) == 1 and of_sparse(method.__self__, args[0])
@@ -504,6 +509,8 @@ class Calls(Reads):
         elif not is_pure(kind.__module__) and kind.__module__ not in ("datetime", "pathlib", "symgrad"):
             self.stop(f"{kind.__module__}.{kind.__name__} is made, which may depend on anything")
         args, kwargs = self._seen(args), self._seen(kwargs)
+        if is_number(kind, args):
+            return create.scalar(args[0], kind)
         opaque = kind.__module__ not in _TRANSPARENT and not issubclass(kind, (np.generic, tuple))
         if opaque or reads_memory(kind):
             return kind(*self._out(args), **self._out(kwargs))

@@ -191,11 +191,17 @@ def _find(fun: Any, ask: Callable[[FunctionType], bool]) -> bool:
             stack += [one.__globals__[name] for name in names if name in one.__globals__]
             modules = [one.__globals__[name] for name in names if isinstance(one.__globals__.get(name), ModuleType)]
             stack += [vars(m)[name] for m in modules if not is_library_module(m) for name in names if name in vars(m)]
+            stack += [*(one.__defaults__ or ()), *(one.__kwdefaults__ or {}).values()]
             for cell in one.__closure__ or ():
                 with contextlib.suppress(ValueError):
                     stack.append(cell.cell_contents)
         elif isinstance(one, type):
-            stack += [item for item in vars(one).values() if isinstance(item, FunctionType)] if is_users_class(one) else []
+            for base in one.__mro__:
+                stack += vars(base).values() if is_users_class(base) else ()
+        elif isinstance(one, (staticmethod, classmethod)):
+            stack.append(one.__func__)
+        elif isinstance(one, property):
+            stack.append(one.fget)
         elif type(one) in (list, tuple):
             stack += one[:100]
         elif type(one) is dict:
@@ -211,5 +217,5 @@ def _find(fun: Any, ask: Callable[[FunctionType], bool]) -> bool:
         elif hasattr(type(one), "__wrapped__") or "__wrapped__" in getattr(one, "__dict__", ()):  # a derivative, a cache
             stack.append(one.__wrapped__)
         elif not isinstance(one, (ModuleType, *PLAIN)) and is_users_class(type(one)):
-            stack.append(type(one))
+            stack += [type(one), *list(getattr(one, "__dict__", {}).values())[:100]]
     return False

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from symgrad.calls import Calls, is_product, of_sparse, reads_memory, sparse_product
+from symgrad.calls import Calls, is_number, is_product, of_sparse, reads_memory, sparse_product
 from symgrad.drafts import Drafts
 from symgrad.guards import Path
 from symgrad.instrument import HOOKS, instrumented
@@ -221,6 +221,8 @@ class Plain(Finished):
             made = object.__new__(fun)
             self.call(setup, made, *args, **kwargs)
             return made
+        if is_number(fun, args):
+            return create.scalar(args[0], fun)
         if isinstance(fun, (np.ufunc, type(np.sum))) or (type(fun) in _PLAIN_KINDS and self._of_numpy(fun)):
             return self.own(fun, create.call(self.trace, fun, args, kwargs), args)
         handler = of_class(type(fun), "__call__")

@@ -580,6 +580,51 @@ SINGLE = [
 ]
 
 
+MIXED = {
+    "element": lambda x, y: x[0] * y[1] * 3.0,
+    "sum": lambda x, y: np.sum(x * y) * 0.1,
+    "product": lambda x, y: (x @ y) * 0.1,
+    "loop": lambda x, y: sum(x[i] * y[i] * 0.1 for i in range(3)),
+    "choice": lambda x, y: np.sum(np.where(x > 0.5, x * 0.1, y) * y) / 3,
+    "square": lambda x, y: np.sum((x - y) ** 2) * 0.7,
+}
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("name", MIXED)
+def test_doubles_among_singles_stay_doubles(name, mode):
+    """A cotangent has the precision of its primal, not that of what it is multiplied by."""
+    fun, x, y = MIXED[name], np.array([0.3, 0.7, 1.2]), np.array([0.1, 0.6, 1.1], np.float32)
+    for make in (grad, jacfwd, jacrev, hessian):
+        derivative, expected = make(fun, mode=mode), make(fun)(x, y.astype(float))
+        for _ in range(3):
+            found = derivative(x, y)
+            assert found.dtype == np.float64
+            np.testing.assert_allclose(found, expected, rtol=1e-14)
+    assert grad(fun, argnums=1, mode=mode)(x, y).dtype == np.float32
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.longdouble, np.complex128])
+def test_numbers_of_a_kind(kind, mode):
+    """``np.float32(x)`` of a traced value is what it is of a plain one."""
+    seen = []
+
+    def fun(x):
+        made = [kind(part) for part in (x, x[:1], x[0], np.sum(x), x[1].item(), x.astype(np.float32))]
+        seen.append([(type(one), one.dtype, one.shape) for one in made])
+        return np.real(made[0][0] * made[2] * 2 + made[4] ** 2).astype(float)
+
+    x = np.array([0.5, 0.25, 2.0])
+    fun(x)
+    derivative = grad(fun, mode=mode)
+    for _ in range(3):
+        found = derivative(x)
+        np.testing.assert_allclose(found, [2.0, 0.5, 0.0])
+        assert found.dtype == np.float64
+    assert all(kinds == seen[0] for kinds in seen)
+
+
 @pytest.mark.parametrize("fun", SINGLE)
 def test_single_precision_stays(fun):
     x = np.array([0.3, 0.7, 1.2], np.float32)

@@ -47,6 +47,12 @@ def array(like: Any, value: Any, dtype: Any = None, copy: Any = True, ndmin: int
     return np.reshape(result, (1,) * (ndmin - result.ndim) + result.shape) if result.ndim < ndmin else result
 
 
+def scalar(value: Any, kind: type[np.generic]) -> Any:
+    """``np.float64(value)`` and its kin: an array stays one, but of no dimensions is a number."""
+    made = value.astype(kind) if isinstance(value, np.ndarray) else np.multiply(value, kind(1)).astype(kind)
+    return made[()] if np.ndim(made) == 0 else made
+
+
 def contains_traced(value: Any) -> bool:
     """Whether there is a traced value in nested lists and tuples."""
     if isinstance(value, (list, tuple)):
