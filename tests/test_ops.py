@@ -299,7 +299,8 @@ def check_batched_under_reverse(op: Op | Composite) -> None:
 ONE_BY_ONE = set(
     """
     np.bincount np.digitize np.histogram_bin_edges np.interp np.isin np.lexsort np.linalg.lstsq np.nanquantile np.quantile
-    np.roots np.searchsorted convolve lfilter logm solve_banded solve_sylvester solve_triangular sqrtm
+    np.roots np.searchsorted convolve lfilter logm solve_banded solve_continuous_are solve_discrete_are solve_sylvester
+    solve_triangular sqrtm
 """.split()
 )
 

@@ -281,6 +281,73 @@ def solve_discrete_lyapunov(a: Any, q: Any, method: str | None = None) -> Any:
     return np.reshape(np.linalg.solve(np.eye(n * n) - np.kron(a, conj(a)), np.ravel(q)), (n, n))
 
 
+# -- Riccati equations ---------------------------------------------------------------------------------------------
+#
+# With the gain ``k`` and the closed loop ``c = a - b k``, a change of the solution solves the Lyapunov equation of ``c``: Kao
+# and Hennequin, "Automatic differentiation of Sylvester, Lyapunov, and algebraic Riccati equations", 2020.
+
+
+def _riccati(continuous: bool) -> Op:
+    def backwards(g: Any, x: Any, a: Any, b: Any, r: Any) -> tuple[Any, Any, Any]:
+        """The cotangent of ``q``, the gain, and what both ``a`` and ``b`` take their cotangents from."""
+        if continuous:
+            k = np.linalg.solve(r, b.T @ x)
+            c = a - b @ k
+            s = solve_continuous_lyapunov(c, -g)
+            return s, k, x @ (s + s.T)
+        k = np.linalg.solve(r + b.T @ x @ b, b.T @ x @ a)
+        c = a - b @ k
+        s = solve_discrete_lyapunov(c, g)
+        return s, k, x @ c @ (s + s.T)
+
+    def by_b(g: Any, x: Any, a: Any, b: Any, q: Any, r: Any) -> Any:
+        _, k, both = backwards(g, x, a, b, r)
+        return -both @ k.T
+
+    def by_r(g: Any, x: Any, a: Any, b: Any, q: Any, r: Any) -> Any:
+        s, k, _ = backwards(g, x, a, b, r)
+        return k @ s @ k.T
+
+    scale = 1.0 if continuous else 0.5
+    return Op(
+        sl.solve_continuous_are if continuous else sl.solve_discrete_are,
+        "op",
+        (
+            lambda g, x, a, b, q, r: backwards(g, x, a, b, r)[2],
+            by_b,
+            lambda g, x, a, b, q, r: backwards(g, x, a, b, r)[0],
+            by_r,
+        ),
+        name="solve_continuous_are" if continuous else "solve_discrete_are",
+        complex=False,
+        samples=[
+            Sample(A(3, 3, lo=-scale, hi=scale), A(3, 2), A(3, 3, kind="spd"), A(2, 2, kind="spd")),
+            Sample(A(2, 2, lo=-scale, hi=scale), A(2, 2), A(2, 2, kind="spd"), A(2, 2, kind="spd")),
+            Sample(A(1, 1), A(1, 1, lo=0.5, hi=1.0), A(1, 1, kind="spd"), A(1, 1, kind="spd")),
+        ],
+    )
+
+
+CONTINUOUS_ARE, DISCRETE_ARE = _riccati(True), _riccati(False)
+
+
+def _are(op: Op, a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> Any:
+    matrices = [array_of(matrix) for matrix in (a, b, q, r)]
+    if e is not None or s is not None or any(np.iscomplexobj(matrix) for matrix in matrices):
+        raise NotDifferentiable(f"{op.name} is here for real matrices, without e and s")
+    return op(*matrices)
+
+
+def solve_continuous_are(a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any = None, balanced: bool = True) -> Any:
+    """The ``x`` of ``a^T @ x + x @ a - x @ b @ inv(r) @ b^T @ x + q == 0`` that stabilises; ``q`` and ``r`` are symmetric."""
+    return _are(CONTINUOUS_ARE, a, b, q, r, e, s)
+
+
+def solve_discrete_are(a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any = None, balanced: bool = True) -> Any:
+    """The ``x`` of ``a^T @ x @ a - x - a^T @ x @ b @ inv(r + b^T @ x @ b) @ b^T @ x @ a + q == 0`` that stabilises."""
+    return _are(DISCRETE_ARE, a, b, q, r, e, s)
+
+
 # -- structured matrices -------------------------------------------------------------------------------------------
 
 
