@@ -166,6 +166,13 @@ def test_totals_are_one_product(fun):
     assert any(".dot(" in line for line in outside)
 
 
+@pytest.mark.parametrize("fun", [rnn, gated, lstm, backwards, columns])
+def test_products_of_what_is_given_are_made_before(fun):
+    inside, outside = bodies(compiled(fun, *arguments(fun)).source(*arguments(fun), fast=True))
+    assert any(".dot(w" in line for line in outside)
+    assert not any(re.search(r"\.dot\(w\b(?!\.T)", line) for line in inside)
+
+
 def test_what_is_saved_for_the_way_back_is_made_less():
     args = arguments(lstm, rows=64)
     inside, outside = bodies(compiled(lstm, *args).source(*args, fast=True))

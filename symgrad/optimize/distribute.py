@@ -98,23 +98,27 @@ class _Planner:
         self.kept: set[Node] = set()  # what is computed in the loop anyway
 
     def before(self) -> list[Node]:
-        """What to compute before the loop, from what earlier ones have saved: where that is less to keep than what it is of."""
+        """What to compute before the loop, from rows of arrays and what earlier loops have saved: where there is a product in
+        it, or it is less to keep than what it is of."""
         body = self.body
-        ready = {item for item in body.elements if self._is_row(item)} | set(body.invariants)
-        moving = {item for item in body.elements if item in ready}  # other in each iteration
+        rows = {node for node in body.nodes() if line(node, body, self.course) is not None}
+        ready = {item for item in body.elements if self._is_row(item)} | set(body.invariants) | rows
+        moving = {item for item in body.elements if item in ready} | rows  # other in each iteration
         for node in body.nodes():
+            if node in rows:
+                continue
             if node.op in (CONST, CAPTURED):
                 ready.add(node)
             elif all(arg in ready for arg in node.args) and node.args and self._is_movable(node):
                 ready.add(node)
                 moving |= {node} if any(arg in moving for arg in node.args) else set()
-        computed = moving - self.given
+        computed = moving - self.given - rows
         ends = {*body.after, *body.saved}
         found = [n for n in computed if n in ends or any(user not in computed for user in self.reads[n])]
         found = [n for n in found if not n.op.alias and self._is_row(n)]
         below = set(ancestors(found))
         gone = [e for e in body.elements if e in below and e not in ends and below.issuperset(self.reads.get(e, ()))]
-        if found and sum(map(_bytes, found)) < sum(map(_bytes, gone)):
+        if found and (any(map(_is_product, computed)) or sum(map(_bytes, found)) < sum(map(_bytes, gone))):
             self.early = self._in_order(found, set(gone))
         return self.early
 
