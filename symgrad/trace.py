@@ -107,10 +107,8 @@ class Trace:
 
     def fresh(self, x: Tracer) -> Tracer:
         """``x`` behind an identity node of its own: what a (nested) derivative is taken with respect to."""
-        self._tokens += 1
-        result: Tracer = self.record(IDENTITY, (x,), {"token": self._tokens})
-        result.node.active = result.node.differentiated = True
-        result.frozen = True
+        result = self.lane(x)
+        result.node.differentiated = True
         return result
 
     def lane(self, x: Tracer) -> Tracer:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from symgrad.eager.dtypes import CPU, Size, as_dtype, as_numpy, c_name, device, dtype, title
+from symgrad.eager.dtypes import CPU, RANK, Size, as_dtype, as_numpy, c_name, device, dtype, title
 from symgrad.eager.modes import mode
 from symgrad.eager.printing import show
 from symgrad.errors import NotDifferentiable
@@ -169,7 +169,7 @@ class Node:
         edges: dict[int, Any] = dict(zip(self.plan.flows, self.edges, strict=True))
         if type(self.label) is tuple:
             return _inside(self.label, edges)
-        return tuple(_next(edges.get(i)) for i in self.places)
+        return tuple(next_of(edges.get(i)) for i in self.places)
 
     @property
     def places(self) -> tuple[int, ...]:
@@ -303,9 +303,9 @@ class CopySlices(Node):
     def next_functions(self) -> tuple[Any, ...]:
         """What the tensor was, and what was copied, or what else the operation in place has read."""
         edges: dict[int, Any] = dict(zip(self.plan.flows, self.edges, strict=True))
-        written = _next(edges.get(1))
+        written = next_of(edges.get(1))
         others = (written,) if self.label == "copied" else written[0].next_functions[1:] if written[0] else ()
-        return (_next(edges.get(0)), *others)
+        return (next_of(edges.get(0)), *others)
 
 
 class PackedNode(Node):
@@ -369,7 +369,7 @@ class Step:
 def _inside(label: tuple[Any, ...], edges: dict[int, Any]) -> tuple[Any, ...]:
     """What comes next to the operation that a label with several steps names."""
     return tuple(
-        _next(edges.get(part)) if type(part) is not tuple else (Step(part, edges) if _leads_on(part, edges) else None, 0)
+        next_of(edges.get(part)) if type(part) is not tuple else (Step(part, edges) if _leads_on(part, edges) else None, 0)
         for part in label[1:]
     )
 
@@ -416,7 +416,7 @@ class AccumulateGrad:
         return f"<AccumulateGrad object at {hex(id(self))}>"
 
 
-def _next(edge: Any) -> tuple[Any, int]:
+def next_of(edge: Any) -> tuple[Any, int]:
     """A node and the number of its output, as ``next_functions`` shows an edge."""
     if type(edge) is Part:
         return edge.node, edge.number
@@ -1002,7 +1002,7 @@ def assign(x: Tensor, new: Tensor, verb: str, place: Any = None) -> Tensor:
     elif source.shape != target.shape:
         raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(source.shape)}")
     elif source.dtype is not target.dtype:
-        if _RANK[source.dtype.kind] > _RANK[target.dtype.kind]:
+        if RANK[source.dtype.kind] > RANK[target.dtype.kind]:
             raise RuntimeError(
                 f"result type {title(source.dtype)} can't be cast to the desired output type {title(target.dtype)}"
             )
@@ -1035,7 +1035,6 @@ def assign(x: Tensor, new: Tensor, verb: str, place: Any = None) -> Tensor:
     return x
 
 
-_RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 # what may write to elements that lie in one place, and what a warning then names
 _REPEATING = dict.fromkeys(("zero_", "fill_", "tril_", "triu_"), "") | {
     "index_put_": "tensor[indices] = tensor",

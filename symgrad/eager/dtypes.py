@@ -86,8 +86,8 @@ def as_numpy(given: Any) -> np.dtype[Any]:
 float16, float32, float64, complex64, complex128 = (_KNOWN[np.dtype(name)] for name in _NAMES[:5])
 uint8, uint16, uint32, uint64, int8, int16, int32, int64 = (_KNOWN[np.dtype(name)] for name in _NAMES[5:13])
 bool_ = _KNOWN[np.dtype(bool)]
-half, float_, double, cfloat, cdouble = float16, float32, float64, complex64, complex128
-short, int_, long = int16, int32, int64
+half, double, cfloat, cdouble = float16, float64, complex64, complex128
+short, long = int16, int64
 
 # what ``.type()`` and error messages call a tensor of each dtype
 TITLES = {
@@ -235,7 +235,7 @@ contiguous_format, preserve_format, channels_last, channels_last_3d = map(
 
 # -- promotion -----------------------------------------------------------------------------------------------------
 
-_RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 _PYTHON = (bool, int, float, complex)
 
 
@@ -250,7 +250,7 @@ def promoted(operands: Any) -> np.dtype[Any]:
         best[place] = kind if best[place] is None else _joined(best[place], kind)
     result = best[0]
     for kind in best[1:]:
-        if kind is not None and (result is None or _RANK[kind.kind] > _RANK[result.kind]):
+        if kind is not None and (result is None or RANK[kind.kind] > RANK[result.kind]):
             result = kind if result is None or kind.kind != "c" or result.kind != "f" else _joined(result, np.complex64)
     return result  # type: ignore[no-any-return]
 
@@ -259,7 +259,7 @@ def _joined(a: Any, b: Any) -> Any:
     a, b = np.dtype(a), np.dtype(b)
     if a == b:
         return a
-    ranks = _RANK[a.kind], _RANK[b.kind]
+    ranks = RANK[a.kind], RANK[b.kind]
     if ranks[0] < ranks[1] and ranks[1] > 1:
         return b if a.kind != "f" else np.result_type(a, b)
     if ranks[1] < ranks[0] and ranks[0] > 1:
@@ -284,7 +284,7 @@ def result_type(a: Any, b: Any) -> dtype:
 
 def can_cast(source: dtype, target: dtype) -> bool:
     """Whether an in-place operation may put ``source`` values into a ``target`` tensor."""
-    return _RANK[source.kind] <= _RANK[target.kind] and not (target.kind == "b" and source.kind != "b")
+    return RANK[source.kind] <= RANK[target.kind] and not (target.kind == "b" and source.kind != "b")
 
 
 def promote_types(a: dtype, b: dtype) -> dtype:

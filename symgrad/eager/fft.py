@@ -9,7 +9,7 @@ import numpy as np
 
 from symgrad.eager.core import Tensor, axis_of, called, labelled
 from symgrad.eager.creation import creates
-from symgrad.eager.dtypes import as_numpy, default
+from symgrad.eager.dtypes import as_numpy, default, title
 from symgrad.eager.shapes import roll
 
 __all__ = [
@@ -29,11 +29,8 @@ def _ready(name: str, x: Tensor, dims: Sequence[int], sizes: Sequence[Any] = ())
         if n is not None and n < 1 and n != -1:
             raise RuntimeError(f"Invalid number of data points ({n}) specified")
     if name.startswith(("rfft", "ihfft")) and x.is_complex():
-        raise RuntimeError(f"{name} expects a real input tensor, but got {_TITLE[x.value.dtype.name]}")
+        raise RuntimeError(f"{name} expects a real input tensor, but got {title(x.value.dtype)}")
     return x if x.value.dtype.kind in "fc" else x.to(default.real)
-
-
-_TITLE = {"complex64": "ComplexFloat", "complex128": "ComplexDouble"}
 
 
 def _label(name: str, x: Tensor) -> str:

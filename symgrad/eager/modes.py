@@ -54,7 +54,7 @@ def is_anomaly_check_nan_enabled() -> bool:
     return mode.check_nan
 
 
-class _Switch:
+class Switch:
     """A context manager and decorator that sets one of the switches."""
 
     values: Mapping[str, Any] = MappingProxyType({})
@@ -100,7 +100,7 @@ class _Switch:
         return wrapped
 
 
-class no_grad(_Switch):
+class no_grad(Switch):
     """Nothing is recorded: ``with no_grad(): ...`` or ``@no_grad()``."""
 
     values = MappingProxyType({"grad": False})
@@ -110,7 +110,7 @@ class no_grad(_Switch):
         return self if fun is None else self(fun)
 
 
-class enable_grad(_Switch):
+class enable_grad(Switch):
     """Operations are recorded again, within ``no_grad``."""
 
     values = MappingProxyType({"grad": True})
@@ -120,20 +120,26 @@ class enable_grad(_Switch):
         return self if fun is None else self(fun)
 
 
-class set_grad_enabled(_Switch):
-    """Turns recording on or off: at once when called, and until the block ends as a context manager."""
+class _AtOnce(Switch):
+    """A switch that is set when it is made, and set back when a block that it is entered for ends."""
 
-    def __init__(self, mode: bool) -> None:
-        self.values = {"grad": bool(mode)}
-        self.now = {"grad": is_grad_enabled()}
+    def __init__(self, **values: Any) -> None:
+        self.values, self.now = values, {name: getattr(mode, name) for name in values}
         self.set()
-
-    def __repr__(self) -> str:
-        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.values['grad']})"
 
     def __enter__(self) -> None:
         self.before = self.now
         self.set()
+
+
+class set_grad_enabled(_AtOnce):
+    """Turns recording on or off: at once when called, and until the block ends as a context manager."""
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(grad=bool(mode))
+
+    def __repr__(self) -> str:
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.values['grad']})"
 
     def __call__(self, fun: Any) -> Any:
         for name, value in self.now.items():
@@ -144,7 +150,7 @@ class set_grad_enabled(_Switch):
         return set_grad_enabled(self.values["grad"])
 
 
-class inference_mode(_Switch):
+class inference_mode(Switch):
     """As ``no_grad``, and what is made here can never be recorded."""
 
     def __new__(cls, mode: Any = True) -> Any:
@@ -161,7 +167,7 @@ class inference_mode(_Switch):
         return inference_mode(self.values["inference"])
 
 
-class detect_anomaly(_Switch):
+class detect_anomaly(Switch):
     """Remember where each operation was recorded; name it when its backward fails or gives NaN."""
 
     def __init__(self, check_nan: bool = True) -> None:
@@ -175,13 +181,8 @@ class detect_anomaly(_Switch):
         return type(self)(self.values["check_nan"])
 
 
-class set_detect_anomaly(_Switch):
+class set_detect_anomaly(_AtOnce):
     """``detect_anomaly`` that is switched on or off at once."""
 
     def __init__(self, mode_: bool, check_nan: bool = True) -> None:
-        self.values = {"anomaly": mode_, "check_nan": check_nan}
-        self.now = {name: getattr(mode, name) for name in self.values}
-        self.set()
-
-    def __enter__(self) -> None:
-        self.before = self.now
+        super().__init__(anomaly=mode_, check_nan=check_nan)

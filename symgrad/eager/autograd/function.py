@@ -14,11 +14,11 @@ from symgrad.eager.core import (
     Part,
     Plan,
     Tensor,
-    _next,
     conjugate,
     linked,
     look,
     modified,
+    next_of,
     rebase,
     requires,
     tick,
@@ -105,7 +105,7 @@ class FunctionNode(Node):
 
     @property
     def next_functions(self) -> tuple[Any, ...]:
-        return tuple(_next(edge) for edge in self.edges)
+        return tuple(next_of(edge) for edge in self.edges)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.context, name)  # to torch, the node and ``ctx`` are one

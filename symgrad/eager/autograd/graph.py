@@ -7,12 +7,12 @@ from types import MappingProxyType
 from typing import Any
 
 from symgrad.eager.core import Node, Tensor
-from symgrad.eager.modes import _Switch
+from symgrad.eager.modes import Switch
 
 __all__ = ["Node", "save_on_cpu", "saved_tensors_hooks"]
 
 
-class saved_tensors_hooks(_Switch):
+class saved_tensors_hooks(Switch):
     """Within the block, what is saved for backward goes through ``pack_hook``, and comes back through ``unpack_hook``.
 
     >>> import symgrad.eager as torch
