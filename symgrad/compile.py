@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 import itertools
 import linecache
+import math
 import os
 import sys
 import threading
@@ -35,7 +36,7 @@ from symgrad.emit.fast import build_fast
 from symgrad.emit.names import Names, is_used
 from symgrad.errors import NotDifferentiable, Unexplored
 from symgrad.guards import Argument, Check, Path
-from symgrad.ir import ancestors, aval_of
+from symgrad.ir import INPUT, Aval, Node, ancestors, aval_of
 from symgrad.nans import WatchedTrace
 from symgrad.optimize.pipeline import improve, speed_up
 from symgrad.optimize.switches import switched_off
@@ -54,6 +55,8 @@ WORTH = 10  # calls that code may try in vain for one that it answers
 LOOKING = 0.25  # of the time of calls in dynamic mode may go into traces that find new ends
 MAX_VARIANTS = 8  # of what one signature found outside its arguments
 SHORT = 40  # lines of code that stand in the function that checks a call, which saves calling another
+EARLY = 500_000  # bytes of results an operation, of those left for later, from which code for a single call pays
+STEP = 4000  # bytes that are written in the time of one small operation
 MAX_NODES = 200_000  # of one trace, before its signature goes to dynamic mode
 
 _serial = itertools.count(1)
@@ -233,11 +236,21 @@ Make = Callable[[Callable[..., Any]], Callable[..., Any]]  # makes code, and an 
 
 
 class Traced(NamedTuple):
-    """One traced call: its result, and (unless it ran in dynamic mode) what can be made of it."""
+    """One traced call: its outputs, and (unless it ran in dynamic mode) what can be made of it."""
 
-    result: Any
-    run: Run | None
-    state: State | None
+    trace: Trace
+    outputs: list[Any]
+    tree: TreeDef
+    run: Run | None = None
+    state: State | None = None
+
+    def result(self) -> Any:
+        """Its result, of which all is computed now that was left for later."""
+        return self.tree.unflatten([_fresh(leaf) for leaf in self.outputs])
+
+    def left(self) -> list[Node]:
+        """What is still to be computed."""
+        return self.trace.missing([leaf.node for leaf in self.outputs if type(leaf) is Tracer and leaf.later])
 
 
 class Account:
@@ -310,6 +323,8 @@ class Family:
         """One traced run of the user's function, which runs once."""
         trace = kind()
         trace.one_by_one = not trace.symbolic
+        if kind is Trace:
+            trace.lazy, trace.errors = True, np.geterr()
         state = State(trace, self.lifted, self.accept_effects, leaves) if kind is Trace else None
         watch(trace, fun, state)
         slots: list[Any] = []
@@ -341,10 +356,8 @@ class Family:
                 state.__class__ = Finished
         if self.dynamic is None:
             self.remarks |= trace.remarks
-        result = tree.unflatten([_fresh(leaf) for leaf in outputs])
         if state is None:
-            trace.values.clear()  # what refers to one another is not freed at once
-            return Traced(result, None, None)
+            return Traced(trace, outputs, tree)
         trace.check_captured()
         nodes: list[Any] = []
         for leaf in outputs:
@@ -356,8 +369,7 @@ class Family:
                 nodes.append(leaf)
         kinds = [getattr(getattr(node, "aval", None), "kind", "") for node in nodes]
         end = Leaf(nodes, tree, kinds, list(trace.required))
-        trace.values.clear()
-        return Traced(result, Run(trace.graph, list(trace.guards), end), state)
+        return Traced(trace, outputs, tree, Run(trace.graph, list(trace.guards), end), state)
 
     def _input_name(self, path: tuple[tuple[str, Any], ...]) -> str:
         (_, group), (_, which), *rest = path
@@ -409,7 +421,7 @@ class Family:
     def _add(self, variant: Variant, run: Run, state: State, at_once: bool) -> Make | None:
         variant.traces += 1
         try:
-            leaf = variant.add(run)
+            leaf = run.leaf = variant.add(run)
         except Diverged as difference:
             self.give_up(str(difference))
             return None
@@ -436,7 +448,23 @@ class Family:
         """Go to dynamic mode for good."""
         self.dynamic = reason
         for variant in self.variants:
-            variant.entry = variant.probe = variant.whole = None
+            variant.entry = variant.probe = variant.whole = variant.early = None
+
+    def code_for(self, traced: Traced) -> Piece | None:
+        """Code that computes what a trace has left for later; None where to compute it step by step costs no more."""
+        assert traced.run is not None
+        if self.dynamic is not None:
+            return None
+        for variant in self.variants:
+            if traced.run.leaf in variant.program.leaves():
+                nodes = variant.program.nodes()
+                left = sum(map(_work, traced.left()))
+                if 2 * left < sum(map(_work, nodes)):
+                    return None
+                if variant.traces == 1 and left >= EARLY * len(nodes):
+                    variant.early = Piece(variant, variant.program)
+                return next((piece for piece in (variant.whole, variant.early) if piece and piece.answers(traced.run)), None)
+        return None
 
     def forget(self) -> None:
         """Take the generated sources out of linecache."""
@@ -468,6 +496,7 @@ class Variant:
         self.silenced: set[str] = set()
         self.traces = 0
         self.whole: Piece | None = None
+        self.early: Piece | None = None  # of the first trace alone, where its result was computed by code at once
         self.pieces: dict[tuple[int, Any], Piece] = {}  # made since, by where the other code leaves off
         self.entry: Callable[..., Any] | None = None
         self.probe: Callable[..., Any] | None = None
@@ -572,7 +601,10 @@ class Variant:
 
     def compile(self, miss: Callable[..., Any]) -> Callable[..., Any]:
         """Make the function of all confirmed branches, and the entry that checks a call and runs it, else ``miss``."""
-        self.whole, self.pieces = Piece(self, self.program.confirmed()), {}
+        program = self.program.confirmed()
+        known = self.early if self.early is not None and self.early.is_of(program) else None
+        self.whole, self.early, self.pieces = known or Piece(self, program), None, {}
+        self.whole.link()
         return self.link(miss)
 
     def extend(self, leaf: Leaf, miss: Callable[..., Any]) -> Callable[..., Any]:
@@ -580,6 +612,7 @@ class Variant:
         assert self.entry is not None
         place, program = self.program.missing(leaf)
         self.pieces[place] = Piece(self, program)
+        self.pieces[place].link()
         return self.entry
 
     def further(self, exit: Unexplored, *values: Any) -> Any:
@@ -754,14 +787,35 @@ class Piece:
     def __init__(self, variant: Variant, program: Program) -> None:
         family = variant.family
         self.variant, self.ends, self.signature = variant, list(program.leaves()), variant.signature()
+        self.captured = list(program.graph.arrays.values())
         with progress.compiling(family.name, len(program.nodes())):
             self.simplified = improve(program, family.off)
             self.code = variant.print(self.simplified)
             progress.at("compile")
             self.function: Any = variant.load(self.code.source, self.code)
         self._plain: Callable[..., Any] | None = None
+
+    def link(self) -> None:
+        """Calls get here from now on."""
         for leaf in self.ends:
             leaf.linked = True
+
+    def is_of(self, program: Program) -> bool:
+        """Whether another piece for this program would be the same."""
+        same = self.ends == list(program.leaves()) and self.signature == self.variant.signature()
+        return same and [*map(id, self.captured)] == [*map(id, program.graph.arrays.values())]
+
+    def answers(self, run: Run) -> bool:
+        """Whether it computes what a traced call did."""
+        return run.leaf in self.ends and self.signature == self.variant.signature()
+
+    def result(self, traced: Traced, leaves: list[Any]) -> Any:
+        """The result of a traced call with these arguments."""
+        args, values = self.variant.family.layout.tree.unflatten(leaves)
+        read = {dict(node.params)["position"]: value for node, value in traced.trace.values.items() if node.op is INPUT}
+        lifted = [read[path] if path in read else path.find(leaves) for path in self.variant.lifts]
+        with np.errstate(**dict.fromkeys(self.variant.silenced, "ignore")):  # type: ignore[arg-type]
+            return self.run(*args, *values, *lifted)
 
     def run(self, *values: Any) -> Any:
         """Run it; where Python's numbers raise, by NumPy alone."""
@@ -789,6 +843,15 @@ def _sharing(function: FunctionType, cells: dict[str, CellType]) -> FunctionType
     made = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, closure)
     made.__kwdefaults__ = function.__kwdefaults__
     return made
+
+
+def _work(node: Node) -> int:
+    """About how long it takes to compute a node, in bytes of a large array that are written in that time."""
+    if isinstance(node.op, Loop):
+        return (node.op.course.count or 0) * len(node.op.body.nodes()) * STEP
+    if not isinstance(node.aval, Aval) or not node.args or node.op.alias:
+        return 0
+    return math.prod(node.aval.shape) * node.aval.dtype.itemsize
 
 
 def _used(code: CodeType) -> Iterator[str]:
@@ -981,17 +1044,23 @@ class Compiler:
     def _explored(self, family: Family, leaves: list[Any], at_once: bool) -> Any:
         self.misses += 1
         if self.mode == "debug_nans":
-            return family.trace(self.body, self.fun, leaves, WatchedTrace).result
+            return family.trace(self.body, self.fun, leaves, WatchedTrace).result()
         compiles = self.mode != "dynamic" and family.dynamic is None
         symbolic = compiles and (at_once or family.account.allows())
         start = time.perf_counter()
         traced = family.trace(self.body, self.fun, leaves, Trace if symbolic else Tape)
         family.account.called(symbolic, time.perf_counter() - start)
-        if traced.run is not None:
-            self._learn(family, traced, at_once)
-        return traced.result
+        code = self._learn(family, traced, at_once) if traced.run is not None else None
+        try:
+            return traced.result() if code is None else code.result(traced, leaves)
+        except Exception:
+            if not traced.trace.likes:
+                raise
+        finally:
+            traced.trace.forget_values()
+        return family.trace(self.body, self.fun, leaves, Tape).result()  # an error as Python has it
 
-    def _learn(self, family: Family, traced: Traced, at_once: bool) -> None:
+    def _learn(self, family: Family, traced: Traced, at_once: bool) -> Piece | None:
         assert traced.run is not None
         assert traced.state is not None
         impure = traced.state.impure or traced.state.trace.impure
@@ -1004,6 +1073,7 @@ class Compiler:
             make = family.learn(traced.run, traced.state, impure, at_once) if family.dynamic is None else None
             if make is not None:
                 self.use(make(self.missed))
+            return family.code_for(traced)
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
         """A variant for a call, with at least one trace."""

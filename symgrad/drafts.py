@@ -100,7 +100,7 @@ class Drafts:
     def _result(self, op: Op, args: Sequence[Any], params: dict[str, Any], value: Any) -> Any:
         if type(value) is not np.ndarray or value.dtype.kind not in KINDS:
             return value
-        return self.wrap(op, args, params, self.made(value).node, value)
+        return self.wrap(op, args, params, self.made(value))
 
     def gather(self, value: Any) -> Any:
         """Nested lists as one array: traced, where a traced value is in them."""

@@ -200,18 +200,20 @@ class Graph:
         self._count += 1
         return self._count - 1
 
-    def sweep(self, start: int, values: dict[Node, Any]) -> None:
-        """Drop the nodes from position ``start`` on that nothing but this graph and ``values`` holds."""
+    def sweep(self, start: int, *notes: dict[Node, Any]) -> None:
+        """Drop the nodes from position ``start`` on that nothing but this graph and ``notes`` holds."""
         tail = self.nodes[start:]
         del self.nodes[start:]
         kept = []
         while tail:
             node = tail.pop()
-            # its holders: this name, getrefcount's own, the table, and values
-            if node.op in (INPUT, CONST, CAPTURED) or sys.getrefcount(node) > 3 + (node in values):
+            # its holders: this name, getrefcount's own, the table, and notes
+            holders = 3 + sum([node in each for each in notes])
+            if node.op in (INPUT, CONST, CAPTURED) or sys.getrefcount(node) > holders:
                 kept.append(node)
             else:
-                values.pop(node, None)
+                for each in notes:
+                    each.pop(node, None)
                 self._discard(node)
         self.nodes += reversed(kept)
 

@@ -21,7 +21,7 @@ class WatchedTrace(Trace):
     def run(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Node:
         with np.errstate(invalid="ignore"):  # the error says more than NumPy's warning
             node = super().run(op, args, params)
-        if _has(np.isnan, self.values[node]) and not any(_has(np.isnan, self.values[arg]) for arg in node.args):
+        if _has(np.isnan, self.computed(node)) and not any(_has(np.isnan, self.computed(arg)) for arg in node.args):
             raise MadeNaN(self._report(node))
         return node
 

@@ -54,7 +54,7 @@ def _call(trace: Run, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) ->
         return _share_memory(func, *args)
     handler = REGISTRY.get(func)
     if isinstance(handler, Static):
-        return func(*plain(args), **plain(kwargs))
+        return func(*plain(args, like=True), **plain(kwargs, like=True))
     if isinstance(handler, Composite):
         try:
             return _as_numpy(func, args, kwargs, lambda: handler.fun(*args, **kwargs))
@@ -183,7 +183,7 @@ def _static(value: Any, name: str) -> Any:
     """A static parameter: a Tracer in it is looked at, which guards the trace."""
     if type(value) is Tracer:
         kind = value.node.aval.dtype.kind
-        if np.ndim(value.value) == 0 and kind in "iub":
+        if np.ndim(value.like) == 0 and kind in "iub":
             return value.look(bool if kind == "b" else int)
         return value.leave(lambda: f"the option {name}= must be a plain number; a traced one would lose its derivative")
     if isinstance(value, (list, tuple)) and any(type(item) is Tracer for item in value):
@@ -353,7 +353,7 @@ class UFuncMethods:
             value = values[0] if ufunc is np.add else np.negative(values[0])
             x.assign(trace.record(index.INDEX_ADD, (x, value, *arrays), {"spec": spec}), f"{_called(ufunc)}.at")
             return
-        numbers = np.arange(x.value.size).reshape(x.value.shape)
+        numbers = np.arange(x.like.size).reshape(x.like.shape)
         places = np.sort(np.ravel(trace.record(index.GETITEM, (numbers, *arrays), {"spec": spec})))
         if np.any(places[1:] == places[:-1]):
             raise NotDifferentiable(
@@ -410,5 +410,5 @@ def _dtype(x: Any) -> np.dtype[Any]:
 
 
 def _is_numpy(x: Any) -> bool:
-    value = x.value if type(x) is Tracer else x
+    value = x.like if type(x) is Tracer else x
     return isinstance(value, (np.ndarray, np.generic, list, tuple))

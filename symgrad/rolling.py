@@ -478,16 +478,19 @@ class Roller:
             return False
         body, invariants = self._body(keys, late, start, end)
         firsts = [starts[key] for key in keys] + [trace.constant_like(0.0, end.nodes[key].aval).node for key in late]
-        values = tuple(end.holds[key].value for key in every)
+        later = trace.lazy and (ahead > 0 or any([tracer.later for tracer in end.holds.values()]))
+        later = later and all([end.holds[key].node.active for key in every])
+        values = tuple([end.holds[key].like if later else end.holds[key].value for key in every])
         course = self._course(first, every)
-        if ahead:
+        if ahead and not later:
             further = self._run_on(body, course, ahead, [*values, *(trace.lookup(node).value for node in invariants)])
             if further is None:
                 return False
-            values, course = further, self._course(first, every, ahead)
+            values = further
+        course = self._course(first, every, ahead)
         op, args = loop_of(body, course), (*firsts, *invariants)
         node = trace.graph.add(op, args, (), tuple(trace.aval(value) for value in values))  # type: ignore[arg-type]
-        trace.values[node] = values
+        (trace.likes if later else trace.values)[node] = values
         if self.open:  # a loop with a test needs no guard on it, unless something is there only after an iteration
             tests = set(self.tests)
             if self._unborn(start, end, late):
@@ -544,14 +547,17 @@ class Roller:
 
     def _bind(self, end: Boundary, key: Key, loop: Node, place: int, moved: bool) -> None:
         """Make a local the result of the loop at ``place``; ``moved``: the loop has run beyond what the local holds."""
-        trace, tracer, value = self.trace, end.holds[key], self.trace.values[loop][place]
-        if moved:
-            tracer.value = value
+        trace, tracer = self.trace, end.holds[key]
+        later = loop in trace.likes
+        known = trace.likes if later else trace.values
+        value = known[loop][place]
+        if moved or later:
+            tracer.like, tracer.later = value, later
             tracer.version += 1
         if self.open or tracer.node.active:
             tracer.node = trace.graph.add(ITEM, (loop,), (("item", place),), end.nodes[key].aval)
             tracer.node.name = None if key in (TEST, EXIT, COUNTER) else _joined(key)
-            trace.values[tracer.node] = value
+            known[tracer.node] = value
         elif not isinstance(tracer.value, np.ndarray):
             tracer.node = self.number(_joined(key), tracer.value).node
 

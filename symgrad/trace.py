@@ -22,6 +22,7 @@ from symgrad.errors import LeavesNumPy, MutatedInput, NotDifferentiable, Symgrad
 from symgrad.frames import line_of, raised_at, target, through_scipy, user_frame, user_line, where
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, aval_of, is_inexact
 from symgrad.ops import create, index
+from symgrad.ops.abstract import like_result, stand_in
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.engine import IDENTITY, ITEM, STOP, TO_ARRAY
 from symgrad.tracer import EINSUM, NUMBERS, Run, Tracer, escaped, plain
@@ -44,7 +45,8 @@ class Guard(NamedTuple):
 class Trace:
     """One run of a function being traced, for code to be made of it: derivative passes record nodes, too.
 
-    ``values`` holds the concrete value of each node of this run.
+    ``values`` holds the concrete values of the nodes of this run. Large ones are computed when somebody looks at them, if
+    it is ``lazy``: nobody does as a rule, and code that is made of all of them computes them faster, in far less memory.
     """
 
     symbolic = True
@@ -53,6 +55,9 @@ class Trace:
     def __init__(self) -> None:
         self.graph = Graph()
         self.values: dict[Node, Any] = {}
+        self.likes: dict[Node, Any] = {}  # of what is computed later: see ``Tracer``
+        self.lazy = False
+        self.errors: Any = None  # what NumPy did about infinities and the like when it began
         self.guards: list[Guard] = []
         self.open = True
         self.thread = get_ident()
@@ -91,19 +96,37 @@ class Trace:
 
     def lookup(self, node: Node) -> Tracer:
         """The Tracer of a node of this run."""
-        if node not in self.values:
-            self._restore(node)
-        return Tracer(self, node, self.values[node])
+        if node in self.values or (type(node.aval) is not Aval and node not in self.likes):
+            return Tracer(self, node, self.computed(node))
+        return Tracer(self, node, self.likes[node] if node in self.likes else stand_in(node.aval), later=True)
 
-    def _restore(self, node: Node) -> None:
-        """Compute a value again that was let go of."""
-        missing, stack = {node}, [node]
+    def computed(self, node: Node) -> Any:
+        """The value of a node: one that was let go of is computed again."""
+        for one in self.missing([node]) if node not in self.values else ():
+            with np.errstate(**dict.fromkeys(("divide", "invalid"), "ignore") if self.masked else {}):  # type: ignore[arg-type]
+                self.values[one] = _compute(one.op, [self.values[arg] for arg in one.args], dict(one.params))
+        return self.values[node]
+
+    def missing(self, nodes: Sequence[Node]) -> list[Node]:
+        """The nodes that must be computed for these, in order."""
+        found: set[Node] = set()
+        stack = list(nodes)
         while stack:
-            found = [arg for arg in stack.pop().args if arg not in self.values and arg not in missing]
-            missing.update(found)
-            stack += found
-        for one in sorted(missing, key=lambda one: one.index):
-            self.values[one] = _compute(one.op, [self.values[arg] for arg in one.args], dict(one.params))
+            node = stack.pop()
+            if node not in self.values and node not in found:
+                found.add(node)
+                stack += node.args
+        return sorted(found, key=lambda node: node.index)
+
+    def forget_values(self) -> None:
+        """Free all values at once, which refer to one another."""
+        self.values.clear()
+        self.likes.clear()
+
+    def release(self, node: Node) -> None:
+        """Let a value go that what is to come needs no more, unless what was left for later may need it."""
+        if not self.likes:
+            self.values.pop(node, None)
 
     def fresh(self, x: Tracer) -> Tracer:
         """``x`` behind an identity node of its own: what a (nested) derivative is taken with respect to."""
@@ -132,7 +155,7 @@ class Trace:
 
     def forget(self, start: int) -> None:
         """Drop the nodes from position ``start`` of the graph on that nothing can reach any more."""
-        self.graph.sweep(start, self.values)
+        self.graph.sweep(start, self.values, self.likes)
 
     def next_loop(self) -> int:
         """A number for a loop statement that starts to run."""
@@ -213,7 +236,7 @@ class Trace:
 
     def another(self, x: Tracer) -> Tracer:
         """A second name of an array: a view of all of it."""
-        result = Tracer(self, x.node, x.value)
+        result = Tracer(self, x.node, x.like, later=x.later)
         result.base, result.how, result.seen = x, (index.GETITEM, (), {"spec": (Ellipsis,)}), x.version
         return result
 
@@ -282,7 +305,8 @@ class Trace:
         same = np.array_equal(value, np.broadcast_to(first, value.shape)) and (first != 0 or not np.signbit(value.real).any())
         taken = self.constant_like(first, x.node.aval) if same else self.lookup(self.constant(value)[0])
         self.taken.append((x, x.tape))
-        x.tape, x.node, x.value = self, taken.node, taken.value
+        x.tape = self
+        x.bind(taken)
         x.version += 1  # views of it look again
         return x
 
@@ -302,43 +326,44 @@ class Trace:
     def adopt(self, value: Any) -> Tracer:
         """A plain or traced value, or nested lists of them, as a traced array."""
         traced = self.gather(value)
-        return traced if isinstance(traced.value, np.ndarray) else self.record(TO_ARRAY, (traced,), {})
+        return traced if isinstance(traced.like, np.ndarray) else self.record(TO_ARRAY, (traced,), {})
 
     def record(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run ``op`` on traced and plain values; its result, traced. A tuple result gives a tuple of Tracers."""
         count, start = len(self.graph.nodes), self.graph.next_index
-        node = self.run(op, args, params)
-        value = self.values[node]
-        if self.lean and node.index >= start and type(value) is np.ndarray and value.nbytes >= _BIG:
-            del self.values[node]
+        result = self.lookup(self.run(op, args, params))
+        node, like = result.node, result.like
+        if self.lean and node.index >= start and _is_big(like) and not result.later:
+            self.release(node)
         if type(node.aval) is tuple:
-            parts = [self.record(ITEM, (Tracer(self, node, value),), {"item": i}) for i in range(len(value))]
-            return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-        arrays = type(value) is np.ndarray and args and type(args[0]) is Tracer
+            parts = [self.record(ITEM, (result,), {"item": i}) for i in range(len(like))]
+            return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
+        arrays = type(like) is np.ndarray and args and type(args[0]) is Tracer
         if arrays and node.index < count and (op.alias or op is EINSUM):
-            value = self.seen_from(value, args[0], op, args[1:], params)
-        return self.wrap(op, args, params, node, value)
+            self.see_from(result, args[0], op, args[1:], params)
+        return self.wrap(op, args, params, result)
 
-    def wrap(self, op: Op, args: Sequence[Any], params: dict[str, Any], node: Node, value: Any) -> Tracer:
-        """The Tracer of a result, which knows what it is a view of."""
-        result = Tracer(self, node, value)
-        if type(value) is np.ndarray and args and type(args[0]) is Tracer:
-            if (op.alias or op is EINSUM) and _is_view(value, args[0].value):
+    def wrap(self, op: Op, args: Sequence[Any], params: dict[str, Any], result: Tracer) -> Tracer:
+        """A result, told what it is a view of."""
+        if type(result.like) is np.ndarray and args and type(args[0]) is Tracer:
+            if (op.alias or op is EINSUM) and _is_view(result.like, args[0].like):
                 result.base, result.how, result.seen = args[0], (op, tuple(args[1:]), params), args[0].version
             elif op is STOP:  # the same array in the eyes of the user
                 result.frozen = True
         return result
 
-    def seen_from(self, value: Any, base: Tracer, op: Op, rest: Sequence[Any], params: dict[str, Any]) -> Any:
-        """The value of a node that was known: as a view of ``base`` if it is one, not of a copy with the same node."""
-        if _is_view(value, base.value):
-            return value
-        again = op.fun(base.value, *plain(list(rest)), **params)
-        return again if _is_view(again, base.value) else value
+    def see_from(self, result: Tracer, base: Tracer, op: Op, rest: Sequence[Any], params: dict[str, Any]) -> None:
+        """Make a result whose node was known a view of ``base`` if it is one, not of a copy with the same node."""
+        if result.later != base.later:
+            result.like, base.like = result.value, base.value
+        if not _is_view(result.like, base.like):
+            again = op.fun(base.like, *plain(list(rest)), **params)
+            result.like = again if _is_view(again, base.like) else result.like
 
     def run(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Node:
-        """The node of ``op`` on these arguments, its value among ``self.values``."""
+        """The node of ``op`` on these arguments, its value among ``self.values`` unless it is left for later."""
         nodes, values = [], []
+        waits = False
         for arg in args:
             if type(arg) is Tracer:
                 if arg.tape is not self:
@@ -348,7 +373,8 @@ class Trace:
                 if arg.base is not None:
                     arg.refresh()
                 nodes.append(arg.node)
-                values.append(arg.value)
+                values.append(arg.like)
+                waits = waits or arg.later
             else:
                 node, value = self.constant(arg)
                 nodes.append(node)
@@ -359,8 +385,18 @@ class Trace:
         except TypeError:  # a list among the parameters
             packed = tuple((name, _hashable(value)) for name, value in packed)
             known = self.graph.find(op, key, packed)
-        if known is not None and known in self.values:
+        if known is not None:
             return known
+        costly = self.lazy and not op.alias and op is not IDENTITY
+        large = costly and (op.like is not None or any(map(_is_big, values)))
+        like = self._like_result(op, values, params) if waits or large else None
+        if like is not None:
+            node = self.graph.add(op, key, packed, aval_of(like))
+            self.likes[node] = like
+            self._annotate(node)
+            return node
+        if waits:
+            values = [arg.value if type(arg) is Tracer else value for arg, value in zip(args, values, strict=True)]
         value = self._divide(op, args, values) if self.trying and op.key in _DIVISIONS else _compute(op, values, params)
         node = self.graph.add(op, key, packed, aval_of(value))
         self.values[node] = value
@@ -368,9 +404,14 @@ class Trace:
             self.guards.append(Guard(node, None, user_line()))
         if self.trying and self.user and op.name.startswith("np.linalg"):
             self.required.append(node)
-        if node.line is None and not self.quiet:
-            self._annotate(node)
+        self._annotate(node)
         return node
+
+    def _like_result(self, op: Op, likes: Sequence[Any], params: dict[str, Any]) -> Any:
+        """What is like a result that is to be computed later; None for one that is to be computed now."""
+        if self.lanes or self.trying or (self.user and np.geterr() != self.errors):
+            return None
+        return like_result(op, likes, params)
 
     def _divide(self, op: Op, args: Sequence[Any], values: list[Any]) -> Any:
         """A division where an exception may be caught: that of Python's numbers raises one, which is a decision then."""
@@ -378,7 +419,7 @@ class Trace:
         if python and type(args[1]) is Tracer and self.user:
             equal: Any = REGISTRY[np.equal]
             zero = self.run(equal, (args[1], 0), {})
-            self.guard(zero, bool(self.values[zero]))
+            self.guard(zero, bool(self.computed(zero)))
         try:
             return _compute(op, values, {})
         except ZeroDivisionError as error:
@@ -387,6 +428,8 @@ class Trace:
             raise
 
     def _annotate(self, node: Node) -> None:
+        if node.line is not None or self.quiet:
+            return
         node.phase = self.phase
         if self.line is not None:  # a derivative pass: as the primal it belongs to
             node.line = self.line
@@ -454,7 +497,8 @@ class Tape(Trace):
             parts = [self.record(ITEM, (Tracer(self, node, value),), {"item": i}) for i in range(len(value))]
             return kind(*parts) if hasattr(value, "_fields") else tuple(parts)
         special = op.alias or op is STOP or op is EINSUM
-        return self.wrap(op, args, params, node, value) if special else Tracer(self, node, value)
+        result = Tracer(self, node, value)
+        return self.wrap(op, args, params, result) if special else result
 
     def run(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Node:
         nodes, values, flows = self._operands(args)
@@ -482,7 +526,7 @@ class Tape(Trace):
                 node = arg.node
                 flows = flows or node.differentiated
                 nodes.append(node)
-                values.append(arg.value)
+                values.append(arg.like)
             elif kind in NUMBERS or (kind is np.ndarray and arg.dtype.kind in "fciub"):
                 nodes.append(None)
                 values.append(arg)
@@ -528,6 +572,10 @@ class Tape(Trace):
 _DIVISIONS = frozenset({np.true_divide, np.floor_divide, np.remainder})
 _SMALL = 4096  # bytes
 _BIG = 131_072
+
+
+def _is_big(value: Any) -> bool:
+    return type(value) is np.ndarray and value.nbytes >= _BIG
 
 
 def _base_number(value: Any) -> Any:

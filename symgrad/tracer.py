@@ -69,7 +69,7 @@ class _Only:
     def __get__(self, tracer: Tracer | None, owner: Any = None) -> Any:
         if tracer is None:
             return self
-        kind = type(tracer.value)
+        kind = type(tracer.like)
         if not hasattr(kind, self.name):
             raise _Missing(f"{kind.__name__!r} object has no {self.name}")
         return self.function.__get__(tracer)
@@ -97,7 +97,9 @@ class Run(Protocol):
 
     def record(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any: ...
     def run(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Node: ...
-    def seen_from(self, value: Any, base: Tracer, op: Op, rest: Sequence[Any], params: dict[str, Any]) -> Any: ...
+    def lookup(self, node: Node) -> Tracer: ...
+    def computed(self, node: Node) -> Any: ...
+    def see_from(self, result: Tracer, base: Tracer, op: Op, rest: Sequence[Any], params: dict[str, Any]) -> None: ...
     def lane(self, x: Tracer) -> Tracer: ...
     def constant_like(self, number: complex, aval: Aval) -> Tracer: ...
     def gather(self, value: Any) -> Tracer: ...
@@ -113,24 +115,42 @@ class Run(Protocol):
 class Tracer(Traced):
     """A value of a traced run: ``value`` as NumPy or Python has it, ``node`` that computes it.
 
+    ``like`` is of the value's type, shape, dtype and strides: the value itself, unless that is computed ``later``.
+
     Behaves as its value does: operators, methods, attributes, NumPy's functions; ``isinstance`` sees the value's type.
     ``base``, ``how`` and ``seen`` make it a view: of which Tracer, by which operation, and of which ``version`` of it.
     ``lent`` are the arrays that ``np.asarray`` made of it.
     """
 
-    __slots__ = ("base", "frozen", "how", "lent", "node", "seen", "tape", "value", "version")
+    __slots__ = ("base", "frozen", "how", "later", "lent", "like", "node", "seen", "tape", "version")
     __array_priority__ = 1000.0
+    like: Any
 
-    def __init__(self, tape: Run, node: Node, value: Any, frozen: bool = False) -> None:
-        self.tape, self.node, self.value, self.frozen = tape, node, value, frozen
+    def __init__(self, tape: Run, node: Node, like: Any, frozen: bool = False, later: bool = False) -> None:
+        self.tape, self.node, self.like, self.frozen, self.later = tape, node, like, frozen, later
         self.base: Tracer | None = None
         self.how: Any = None
         self.lent: list[weakref.ref[Any]] | None = None
         self.version = self.seen = 0
 
+    @property
+    def value(self) -> Any:
+        """The value; computed now, if it was not yet."""
+        if self.later:
+            self.like, self.later = self.tape.computed(self.node), False
+        return self.like
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        self.like, self.later = value, False
+
+    def bind(self, new: Tracer) -> None:
+        """Be another value from here on."""
+        self.node, self.like, self.later = new.node, new.like, new.later
+
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # isinstance(x, np.ndarray) in the user's code asks for this
-        return type(self.value)
+        return type(self.like)
 
     def record(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         return self.tape.record(op, args, params)
@@ -152,14 +172,15 @@ class Tracer(Traced):
             if self.tape is not tape:  # which has taken the base in, a draft until then
                 tape.taken.append((self, self.tape))
                 self.tape = tape
-            node = tape.run(op, (base, *rest), params)
-            value = tape.seen_from(tape.values[node], base, op, rest, params)
-            self.node, self.value, self.seen = node, value, base.version
+            found = tape.lookup(tape.run(op, (base, *rest), params))
+            tape.see_from(found, base, op, rest, params)
+            self.bind(found)
+            self.seen = base.version
             self.version += 1  # views of this one must look again, too
 
     def _check_writable(self, verb: str) -> None:
-        if not isinstance(self.value, np.ndarray):
-            raise TypeError(f"{where()}: {type(self.value).__name__} does not support {verb}")
+        if not isinstance(self.like, np.ndarray):
+            raise TypeError(f"{where()}: {type(self.like).__name__} does not support {verb}")
         if not self.tape.open or self.tape.thread != get_ident():
             raise escaped(self)
         one: Tracer | None = self
@@ -176,7 +197,7 @@ class Tracer(Traced):
                     "follow; write np.array(x), which copies, symgrad.numpy.asarray(x), or x = x + y for x += y"
                 )
                 raise self.tape.refuse(MutatedInput(why))
-            if one.base is not None and not one.value.flags.writeable and one.base.value.flags.writeable:
+            if one.base is not None and not one.like.flags.writeable and one.base.like.flags.writeable:
                 raise ValueError(f"{where()}: assignment destination is read-only")
             one = one.base
 
@@ -185,16 +206,16 @@ class Tracer(Traced):
         self._check_writable(verb)
         if self.tape.watched:
             self.tape.writes.append(self)
-        value = self.value
-        if new.value.dtype != value.dtype:
-            if not np.can_cast(new.value.dtype, value.dtype, casting):
-                raise TypeError(f"{where()}: {verb} cannot cast {new.value.dtype} to {value.dtype} in place")
-            new = new.astype(value.dtype)
-        if new.value.shape != value.shape:
-            new = np.broadcast_to(new, value.shape)  # type: ignore[assignment]
+        like = self.like
+        if new.like.dtype != like.dtype:
+            if not np.can_cast(new.like.dtype, like.dtype, casting):
+                raise TypeError(f"{where()}: {verb} cannot cast {new.like.dtype} to {like.dtype} in place")
+            new = new.astype(like.dtype)
+        if new.like.shape != like.shape:
+            new = np.broadcast_to(new, like.shape)  # type: ignore[assignment]
         if self.tape.draft and self.tape.draft.put(self, ..., new):
             return
-        if type(new.value) is not np.ndarray:
+        if type(new.like) is not np.ndarray:
             new = TO_ARRAY(new)
         if self.tape.outside and id(self) in self.tape.outside:
             if new.node.differentiated:
@@ -205,11 +226,11 @@ class Tracer(Traced):
         if self.base is not None:
             self.refresh()
             self._write_through(new, verb)
-            if new.value.strides != self.value.strides:  # stay a view as NumPy has it: whether ravel() copies hangs on it
+            if new.like.strides != self.like.strides:  # stay a view as NumPy has it: whether ravel() copies hangs on it
                 self.refresh()
                 return
             self.seen = self.base.version
-        self.node, self.value = new.node, new.value
+        self.bind(new)
         self.version += 1
 
     def _write_through(self, new: Tracer, verb: str) -> None:
@@ -219,14 +240,14 @@ class Tracer(Traced):
         op, rest, params = self.how
         if op is index.GETITEM:
             base.write(params["spec"], rest, new, verb)
-        elif op in (_REAL, _IMAG) and np.iscomplexobj(base.value):
+        elif op in (_REAL, _IMAG) and np.iscomplexobj(base.like):
             parts = (new, np.imag(base)) if op is _REAL else (np.real(base), new)
             base.assign(self.tape.record(index.COMPLEX, parts, {}), verb)
-        elif op is not EINSUM and self.value.size == base.value.size:  # its transpose is its inverse
+        elif op is not EINSUM and self.like.size == base.like.size:  # its transpose is its inverse
             base.assign(op.vjp(0, new, self, (base, *rest), params), verb)
         else:  # where did each element come from?
-            places = op.fun(np.arange(base.value.size).reshape(base.value.shape), *rest, **params)
-            arrays = np.unravel_index(places, base.value.shape)
+            places = op.fun(np.arange(base.like.size).reshape(base.like.shape), *rest, **params)
+            arrays = np.unravel_index(places, base.like.shape)
             base.write(tuple(index.Hole(i) for i in range(len(arrays))), arrays, new, verb)
 
     def write(self, spec: index.Spec, arrays: Sequence[Any], new: Any, verb: str) -> None:
@@ -236,7 +257,7 @@ class Tracer(Traced):
             self.refresh()
         if self.tape.draft and self.tape.draft.put(self, index.fill(spec, arrays), new):
             return
-        if not self.value.shape and (not arrays or len(spec) == 1 == len(arrays)):  # of a 0-d array, all of it or nothing
+        if not self.like.shape and (not arrays or len(spec) == 1 == len(arrays)):  # of a 0-d array, all of it or nothing
             whole = np.reshape(self.tape.gather(new), ())
             self.assign(np.where(arrays[0], whole, self) if arrays else whole, verb, "unsafe")  # type: ignore[arg-type]
             return
@@ -318,7 +339,7 @@ class Tracer(Traced):
         elif value == 0 and isinstance(value, (float, np.floating)):
             trace.guard(node, float(value))
             sign = trace.run(REGISTRY[np.signbit], (self,), {})
-            trace.guard(sign, bool(trace.values[sign]))  # -0.0 equals 0.0
+            trace.guard(sign, bool(trace.computed(sign)))  # -0.0 equals 0.0
         else:
             trace.guard(node, value.item() if isinstance(value, np.generic) else value)
         return value
@@ -342,7 +363,7 @@ class Tracer(Traced):
         return int(np.ceil(self))
 
     def __round__(self, ndigits: int | None = None) -> Any:
-        if isinstance(self.value, np.ndarray):
+        if isinstance(self.like, np.ndarray):
             raise TypeError("type numpy.ndarray doesn't define __round__ method")
         return int(np.rint(self)) if ndigits is None else self.record(ROUND, (self,), {"ndigits": ndigits})
 
@@ -357,7 +378,7 @@ class Tracer(Traced):
         return complex(self.leave())
 
     def __hash__(self) -> int:
-        if isinstance(self.value, np.ndarray):
+        if isinstance(self.like, np.ndarray):
             raise TypeError("unhashable type: 'numpy.ndarray'")
         return hash(
             self.leave(
@@ -373,7 +394,7 @@ class Tracer(Traced):
         if self.base is not None and self.tape.open:
             self.refresh()
         if not self.tape.open or self.tape.thread != get_ident():
-            return f"Traced({show(self.value)})"
+            return f"Traced({self.node.aval if self.later else show(self.value)})"
         if not self.node.differentiated:
             return show(self.leave())
         return self.tape.text(f"Traced({show(self.value)})")
@@ -419,13 +440,13 @@ class Tracer(Traced):
         return out
 
     def __len__(self) -> int:
-        return len(self.value)
+        return len(self.like)
 
     def __iter__(self) -> Iterator[Any]:
-        if np.ndim(self.value) == 0:
+        if np.ndim(self.like) == 0:
             raise TypeError(f"{where()}: iteration over a 0-d value")
         names = unpacked(user_frame()) if self.tape.symbolic and self.tape.user else []
-        return (self._part(i, names) for i in range(len(self.value)))
+        return (self._part(i, names) for i in range(len(self.like)))
 
     def _part(self, i: int, names: list[str]) -> Any:
         """An element, under the name that an unpacking gives it."""
@@ -450,12 +471,12 @@ class Tracer(Traced):
         if len(place) == 1 and isinstance(place[0], tuple):
             (place,) = place
         one = self if not place else np.reshape(self, -1)[place[0]] if len(place) == 1 else self[place]
-        if np.size(one.value) != 1:
+        if np.size(one.like) != 1:
             raise ValueError("can only convert an array of size 1 to a Python scalar")
         return one.tape.record(TO_PYTHON, (one,), {})
 
     def tolist(self) -> Any:
-        return self.item() if np.ndim(self.value) == 0 else [row.tolist() for row in self]
+        return self.item() if np.ndim(self.like) == 0 else [row.tolist() for row in self]
 
     def __pow__(self, other: Any, modulo: Any = None) -> Any:
         if modulo is not None:
@@ -473,7 +494,7 @@ class Tracer(Traced):
         return other // self, other % self
 
     def __copy__(self) -> Any:
-        return self.copy() if isinstance(self.value, np.ndarray) else self
+        return self.copy() if isinstance(self.like, np.ndarray) else self
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self.__copy__()
@@ -504,7 +525,7 @@ class Tracer(Traced):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.value.shape  # type: ignore[no-any-return]
+        return self.like.shape  # type: ignore[no-any-return]
 
     @shape.setter
     def shape(self, shape: Any) -> None:
@@ -512,17 +533,17 @@ class Tracer(Traced):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        if type(self.value) is not np.ndarray and sys._getframe(1).f_code.co_filename == _METHODS_OF_NUMPY:
+        if type(self.like) is not np.ndarray and sys._getframe(1).f_code.co_filename == _METHODS_OF_NUMPY:
             raise AttributeError  # np.mean of a list of Tracers would make the sum a plain np.float64
-        return self.value.dtype  # type: ignore[no-any-return]
+        return self.like.dtype  # type: ignore[no-any-return]
 
     @property
     def ndim(self) -> int:
-        return self.value.ndim  # type: ignore[no-any-return]
+        return self.like.ndim  # type: ignore[no-any-return]
 
     @property
     def size(self) -> int:
-        return self.value.size  # type: ignore[no-any-return]
+        return self.like.size  # type: ignore[no-any-return]
 
     @property
     def T(self) -> Any:
@@ -546,7 +567,7 @@ class Tracer(Traced):
 
     @imag.setter
     def imag(self, value: Any) -> None:
-        if not np.iscomplexobj(self.value):
+        if not np.iscomplexobj(self.like):
             raise TypeError("array does not have imaginary part to set")
         np.imag(self)[...] = value
 
@@ -560,7 +581,7 @@ class Tracer(Traced):
 
     def _has(self, name: str, function: Callable[[Any], Any]) -> Any:
         """An attribute that is made by a function, if values of this kind have it."""
-        getattr(self.value, name)
+        getattr(self.like, name)
         return function(self)
 
     def reshape(self, *shape: Any, order: Any = "C", copy: Any = None) -> Any:
@@ -604,7 +625,7 @@ class Tracer(Traced):
         return np.clip(self, min, max, out=out, **options)
 
     def to_device(self, device: str, /, *, stream: Any = None) -> Any:
-        self.value.to_device(device, stream=stream)  # which knows one device only
+        self.like.to_device(device, stream=stream)  # which knows one device only
         return self
 
     def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> Any:
@@ -614,13 +635,13 @@ class Tracer(Traced):
         return np.compress(condition, self, axis=axis, out=out)
 
     def __getattr__(self, name: str) -> Any:
-        if name in _ELEMENTWISE and not isinstance(self.value, np.ndarray):
+        if name in _ELEMENTWISE and not isinstance(self.like, np.ndarray):
             # NumPy calls these on each element of an object array, such as np.array([t0, t1]) makes
             return lambda *args: getattr(np, name)(self, *args)
-        if hasattr(Tracer, name) or not hasattr(self.value, name) or (name.startswith("__") and name != "__array_namespace__"):
-            raise AttributeError(f"{type(self.value).__name__!r} object has no attribute {name!r}")
+        if hasattr(Tracer, name) or not hasattr(self.like, name) or (name.startswith("__") and name != "__array_namespace__"):
+            raise AttributeError(f"{type(self.like).__name__!r} object has no attribute {name!r}")
         if name in ("nbytes", "itemsize", "strides", "flags", "device", "__array_namespace__"):
-            return getattr(self.value, name)
+            return getattr(self.like, name)
         if self.tape.draft:
             return getattr(self.tape.draft.lend(self), name)
         value = self.leave(lambda: f".{name} takes a traced value out of NumPy and loses its derivative; {ADVICE}")
@@ -708,17 +729,19 @@ def tracers(tree: Any) -> list[Tracer]:
     return [tracer for item in tree for tracer in tracers(item)] if isinstance(tree, (list, tuple)) else []
 
 
-def plain(tree: Any, copy: bool = False) -> Any:
-    """Plain values in place of Tracers, in the arguments of a static function."""
+def plain(tree: Any, copy: bool = False, like: bool = False) -> Any:
+    """Plain values in place of Tracers; ``like``: what is of their types, shapes and dtypes will do."""
     if type(tree) is Tracer:
         if tree.base is not None:
             tree.refresh()
+        if like:
+            return tree.like
         return tree.value.copy() if copy and isinstance(tree.value, np.ndarray) else tree.value
     if isinstance(tree, (list, tuple)):
-        items = [plain(item, copy) for item in tree]
+        items = [plain(item, copy, like) for item in tree]
         return type(tree)(*items) if hasattr(tree, "_fields") else type(tree)(items)
     if isinstance(tree, dict):
-        return {name: plain(item, copy) for name, item in tree.items()}
+        return {name: plain(item, copy, like) for name, item in tree.items()}
     return tree
 
 
@@ -776,7 +799,7 @@ def _binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
         if type(other) is Flat:
             other = other.copy()
             left, right = (tracer, other) if tracer is left else (other, tracer)
-        elif not isinstance(tracer.value, (np.ndarray, np.generic)):
+        elif not isinstance(tracer.like, (np.ndarray, np.generic)):
             return NotImplemented
         elif not isinstance(other, (list, tuple)):
             if hasattr(other, "__array_ufunc__") or hasattr(other, "__array_priority__"):
@@ -785,7 +808,7 @@ def _binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
             if other.dtype.kind not in "fciub":
                 return NotImplemented
             left, right = (tracer, other) if tracer is left else (other, tracer)
-        elif ufunc is np.multiply and isinstance(tracer.value, np.integer):
+        elif ufunc is np.multiply and isinstance(tracer.like, np.integer):
             return NotImplemented  # repeats the sequence, as np.int64(2) * [0] does
     return tracer.tape.record(REGISTRY[ufunc], (left, right), {})
 
@@ -802,15 +825,13 @@ def _operator(ufunc: np.ufunc) -> Callable[[Tracer, Any], Any]:
 
 
 def _inplace(name: str, ufunc: np.ufunc, tracer: Tracer, other: Any) -> Any:
-    if not isinstance(tracer.value, np.ndarray):
+    if not isinstance(tracer.like, np.ndarray):
         return NotImplemented  # numbers are immutable: Python goes on to the plain operator
     new = _binary(ufunc, tracer, other)
     if new is NotImplemented:
         return new
-    if np.shape(new.value) != tracer.value.shape:
-        raise ValueError(
-            f"{where()}: the result of shape {np.shape(new.value)} does not fit into {tracer.value.shape} in place"
-        )
+    if np.shape(new.like) != tracer.like.shape:
+        raise ValueError(f"{where()}: the result of shape {np.shape(new.like)} does not fit into {tracer.like.shape} in place")
     tracer.assign(new, f"x {_SYMBOLS[name]}= y")
     return tracer
 

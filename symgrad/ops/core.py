@@ -49,6 +49,11 @@ class Traced:
     __slots__ = ()
     value: Any
 
+    @property
+    def like(self) -> Any:
+        """What is of the value's type, shape and dtype."""
+        return self.value
+
     def record(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run ``op`` and write it down."""
         raise NotImplementedError
@@ -120,6 +125,7 @@ class Op:
         self.smooth = bool(rules) and None not in rules and not variadic and type(self) is Op
         self.joint: Callable[..., list[Any]] | None = None  # all cotangents in one: joint(g, y, args, params)
         self.inside = 0  # of a loop: how bad the partial derivatives of its body get
+        self.like: Callable[..., Any] | None = None  # of a loop: what its results are like, given the same of its arguments
         self.behind: int | None = None  # where its results stand among its arguments, if that is all that they are
         self._bind, self._prepare, self._prepared = bind, prepare, frozenset(prepared)
         self.instead = instead or {}
@@ -431,7 +437,7 @@ def fit(g: Any, aval: Aval) -> Any:
 
     ``g`` may be an array, a number or a traced value.
     """
-    plain = g.value if isinstance(g, Traced) else g
+    plain = g.like if isinstance(g, Traced) else g
     shape = plain.shape if hasattr(plain, "shape") else np.shape(plain)
     if shape != aval.shape:
         g = unbroadcast(g, shape, aval.shape)

@@ -17,6 +17,7 @@ import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors, aval_of
 from symgrad.ops import create, engine, index
+from symgrad.ops.abstract import like_result
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.program import Program
 
@@ -176,19 +177,19 @@ def compatible(new: Any, old: Any) -> bool:
 
 
 def infer(op: Any, args: Sequence[Node], params: tuple[tuple[str, Any], ...]) -> Any:
-    """Shape, dtype and kind of an operation's result, from a run on ones; on single ones where shapes just broadcast."""
-    single = isinstance(op.key, np.ufunc) and op.key.signature is None and op.key.nout == 1 and not params
-    with np.errstate(all="ignore"):
-        aval = aval_of(op.fun(*[_stand_in(arg, single) for arg in args], **dict(params)))
-    return aval._replace(shape=np.broadcast_shapes(*[arg.aval.shape for arg in args])) if single else aval
+    """Shape, dtype and kind of an operation's result, from a run on ones where there is no other way."""
+    ones = [_ones(arg) for arg in args]
+    like = like_result(op, ones, dict(params))
+    if like is None:
+        with np.errstate(all="ignore"):
+            like = op.fun(*ones, **dict(params))
+    return aval_of(like)
 
 
-def _stand_in(node: Node, single: bool) -> Any:
+def _ones(node: Node) -> Any:
     if node.op is CONST:
         return const(node)
     aval = node.aval
-    if single:
-        aval = aval._replace(shape=(1,) * len(aval.shape))
     one = aval.dtype.type(0 if aval.dtype.kind in "iu" else 1)  # an integer may be an index, and 0 always is one
     if aval.kind == "array":
         return np.broadcast_to(one, aval.shape)

@@ -116,18 +116,18 @@ def finish(g: Any, trace: Trace, aval: Aval) -> Any:
     if g is None:
         g = trace.constant_like(0.0, aval)
     g = fit(g, aval)
-    plain = type(g.value if type(g) is Tracer else g)
+    plain = type(_like(g))
     if (plain is np.ndarray and aval.kind == "array") or (plain is float and aval == _FLOAT):
         return g
     kind = "python" if plain in (int, float, complex, bool) else "numpy"
     if aval.kind == "python":
         g = g if kind == "python" else TO_PYTHON(g)
-        return g + 0j if aval.dtype.kind == "c" and not isinstance(_plain(g), complex) else g
+        return g + 0j if aval.dtype.kind == "c" and not isinstance(_like(g), complex) else g
     if kind == "python":
         g = ASTYPE(TO_NUMPY(g), dtype=aval.dtype)
-    if aval.kind == "array" and not aval.shape and not isinstance(_plain(g), np.ndarray):
+    if aval.kind == "array" and not aval.shape and not isinstance(_like(g), np.ndarray):
         g = TO_ARRAY(g)
-    elif aval.kind == "scalar" and isinstance(_plain(g), np.ndarray):
+    elif aval.kind == "scalar" and isinstance(_like(g), np.ndarray):
         g = TO_NUMPY(g)
     return g
 
@@ -135,8 +135,8 @@ def finish(g: Any, trace: Trace, aval: Aval) -> Any:
 _FLOAT = Aval((), np.dtype(float), "python")
 
 
-def _plain(x: Any) -> Any:
-    return x.value if type(x) is Tracer else x
+def _like(x: Any) -> Any:
+    return x.like if type(x) is Tracer else x
 
 
 def conjugate(g: Any, holomorphic: bool = False) -> Any:
@@ -341,16 +341,16 @@ def _require_scalar(run: Linearized, fun: Fun, holomorphic: bool) -> None:
         kind = "None" if not run.outputs else f"{len(run.outputs)} values"
         raise NonScalarOutput(f"{_title(fun)} must return one number for grad, it returned {kind}; use jacobian or vjp")
     (out,) = run.outputs
-    if type(_plain(out)) in (float, np.float64):
+    if type(_like(out)) in (float, np.float64):
         return
     if not isinstance(out, (Tracer, np.ndarray, np.generic, int, float, complex)):
         raise NonScalarOutput(f"{_title(fun)} must return one number for grad, it returned {type(out).__name__}")
-    if np.size(_plain(out)) != 1:
+    if np.size(_like(out)) != 1:
         raise NonScalarOutput(
-            f"{_title(fun)} must return one number for grad, it returned an array of shape {np.shape(_plain(out))}; "
+            f"{_title(fun)} must return one number for grad, it returned an array of shape {np.shape(_like(out))}; "
             "sum it, or use jacobian, vjp or elementwise_grad"
         )
-    if np.iscomplexobj(_plain(out)) and not holomorphic:
+    if np.iscomplexobj(_like(out)) and not holomorphic:
         raise NonScalarOutput(
             f"{_title(fun)} returned a complex number; grad needs a real one (np.real, np.abs), or holomorphic=True"
         )
@@ -362,8 +362,8 @@ def check_cotangents(outputs: Sequence[Any], tree: pytree.TreeDef, cotangents: A
     if given != tree:
         raise TypeError(f"the cotangent has the structure {given}, the output {tree}")
     for leaf, out in zip(leaves, outputs, strict=True):
-        if np.shape(leaf) != np.shape(_plain(out)):
-            raise ValueError(f"a cotangent has shape {np.shape(leaf)}, its output {np.shape(_plain(out))}")
+        if np.shape(leaf) != np.shape(_like(out)):
+            raise ValueError(f"a cotangent has shape {np.shape(leaf)}, its output {np.shape(_like(out))}")
     return leaves
 
 
@@ -401,8 +401,8 @@ def push(trace: Trace, run: Linearized, tangents: Sequence[Any]) -> Any:
         if given != v.tree:
             raise TypeError(f"the tangent has the structure {given}, its primal {v.tree}")
         for t, x in zip(leaves, v.tracers, strict=True):
-            if np.shape(t) != np.shape(x.value):
-                raise ValueError(f"a tangent has shape {np.shape(t)}, its primal {np.shape(x.value)}")
+            if np.shape(t) != np.shape(x.like):
+                raise ValueError(f"a tangent has shape {np.shape(t)}, its primal {np.shape(x.like)}")
             ts.append(fit(traced(trace, t), x.node.aval))
     nodes = [out.node for out in run.outputs if isinstance(out, Tracer)]
     found = iter(forward(trace, nodes, run.wrt, ts))
@@ -410,7 +410,7 @@ def push(trace: Trace, run: Linearized, tangents: Sequence[Any]) -> Any:
     for out in run.outputs:
         if isinstance(out, Tracer):
             t = next(found)
-            results.append(finish(t, trace, out.node.aval) if out.node.aval.dtype.kind in "fc" else zero_like(out.value))
+            results.append(finish(t, trace, out.node.aval) if out.node.aval.dtype.kind in "fc" else zero_like(out.like))
         else:
             results.append(zero_like(out))
     return run.tree.unflatten(results)
@@ -446,9 +446,9 @@ def jacobian(
         if isinstance(out, Tracer) and out.node.aval.dtype.kind == "c" and not holomorphic:
             raise NonScalarOutput(f"{_title(fun)} has a complex output; take holomorphic=True, or real and imaginary parts")
     outs = [traced(trace, out) for out in run.outputs]
-    rows = sum(np.size(out.value) for out in outs)
+    rows = sum(np.size(out.like) for out in outs)
     columns = sum(
-        np.size(v.value) * (2 if v.node.aval.dtype.kind == "c" and not holomorphic else 1)
+        np.size(v.like) * (2 if v.node.aval.dtype.kind == "c" and not holomorphic else 1)
         for group in run.vars
         for v in group.tracers
     )

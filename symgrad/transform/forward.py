@@ -39,7 +39,7 @@ def forward(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node], tangents
                     _name(node, t)
             for arg in node.args:
                 if last[arg] is node and known.pop(arg, None) is not None and trace.lean:
-                    trace.values.pop(arg, None)
+                    trace.release(arg)
     finally:
         trace.line, trace.phase = outer
     return [known.get(node) for node in outputs]

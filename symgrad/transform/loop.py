@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,7 @@ class Loop(Op):
         self.joint = self._joint
         self.jvp = self._jvp
         self.reach = self._reach
+        self.like = self._like if course.count is not None else None
         self.simplified: dict[bool, Loop] = {}  # as optimize.loops has made it, to the bit or not
         self._made: dict[Any, Any] = {}
         self._plan = _plan(body)
@@ -131,6 +132,14 @@ class Loop(Op):
             for values in saved:
                 values.reverse()
         return (*carry, *(np.array(values) if j in arrays else values for j, values in enumerate(saved)))
+
+    def _like(self, *likes: Any, arrays: Sequence[int] = ()) -> tuple[Any, ...] | None:
+        """What the results are like, as two iterations tell: of a sequence, a list of two elements will do."""
+        carry, sequences, invariants = self.split(likes)
+        short = Loop(self.body, replace(self.course, count=2))
+        found = short.run(*carry, *([sequence[0]] * 2 for sequence in sequences), *invariants)
+        n, count = len(carry), self.course.count
+        return (*found[:n], *(np.stack([s[0]] * count) if j in arrays else s for j, s in enumerate(found[n:])))  # type: ignore[operator]
 
     def order(self, sequences: Sequence[Any]) -> Any:
         """The iterations' numbers; None without end for a loop with a test."""

@@ -132,7 +132,7 @@ def _sweep(
                         pending[arg] = part if before is None else _add(before, part, arg)
                         owned.discard(arg)
             if trace.lean and lanes is None:
-                trace.values.pop(node, None)
+                trace.release(node)
     finally:
         trace.line, trace.phase = outer
     return [found.get(node) for node in wrt]
