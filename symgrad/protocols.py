@@ -104,8 +104,8 @@ def _alike(result: Any, known: Any) -> Any:
     """A result with the dtypes that are ``known``, and numbers for numbers."""
     if isinstance(result, (tuple, list)):
         parts = [_alike(*pair) for pair in zip(result, known, strict=True)]
-        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
-    if not all([isinstance(x, (Tracer, np.ndarray, np.generic)) for x in (result, known)]):
+        return type(known)(*parts) if hasattr(known, "_fields") else type(known)(parts)
+    if not all([isinstance(plain(x), (np.ndarray, np.generic)) for x in (result, known)]):
         return result
     if result.dtype != known.dtype:
         result = result.astype(known.dtype)

@@ -10,7 +10,7 @@ import re
 import numpy as np
 import pytest
 
-from symgrad import grad
+from symgrad import grad, jvp
 
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e308, -1e308, 5e-324, -5e-324, 1.0, -1.0, 0.5, 2.0, -2.5, 3.0]
 UNARY = """sin cos tan exp exp2 expm1 log log2 log10 log1p sqrt cbrt square reciprocal negative positive absolute fabs sign
@@ -71,6 +71,17 @@ def test_what_numpy_gives_of_complex_numbers():
             for text, one, wanted in zip(COMPLEX, derivative(*args)[1], fun(*args)[1], strict=True):
                 _same(one.real, wanted.real, f"{mode}: {text}")
                 _same(one.imag, wanted.imag, f"{mode}: {text}")
+
+
+@pytest.mark.parametrize("name", "arcsin arccos arctan arcsinh arccosh arctanh sqrt log log2 log10 log1p".split())
+def test_derivatives_on_the_cuts_of_complex_functions(name):
+    """Along an axis, where the sign of a zero says on which side of a cut a number lies."""
+    fun = getattr(np, name)
+    for far, zero, turn in itertools.product((1.5, -1.5, 0.5, -0.5), (0.0, -0.0), (False, True)):
+        at = lambda x, zero=zero, turn=turn: np.array(complex(zero, x) if turn else complex(x, zero))
+        steps = [(fun(at(far + h)) - fun(at(far - h))) / (2 * h) for h in (1e-3, 5e-4)]
+        derivative = jvp(fun, (at(far),), (np.array(1j if turn else 1 + 0j),))[1]
+        np.testing.assert_allclose(derivative, (4 * steps[1] - steps[0]) / 3, 1e-8, 1e-8, err_msg=f"{at(far)}")
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

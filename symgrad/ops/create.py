@@ -268,6 +268,9 @@ def logspace(
 )
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """Numbers at equal ratios from ``start`` to ``stop``."""
+    kinds = [np.result_type(np.result_type(end), 1.0) for end in (start, stop)]  # Python's numbers: double precision
+    if np.result_type(*kinds) != np.result_type(start, stop, 1.0):
+        start = start * np.ones((), np.result_type(*kinds))
     ratio = stop / start
     row = start * np.power(ratio, np.linspace(np.zeros(np.shape(ratio)), 1.0, num, endpoint))
     row = row if axis == 0 else np.moveaxis(row, 0, axis)

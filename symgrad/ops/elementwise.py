@@ -120,17 +120,25 @@ elementwise(np.logaddexp2, lambda g, y, x1, x2: g * weight(np.exp2, x1, y),
 
 # -- trigonometric and hyperbolic ----------------------------------------------------------------------------------
 
+def _slope(inverse: Any, y: Any, root: Any) -> Any:
+    """A root, or minus it: on the cut of a complex function the sign is that of the slope of the inverse at ``y``."""
+    if not np.iscomplexobj(y):
+        return root
+    slope = inverse(y)
+    return np.where(np.real(slope) * np.real(root) + np.imag(slope) * np.imag(root) < 0, -root, root)
+
+
 elementwise(np.sin,     lambda g, y, x: g * np.cos(x), partial="finite")
 elementwise(np.cos,     lambda g, y, x: -g * np.sin(x), partial="finite")
 elementwise(np.tan,     lambda g, y, x: g * (y * y + 1), partial="finite", domain=(-1, 1))
-elementwise(np.arcsin,  lambda g, y, x: g / np.sqrt((1 - x) * (1 + x)), domain=(-0.8, 0.8))
-elementwise(np.arccos,  lambda g, y, x: -g / np.sqrt((1 - x) * (1 + x)), domain=(-0.8, 0.8))
+elementwise(np.arcsin,  lambda g, y, x: g / _slope(np.cos, y, np.sqrt((1 - x) * (1 + x))), domain=(-0.8, 0.8))
+elementwise(np.arccos,  lambda g, y, x: -g / _slope(np.sin, y, np.sqrt((1 - x) * (1 + x))), domain=(-0.8, 0.8))
 elementwise(np.arctan,  lambda g, y, x: g / (x * x + 1), partial="finite", domain=(-0.8, 0.8))
 elementwise(np.sinh,    lambda g, y, x: g * np.cosh(x))
 elementwise(np.cosh,    lambda g, y, x: g * np.sinh(x))
 elementwise(np.tanh,    lambda g, y, x: g * (1 - y * y), partial="finite", domain=(-1, 1))
-elementwise(np.arcsinh, lambda g, y, x: g / np.sqrt(x * x + 1), partial="finite", domain=(-0.8, 0.8))
-elementwise(np.arccosh, lambda g, y, x: g / (np.sqrt(x - 1) * np.sqrt(x + 1)), domain=(1.5, 3))
+elementwise(np.arcsinh, lambda g, y, x: g / _slope(np.cosh, y, np.sqrt(x * x + 1)), partial="finite", domain=(-0.8, 0.8))
+elementwise(np.arccosh, lambda g, y, x: g / _slope(np.sinh, y, np.sqrt(x - 1) * np.sqrt(x + 1)), domain=(1.5, 3))
 elementwise(np.arctanh, lambda g, y, x: g / ((1 - x) * (1 + x)), domain=(-0.8, 0.8))
 elementwise(np.deg2rad, lambda g, y, x: np.deg2rad(g), partial="constant", complex=False)
 elementwise(np.radians, lambda g, y, x: np.radians(g), partial="constant", complex=False)

@@ -120,7 +120,7 @@ def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> 
     if axis is None:
         a, axis = a if np.ndim(a) == 1 else np.reshape(a, -1), 0
     size = np.shape(a)[axis]
-    indices = array_of(indices)
+    indices = array_of(indices) if np.size(indices) else np.zeros(np.shape(indices), int)
     if mode == "wrap":
         indices = indices % size
     elif mode == "clip":

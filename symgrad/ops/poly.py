@@ -63,6 +63,12 @@ def polyval(p: Any, x: Any) -> Any:
     return y
 
 
+def _without_zeros(p: Any) -> Any:
+    """Coefficients but for leading zeros; how many there are is looked at."""
+    p = np.atleast_1d(_coefficients(p))
+    return p[int(np.argmax(np.concatenate((p[:-1] != 0, [True])))) :]
+
+
 def _aligned(a1: Any, a2: Any) -> tuple[Any, Any]:
     """Both with as many coefficients."""
     a1, a2 = _coefficients(a1), _coefficients(a2)
@@ -80,7 +86,9 @@ _PAIRS = [
 ]
 composite(np.polyadd, samples=_PAIRS)(lambda a1, a2: np.add(*_aligned(a1, a2)))
 composite(np.polysub, samples=_PAIRS)(lambda a1, a2: np.subtract(*_aligned(a1, a2)))
-composite(np.polymul, samples=_PAIRS)(lambda a1, a2: np.convolve(_coefficients(a1), _coefficients(a2)))
+composite(np.polymul, samples=[*_PAIRS, Sample([0.0, 0.0, 2.0], A(3))])(
+    lambda a1, a2: np.convolve(_without_zeros(a1), _without_zeros(a2))
+)
 
 
 @composite(
@@ -211,6 +219,7 @@ def poly(seq_of_zeros: Any) -> Any:
         zeros = np.linalg.eigvals(zeros)
     if not len(zeros):
         return 1.0
+    zeros = zeros if zeros.dtype.char in "fdgFDG" else zeros.astype(float)
     a = np.ones_like(zeros[:1])
     for i in range(len(zeros)):
         a = np.convolve(a, np.concatenate((np.ones_like(zeros[:1]), -zeros[i : i + 1])), mode="full")

@@ -297,13 +297,16 @@ if hasattr(np, "astype"):  # NumPy 2.1
 # -- joining --------------------------------------------------------------------------------------------------------
 
 
-def _joined(arrays: Any, axis: Any = 0, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+def _joined(arrays: Any, axis: Any = 0, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     if axis is None:
         arrays = [a if np.ndim(a) == 0 else np.ravel(a) for a in arrays]
         kind = np.result_type(*arrays)  # in which Python's numbers give way
         arrays, axis = [np.ravel(a) if hasattr(a, "dtype") else np.ravel(a).astype(kind) for a in arrays], 0
     if dtype is not None:
-        arrays = [(a if hasattr(a, "dtype") else np.asarray(a)).astype(dtype) for a in arrays]
+        arrays = [a if hasattr(a, "dtype") else np.asarray(a) for a in arrays]
+        if not all(np.can_cast(a.dtype, dtype, casting) for a in arrays):
+            raise TypeError(f"Cannot cast the arrays to {np.dtype(dtype)} according to the rule {casting!r}")
+        arrays = [a.astype(dtype) for a in arrays]
     return tuple(arrays), {"axis": axis} if axis != 0 else {}
 
 
