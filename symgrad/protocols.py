@@ -263,6 +263,7 @@ class UFuncMethods:
     def __call__(trace: Run, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         rest = {name: value for name, value in kwargs.items() if name not in ("order", "subok")}
         mask, fallback = rest.pop("where", True), rest.pop("fallback", None)
+        args = [np.asarray(arg) if isinstance(arg, (list, tuple)) and not tracers(arg) else arg for arg in args]
         dtype, casting = rest.pop("dtype", None), rest.pop("casting", None)
         signature = rest.pop("signature", rest.pop("sig", None))
         if isinstance(signature, str):  # "dd->d"
@@ -275,9 +276,9 @@ class UFuncMethods:
             return _call(trace, ufunc, args, kwargs)
         if "axes" in rest:
             return _along_axes(ufunc, args, **kwargs)
-        cast_first = dtype is not None or signature is not None
+        cast_first = dtype is not None or signature is not None or casting is not None
         if cast_first:
-            signature = signature or (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
+            signature = signature or (None,) * ufunc.nin + (None if dtype is None else np.dtype(dtype),) * ufunc.nout
             args = _cast_arguments(trace, ufunc, args, signature, casting)
         if rest:
             return _call(trace, ufunc, args, rest)
@@ -286,7 +287,10 @@ class UFuncMethods:
         if fallback is None:
             raise NotDifferentiable(f"{where()}: where= without out= leaves values undefined; use np.where or give out=")
         safe = np.atleast_2d(handler.domain).mean(axis=-1)  # so that no NaN arises where nothing is computed
-        args = [np.where(mask, arg, safe[i % len(safe)].astype(_dtype(arg))) for i, arg in enumerate(args)]
+        args = [
+            np.where(mask, arg, safe[i % len(safe)].astype(_dtype(arg))) if _is_numpy(arg) else arg
+            for i, arg in enumerate(args)
+        ]
         result = trace.record(handler, args, {})
         if not isinstance(result, tuple):
             return np.where(mask, result, fallback[0])

@@ -162,3 +162,36 @@ def check_compiled(fun, calls):
             except AssertionError as error:
                 error.add_note(f"compiled, of {x!r} {x.dtype} with {options}")
                 raise
+
+
+CALLS = {
+    "a list, and a dtype": lambda x, n: np.subtract(x, [1, 2, 3.0], dtype=complex),
+    "casting without a dtype": lambda x, n: np.add(x, n, casting="no"),
+    "a number beside integers under a mask": lambda x, n: np.right_shift(n, 1, out=n * 1, where=n > 0),
+    "a number beside single precision under a mask": lambda x, n: np.multiply(
+        x.astype("f4"), 0.1, out=x.astype("f4"), where=n > 0
+    ),
+    "a dtype, and an axis": lambda x, n: np.vecdot(x.astype("F"), x, axis=0, dtype=complex),
+    "a complex exponent": lambda x, n: x[0, 0].astype("f2") ** 1j,
+    "concatenate to integers": lambda x, n: np.concatenate((x, x), dtype=int),
+    "concatenate to integers, unsafely": lambda x, n: np.concatenate((x, x), dtype=int, casting="unsafe"),
+    "take nothing": lambda x, n: np.take(x, []),
+    "polymul of leading zeros": lambda x, n: np.polymul(x[0] * 0.0, x[1]),
+    "poly of unsigned numbers": lambda x, n: np.poly(np.abs(n[0]).astype(np.uint8)),
+    "geomspace to a double": lambda x, n: np.geomspace(np.abs(x).astype("f4"), 9.0, 3),
+    "two matrices in a stack": lambda x, n: np.linalg.multi_dot([x[None], x.T[None]]),
+    "norms of one axis too many": lambda x, n: np.linalg.norm(x[0], 1, axis=(0, 1)),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_calls_are_numpys(call):
+    x, n = _X, (2 * _X).astype(int)
+    wanted = outcome(call, x, n)
+    every = grad(lambda x: (np.sum(x), call(x, n)), has_aux=True)
+    for _ in range(3):
+        found = outcome(lambda: every(x)[1])
+        if isinstance(wanted, Exception):
+            assert isinstance(found, type(wanted)), found
+        else:
+            compare(found, wanted, np.float32(0) if np.result_type(wanted).char in "fF" else x)

@@ -649,7 +649,7 @@ def matmul(b: Builder, node: Node, args: list[Expr]) -> Expr:
 def power(b: Builder, node: Node, args: list[Expr]) -> Expr:
     """``math.pow`` for numbers, which raises where ``x ** 0.5`` turns complex at a negative ``x``: then the call is traced."""
     base, exponent = node.args
-    whole = exponent.op is CONST and dict(exponent.params)["value"] % 1 == 0
+    whole = exponent.op is CONST and exponent.aval.dtype.kind != "c" and dict(exponent.params)["value"] % 1 == 0
     plain = node.aval.kind == "python" or (isinstance(b, FastBuilder) and b.scalar)  # else NumPy's numbers, which give nan
     if whole or base.op is CONST or not plain or node.aval.dtype != np.float64:
         return SPELLINGS[node.op](b, node, args)
