@@ -304,7 +304,9 @@ class UFuncMethods:
         given = {
             name: value
             for name, value in given.items()
-            if value is not np._NoValue and not (value is None and name in ("dtype", "out"))
+            if value is not np._NoValue
+            and not (value is None and name in ("dtype", "out"))
+            and not (value is True and name == "where")
         }
         if ufunc in _REDUCTIONS and given.get("initial", 0) is not None and ("dtype" not in given or ufunc in _SCANS):
             return _REDUCTIONS[ufunc](array, axis=axis, **given)

@@ -150,7 +150,13 @@ FUNCTIONS = {
     "linalg.solveh_banded": [Sample(A(1, 3, lo=1.0), A(3)), Sample(A(1, 3, lo=1.0), A(3, 2), lower=True)],
     "linalg.solve_discrete_lyapunov": [Sample(A(2, 2, lo=-0.4, hi=0.4), A(2, 2))],
     "linalg.cholesky": [Sample(SPD), Sample(SPD, lower=True)],
-    "linalg.solve": [Sample(MATRIX, A(3)), Sample(MATRIX, A(3, 2)), Sample(MATRIX, A(3), transposed=True)],
+    "linalg.solve": [
+        Sample(MATRIX, A(3)),
+        Sample(MATRIX, A(3, 2)),
+        Sample(MATRIX, A(3), transposed=True),
+        *(Sample(SPD, A(3), assume_a=kind, lower=lower) for kind in ("sym", "her", "pos") for lower in (True, False)),
+        *(Sample(MATRIX, A(3), assume_a=f"{half} triangular") for half in ("lower", "upper")),
+    ],
     "linalg.eigh": [Sample(SPD, eigvals_only=True)],
     "linalg.svd": [Sample(A(3, 2), compute_uv=False)],
     "linalg.expm": [Sample(A(3, 3)), Sample(A(2, 2, 2))],
@@ -210,6 +216,37 @@ def test_mirror(mirror):
             generic.check_compiled(case)
 
 
+def test_what_solve_reads():
+    """Of a matrix that is assumed to be symmetric or triangular, a half."""
+    a, b = np.array([[3.0, 1.0], [-9.0, 2.0]]), np.array([1.0, 2.0])
+    for kind in ("sym", "her", "pos", "upper triangular", "lower triangular", "diagonal", "tridiagonal", "gen"):
+        for lower in (False, True):
+            if kind == "pos" and lower:
+                continue  # which this is not
+            mine, theirs = (part.solve(a, b, assume_a=kind, lower=lower) for part in (linalg, scipy.linalg))
+            np.testing.assert_allclose(mine, theirs, rtol=1e-12, err_msg=f"{kind} {lower}")
+
+
+def test_refused_rather_than_otherwise():
+    x = np.ones((2, 3))
+    for fun in (linalg.toeplitz, linalg.hankel, linalg.circulant, lambda x: signal.fftconvolve(x, x, axes=0)):
+        with pytest.raises(NotDifferentiable, match=r"symgrad\.vmap"):
+            grad(lambda x, fun=fun: np.sum(fun(x)))(x)
+
+
+def test_numbers_that_a_ufunc_does_not_take_as_the_array_is():
+    """SciPy has its loops of double precision first: beside a Python number they are those of single precision, too."""
+    x = np.array([0.5, 2.0], np.float32)
+
+    def fun(x):
+        return np.sum(x), scipy.special.xlogy(x, 0.3), scipy.special.xlogy(x, np.float32(0.3)), np.ldexp(np.int64(2), n)
+
+    n = np.arange(3)
+    derivative = grad(lambda x: (fun(x)[0], fun(x)[1:]), has_aux=True)
+    for _ in range(3):
+        assert [y.dtype for y in derivative(x)[1]] == [y.dtype for y in fun(x)[1:]]
+
+
 def test_cho_solve():
     a = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]])
     for lower in (True, False):
@@ -256,6 +293,7 @@ def test_continuous(kind):
             expected = getattr(theirs, method)(outside, *shapes)
             np.testing.assert_allclose(getattr(ours, method)(outside, *shapes), expected, rtol=1e-10)
             assert np.isnan(getattr(ours, method)(0.5, *shapes, 0.0, -1.0))
+            assert ours._ppf is None or np.isnan(ours.ppf(0.5, *shapes, 0.0, -1.0))
         assert np.all(np.isfinite(grad(lambda x, m=method: np.sum(np.exp(getattr(ours, m)(x, *shapes))))(outside)))
 
 
@@ -265,7 +303,7 @@ DISCRETE = {"poisson": (2.3,), "binom": (5, 0.4), "bernoulli": (0.3,), "geom": (
 @pytest.mark.parametrize("kind", DISCRETE)
 def test_discrete(kind):
     ours, theirs, shapes = getattr(stats, kind), getattr(scipy.stats, kind), DISCRETE[kind]
-    k = np.array([-1.0, 0.0, 1.0, 2.0, 2.5, 5.0, 9.0])
+    k = np.array([-1.0, 0.0, 1.0, 2.0, 2.5, 5.0, 9.0, np.nan])
     for method in ("logpmf", "pmf", "cdf", "sf"):
         with np.errstate(all="ignore"):
             np.testing.assert_allclose(

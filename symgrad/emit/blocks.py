@@ -98,7 +98,10 @@ class BlockBuilder(Builder):
         if len(others) != 1:
             return None
         (dtype,) = others
-        if dtype.kind != "f" or not any(t.startswith(dtype.char * node.op.key.nin + "->") for t in node.op.key.types):
+        kinds = [type(value) if other is arg else dtype for other in node.args]
+        if dtype.kind != "f" or node.op.key.resolve_dtypes((*kinds, *(None,) * node.op.key.nout))[: len(kinds)] != (
+            dtype,
+        ) * len(kinds):
             return None
         key = (repr(value), dtype)
         if key not in self.numbers:

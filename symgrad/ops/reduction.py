@@ -293,15 +293,16 @@ def _about(
     ddof = correction if given(correction) else ddof
     dtype = float if dtype is None and np.result_type(a).kind in "iub" else dtype
     options: dict[str, Any] = {"axis": axis, "dtype": dtype, "where": where}
-    n = _counted(where, a, np.dtype(float), axis, True) if masks(where) else count(a, axis)
+
+    def n(kept: Any) -> Any:
+        return _counted(where, a, np.dtype(float), axis, kept) if masks(where) else count(a, axis)
+
     if not given(mean):
         total = np.sum(a, keepdims=True, **options)
-        mean = _of(total.dtype, total / n)
+        mean = _of(total.dtype, total / n(True))
     away = a - mean
     total = np.sum(np.real(away * conj(away)) if np.iscomplexobj(a) else away * away, keepdims=keepdims, **options)
-    if masks(where):
-        n = np.reshape(n, np.shape(total))
-    return _of(total.dtype, total / np.maximum(n - ddof, 0))
+    return _of(total.dtype, total / np.maximum(n(keepdims) - ddof, 0))
 
 
 def _of(dtype: np.dtype[Any], x: Any) -> Any:
@@ -363,7 +364,7 @@ def _var_of_some(a: Any, where: Any = True, ddof: Any = 0, correction: Any = NON
     variance = np.var(a, where=where, ddof=ddof, **rest)
     if not masks(where):
         return variance
-    n = np.reshape(_counted(where, a, np.dtype(float), rest.get("axis"), True), np.shape(variance))
+    n = _counted(where, a, np.dtype(float), rest.get("axis"), rest.get("keepdims", False))
     return np.where(n <= ddof, np.nan, variance)[()]
 
 

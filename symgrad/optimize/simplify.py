@@ -54,6 +54,17 @@ def simplify(program: Program) -> Program:
     return Simplifier(program, RULES).run()
 
 
+def _weak_alike(ufunc: np.ufunc, args: tuple[Node, ...], numbers: list[bool]) -> bool:
+    """Whether Python numbers, in place of some arguments, leave a ufunc in the same loop: not those of ``xlogy``, ``ldexp``."""
+    kinds: list[Any] = [_PYTHON[arg.aval.dtype.kind] if arg.aval.kind == "python" else arg.aval.dtype for arg in args]
+    weak = [_PYTHON[arg.aval.dtype.kind] if number else kind for arg, kind, number in zip(args, kinds, numbers, strict=True)]
+    rest = (None,) * ufunc.nout
+    return bool(ufunc.resolve_dtypes((*kinds, *rest)) == ufunc.resolve_dtypes((*weak, *rest)))
+
+
+_PYTHON = {"f": float, "c": complex, "i": int, "u": int, "b": int}
+
+
 class Simplifier:
     """One pass over a program: rebuilds its graph in order, every node through a table of rewrites."""
 
@@ -117,7 +128,7 @@ class Simplifier:
             if folded is not None:
                 return folded
         if op.family in ("elementwise", "constant") and len(args) > 1 and any([arg.op is CONST for arg in args]):
-            args = self._weaken(args)
+            args = self._weaken(op, args)
         rules = self.rules.get(op, ())
         broadcast = op.family == "elementwise" and any([arg.op is BROADCAST for arg in args])
         if rules or broadcast:
@@ -133,17 +144,13 @@ class Simplifier:
                 return slim
         return self.graph.add(op, args, params, aval)
 
-    def _weaken(self, args: tuple[Node, ...]) -> tuple[Node, ...]:
+    def _weaken(self, op: Op, args: tuple[Node, ...]) -> tuple[Node, ...]:
         """NumPy constants as Python numbers, beside a value whose dtype decides anyway."""
         firm = {arg.aval.dtype for arg in args if arg.op is not CONST and getattr(arg.aval, "kind", "python") != "python"}
-        return tuple(
-            [
-                self.graph.const(const(arg).item())
-                if arg.op is CONST and isinstance(const(arg), np.number) and arg.aval.dtype in firm
-                else arg
-                for arg in args
-            ]
-        )
+        numbers = [arg.op is CONST and isinstance(const(arg), np.number) and arg.aval.dtype in firm for arg in args]
+        if not any(numbers) or (isinstance(op.key, np.ufunc) and not _weak_alike(op.key, args, numbers)):
+            return args
+        return tuple([self.graph.const(const(arg).item()) if weak else arg for arg, weak in zip(args, numbers, strict=True)])
 
     def call(self, key: Any, *args: Any, **params: Any) -> Node:
         """``make`` by NumPy function, with plain numbers as arguments where wanted."""

@@ -246,6 +246,6 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
 def _distances(y: Any, x: Any, dx: Any, axis: int) -> Any:
     """Between neighbouring samples, which lie along the last axis of ``y``."""
     if x is None:
-        return dx * np.ones(np.shape(y)[-1] - 1)
+        return dx * np.ones(np.shape(y)[-1] - 1, np.finfo(np.result_type(y.dtype, 1.0)).dtype)
     x = array_of(x)
     return np.diff(x if np.ndim(x) == 1 else np.moveaxis(x, axis, -1), axis=-1)

@@ -12,7 +12,7 @@ from symgrad.ir import Node
 from symgrad.ops.contract import conj, transpose
 from symgrad.ops.core import A, Op, Sample
 from symgrad.ops.index import array_of
-from symgrad.ops.linalg import hermitian
+from symgrad.ops.linalg import MIRRORED, hermitian
 from symgrad.transform.batch import Batch, rule
 from symgrad.transform.batch_rules import stacks
 
@@ -177,8 +177,23 @@ def solve(
     assume_a: Any = None,
     transposed: bool = False,
 ) -> Any:
-    """The ``x`` of ``a @ x == b``. All of ``a`` is read, whatever it is assumed to be."""
-    return np.linalg.solve(transpose(array_of(a)) if transposed else array_of(a), array_of(b))
+    """The ``x`` of ``a @ x == b``, where ``a`` is what it is assumed to be: of a symmetric one, a half is read."""
+    a = _assumed(array_of(a), assume_a, lower)
+    return np.linalg.solve(transpose(a) if transposed else a, array_of(b))
+
+
+def _assumed(a: Any, kind: Any, lower: bool) -> Any:
+    """The matrix that SciPy reads from ``a``."""
+    if kind in ("her", "hermitian", "pos", "positive definite") or (kind in ("sym", "symmetric") and np.isrealobj(a)):
+        return MIRRORED(a if lower else hermitian(a))
+    if kind in ("sym", "symmetric"):
+        return np.tril(a) + transpose(np.tril(a, -1)) if lower else np.triu(a) + transpose(np.triu(a, 1))
+    if kind in ("lower triangular", "upper triangular"):
+        return np.tril(a) if kind == "lower triangular" else np.triu(a)
+    if kind in ("diagonal", "tridiagonal"):
+        reach = int(kind == "tridiagonal")
+        return np.tril(np.triu(a, -reach), reach)
+    return a
 
 
 def eigh(a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False, **options: Any) -> Any:
@@ -362,24 +377,30 @@ def block_diag(*arrs: Any) -> Any:
     return np.concatenate(rows)
 
 
+def _vector(x: Any) -> Any:
+    if np.ndim(x) > 1:  # of which SciPy 1.17 makes a stack of matrices, and those before it one big matrix
+        raise NotDifferentiable("toeplitz, hankel and circulant take one vector at a time; use symgrad.vmap for more")
+    return np.ravel(array_of(x))
+
+
 def toeplitz(c: Any, r: Any = None) -> Any:
     """The matrix with first column ``c`` and first row ``r``, constant along its diagonals."""
-    c = np.ravel(array_of(c))
-    r = conj(c) if r is None else np.ravel(array_of(r))
+    c = _vector(c)
+    r = conj(c) if r is None else _vector(r)
     both = np.concatenate((np.flip(c), r[1:]))
     return both[np.size(c) - 1 - np.arange(np.size(c))[:, None] + np.arange(np.size(r))]
 
 
 def hankel(c: Any, r: Any = None) -> Any:
     """The matrix with first column ``c`` and last row ``r``, constant along its antidiagonals."""
-    c = np.ravel(array_of(c))
-    r = np.zeros_like(c) if r is None else np.ravel(array_of(r))
+    c = _vector(c)
+    r = np.zeros_like(c) if r is None else _vector(r)
     both = np.concatenate((c, r[1:]))
     return both[np.arange(np.size(c))[:, None] + np.arange(np.size(r))]
 
 
 def circulant(c: Any) -> Any:
     """The matrix whose columns are ``c``, each one turned by one more."""
-    c = np.ravel(array_of(c))
+    c = _vector(c)
     places = np.arange(np.size(c))
     return c[(places[:, None] - places) % max(np.size(c), 1)]

@@ -70,8 +70,11 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> An
     return CONVOLVE(array_of(in1), array_of(in2), **options, **({} if method == "auto" else {"method": method}))
 
 
-def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: None = None) -> Any:
+def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
     """The same by Fourier transforms."""
+    ndim = np.ndim(in1)
+    if axes is not None and {axis % ndim for axis in np.atleast_1d(axes).tolist()} != set(range(ndim)):
+        raise NotDifferentiable("scipy.signal.fftconvolve is differentiable over all axes only; use symgrad.vmap for some")
     return convolve(in1, in2, mode, "fft")
 
 
@@ -84,7 +87,7 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> A
     return convolve(in1, np.flip(conj(in2)), mode, method)
 
 
-def oaconvolve(in1: Any, in2: Any, mode: str = "full", axes: None = None) -> Any:
+def oaconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
     """The same by Fourier transforms."""
     return fftconvolve(in1, in2, mode, axes)
 

@@ -103,11 +103,16 @@ class Continuous(Distribution):
         z = _number(x)
         z = z if loc is None else z - _number(loc)
         z = z if scale is None else z / _number(scale)
+        return z, shapes, self._valid(shapes, scale)
+
+    @staticmethod
+    def _valid(shapes: list[Any], scale: Any) -> Any:
+        """Where the parameters are positive: a mask, or True."""
         valid: Any = True
         for value in shapes if scale is None else [*shapes, _number(scale)]:
             if isinstance(value, Traced) or not np.all(value > 0):
                 valid = value > 0 if valid is True else valid & (value > 0)
-        return z, shapes, valid
+        return valid
 
     def _within(self, z: Any) -> tuple[Any, Any, Any]:
         """``z`` where it is in the support, else some number that is; and where it is below and above, if anywhere."""
@@ -159,7 +164,7 @@ class Continuous(Distribution):
         if self._ppf is None:
             raise NotImplementedError("the quantiles of this distribution are not here")
         shapes, loc, scale = self._given(args, kwds)
-        z: Any = self._ppf(_number(q), *shapes)
+        z: Any = _checked(self._ppf(_number(q), *shapes), self._valid(shapes, scale))
         z = z if scale is None else z * _number(scale)
         return z if loc is None else z + _number(loc)
 
@@ -167,6 +172,11 @@ class Continuous(Distribution):
 def _checked(value: Any, valid: Any) -> Any:
     """NaN for parameters that are none."""
     return value if valid is True else np.where(valid, value, np.nan)
+
+
+def _is_number(k: Any) -> Any:
+    """Where it is not NaN: a mask, or True."""
+    return True if np.result_type(k).kind in "iub" else ~np.isnan(k)
 
 
 def _laplace_cdf(z: Any) -> Any:
@@ -306,7 +316,7 @@ class Discrete(Distribution):
         k, shapes = self._given(k, args, kwds)
         inside = (k >= self.low) & (k == np.floor(k))
         inside = inside if self.high is None else inside & (k <= self.high(*shapes))
-        return np.where(inside, self._logpmf(np.where(inside, k, self.low), *shapes), -INF)
+        return _checked(np.where(inside, self._logpmf(np.where(inside, k, self.low), *shapes), -INF), _is_number(k))
 
     def pmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """The probability."""
@@ -319,7 +329,7 @@ class Discrete(Distribution):
         top = None if self.high is None else self.high(*shapes)
         inside = k >= self.low if top is None else (k >= self.low) & (k < top)
         value = np.where(inside, self._cdf(np.where(inside, k, self.low), *shapes), 0.0)
-        return value if top is None else np.where(k >= top, 1.0, value)
+        return _checked(value if top is None else np.where(k >= top, 1.0, value), _is_number(k))
 
     def sf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """The probability of more than ``k``."""
