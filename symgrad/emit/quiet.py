@@ -16,6 +16,7 @@ from symgrad.ir import CONST, Aval, Node
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize.lower import SELECT
+from symgrad.transform.loop import Loop
 
 _SILENCE = ast.parse("np.errstate(divide='ignore', invalid='ignore')", mode="eval").body
 DEPTH = 6  # how far is looked for signs
@@ -33,8 +34,13 @@ _ONLY_LARGE = {REGISTRY[key] for key in (np.exp, np.exp2, np.expm1, np.sinh, np.
 def hidden(nodes: Sequence[Node], outputs: Sequence[Node]) -> set[Node]:
     """What derivatives divide by what may be zero (and compute of that), if nothing but masks reads it.
 
-    ``nodes`` are in order. What an index leaves out, or a write replaces, is hidden as well.
+    ``nodes`` are in order. What an index leaves out, or a write replaces, is hidden as well. So it is in the bodies of loops.
     """
+    loops = [node.op.body for node in nodes if isinstance(node.op, Loop)]
+    return _hidden(nodes, outputs).union(*(hidden(body.nodes(), [*body.after, *body.saved]) for body in loops))
+
+
+def _hidden(nodes: Sequence[Node], outputs: Sequence[Node]) -> set[Node]:
     wild: set[Node] = set()
     for node in nodes:
         if _is_wild(node) or (wild and any([arg in wild for arg in node.args])):
@@ -86,8 +92,10 @@ def _masked(node: Node) -> Sequence[int]:
     """The arguments of which zeros take the place, or nothing does."""
     if node.op in (index.GETITEM, index.SETITEM):
         return (0,)
+    if node.op not in (SELECT, REGISTRY[np.where]):
+        return ()
     zero = [arg.op is CONST and not dict(arg.params)["value"] for arg in node.args]
-    return (1, 2) if node.op in (SELECT, REGISTRY[np.where]) and any(zero[1:]) else ()
+    return (1, 2) if any(zero[1:]) or node.phase == "tangents" else ()
 
 
 def quietly(block: Sequence[Any]) -> list[Any]:

@@ -457,7 +457,7 @@ def wild(outputs: Sequence[Node], order: Sequence[Node], floor: int) -> tuple[se
         if not node.args:
             continue
         behind = any([arg in chosen for arg in node.args])
-        steep = node.op.family == "elementwise" and _badness(node, hot) == POLES
+        steep = node.op.inside == POLES or (node.op.family == "elementwise" and _badness(node, hot) == POLES)
         matters = matters or (steep and behind)
         if steep or any([arg in found for arg in node.args]):
             found.add(node)
