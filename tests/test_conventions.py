@@ -278,6 +278,13 @@ HIDDEN = {
     "running product": lambda x: np.where(x[:, None] > 0, np.cumprod(np.sqrt(np.stack([x, x + 1], 1)), axis=1), 0),
     "norm of each row": lambda x: np.where(x > 0, np.linalg.norm(np.sqrt(np.stack([x, x + 1], 1)), axis=1), x),
     "spread of each row": lambda x: np.where(x > 0, np.var(np.sqrt(np.stack([x, x + 1], 1)), axis=1), x),
+    "largest of each row": lambda x: np.where(x > 0, np.max(np.sqrt(np.stack([x, x + 1], 1)), axis=1), x),
+    "median of each row": lambda x: np.where(x > 0, np.median(np.log(np.stack([x, x + 1, x + 3], 1)), axis=1), x),
+    "quantiles of each row": lambda x: np.where(x > 0, np.quantile(np.sqrt(np.stack([x, x + 1], 1)), [0.2, 0.5], axis=1), x),
+    "solutions": lambda x: np.where(x > 0, np.linalg.solve(2 + np.sqrt(x)[:, None, None], np.ones((1, 1)))[:, 0, 0], x),
+    "inverses": lambda x: np.where(x > 0, np.linalg.inv(2 + np.sqrt(x)[:, None, None])[:, 0, 0], x),
+    "determinants": lambda x: np.where(x > 0, np.linalg.det(np.sqrt(np.abs(x))[:, None, None] + np.eye(2)), x),
+    "interpolated": lambda x: np.where(x > 0, np.interp(np.sqrt(x), [0.0, 2.0, 99.0], [0.0, 1.0, 5.0]), x),
     "literal zero": lambda x: 0 * np.sqrt(x - x) + 0.0 / np.sqrt(x - x + 1) + np.sqrt(x - x) ** 0,
     "loop": lambda x: _repeated(lambda y, i: np.where(x > 0, y + np.log(x) * i, y), 0.0 * x),
     "before the loop": lambda x: (lambda y: _repeated(lambda z, i: np.where(x > 0, z * i + y, 0.0), y))(np.log(x)),
@@ -336,6 +343,14 @@ def _slope(fun, i):
     step = np.zeros(5)
     step[i] = h
     return (fun(X + step * (X[i] != 0)) - fun(X - step)) / (h if X[i] == 0 else 2 * h)
+
+
+@np.errstate(all="ignore")
+def test_a_running_product_does_not_depend_on_what_comes_later():
+    for mode in ("auto", "dynamic"):
+        derivative = elementwise_grad(lambda x: np.cumprod(np.sqrt(x))[:2], mode=mode)
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(np.array([4.0, 1.0, 0.0])), [0.5, 1.0, 0.0])
 
 
 @np.errstate(all="ignore")

@@ -84,7 +84,8 @@ class Op:
     arguments are, or what may have ``"poles"``; or a function of the arguments that are literal numbers (None for others)
     says it, and may say ``"zero"``. ``lanes`` says, for each argument or for all, where its elements went: to the ``"same"``
     places of the result, all ``"moved"`` to places that the rule finds again, ``"some"`` of them, by a ``Choice``, anywhere in
-    their ``"row"`` along ``axis``, or wherever the rule, with ones for other arguments, takes them back from: ``"mixed"``.
+    their ``"row"`` along ``axis`` or in their matrix of a ``"stack"``, or wherever the rule, with ones for other arguments,
+    takes them back from: ``"mixed"``.
     ``labels(*args, **params)`` names the axes of a product's arguments, and of the result, as ``einsum`` does.
     """
 

@@ -45,7 +45,7 @@ def _own(fun: Callable[..., Any], *rules: Rule | None, **options: Any) -> Op:
 # -- inverse and linear systems ------------------------------------------------------------------------------------
 
 
-@op(np.linalg.inv, samples=SQUARE)
+@op(np.linalg.inv, lanes="stack", samples=SQUARE)
 def inv(g: Any, y: Any, a: Any) -> Any:
     return -(transpose(y) @ g @ transpose(y))
 
@@ -67,6 +67,7 @@ op(
     np.linalg.solve,
     solve_a,
     solve_b,
+    lanes="stack",
     samples=[
         Sample(A(3, 3, kind="well"), A(3)),
         Sample(A(3, 3, kind="well"), A(3, 2)),
@@ -156,11 +157,12 @@ def cofactor_vjp_a(h: Any, y: Any, g: Any, a: Any) -> Any:
     return det * ((along_g * along_h - both) * w - along_h * wg - along_g * wh + twice)
 
 
-COFACTOR: Op = _own(cofactor, lambda g, y, a: COFACTOR_VJP(g, a), samples=SQUARE)
+COFACTOR: Op = _own(cofactor, lambda g, y, a: COFACTOR_VJP(g, a), lanes="stack", samples=SQUARE)
 COFACTOR_VJP: Op = _own(
     cofactor_vjp,
     lambda h, y, g, a: COFACTOR_VJP(h, a),
     cofactor_vjp_a,
+    lanes="stack",
     samples=[
         Sample(A(3, 3), A(3, 3, kind="well")),
         Sample(A(4, 4), A(4, 4)),
@@ -172,7 +174,7 @@ COFACTOR_VJP: Op = _own(
 )
 
 
-@op(np.linalg.det, samples=SQUARE)
+@op(np.linalg.det, lanes="stack", samples=SQUARE)
 def det(g: Any, y: Any, a: Any) -> Any:
     return (g[..., None, None] if np.ndim(a) > 2 else g) * COFACTOR(a)
 
@@ -194,6 +196,7 @@ def slogdet(g: Any, y: Any, a: Any) -> Any:
 
 @op(
     np.linalg.cholesky,
+    lanes="stack",
     samples=[
         Sample(A(3, 3, kind="spd")),
         Sample(A(4, 4, kind="spd"), upper=True),

@@ -62,6 +62,7 @@ INTERP = Op(
     np.interp,
     "op",
     (interp_x, interp_xp, interp_fp),
+    lanes=("same", None, None),
     samples=[
         Sample(A(4), np.linspace(-3, 3, 5), A(5)),
         Sample(A(2, 3), np.linspace(-1.5, 1.1, 4), A(4)),

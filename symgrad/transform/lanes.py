@@ -119,15 +119,15 @@ class Masks:
         lanes, dirty = self.states.get(node, NOTHING)
         level = self.levels[arg]
         state: State
-        if lane in ("moved", "some", "mixed", "row"):
+        if lane in ("moved", "some", "mixed", "row", "stack"):
             part = fit_to(rule(position, apply(g, dirty), self.factors(node, position, lanes)), arg)
             lanes = self.moved(node, position, lanes)
-            state = lanes, lanes if lane == "row" else None
+            state = lanes, lanes if lane in ("row", "stack") else None
         elif lane is None:
             part, state = fit_to(rule(position, apply(g, dirty), self.lookup), arg), NOTHING
         else:
-            if node.op.family == "op":  # a reduction: its lanes are not its argument's
-                g, lanes, dirty = apply(g, dirty), None, None
+            if node.op.family == "op" and isinstance(lane, Choice):  # a reduction, of rows that are masked, too
+                g, lanes, dirty = apply(g, dirty), self.moved(node, position, lanes), None
             choice = self.chosen(node, position, lanes, level) if isinstance(lane, Choice) else None
             if choice is not None and choice[1]:
                 part, lanes = g, choice[0]
@@ -184,7 +184,7 @@ class Masks:
     def moved(self, node: Node, position: int, lanes: Lanes | None) -> Lanes | None:
         """The lanes of an argument whose elements are elsewhere in the result, or not there: its rule, run on a mask."""
         arg, lane = node.args[position], node.op.lanes_of(position)
-        level = max(self.levels[arg], _steepness(node, position, self.hot) if lane == "row" else 0)
+        level = max(self.levels[arg], _steepness(node, position, self.hot) if lane in ("row", "stack") else 0)
         some = lane == "some"
         explicit = lanes is not None and lanes.explicit
         if some and lanes is None:
@@ -197,7 +197,7 @@ class Masks:
             if node.op is GETITEM and whole and node.args[1].aval.dtype == bool:
                 return self.within(None, node.args[1], self.lookup(node.args[1]), True, True)
         # where the elements go is known beforehand, unless values say so: those of a sort, or index arrays
-        fixed = (node.op.family != "op" or lane == "row") and not any(
+        fixed = (node.op.family != "op" or lane in ("row", "stack")) and not any(
             [a.active and not node.op.differentiable(i) for i, a in enumerate(node.args)]
         )
         if (lanes is None or lanes.cover is not None) and fixed:
@@ -435,7 +435,7 @@ def _steepness(node: Node, position: int, hot: set[Node]) -> int:
     lane = node.op.lanes_of(position)
     if lane is None or lane == "loop":
         return node.op.inside if lane else 0
-    if lane == "row":
+    if lane in ("row", "stack"):
         return POLES if node.args[position] in hot else FINITE
     if node.op.family == "multilinear":  # the numbers that it is given are taken to be finite
         return POLES if any([arg in hot for i, arg in enumerate(node.args) if i != position]) else 0
@@ -578,8 +578,14 @@ def _reached(node: Node, position: int, mask: Any, y: Any, args: Sequence[Any]) 
     if terms and len(set(terms[position])) == len(terms[position]):
         return _gathered(_shared(mask, out, terms[position]), np.shape(arg))
     mask = mask if np.shape(mask) == node.aval.shape else np.broadcast_to(mask, node.aval.shape)
-    if lane == "row":
+    if lane == "row" or isinstance(lane, Choice):
+        several = len(args) > 1 and np.ndim(args[1])  # quantiles
+        mask = np.any(mask, axis=tuple(range(np.ndim(args[1])))) if several else mask
         back = _spread(mask, arg, params.get("axis"), params.get("keepdims", False))
+    elif lane == "stack":
+        axes = max([np.ndim(x) - 2 for x in args])
+        whole = np.any(mask, axis=tuple(range(axes, np.ndim(mask)))) if np.ndim(mask) > axes else mask
+        back = np.reshape(whole, (*np.shape(whole), 1, 1))
     elif lane == "mixed":  # whatever is not a number there comes from what is none here
         ones = [arg if i == position else true_like(mask, Aval(np.shape(x), _FLOAT, "array")) for i, x in enumerate(args)]
         back = np.isnan(fit_to(node.op.vjp(position, np.where(mask, np.nan, 0.0), y, ones, params), node.args[position]))
@@ -592,10 +598,12 @@ _FLOAT = np.dtype(float)
 
 
 def _spread(mask: Any, arg: Any, axis: Any, keepdims: bool) -> Any:
-    """The mask of what a reduction reduced, or of all that is in a row with what a scan gave."""
+    """The mask of what a reduction reduced, or of what a scan has gone over."""
     if np.size(mask) != np.size(arg):
         return expand(mask, arg, axis, keepdims)
-    return np.any(mask) if axis is None else np.any(mask, axis=axis, keepdims=True)
+    if axis is None:
+        return np.reshape(np.flip(np.cumsum(np.flip(np.ravel(mask)))) > 0, np.shape(arg))
+    return np.flip(np.cumsum(np.flip(mask, axis), axis), axis) > 0 if axis != () else mask
 
 
 def _shared(mask: Any, out: str, term: str) -> Any:
