@@ -83,9 +83,9 @@ class Op:
     ``partial`` says what an elementwise rule multiplies by: something ``"constant"``, something ``"finite"`` wherever the
     arguments are, or what may have ``"poles"``; or a function of the arguments that are literal numbers (None for others)
     says it, and may say ``"zero"``. ``lanes`` says, for each argument or for all, where its elements went: to the ``"same"``
-    places of the result, all ``"moved"`` to places that the rule finds again, ``"some"`` of them, by a ``Choice``, anywhere in
-    their ``"row"`` along ``axis`` or in their matrix of a ``"stack"``, or wherever the rule, with ones for other arguments,
-    takes them back from: ``"mixed"``.
+    places of the result, all ``"moved"`` to places that the rule finds again, ``"some"`` of them, by a ``Choice``, into the
+    result of their ``"row"`` along ``axis``, into what a ``"scan"`` along it has from there on, anywhere in their matrix of a
+    ``"stack"``, or wherever the rule, with ones for other arguments, takes them back from: ``"mixed"``.
     ``labels(*args, **params)`` names the axes of a product's arguments, and of the result, as ``einsum`` does.
     """
 

@@ -29,7 +29,7 @@ def _cumsum(g: Any, y: Any, a: Any, axis: int | None = None, dtype: Any = None) 
     return np.flip(np.cumsum(np.flip(g, axis), axis), axis)
 
 
-@op(np.cumprod, lanes="row", samples=[*_scans, Sample(A(3), dtype=complex)])
+@op(np.cumprod, lanes="scan", samples=[*_scans, Sample(A(3), dtype=complex)])
 def _cumprod(g: Any, y: Any, a: Any, axis: int | None = None, dtype: Any = None) -> Any:
     a = a if dtype is None else a.astype(dtype)
     if np.ndim(a) == 1:

@@ -31,6 +31,7 @@ from symgrad.ops.engine import ADD_LISTS, ITEM
 from symgrad.ops.index import GETITEM, SETITEM, Hole, Slice, dtype_of
 from symgrad.tracer import Tracer
 
+MANY = ("row", "scan", "stack")  # lanes of what depends on many elements, in a way that has poles
 FINITE, POLES = 1, 2  # a partial derivative is finite wherever the arguments are; has no bound
 
 
@@ -119,10 +120,10 @@ class Masks:
         lanes, dirty = self.states.get(node, NOTHING)
         level = self.levels[arg]
         state: State
-        if lane in ("moved", "some", "mixed", "row", "stack"):
+        if lane in ("moved", "some", "mixed", *MANY):
             part = fit_to(rule(position, apply(g, dirty), self.factors(node, position, lanes)), arg)
             lanes = self.moved(node, position, lanes)
-            state = lanes, lanes if lane in ("row", "stack") else None
+            state = lanes, lanes if lane in MANY else None
         elif lane is None:
             part, state = fit_to(rule(position, apply(g, dirty), self.lookup), arg), NOTHING
         else:
@@ -184,7 +185,7 @@ class Masks:
     def moved(self, node: Node, position: int, lanes: Lanes | None) -> Lanes | None:
         """The lanes of an argument whose elements are elsewhere in the result, or not there: its rule, run on a mask."""
         arg, lane = node.args[position], node.op.lanes_of(position)
-        level = max(self.levels[arg], _steepness(node, position, self.hot) if lane in ("row", "stack") else 0)
+        level = max(self.levels[arg], _steepness(node, position, self.hot) if lane in MANY else 0)
         some = lane == "some"
         explicit = lanes is not None and lanes.explicit
         if some and lanes is None:
@@ -197,7 +198,7 @@ class Masks:
             if node.op is GETITEM and whole and node.args[1].aval.dtype == bool:
                 return self.within(None, node.args[1], self.lookup(node.args[1]), True, True)
         # where the elements go is known beforehand, unless values say so: those of a sort, or index arrays
-        fixed = (node.op.family != "op" or lane in ("row", "stack")) and not any(
+        fixed = (node.op.family != "op" or lane in MANY) and not any(
             [a.active and not node.op.differentiable(i) for i, a in enumerate(node.args)]
         )
         if (lanes is None or lanes.cover is not None) and fixed:
@@ -435,7 +436,7 @@ def _steepness(node: Node, position: int, hot: set[Node]) -> int:
     lane = node.op.lanes_of(position)
     if lane is None or lane == "loop":
         return node.op.inside if lane else 0
-    if lane in ("row", "stack"):
+    if lane in MANY:
         return POLES if node.args[position] in hot else FINITE
     if node.op.family == "multilinear":  # the numbers that it is given are taken to be finite
         return POLES if any([arg in hot for i, arg in enumerate(node.args) if i != position]) else 0
@@ -581,7 +582,9 @@ def _reached(node: Node, position: int, mask: Any, y: Any, args: Sequence[Any]) 
     if lane == "row" or isinstance(lane, Choice):
         several = len(args) > 1 and np.ndim(args[1])  # quantiles
         mask = np.any(mask, axis=tuple(range(np.ndim(args[1])))) if several else mask
-        back = _spread(mask, arg, params.get("axis"), params.get("keepdims", False))
+        back = expand(mask, arg, params.get("axis"), params.get("keepdims", False))
+    elif lane == "scan":
+        back = _scanned(mask, arg, params.get("axis"))
     elif lane == "stack":
         axes = max([np.ndim(x) - 2 for x in args])
         whole = np.any(mask, axis=tuple(range(axes, np.ndim(mask)))) if np.ndim(mask) > axes else mask
@@ -597,13 +600,11 @@ def _reached(node: Node, position: int, mask: Any, y: Any, args: Sequence[Any]) 
 _FLOAT = np.dtype(float)
 
 
-def _spread(mask: Any, arg: Any, axis: Any, keepdims: bool) -> Any:
-    """The mask of what a reduction reduced, or of what a scan has gone over."""
-    if np.size(mask) != np.size(arg):
-        return expand(mask, arg, axis, keepdims)
+def _scanned(mask: Any, arg: Any, axis: Any) -> Any:
+    """The mask of what a scan has gone over."""
     if axis is None:
-        return np.reshape(np.flip(np.cumsum(np.flip(np.ravel(mask)))) > 0, np.shape(arg))
-    return np.flip(np.cumsum(np.flip(mask, axis), axis), axis) > 0 if axis != () else mask
+        return np.reshape(_scanned(np.ravel(mask), mask, 0), np.shape(arg))
+    return np.flip(np.cumsum(np.flip(mask, axis), axis), axis) > 0
 
 
 def _shared(mask: Any, out: str, term: str) -> Any:
