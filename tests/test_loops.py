@@ -450,6 +450,49 @@ def test_no_iteration_is_computed_again():
     assert [text.count("0.01 * i") for text in both] == [1, 2]
 
 
+def controls(us, x0):
+    x, total = x0, 0.0
+    for t in range(1, len(us)):
+        x = np.tanh(0.5 * x[::-1] + us[t] - 0.5 * us[t - 1])
+        total = total + np.sum(x * us[t])
+    return total
+
+
+def weights(us, x0):
+    x, total = x0[0], 0.0
+    for t in range(len(us)):
+        x = x + 0.1 * np.sin(x) * us[t, 0] + us[t % 3, 1]
+        total = total + x**2
+    return total
+
+
+def written(us, x0):
+    y, h = np.zeros((len(us), 4), like=us), us[0]
+    for t in range(len(us)):
+        h = np.tanh(0.9 * h + us[t])
+        y[t] = h * x0
+    return np.sum(y**3)
+
+
+@pytest.mark.parametrize("fun", [controls, weights, written])
+@pytest.mark.parametrize("make", [grad, value_and_grad, hessian, jacrev])
+def test_each_iteration_writes_only_what_it_has(fun, make):
+    rng = np.random.default_rng(0)
+    derivative = make(fun)
+    with without():
+        plain = make(fun)
+    for n in (3, 12, 12, 12, 30):
+        us, x0 = rng.standard_normal((n, 4)), rng.standard_normal(4)
+        got, want = flatten(derivative(us, x0))[0], flatten(plain(us, x0))[0]
+        for x, y in zip(got, want, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-10, atol=1e-12)
+        np.testing.assert_array_equal(flatten(derivative(us, x0))[0][-1], got[-1])  # no call writes into another's
+    if make is grad:
+        us = rng.standard_normal((400, 4))
+        inside = [line for line in str(source(derivative, us, x0)).splitlines() if line.startswith("        ")]
+        assert not any("np.zeros((400" in line or ".copy()" in line for line in inside) or fun is written
+
+
 def saves_much(p):
     x, y, z = p
     total = 0.0

@@ -11,6 +11,7 @@ import ast
 import linecache
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +26,7 @@ from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.elementwise import operator_power
 from symgrad.program import Branch, Leaf, Program, Tree, leaves_of
 from symgrad.pytree import LEAF, TreeDef
-from symgrad.transform.loop import Loop
+from symgrad.transform.loop import Body, Loop
 
 Expr = ast.expr
 LONGEST = 10  # operations inlined into one expression
@@ -680,8 +681,13 @@ class Builder:
         carry, sequences, invariants = op.split(node.args)
         self._comment(node, block)
         variables = [self.names.of(item) for item in body.carry]
+        written = _written_in_place(body)
         for variable, item, first in zip(variables, body.carry, carry, strict=True):
-            block.append(Line(_assign(variable, self._own(first))))
+            value = self._own(first)
+            if item in written:
+                self.buffers[item] = variable
+                value = value if first.op is create.ZEROS and not isinstance(value, ast.Name) else method(value, "copy")
+            block.append(Line(_assign(variable, value)))
             self.exprs[item], self.weight[item] = name(variable), 0
         for item, value in zip(body.invariants, invariants, strict=True):
             expr = self.exprs[value]
@@ -729,7 +735,7 @@ class Builder:
         changed = [
             (ast.Name(variable, ast.Store()), item)
             for variable, item, old in zip(variables, body.after, body.carry, strict=True)
-            if item is not old
+            if item is not old and old not in written
         ]
         if len(changed) == 1:
             ((target, item),) = changed
@@ -832,6 +838,26 @@ class Builder:
             return place(node.line)
         block.append(Comment(f"{place(node.line)}{': ' if line else ''}{line}"))
         return ""
+
+
+def _written_in_place(body: Body) -> set[Node]:
+    """The carried arrays that an iteration does nothing with but write into them."""
+    readers: dict[Node, list[Node]] = {}
+    for node in body.nodes():
+        for arg in node.args:
+            readers.setdefault(arg, []).append(node)
+    ends = Counter([*body.after, *body.saved])
+    found = set()
+    for item, after in zip(body.carry, body.after, strict=True):
+        node = item
+        while not ends[node] and len(readers.get(node, ())) == 1:
+            (reader,) = readers[node]
+            if reader.op not in (index.SETITEM, index.INDEX_ADD) or reader.args[0] is not node:
+                break
+            node = reader
+        if node is after and node is not item and ends[node] == 1 and node not in readers and item.aval.shape:
+            found.add(item)
+    return found
 
 
 def mark(statements: Sequence[Any], node: Node | None, hidden: bool = False) -> None:

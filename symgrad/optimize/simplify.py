@@ -672,6 +672,26 @@ def written_throughout(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Nod
     return s.make(REGISTRY[np.add], (*base, whole), (), node.aval) if base else whole
 
 
+@rewrite(np.add, derived=True)
+def add_to_total(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What is written into zeros and added to a loop's total is added in its place."""
+    for total, part in (args, args[::-1]):
+        base, writes = total, [part]
+        while base.op is index.INDEX_ADD:
+            base = base.args[0]
+        while writes[-1].op is index.INDEX_ADD:
+            writes.append(writes[-1].args[0])
+        if base.op is not INPUT or writes[-1].op is not index.SCATTER or any(s.used.get(write, 0) > 1 for write in writes):
+            continue
+        if not node.aval.shape or any(x.aval != node.aval for x in (total, *writes)):
+            continue
+        for write in reversed(writes):
+            values = write.args if write.op is index.SCATTER else write.args[1:]
+            total = s.make(index.INDEX_ADD, (total, *values), (("spec", dict(write.params)["spec"]),), node.aval)
+        return total
+    return None
+
+
 @rewrite(np.reshape, np.expand_dims, np.squeeze, np.transpose, np.swapaxes, exact=True)
 def reshape_of_equals(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """What is the same everywhere has no order."""
