@@ -479,7 +479,7 @@ class Calls(Reads):
         if kind is _PARTIAL:
             return _PARTIAL(*args, **kwargs)
         if kind is type and len(args) == 1:
-            return type(args[0].value if type(args[0]) is Tracer else args[0])
+            return type(args[0].like if type(args[0]) is Tracer else args[0])
         if kind is str:
             args = tuple(map(self.shown, args))
         elif kind is map and any([args[0] is fun for fun in _TO_TEXT]):
@@ -652,7 +652,7 @@ class Calls(Reads):
             return exact or bool(self.test(self.call(own, kinds, value)))
         found: bool = fun(value, kinds)
         if isinstance(kinds, abc.ABCMeta) and is_users_class(kinds):  # others may be registered
-            kind = value if fun is issubclass else type(value.value) if type(value) is Tracer else type(value)
+            kind = value if fun is issubclass else type(value.like) if type(value) is Tracer else type(value)
             self.check(Path(issubclass, (("call", (kind, kinds)),)), "is", issubclass(kind, kinds))
         return found
 

@@ -453,7 +453,7 @@ class Family:
     def code_for(self, traced: Traced) -> Piece | None:
         """Code that computes what a trace has left for later; None where to compute it step by step costs no more."""
         assert traced.run is not None
-        if self.dynamic is not None:
+        if self.dynamic is not None or not traced.trace.likes:
             return None
         for variant in self.variants:
             if traced.run.leaf in variant.program.leaves():

@@ -102,9 +102,11 @@ class Trace:
 
     def computed(self, node: Node) -> Any:
         """The value of a node: one that was let go of is computed again."""
-        for one in self.missing([node]) if node not in self.values else ():
-            with np.errstate(**dict.fromkeys(("divide", "invalid"), "ignore") if self.masked else {}):  # type: ignore[arg-type]
-                self.values[one] = _compute(one.op, [self.values[arg] for arg in one.args], dict(one.params))
+        if node not in self.values:
+            silent = {*(("divide", "invalid") if self.masked else ()), *(self.hooks.silenced if self.hooks else ())}
+            with np.errstate(**dict.fromkeys(silent, "ignore")):  # type: ignore[arg-type]
+                for one in self.missing([node]):
+                    self.values[one] = _compute(one.op, [self.values[arg] for arg in one.args], dict(one.params))
         return self.values[node]
 
     def missing(self, nodes: Sequence[Node]) -> list[Node]:

@@ -481,7 +481,7 @@ class Tracer(Traced):
     def __pow__(self, other: Any, modulo: Any = None) -> Any:
         if modulo is not None:
             raise TypeError("pow() with three arguments is for integers")
-        ufunc = operator_power(self.value, other)
+        ufunc = operator_power(self.like, other)
         return _binary(np.power, self, other) if ufunc is None else ufunc(self)
 
     def __rpow__(self, other: Any, modulo: Any = None) -> Any:
