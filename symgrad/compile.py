@@ -246,6 +246,7 @@ class Traced(NamedTuple):
 
     def result(self) -> Any:
         """Its result, of which all is computed now that was left for later."""
+        self.trace.finish([leaf.node for leaf in self.outputs if type(leaf) is Tracer and leaf.later])
         return self.tree.unflatten([_fresh(leaf) for leaf in self.outputs])
 
     def left(self) -> list[Node]:

@@ -103,11 +103,24 @@ class Trace:
     def computed(self, node: Node) -> Any:
         """The value of a node: one that was let go of is computed again."""
         if node not in self.values:
-            silent = {*(("divide", "invalid") if self.masked else ()), *(self.hooks.silenced if self.hooks else ())}
-            with np.errstate(**dict.fromkeys(silent, "ignore")):  # type: ignore[arg-type]
-                for one in self.missing([node]):
-                    self.values[one] = _compute(one.op, [self.values[arg] for arg in one.args], dict(one.params))
+            self.compute(self.missing([node]), {})
         return self.values[node]
+
+    def finish(self, nodes: Sequence[Node]) -> None:
+        """Compute what is left of these at the end of the run, and let go of all that they need no more."""
+        missing = self.missing(nodes)
+        last = {arg: node for node in missing for arg in node.args}  # who reads a value last
+        self.compute(missing, {arg: node for arg, node in last.items() if arg not in nodes})
+
+    def compute(self, nodes: Sequence[Node], last: Mapping[Node, Node]) -> None:
+        """Compute nodes in order; each of ``last`` is let go of after the node that reads it last."""
+        silent = {*(("divide", "invalid") if self.masked else ()), *(self.hooks.silenced if self.hooks else ())}
+        with np.errstate(**dict.fromkeys(silent, "ignore")):  # type: ignore[arg-type]
+            for node in nodes:
+                self.values[node] = _compute(node.op, [self.values[arg] for arg in node.args], dict(node.params))
+                for arg in node.args:
+                    if last.get(arg) is node:
+                        self.values.pop(arg, None)
 
     def missing(self, nodes: Sequence[Node]) -> list[Node]:
         """The nodes that must be computed for these, in order."""

@@ -111,7 +111,7 @@ def _reduction(op: Op, a: Any, axis: Any = None, **params: Any) -> Any:
     ndim = np.ndim(a)
     axes = range(ndim) if axis is None else [i % ndim for i in (axis if isinstance(axis, tuple) else (axis,))]
     short = [1 if i in axes else n for i, n in enumerate(np.shape(a))]
-    return op.fun(np.ones(short, a.dtype), axis=axis, **params) if math.prod(np.shape(a)) else None
+    return op.fun(np.ones(short, np.result_type(a)), axis=axis, **params) if math.prod(np.shape(a)) else None
 
 
 def _product(op: Op, a: Any, b: Any) -> Any:
@@ -124,7 +124,7 @@ def _product(op: Op, a: Any, b: Any) -> Any:
 
 
 def _scattered(op: Op, g: Any, *arrays: Any, spec: Spec, shape: tuple[int, ...]) -> Any:
-    return _blank(shape, g.dtype)
+    return _blank(shape, np.result_type(g))
 
 
 def _written(op: Op, base: Any, value: Any, *arrays: Any, spec: Spec) -> Any:
