@@ -238,7 +238,7 @@ def bind_clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, 
         raise NotDifferentiable(f"np.clip has no derivative rule for {', '.join(options) or 'out'}=")
     a_min, a_max = min if a_min is None else a_min, max if a_max is None else a_max
     dtype = a.dtype if hasattr(a, "dtype") else np.result_type(a)
-    limits = np.iinfo(dtype) if dtype.kind in "iu" else None
+    limits = np.iinfo(int if dtype.kind == "b" else dtype) if dtype.kind in "iub" else None
     low, high = (int(limits.min), int(limits.max)) if limits else (-np.inf, np.inf)
     return (a, low if a_min is None else a_min, high if a_max is None else a_max), {}
 
@@ -305,7 +305,9 @@ elementwise(np.nextafter, lambda g, y, x1, x2: g, None, partial="constant", comp
 
 def _widened(x: Any, inside: Any) -> Any:
     x = array_of(x)
-    return x if x.dtype.kind == "c" or bool(np.all(inside(x))) else x.astype(np.result_type(x.dtype, np.complex64))
+    if x.dtype.kind == "c" or bool(np.all(inside(x))):
+        return x
+    return x.astype(np.complex64 if x.dtype.char in "fbhBH" else np.complex128)  # as NumPy's own
 
 
 _positive, _within = (lambda x: x >= 0), (lambda x: np.abs(x) <= 1)

@@ -565,8 +565,8 @@ def qr(g: Any, y: Any, a: Any, mode: str = "reduced") -> Any:
     LAPACK makes the diagonal of a complex ``r`` real.
     """
     m, n = np.shape(a)[-2:]
-    if mode == "raw":
-        raise NotDifferentiable("np.linalg.qr(..., mode='raw') has no derivative rule; use mode='reduced'")
+    if mode not in ("reduced", "complete", "r"):
+        raise NotDifferentiable(f"np.linalg.qr(..., mode={mode!r}) has no derivative rule; use mode='reduced'")
     if mode == "r":
         g, y = (None, g), np.linalg.qr(a)
     (g_q, g_r), (q, r) = g, y

@@ -63,7 +63,7 @@ def masked(reduce: Any, combine: Any, neutral: float | None) -> dict[str, Callab
         empty = neutral is None and not count(a, rest.get("axis"))
         part = np.sum(a, **rest) if empty else reduce(a, **rest)  # a zero, where nothing is there
         initial = cast(initial, part.dtype)
-        return np.subtract(initial, part, dtype=part.dtype) if empty else combine(part, initial)
+        return np.subtract(initial, part, dtype=part.dtype) if empty else combine(initial, part)
 
     return {"where": fun, "initial": fun}
 
@@ -151,7 +151,8 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
         return (mean, np.broadcast_to(mean.dtype.type(count(a, axis)), np.shape(mean))) if returned else mean
     if np.shape(weights) != np.shape(a):
         weights = spread(weights, a, axis)
-    scale = np.sum(weights, axis, keepdims=keepdims)
+    kind = np.result_type(a, weights, *([1.0] if np.result_type(a).kind in "iub" else []))
+    scale = np.sum(weights, axis, kind, keepdims=keepdims)
     mean = np.sum(a * weights, axis, keepdims=keepdims) / scale
     if not returned:
         return mean
