@@ -18,7 +18,7 @@ from symgrad.errors import MutatedInput, NotDifferentiable
 from symgrad.frames import where
 from symgrad.kinds import place_of_out
 from symgrad.ops import create, index
-from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static, Traced
+from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static, Traced, dtype_of
 from symgrad.ops.engine import ASTYPE, SIZE, TO_NUMPY
 from symgrad.ops.reduction import cast
 from symgrad.tracer import ADVICE, Run, Tracer, escaped, into_plain, look_at_size, plain, split_index, tracers
@@ -86,8 +86,33 @@ def _call(trace: Run, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) ->
 
 def _as_numpy(func: Any, args: Sequence[Any], kwargs: dict[str, Any], definition: Callable[[], Any]) -> Any:
     """A call that a definition stands for: NumPy's own function says which calls are errors, and of which dtype results are."""
+    try:
+        kind: Any = func, _kind(args), *[(name, _kind(value)) for name, value in kwargs.items()]
+        if kind in _alike_kinds:
+            return definition()
+    except TypeError:  # something that has no hash
+        kind = None
     known = _known(func, args, kwargs)
-    return definition() if known is None else _alike(definition(), known)
+    found = definition()
+    result = _alike(found, known)
+    if result is found and kind is not None:
+        if len(_alike_kinds) > 10_000:
+            _alike_kinds.clear()
+        _alike_kinds.add(kind)
+    return result
+
+
+_alike_kinds: set[Any] = set()  # calls that the definition gives the dtypes of, and that are no errors
+
+
+def _kind(value: Any) -> Any:
+    """What hangs on more than the numbers in arrays: types, shapes, dtypes, options."""
+    if type(value) is Tracer:
+        value = value.value
+        return (value.shape, value.dtype) if hasattr(value, "dtype") else type(value)
+    if type(value) is np.ndarray:
+        return value.shape, value.dtype
+    return tuple(map(_kind, value)) if type(value) in (list, tuple) else (type(value), value)
 
 
 def _known(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -102,8 +127,10 @@ def _known(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 
 def _alike(result: Any, known: Any) -> Any:
     """A result with the dtypes that are ``known``, and numbers for numbers."""
-    if isinstance(result, (tuple, list)):
+    if isinstance(result, (tuple, list)) and isinstance(known, (tuple, list)):
         parts = [_alike(*pair) for pair in zip(result, known, strict=True)]
+        if type(result) is type(known) and all(part is old for part, old in zip(parts, result, strict=True)):
+            return result
         return type(known)(*parts) if hasattr(known, "_fields") else type(known)(parts)
     if not all([isinstance(plain(x), (np.ndarray, np.generic)) for x in (result, known)]):
         return result
@@ -288,7 +315,7 @@ class UFuncMethods:
             raise NotDifferentiable(f"{where()}: where= without out= leaves values undefined; use np.where or give out=")
         safe = np.atleast_2d(handler.domain).mean(axis=-1)  # so that no NaN arises where nothing is computed
         args = [
-            np.where(mask, arg, safe[i % len(safe)].astype(_dtype(arg))) if _is_numpy(arg) else arg
+            np.where(mask, arg, safe[i % len(safe)].astype(dtype_of(arg))) if _is_numpy(arg) else arg
             for i, arg in enumerate(args)
         ]
         result = trace.record(handler, args, {})
@@ -390,11 +417,11 @@ def _along_axes(ufunc: np.ufunc, args: Sequence[Any], axes: Any, **options: Any)
 
 def _cast_arguments(trace: Run, ufunc: np.ufunc, args: Sequence[Any], signature: Any, casting: Any) -> list[Any]:
     """The arguments in the types of the loop that ``dtype=`` or ``signature=`` chooses."""
-    kinds = [type(plain(arg)) if not _is_numpy(arg) else _dtype(arg) for arg in args]
+    kinds = [type(plain(arg)) if not _is_numpy(arg) else dtype_of(arg) for arg in args]
     kinds = [int if kind is bool else kind for kind in kinds]
     loop = ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout), signature=signature, casting=casting or "same_kind")
     return [
-        arg if _is_numpy(arg) and _dtype(arg) == dtype else trace.record(ASTYPE, (arg,), {"dtype": dtype})
+        arg if _is_numpy(arg) and dtype_of(arg) == dtype else trace.record(ASTYPE, (arg,), {"dtype": dtype})
         for arg, dtype in zip(args, loop, strict=False)
     ]
 
@@ -409,10 +436,6 @@ _SCANS: dict[Any, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
 def _value(x: Any) -> Any:
     """The plain value of a Tracer, of what holds such, or of an eager tensor."""
     return x.value if isinstance(x, Traced) and type(x) is not Tracer else plain(x)
-
-
-def _dtype(x: Any) -> np.dtype[Any]:
-    return x.dtype if hasattr(x, "dtype") else np.result_type(x)
 
 
 def _is_numpy(x: Any) -> bool:

@@ -444,16 +444,16 @@ def fit(g: Any, aval: Aval) -> Any:
         g = unbroadcast(g, shape, aval.shape)
     elif aval.kind == "python" and type(plain) is float:
         return g
-    dtype = _dtype(g)
+    dtype = dtype_of(g)
     if dtype.kind == "c" and aval.dtype.kind == "f":
         g = np.real(g)
-    if _dtype(g) != aval.dtype and aval.kind != "python":
+    if dtype_of(g) != aval.dtype and aval.kind != "python":
         native = aval.dtype.newbyteorder("=")  # NumPy's own results are, too
-        g = g if _dtype(g) == native else ASTYPE(g, dtype=native)
+        g = g if dtype_of(g) == native else ASTYPE(g, dtype=native)
     return g
 
 
-def _dtype(x: Any) -> np.dtype[Any]:
+def dtype_of(x: Any) -> np.dtype[Any]:
     return x.dtype if hasattr(x, "dtype") else np.result_type(x)
 
 
@@ -480,7 +480,7 @@ def spread(g: Any, shape: tuple[int, ...]) -> Any:
     """``g`` broadcast to a shape."""
     if isinstance(g, Traced) or math.prod(shape) > 4096:
         return np.broadcast_to(g, shape)
-    result = np.empty(shape, _dtype(g))  # several times as fast for a small one
+    result = np.empty(shape, dtype_of(g))  # several times as fast for a small one
     result[...] = g
     return result
 

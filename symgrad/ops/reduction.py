@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from symgrad.ops.core import A, Choice, Sample, composite, constant, count, expand, linear, op
+from symgrad.ops.core import A, Choice, Sample, composite, constant, count, dtype_of, expand, linear, op
 
 NONE = np._NoValue
 
@@ -57,7 +57,7 @@ def masked(reduce: Any, combine: Any, neutral: float | None) -> dict[str, Callab
     def fun(a: Any, where: Any = NONE, initial: Any = NONE, **rest: Any) -> Any:
         if masks(where):
             fill = initial if neutral is None else neutral
-            a = np.where(where, a, cast(fill, np.result_type(a)))
+            a = np.where(where, a, cast(fill, dtype_of(a)))
         if not given(initial):
             return reduce(a, **rest)
         empty = neutral is None and not count(a, rest.get("axis"))
@@ -151,7 +151,7 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
         return (mean, np.broadcast_to(mean.dtype.type(count(a, axis)), np.shape(mean))) if returned else mean
     if np.shape(weights) != np.shape(a):
         weights = spread(weights, a, axis)
-    kind = np.result_type(a, weights, *([1.0] if np.result_type(a).kind in "iub" else []))
+    kind = np.result_type(a, weights, *([1.0] if dtype_of(a).kind in "iub" else []))
     scale = np.sum(weights, axis, kind, keepdims=keepdims)
     mean = np.sum(a * weights, axis, keepdims=keepdims) / scale
     if not returned:
@@ -292,7 +292,7 @@ def _about(
 ) -> Any:
     """The variance of what a mask lets through, or about a mean that is given."""
     ddof = correction if given(correction) else ddof
-    dtype = float if dtype is None and np.result_type(a).kind in "iub" else dtype
+    dtype = float if dtype is None and dtype_of(a).kind in "iub" else dtype
     options: dict[str, Any] = {"axis": axis, "dtype": dtype, "where": where}
 
     def n(kept: Any) -> Any:
@@ -351,7 +351,7 @@ def _without_nan(key: Any, plain: Any, **options: Any) -> None:
     def fun(a: Any, axis: Any = None, dtype: Any = None, out: None = None, *, where: Any = NONE, **rest: Any) -> Any:
         if dtype is not None:
             rest["dtype"] = dtype
-        if np.result_type(a).kind not in "fc":
+        if dtype_of(a).kind not in "fc":
             return plain(a, axis=axis, where=where, **rest)
         kept = ~np.isnan(a)
         return plain(a, axis=axis, where=kept & where if masks(where) else kept, **rest)
@@ -379,7 +379,7 @@ _without_nan(np.nanstd, lambda a, **rest: _root(_var_of_some(a, **rest)), sample
 def _nan_extreme(key: Any, plain: Any, worst: float) -> None:
     def fun(a: Any, axis: Any = None, out: None = None, keepdims: Any = False, initial: Any = NONE, where: Any = NONE) -> Any:
         rest = {name: value for name, value in (("initial", initial), ("where", where)) if given(value)}
-        if np.result_type(a).kind not in "fc":
+        if dtype_of(a).kind not in "fc":
             return plain(a, axis=axis, keepdims=keepdims, **rest)
         gone = np.isnan(a)
         best = plain(np.where(gone, worst, a), axis=axis, keepdims=keepdims, **rest)
