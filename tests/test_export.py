@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import golden_functions as fun
 import numpy as np
 import pytest
-from test_golden import CASES, same
+from agreement import alike
+from test_golden import CASES
 
 import symgrad
 from symgrad import elementwise_grad, export, grad, hessian, hvp, jacfwd, jacobian, jacrev, value_and_grad
@@ -169,9 +170,9 @@ def test_same_results(written, name, derivative, calls):
             actual, expected = found(*args), derivative(*args)
             assert type(actual).__name__ == type(expected).__name__
             fields = Line._fields if name == "namedtuple" else ("center", "spread")
-            same([getattr(actual, f) for f in fields], [getattr(expected, f) for f in fields])
+            alike([getattr(actual, f) for f in fields], [getattr(expected, f) for f in fields])
         else:
-            same(found(*args), derivative(*args))
+            alike(found(*args), derivative(*args))
 
 
 def test_they_are_clean(written):
@@ -224,7 +225,7 @@ def test_large_arrays_go_to_a_file_beside(tmp_path):
     assert 'WEIGHTS = np.load(Path(__file__).with_suffix(".npz"))["WEIGHTS"]' in text
     assert len(text) < 4000
     assert "agree" in run_alone(path)
-    same(function(load(path))(np.ones(1000)), derivative(np.ones(1000)))
+    alike(function(load(path))(np.ones(1000)), derivative(np.ones(1000)))
     assert "np.array" not in export(derivative, np.ones(1000), path=path, check=False)
     assert [array.size for array in np.load(path.with_suffix(".npz")).values()] == [1000]
     assert "np.load" not in export(derivative, np.ones(1000))  # without a file, spelled out
@@ -272,7 +273,7 @@ def test_functions_are_copied(tmp_path):
     assert "FACTOR = 2.0" in text
     assert "symgrad.primitive" not in text
     assert "agree" in run_alone(path)
-    same(function(load(path))(3.5), derivative(3.5))
+    alike(function(load(path))(3.5), derivative(3.5))
 
 
 def test_scipy_is_imported_where_it_is_used(tmp_path):
