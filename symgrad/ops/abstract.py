@@ -96,8 +96,8 @@ def _blank(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]
 
 
 def _small(op: Op, *likes: Any, **params: Any) -> Any:
-    """Of other operations but users' own, what they make of numbers that are like those to come."""
-    known = (getattr(op.key, "__module__", None) or "numpy").startswith(("numpy", "symgrad."))
+    """Of NumPy's other operations, what they make of numbers that are like those to come; ours may warn of what they meet."""
+    known = (getattr(op.key, "__module__", None) or "numpy").startswith("numpy")
     return op.fun(*likes, **params) if known and not op.sized and all([np.size(like) <= SMALL for like in likes]) else None
 
 
