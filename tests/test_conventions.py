@@ -284,6 +284,7 @@ HIDDEN = {
     "solutions": lambda x: np.where(x > 0, np.linalg.solve(2 + np.sqrt(x)[:, None, None], np.ones((1, 1)))[:, 0, 0], x),
     "inverses": lambda x: np.where(x > 0, np.linalg.inv(2 + np.sqrt(x)[:, None, None])[:, 0, 0], x),
     "determinants": lambda x: np.where(x > 0, np.linalg.det(np.sqrt(np.abs(x))[:, None, None] + np.eye(2)), x),
+    "counted": lambda x: np.bincount([0, 0, 1, 1, 2], np.log(x))[1:],
     "interpolated": lambda x: np.where(x > 0, np.interp(np.sqrt(x), [0.0, 2.0, 99.0], [0.0, 1.0, 5.0]), x),
     "literal zero": lambda x: 0 * np.sqrt(x - x) + 0.0 / np.sqrt(x - x + 1) + np.sqrt(x - x) ** 0,
     "loop": lambda x: _repeated(lambda y, i: np.where(x > 0, y + np.log(x) * i, y), 0.0 * x),

@@ -590,7 +590,8 @@ def _reached(node: Node, position: int, mask: Any, y: Any, args: Sequence[Any]) 
         whole = np.any(mask, axis=tuple(range(axes, np.ndim(mask)))) if np.ndim(mask) > axes else mask
         back = np.reshape(whole, (*np.shape(whole), 1, 1))
     elif lane == "mixed":  # whatever is not a number there comes from what is none here
-        ones = [arg if i == position else true_like(mask, Aval(np.shape(x), _FLOAT, "array")) for i, x in enumerate(args)]
+        factors = [i for i in range(len(args)) if i != position and node.op.differentiable(i)]
+        ones = [true_like(mask, Aval(np.shape(x), _FLOAT, "array")) if i in factors else x for i, x in enumerate(args)]
         back = np.isnan(fit_to(node.op.vjp(position, np.where(mask, np.nan, 0.0), y, ones, params), node.args[position]))
     else:
         back = as_mask(node.op.vjp(position, mask, y, args, params))
