@@ -1058,7 +1058,7 @@ class Compiler:
             if not traced.trace.likes:
                 raise
         finally:
-            traced.trace.forget_values()
+            traced.trace.let_go()
         return family.trace(self.body, self.fun, leaves, Tape).result()  # an error as Python has it
 
     def _learn(self, family: Family, traced: Traced, at_once: bool) -> Piece | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 import sys
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -252,13 +252,16 @@ def _verify_aval(aval: Any) -> None:
     assert aval.kind == "array" or aval.shape == (), aval
 
 
-def ancestors(outputs: Iterable[Node], floor: int = 0) -> list[Node]:
-    """The nodes that ``outputs`` need, themselves included, in order; none with an index below ``floor``."""
+def ancestors(outputs: Iterable[Node], floor: int = 0, known: Container[Node] = ()) -> list[Node]:
+    """The nodes that ``outputs`` need, themselves included, in order.
+
+    None with an index below ``floor``, and none that is ``known``, as all are that such a one needs.
+    """
     seen: set[Node] = set()
     stack = list(outputs)
     while stack:
         node = stack.pop()
-        if node.index >= floor and node not in seen:
+        if node.index >= floor and node not in seen and node not in known:
             seen.add(node)
             stack.extend(node.args)
     return sorted(seen, key=_index)

@@ -251,7 +251,7 @@ def _same(a: Any, b: Any) -> bool:
         return False
 
 
-def _preorder(root: Tree) -> Iterator[Tree]:
+def preorder(root: Tree) -> Iterator[Tree]:
     """All of a tree, parents before their cases, without recursion."""
     stack = [root]
     while stack:
@@ -263,12 +263,12 @@ def _preorder(root: Tree) -> Iterator[Tree]:
 
 def leaves_of(tree: Tree) -> Iterator[Leaf]:
     """The ends of a tree, in order."""
-    return (part for part in _preorder(tree) if isinstance(part, Leaf))
+    return (part for part in preorder(tree) if isinstance(part, Leaf))
 
 
 def branches_of(tree: Tree) -> Iterator[Branch]:
     """The branches of a tree, parents first."""
-    return (part for part in _preorder(tree) if isinstance(part, Branch))
+    return (part for part in preorder(tree) if isinstance(part, Branch))
 
 
 def _way_to(root: Tree, leaf: Leaf) -> list[tuple[Branch, Any]]:
@@ -287,7 +287,7 @@ def _way_to(root: Tree, leaf: Leaf) -> list[tuple[Branch, Any]]:
 def _map(root: Tree, mapping: dict[Node, Node]) -> Tree:
     """A copy of a tree over mapped nodes, without recursion."""
     done: dict[int, Tree] = {}
-    for tree in reversed([*_preorder(root)]):
+    for tree in reversed([*preorder(root)]):
         if isinstance(tree, Leaf):
             outputs = [mapping[o] if isinstance(o, Node) else o for o in tree.outputs]
             done[id(tree)] = Leaf(outputs, tree.tree, tree.kinds, [mapping[node] for node in tree.required])
@@ -300,7 +300,7 @@ def _map(root: Tree, mapping: dict[Node, Node]) -> Tree:
 def _confirmed(root: Tree) -> Tree | None:
     """The tree without ends that were seen once only."""
     done: dict[int, Tree | None] = {}
-    for tree in reversed([*_preorder(root)]):
+    for tree in reversed([*preorder(root)]):
         if isinstance(tree, Leaf):
             done[id(tree)] = tree if tree.seen > 1 else None
         else:

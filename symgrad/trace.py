@@ -133,8 +133,9 @@ class Trace:
                 stack += node.args
         return sorted(found, key=lambda node: node.index)
 
-    def forget_values(self) -> None:
-        """Free all values at once, which refer to one another."""
+    def let_go(self) -> None:
+        """Hold nothing any more of what was recorded: a run and its hooks, which refer to each other, are not freed at once."""
+        self.graph, self.guards, self.peeks, self.required = Graph(), [], [], []
         self.values.clear()
         self.likes.clear()
 

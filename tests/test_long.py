@@ -82,6 +82,59 @@ def test_thousands_of_operations_compile():
     assert gc.isenabled()
 
 
+def test_many_branches_compile():
+    def go(x, k):
+        x = np.sin(x) * 1.1 if np.sum(x) > 0.1 * (k % 7) else x * 0.9 + 0.2
+        return go(x, k - 1) if k > 1 else x
+
+    def fun(x):
+        return np.sum(go(x, 150) * x)
+
+    x = np.linspace(-1.0, 2.0, 4)
+    derivative = grad(fun)
+    for start in (x, -x, x):
+        np.testing.assert_allclose(compiled(derivative, start), grad(fun, mode="dynamic")(start), rtol=1e-12)
+
+
+def test_elements_written_one_by_one():
+    def fun(x):
+        y = np.zeros_like(x)
+        before = []
+        for k in [(7 * i) % 40 for i in range(40)]:
+            y[k] = np.sin(x[k]) * x[(3 * k + 1) % 40]
+            if k % 2:
+                y[k] += y[(5 * k) % 40] * 0.5 + y[-k]
+                y[2:5] *= x[k]
+            before.append(y[(k + 7) % 40] * x[0])
+            z = y.copy()
+            z[k] = x[k]
+            before.append(z[(k + 14) % 40] + z[k] * y[k])
+        return np.sum(y * y) + sum(before)
+
+    x = np.random.default_rng(0).standard_normal(40)
+    np.testing.assert_allclose(compiled(grad(fun), x), grad(fun, mode="dynamic")(x), rtol=1e-9)
+    with without():
+        np.testing.assert_allclose(grad(fun)(x), compiled(grad(fun), x), rtol=1e-9)
+
+
+def test_sums_of_sums_in_a_loop():
+    """Which two ways lead to each, so that a search of all ways would never end."""
+
+    def fun(w, x):
+        total = np.zeros_like(x)
+        for _ in range(6):
+            y = x = np.tanh(x @ w)
+            for _ in range(3):  # which are too short for loops of their own
+                for _ in range(3):
+                    for _ in range(3):
+                        y = y + (y - w)
+            total = y + total
+        return np.sum(total * total)
+
+    w, x = square(4)
+    np.testing.assert_allclose(compiled(grad(fun), w, x), grad(fun, mode="dynamic")(w, x), rtol=1e-9)
+
+
 @pytest.mark.parametrize("patience", [-1.0, 1e9])
 def test_progress(patience, monkeypatch, caplog):
     monkeypatch.setattr(progress, "PATIENCE", patience)

@@ -11,7 +11,7 @@ import ast
 import linecache
 import os
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +24,7 @@ from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.elementwise import operator_power
-from symgrad.program import Branch, Leaf, Program, Tree, leaves_of
+from symgrad.program import Branch, Leaf, Program, Tree, leaves_of, preorder
 from symgrad.pytree import LEAF, TreeDef
 from symgrad.transform.loop import Body, Loop
 
@@ -401,6 +401,7 @@ class Builder:
         self.hidden: set[Node] = set()  # what masks alone choose from
         self.hiding: set[Node] = set()  # what has that in its expression
         self.outputs = {node for leaf in program.leaves() for node in leaf.nodes()}
+        self.common: dict[int, deque[Node]] = {}  # of a tree, by identity: what all its ends need, in order
         self.last_phase: str | None = None
         self.loop_phase: str | None = None  # of the loop whose body is printed
         self.lines_shown: set[tuple[str, int]] = set()
@@ -414,6 +415,7 @@ class Builder:
             if node.op is INPUT:
                 self._input(node, block)
         assert program.root is not None
+        self.common = _common(program.root)
         self._tree(program.root, block, set())
         header = f"{signature.name}({signature.parameters})"
         rows = statements(self._finished(block))
@@ -501,15 +503,13 @@ class Builder:
 
     def _before(self, branch: Branch, done: set[Node]) -> list[Node]:
         """What to compute before a branch: what its condition needs, and what every side needs that came earlier."""
-        needed = set(ancestors([branch.node])) - done
-        common: set[Node] | None = None
-        for leaf in leaves_of(branch):
-            nodes = {node for node in ancestors(leaf.nodes()) if node.index < branch.node.index}
-            common = nodes if common is None else common & nodes
-        return sorted(needed | ((common or set()) - done), key=lambda node: node.index)
+        needed, common = ancestors([branch.node], known=done), self.common[id(branch)]
+        while common and common[0].index < branch.node.index:
+            needed.append(common.popleft())
+        return sorted({*needed}.difference(done), key=lambda node: node.index)
 
     def _leaf(self, leaf: Leaf, block: list[Any], done: set[Node]) -> None:
-        self._nodes([node for node in ancestors(leaf.nodes()) if node not in done], block, done)
+        self._nodes([node for node in self.common[id(leaf)] if node not in done], block, done)
         for node in leaf.required:
             if self.weight[node]:
                 block.append(Line(ast.Expr(self.exprs[node])))
@@ -857,6 +857,20 @@ def _written_in_place(body: Body) -> set[Node]:
             node = reader
         if node is after and node is not item and ends[node] == 1 and node not in readers and item.aval.shape:
             found.add(item)
+    return found
+
+
+def _common(root: Tree) -> dict[int, deque[Node]]:
+    """What all ends of each tree in a tree need, in order: one and the same for a branch of one case and what follows it."""
+    found: dict[int, deque[Node]] = {}
+    for tree in reversed([*preorder(root)]):
+        if isinstance(tree, Leaf):
+            found[id(tree)] = deque(ancestors(tree.nodes()))
+        else:
+            common, *others = [found[id(child)] for child in tree.cases.values()]
+            for other in map(set, others):
+                common = deque([node for node in common if node in other])
+            found[id(tree)] = common
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -17,40 +17,15 @@ class _Generator(SourceGenerator):  # type: ignore[misc]
     """astor's generator, with numbers printed by ``repr`` (astor's own way is deprecated in Python 3.12)."""
 
     def visit_Constant(self, node: ast.Constant) -> None:
-        value = node.value
-        if value is Ellipsis:
-            self.write("...")
-        elif isinstance(value, float) and value != value:
-            self.write('float("nan")')
-        elif isinstance(value, float) and value in (float("inf"), float("-inf")):
-            self.write('float("inf")' if value > 0 else '-float("inf")')
-        else:
-            self.write(repr(value))
+        self.write(_constant(node))
 
 
 def text(node: ast.AST) -> str:
     """One statement or expression as source, on one line."""
-    return _simple(node) or _by_astor(node)
-
-
-def _simple(node: ast.AST) -> str | None:
-    """Names, numbers, and calls and assignments of such, in a tenth of astor's time: most of a long function is that."""
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Constant):
-        return repr(node.value) if type(node.value) in (int, bool) else None
-    if isinstance(node, ast.Attribute):
-        owner = None if isinstance(node.value, ast.Constant) else _simple(node.value)
-        return owner and f"{owner}.{node.attr}"
-    if isinstance(node, ast.Call) and not node.keywords:
-        function, *args = [_simple(part) for part in (node.func, *node.args)]
-        return f"{function}({', '.join(args)})" if function and all(args) else None  # type: ignore[arg-type]
-    if isinstance(node, ast.Expr):
-        return _simple(node.value)
-    if isinstance(node, ast.Assign) and len(node.targets) == 1:
-        target, value = _simple(node.targets[0]), _simple(node.value)
-        return target and value and f"{target} = {value}"
-    return None
+    try:
+        return _bare(node)
+    except KeyError:
+        return _by_astor(node)
 
 
 def _by_astor(node: ast.AST) -> str:
@@ -58,6 +33,96 @@ def _by_astor(node: ast.AST) -> str:
     generator.visit(ast.Expr(node) if isinstance(node, ast.expr) else node)  # a statement needs no parentheses
     generator.result.append("\n")
     return "".join(generator.result).strip()
+
+
+# -- what most of a long function is, in a tenth of astor's time -------------------------------------------------------
+
+# how tightly the parts of an expression hold together
+_NOT, _COMPARED, _SUM, _PRODUCT, _SIGN, _POWER, _ATOM, _OWNER = range(1, 9)
+_SIGNS: dict[type[ast.AST], tuple[str, int]] = {
+    ast.Add: (" + ", _SUM), ast.Sub: (" - ", _SUM), ast.Mult: (" * ", _PRODUCT), ast.Div: (" / ", _PRODUCT),
+    ast.MatMult: (" @ ", _PRODUCT), ast.Pow: (" ** ", _POWER), ast.USub: ("-", _SIGN), ast.Not: ("not ", _NOT),
+    ast.Lt: (" < ", _COMPARED), ast.LtE: (" <= ", _COMPARED), ast.Gt: (" > ", _COMPARED), ast.GtE: (" >= ", _COMPARED),
+    ast.Eq: (" == ", _COMPARED), ast.NotEq: (" != ", _COMPARED),
+}  # fmt: skip
+
+
+def _simple(node: Any, least: int = 0) -> str:
+    """A node, in parentheses where it holds together less than ``least``; ``KeyError`` for what is left to astor."""
+    return _SIMPLE[type(node)](node, least)
+
+
+def _bare(node: ast.AST) -> str:
+    """A node where a tuple needs no parentheses."""
+    return _listed(node.elts) if isinstance(node, ast.Tuple) and node.elts else _simple(node)
+
+
+def _listed(nodes: Sequence[ast.expr]) -> str:
+    """The items of a tuple."""
+    return ", ".join([_simple(node) for node in nodes]) + ("," if len(nodes) == 1 else "")
+
+
+def _constant(node: ast.Constant, least: int = 0) -> str:
+    value = node.value
+    if value is Ellipsis:
+        return "..."
+    if isinstance(value, float) and value != value:
+        return 'float("nan")'
+    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+        return 'float("inf")' if value > 0 else '-float("inf")'
+    return f"({value!r})" if least == _OWNER and isinstance(value, (int, float, complex)) else repr(value)
+
+
+def _call(node: ast.Call, least: int) -> str:
+    given = [_simple(arg) for arg in node.args]
+    given += [f"{'**' if item.arg is None else f'{item.arg}='}{_simple(item.value)}" for item in node.keywords]
+    return f"{_simple(node.func, _OWNER)}({', '.join(given)})"
+
+
+def _binary(node: ast.BinOp, least: int) -> str:
+    sign, level = _SIGNS[type(node.op)]
+    left, right = (_ATOM, _SIGN) if level == _POWER else (level, level + 1)
+    return _held(f"{_simple(node.left, left)}{sign}{_simple(node.right, right)}", level, least)
+
+
+def _unary(node: ast.UnaryOp, least: int) -> str:
+    sign, level = _SIGNS[type(node.op)]
+    return _held(f"{sign}{_simple(node.operand, level)}", level, least)
+
+
+def _compared(node: ast.Compare, least: int) -> str:
+    sides = [_simple(side, _COMPARED + 1) for side in (node.left, *node.comparators)]
+    signs = [_SIGNS[type(op)][0] for op in node.ops]
+    return _held("".join([part for pair in zip(sides, [*signs, ""], strict=True) for part in pair]), _COMPARED, least)
+
+
+def _held(shown: str, level: int, least: int) -> str:
+    return f"({shown})" if level < least else shown
+
+
+def _slice(node: ast.Slice, least: int) -> str:
+    lower, upper = ("" if end is None else _simple(end) for end in (node.lower, node.upper))
+    return f"{lower}:{upper}" + ("" if node.step is None else f":{_simple(node.step)}")
+
+
+_SIMPLE: dict[type[ast.AST], Callable[[Any, int], str]] = {
+    ast.Name: lambda node, least: node.id,
+    ast.Constant: _constant,
+    ast.Attribute: lambda node, least: f"{_simple(node.value, _OWNER)}.{node.attr}",
+    ast.Call: _call,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.Compare: _compared,
+    ast.Tuple: lambda node, least: f"({_listed(node.elts)})",
+    ast.List: lambda node, least: f"[{', '.join([_simple(item) for item in node.elts])}]",
+    ast.Subscript: lambda node, least: f"{_simple(node.value, _OWNER)}[{_bare(node.slice)}]",
+    ast.Slice: _slice,
+    ast.Expr: lambda node, least: _bare(node.value),
+    ast.Assign: lambda node, least: " = ".join(map(_bare, (*node.targets, node.value))),
+    ast.Raise: lambda node, least: f"raise {_simple(node.exc)}",
+    ast.Return: lambda node, least: f"return {_bare(node.value)}",
+    ast.Delete: lambda node, least: f"del {', '.join([_simple(item) for item in node.targets])}",
+}
 
 
 class Origin(NamedTuple):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,6 +76,7 @@ class Simplifier:
         self.exact = False  # whether a decision hangs on it: then only rewrites that change no bit
         self.uses: dict[Node, int] = {}
         self.used: dict[Node, int] = {}  # the same of what is rebuilt
+        self.written: dict[tuple[Node, int, tuple[Op, ...]], Written] = {}
         self.mapping: dict[Node, Node] = {}
 
     def run(self, exact: Iterable[Node] = ()) -> Program:
@@ -205,7 +207,7 @@ def _ones(node: Node) -> Any:
 
 def const(node: Node) -> Any:
     """The number that a constant node is; None for other nodes."""
-    return dict(node.params)["value"] if node.op is CONST else None
+    return node.params[0][1] if node.op is CONST else None
 
 
 def is_number(node: Node, value: float) -> bool:
@@ -298,9 +300,12 @@ def and_nothing(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
     return args[0] if repr(const(args[1])) == repr(nothing) and node.aval.dtype.kind != "c" else None
 
 
+_SCALING = {REGISTRY[key] for key in (np.negative, np.multiply, np.true_divide)}
+
+
 def split(node: Node) -> tuple[float, Node]:
     """``(c, x)`` with ``node == c * x``; ``c`` is 1.0 where there is no factor to take off."""
-    if node.exact or _is_named(node):
+    if node.op not in _SCALING or node.exact or _is_named(node):
         return 1.0, node
     if is_op(node, np.negative):
         return -1.0, node.args[0]
@@ -1043,31 +1048,77 @@ def full(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
 @rewrite(index.GETITEM, exact=True)
 def read_what_was_written(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """An element read after writes at constant places: what was written there, or what was there before."""
-    source, spec = args[0], dict(node.params)["spec"]
-    while source.op is index.SETITEM and len(args) == 1 and len(source.args) == 2:
-        written = dict(source.params)["spec"]
-        if written == spec:
-            value = source.args[1]
-            return value if value.aval.shape == node.aval.shape and value.aval.dtype == node.aval.dtype else None
-        if not _disjoint(spec, written, source.aval.shape):
-            break
-        source = source.args[0]
+    spec = dict(node.params)["spec"]
+    source = _last_write(s, args[0], spec, (index.SETITEM,)) if len(args) == 1 else args[0]
+    if source.op is index.SETITEM and len(source.args) == 2 and len(args) == 1 and dict(source.params)["spec"] == spec:
+        value = source.args[1]
+        return value if value.aval.shape == node.aval.shape and value.aval.dtype == node.aval.dtype else None
     return s.make(node.op, (source,), node.params, node.aval) if source is not args[0] else None
 
 
 @rewrite(index.INDEX_ADD)
 def add_to_zeros(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """What is added where nothing was written yet is written there."""
-    spec, base = dict(node.params)["spec"], args[0]
+    spec = dict(node.params)["spec"]
     if len(args) != 2 or args[1].aval.dtype != node.aval.dtype:
         return None
-    while base.op in (index.INDEX_ADD, index.SETITEM) and len(base.args) == 2:
-        if not _disjoint(spec, dict(base.params)["spec"], node.aval.shape):
-            return None
-        base = base.args[0]
+    base = _last_write(s, args[0], spec, (index.INDEX_ADD, index.SETITEM))
     if base.op is not index.SCATTER or len(base.args) != 1:
         return None
     return s.make(index.SETITEM, args, node.params) if _disjoint(spec, dict(base.params)["spec"], node.aval.shape) else None
+
+
+@dataclass
+class Written:
+    """Single elements (or rows, ...) written one after the other: the writes by place, into what, and the last of them."""
+
+    writes: dict[tuple[int, ...], list[Node]]
+    base: Node
+    last: Node
+
+
+def _last_write(s: Simplifier, array: Node, spec: index.Spec, ops: tuple[Op, ...]) -> Node:
+    """The last of the writes (``ops``, at constant places) that an array is made by which may be where ``spec`` is; where
+    none is, what the first of them is into."""
+    place = _place(spec, array.aval.shape)
+    while array.op in ops and len(array.args) == 2:
+        if place is not None and (written := _written(s, array, len(place), ops)) is not None:
+            here = (write for write in reversed(written.writes.get(place, ())) if write.index <= array.index)
+            found = next(here, None)
+            if found is not None:
+                return found
+            array = written.base
+        elif _disjoint(spec, dict(array.params)["spec"], array.aval.shape):
+            array = array.args[0]
+        else:
+            break
+    return array
+
+
+def _written(s: Simplifier, array: Node, width: int, ops: tuple[Op, ...]) -> Written | None:
+    """The writes at places that are ``width`` numbers by which an array is made; None if the last one is no such."""
+    chain: list[tuple[tuple[int, ...], Node]] = []
+    node = array
+    while (found := s.written.get((node, width, ops))) is None or (chain and found.last is not node):  # others went on there
+        place = _place(dict(node.params)["spec"], node.aval.shape) if node.op in ops and len(node.args) == 2 else None
+        if place is None or len(place) != width:
+            break
+        chain.append((place, node))
+        node = node.args[0]
+    if not chain:
+        return found
+    found = found if found is not None and found.last is node else Written({}, node, node)
+    for place, write in reversed(chain):
+        found.writes.setdefault(place, []).append(write)
+        s.written[write, width, ops] = found
+    found.last = array
+    return found
+
+
+def _place(spec: index.Spec, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The numbers that an index is, counted from the start of each axis; None where there is more in it."""
+    whole = all([type(part) is int and size for part, size in zip(spec, shape, strict=False)])
+    return tuple([part % size for part, size in zip(spec, shape, strict=False)]) if whole else None
 
 
 def _disjoint(a: index.Spec, b: index.Spec, shape: tuple[int, ...]) -> bool:
