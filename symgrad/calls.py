@@ -456,16 +456,35 @@ class Calls(Reads):
         self._handed(fun, (*args, *kwargs.values()))
         if isinstance(fun, FunctionType) and is_library(fun.__code__.co_filename) and hides(fun):
             self.stop(f"{fun.__name__} calls functions of yours that are not followed")
-        return self._hand(fun, self._out(self._seen(args)), self._out(self._seen(kwargs)))
+        return self._hand(fun, self._seen(args), self._seen(kwargs), inside=True)
 
-    def _hand(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _hand(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any], inside: bool = False) -> Any:
         """A call that sees arrays from outside themselves, and may write to them."""
-        given = [self._out(arg) if type(arg) is Tracer else arg for arg in args]
-        result = fun(*given, **{name: self._out(arg) if type(arg) is Tracer else arg for name, arg in kwargs.items()})
+        result = self._on_copies(fun, args, kwargs, inside)
         for array, tracer in list(self._arrays):
             if not same_value(array, tracer.value) and self.writes_to(tracer):
                 tracer.node, tracer.value = self.trace.constant(array.copy())
                 tracer.version += 1
+        return result
+
+    def _on_copies(self, fun: Any, args: Sequence[Any], kwargs: dict[str, Any], inside: bool = True) -> Any:
+        """A call that sees copies of the trace's own arrays; what it writes into them is written.
+
+        ``inside``: it sees containers without Tracers in them, too; else the containers themselves.
+        """
+        lent: list[tuple[Tracer, Any]] = []
+
+        def out(value: Any) -> Any:
+            given = self._out(value) if inside or type(value) is Tracer else value
+            if type(value) is Tracer and type(given) is np.ndarray and given.base is value.value:
+                given = given.copy()
+                lent.append((value, given))
+            return given
+
+        result = fun(*map(out, args), **{name: out(value) for name, value in kwargs.items()})
+        for tracer, array in lent:
+            if not same_value(array, tracer.value):
+                tracer.assign(self.trace.lookup(self.trace.constant(array)[0]), "this call")
         return result
 
     def _handed(self, fun: Any, values: tuple[Any, ...]) -> None:

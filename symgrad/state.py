@@ -230,8 +230,9 @@ class Plain(Finished):
             return self.call(handler, fun, *args, **kwargs)
         home = getattr(fun, "__module__", None) or type(getattr(fun, "__self__", None)).__module__
         if isinstance(fun, CACHED) or reads_memory(fun) or home.startswith("numpy.random"):  # it keeps Tracers, or takes none
-            made = fun(*map(self._out, args), **{name: self._out(value) for name, value in kwargs.items()})
-            return self.own(fun, made, args)
+            if reads_memory(fun):
+                return fun(*map(self._out, args), **{name: self._out(value) for name, value in kwargs.items()})
+            return self.own(fun, self._on_copies(fun, args, kwargs), args)
         if not is_users(fun) or HOOKS in fun.__code__.co_freevars:
             return self.own(fun, fun(*map(self._back, args), **{name: self._back(v) for name, v in kwargs.items()}), args)
         inside = instrumented(fun, self, calls_only=True)

@@ -82,6 +82,7 @@ class Trace:
         self.peeks: list[Node] = []  # what Python looked at that hangs on no argument: it may change in the course of a loop
         self.watched = False  # whether in-place writes matter: there is a loop that another call may run more often
         self.writes: list[Any] = []  # objects of the function's own that it changed
+        self.loans: list[tuple[str, Any, Any]] = []  # of drafts taken in whose memory others hold: the line, it, a copy
         self.lent = False  # whether NumPy has asked a Tracer for a plain array
         self.refusal: SymgradError | None = None  # of what the plain function may do
         self.lanes = 0  # how many vmaps it is in: in them a value stands for many, and what Python sees of it is noted
@@ -317,6 +318,9 @@ class Trace:
             x.refresh()
             return x
         value = x.value
+        if any(loan() is not None for loan in x.lent or ()):
+            value = value.copy()
+            self.loans.append((where(), x.value, value))
         first = value.flat[0] if value.size else 0.0
         same = np.array_equal(value, np.broadcast_to(first, value.shape)) and (first != 0 or not np.signbit(value.real).any())
         taken = self.constant_like(first, x.node.aval) if same else self.lookup(self.constant(value)[0])
@@ -329,6 +333,14 @@ class Trace:
     def close(self) -> None:
         """The run is over. Drafts that it has only read are plain arrays again: the function may have kept them."""
         self.open = False
+        for place, array, copy in self.loans:
+            if not _identical(copy, array):
+                self.refuse(
+                    MutatedInput(
+                        f"{place}: an array that meets a traced value here is changed later through its memory, by a "
+                        "memoryview or what np.asarray made of it; change the array itself, or take those of a copy of it"
+                    )
+                )
         for x, drafts in self.taken:
             if not x.node.active:
                 x.tape = drafts

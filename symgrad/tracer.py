@@ -330,7 +330,7 @@ class Tracer(Traced):
             raise trace.refuse(LeavesNumPy(f"{where()}: {refusal() if refusal else _refusal('number')}"))
         if not node.active:
             trace.peeks.append(node)
-            return value
+            return _unwritable(value) if type(value) is np.ndarray else value
         if not trace.symbolic and not trace.lanes:
             return value
         wide = isinstance(value, (np.ndarray, np.longdouble, np.clongdouble))
@@ -645,7 +645,7 @@ class Tracer(Traced):
         if self.tape.draft:
             return getattr(self.tape.draft.lend(self), name)
         value = self.leave(lambda: f".{name} takes a traced value out of NumPy and loses its derivative; {ADVICE}")
-        return getattr(value.copy() if isinstance(value, np.ndarray) else value, name)
+        return getattr(value, name)
 
 
 _ELEMENTWISE = frozenset(
@@ -708,6 +708,13 @@ def into_plain(verb: str) -> str:
         f"{where()}: a traced value is written into a plain array here ({verb}), where its derivative would be lost; make "
         "the array with np.zeros_like(x), np.zeros(n, like=x) or symgrad.numpy.zeros(n)"
     )
+
+
+def _unwritable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A view of an array of the trace's own, which nobody must write to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _is_strided() -> bool:

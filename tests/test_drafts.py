@@ -535,3 +535,75 @@ def test_plain_arrays_by_their_memory(mode):
         assert filled(x, True) == (x**2, 2 * x)
     with pytest.raises(ValueError, match="read-only"):
         filled(1.5, False)
+
+
+# -- what code in C writes -----------------------------------------------------------------------------------------
+
+
+def drawn_into(x):
+    rng, a = np.random.default_rng(3), np.zeros(4)
+    y = x * a
+    rng.standard_normal(out=a)
+    z = x * a
+    rng.random(out=a)
+    return np.sum(y) + 10 * np.sum(z) + 100 * np.sum(x * a)
+
+
+def shuffled(x):
+    rng, a = np.random.default_rng(3), np.arange(4.0)
+    y = x * a
+    rng.shuffle(a)
+    a += 1
+    z = x * a[::-1]
+    rng.shuffle(a)
+    return np.sum(y) + 10 * np.sum(z) + 100 * np.sum(x * a)
+
+
+def old_style(x):
+    rng, a = np.random.RandomState(3), np.arange(4.0)
+    view = a[1:]
+    y = x * a
+    rng.shuffle(a)
+    return np.sum(y) + 10 * np.sum(x[1:] * view)
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("fun", [drawn_into, shuffled, old_style])
+def test_random_numbers_into_arrays_that_have_met_traced_ones(fun, mode):
+    """The derivative by each element is what it is multiplied by: its factor at the time."""
+    x = np.array([0.5, 1.0, 2.0, 3.0])
+    derivative = value_and_grad(fun, mode=mode)
+    for _ in range(3):
+        value, slope = derivative(x)
+        assert value == pytest.approx(fun(x), rel=1e-14)
+        np.testing.assert_allclose(slope, [fun(e) for e in np.eye(4)], rtol=1e-14)
+
+
+def through_a_view(x):
+    a = np.arange(4.0)
+    memory = memoryview(a)
+    y = x * a
+    memory[1] = 5.0
+    return np.sum(y) + np.sum(x * a)
+
+
+def through_an_array(x):
+    a = np.arange(4.0)
+    second = np.asarray(memoryview(a))
+    y = x * a
+    second += 5.0
+    return np.sum(y) + np.sum(x * a)
+
+
+def through_data(x):
+    a = np.arange(4.0)
+    y = x * a
+    a.data[1] = 5.0
+    return np.sum(y) + np.sum(x * a)
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("fun", [through_a_view, through_an_array, through_data])
+def test_memory_of_arrays_that_have_met_traced_ones_is_not_written(fun, mode):
+    with pytest.raises((MutatedInput, TypeError), match=r"changed later through its memory|read-only memory"):
+        grad(fun, mode=mode)(np.ones(4))
