@@ -10,7 +10,7 @@ from agreement import alike
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symgrad import grad, hessian, jacobian, value_and_grad, without
+from symgrad import grad, hessian, jacfwd, jacobian, value_and_grad, without
 from symgrad.pytree import flatten
 from symgrad.testing import Program, programs
 
@@ -184,6 +184,19 @@ def test_numbers_of_numpy_and_arrays_without_axes_keep_their_kind():
     for x, y in itertools.product((0.3, np.float64(0.3), np.array(0.3)), (0.7, np.float64(0.7), np.array(0.7))):
         apart, whole = both(value_and_grad, fun, x, y, argnums=(0, 1))
         agree(apart(x, y), whole(x, y))
+
+
+@pytest.mark.parametrize("make", [grad, jacfwd, hessian])
+def test_elements_picked_from_numbers(make):
+    def fun(x):
+        power = 2.0 ** np.sin(x)
+        return np.sum(np.sin(np.log(power + 0.2)[power > -0.071]) * power[power > 0])
+
+    for x in (np.array(0.4), np.float64(0.4), 0.4):
+        expected = make(fun, mode="dynamic")(x)
+        derivative = make(fun)
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(x), expected, rtol=1e-14)
 
 
 def test_decisions_are_computed_as_written():

@@ -230,7 +230,7 @@ def absolute(b: Builder, node: Node, args: list[Expr]) -> Expr:
 
 @spelling(index.GETITEM)
 def getitem(b: Builder, node: Node, args: list[Expr]) -> Expr:
-    base = call("np.asarray", args[0]) if node.args[0].aval.kind == "python" else args[0]
+    base = args[0] if node.args[0].aval.kind == "array" else call("np.asarray", args[0])  # code may have it as Python's
     return _subscript(base, index_of(dict(node.params)["spec"], args[1:]))
 
 
