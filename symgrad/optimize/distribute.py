@@ -33,6 +33,7 @@ from symgrad.transform.loop import Body, Course, Loop, loop_of
 ROW = 65_536  # bytes that an iteration saves of one value at most: larger products are as fast one by one
 ROWS = 33_554_432  # and all iterations together
 MUCH = 262_144  # bytes of a value that all iterations save, and of one of them, from which on they lie in an array
+EARLY = 2_097_152  # bytes of products that are made before the loop: more is memory that the loop has no need of
 SOME = 2048
 FEW = 4  # iterations for which it is not worth it
 
@@ -98,8 +99,8 @@ class _Planner:
         self.kept: set[Node] = set()  # what is computed in the loop anyway
 
     def before(self) -> list[Node]:
-        """What to compute before the loop, from rows of arrays and what earlier loops have saved: where there is a product in
-        it, or it is less to keep than what it is of."""
+        """What to compute before the loop, from rows of arrays and what earlier loops have saved: where it is less to keep
+        than what it is of, or has a product in it and is not much."""
         body = self.body
         rows = {node for node in body.nodes() if line(node, body, self.course) is not None}
         ready = {item for item in body.elements if self._is_row(item)} | set(body.invariants) | rows
@@ -118,7 +119,8 @@ class _Planner:
         found = [n for n in found if not n.op.alias and self._is_row(n)]
         below = set(ancestors(found))
         gone = [e for e in body.elements if e in below and e not in ends and below.issuperset(self.reads.get(e, ()))]
-        if found and (any(map(_is_product, computed)) or sum(map(_bytes, found)) < sum(map(_bytes, gone))):
+        size, less = sum(map(_bytes, found)), sum(map(_bytes, gone))
+        if found and (size < less or (any(map(_is_product, computed)) and (size - less) * (self.count or 0) <= EARLY)):
             self.early = self._in_order(found, set(gone))
         return self.early
 
