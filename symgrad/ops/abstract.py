@@ -96,8 +96,8 @@ def _blank(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]
 
 
 def _small(op: Op, *likes: Any, **params: Any) -> Any:
-    """Of NumPy's other operations, what they make of numbers that are like those to come; ours may warn of what they meet."""
-    known = (getattr(op.key, "__module__", None) or "numpy").startswith("numpy")
+    """Of NumPy's other operations and conversions, what they make of numbers that are like those to come; others may warn."""
+    known = (getattr(op.key, "__module__", None) or "numpy").startswith(("numpy", "symgrad.ops.engine"))
     return op.fun(*likes, **params) if known and not op.sized and all([np.size(like) <= SMALL for like in likes]) else None
 
 
