@@ -135,6 +135,7 @@ class Graph:
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
+        self.single = False  # whether a value is of less than double precision, which a Python number would take on
         self.arrays: dict[Node, np.ndarray[Any, Any]] = {}
         self._table: dict[Any, Node] = {}
         self._captured: dict[int, Node] = {}
@@ -156,9 +157,14 @@ class Graph:
             node = self._table.get(key)
         if node is None:
             node = Node(op, args, params, aval, self._next(), any([arg.active for arg in args]))
-            self.nodes.append(node)
+            self._append(node)
             self._table[key] = node
         return node
+
+    def _append(self, node: Node) -> None:
+        self.nodes.append(node)
+        if type(node.aval) is Aval and node.aval.dtype.char in "efF":
+            self.single = True
 
     def input(self, position: Any, aval: Aval) -> Node:
         """The input that ``position`` names: its number among the arguments, or where it is read from."""
@@ -172,7 +178,7 @@ class Graph:
         node = self._table.get(key)
         if node is None:
             node = Node(CONST, (), (("value", value),), aval_of(value), self._next(), False)
-            self.nodes.append(node)
+            self._append(node)
             self._table[key] = node
         return node
 
@@ -181,7 +187,7 @@ class Graph:
         node = self._captured.get(id(array))
         if node is None:
             node = Node(CAPTURED, (), (("number", len(self.arrays)),), aval_of(array), self._next(), False)
-            self.nodes.append(node)
+            self._append(node)
             self._captured[id(array)] = node
             self.arrays[node] = array  # keeps it alive, so that its id stays its own
         return node

@@ -8,6 +8,7 @@ of. ``tracing`` makes either the one that runs now.
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
@@ -97,9 +98,13 @@ class Trace:
 
     def lookup(self, node: Node) -> Tracer:
         """The Tracer of a node of this run."""
-        if node in self.values or (type(node.aval) is not Aval and node not in self.likes):
+        if node in self.values or (node not in self.likes and (type(node.aval) is not Aval or self._is_cheap(node))):
             return Tracer(self, node, self.computed(node))
         return Tracer(self, node, self.likes[node] if node in self.likes else stand_in(node.aval), later=True)
+
+    def _is_cheap(self, node: Node) -> bool:
+        """Whether a value that was let go of takes little time to be computed again."""
+        return math.prod(node.aval.shape) * node.aval.dtype.itemsize < _BIG and all([arg in self.values for arg in node.args])
 
     def computed(self, node: Node) -> Any:
         """The value of a node: one that was let go of is computed again."""

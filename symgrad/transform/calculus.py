@@ -322,17 +322,12 @@ def value_and_grad(
 
 
 def _seed(trace: Trace, aval: Aval, symbolic: bool) -> Any:
-    if symbolic and not aval.shape and aval.dtype == float and not _mixes(trace):
+    if symbolic and not aval.shape and aval.dtype == float and not trace.graph.single:
         return trace.lookup(trace.constant(1.0)[0])  # a Python number reads better
     if symbolic:
         return trace.constant_like(1.0, aval)
     one = aval.dtype.type(1.0)
     return np.broadcast_to(one, aval.shape) if aval.shape else one.item() if aval.kind == "python" else one
-
-
-def _mixes(trace: Trace) -> bool:
-    """Whether a value is of less than double precision, which a Python number would take on."""
-    return any([type(node.aval) is Aval and node.aval.dtype.char in "efF" for node in trace.graph.nodes])
 
 
 def _require_scalar(run: Linearized, fun: Fun, holomorphic: bool) -> None:
