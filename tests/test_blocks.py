@@ -569,3 +569,23 @@ def test_results_lie_where_what_they_are_made_of_dies():
             np.testing.assert_allclose(derivative(x), expected, rtol=1e-12, atol=1e-12)
         found = derivative.source(x, fast=True)
     assert re.search(r"(prod\w*) = x.dot\(.*\n(?:.*\n)*? +multiply\(.*, \1\[lo\w*:hi\w*\]\)", found)
+
+
+def test_arrays_that_are_read_whole_are_not_written_block_by_block():
+    """In one loop: blocks of ``sin(x)``, and products with all of its transpose."""
+    space = {"np": np}
+    lines = [
+        "def fun(x):",
+        " s = np.sin(x)",
+        " t = np.sin(s)",
+        " y = s.T @ s",
+        " while np.sum(np.abs(y)) > 0.071:",
+        "  y = 0.6 * y",
+    ]
+    exec("\n".join([*lines, " return np.sum(np.sin(t)) + np.sum(np.sin(y))"]), space)  # the loop is not rolled up then
+    fun: Any = space["fun"]
+    x = np.array([[0.41, -0.69, -1.38]])
+    expected = grad(fun, mode="dynamic")(x)
+    with without("scalarize"):
+        np.testing.assert_allclose(compiled(grad(fun), x), expected, rtol=1e-12)
+        agree(lambda: value_and_grad(fun), x)

@@ -435,10 +435,12 @@ class FastBuilder(BlockBuilder):
     def _dead_window(self, group: Group, node: Node) -> str | None:
         if not self.straight or "buffers" in self.off:
             return None
+        read = [window for window, _ in group.windows]
+        others = {arg for member in group.nodes for arg in member.args}  # in blocks or, the factor of a product, whole
         for window, lane in group.windows:
-            roots = [self.root.get(other, other) for other, _ in group.windows]
+            seen = any([self.root.get(other, other) is window for other in others if other is not window])
             fits = self._kind(window) == (node.aval.shape, node.aval.dtype, True) and lane == group.lanes[node]
-            alone = window in self.owner and roots.count(window) == 1 and self._dies(window)
+            alone = window in self.owner and read.count(window) == 1 and not seen and self._dies(window)
             if fits and alone and is_read_before(group, window, node):
                 return self.owner.pop(window)
         return None
