@@ -8,7 +8,7 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from symgrad import grad, jacfwd, jacrev
@@ -101,6 +101,7 @@ def run(steps, y, exact):
 @given(
     st.lists(STEPS, min_size=2, max_size=6), st.lists(st.sampled_from([0.0, 0.0, 1.0, 0.25, -1.0, 4.0]), min_size=2, max_size=4)
 )
+@example([("steep", "log"), ("product", PRODUCTS[0]), ("mask", 0), ("move", MOVES[10])], [0.0, 1.0])
 def test_derivatives_are_finite_where_they_are(steps, values):
     x = np.array(values)
     exact = run(steps, np.array([Number(v, {i: np.float64(1)}) for i, v in enumerate(x)]), True)

@@ -96,7 +96,8 @@ class Units(Batch):
     def reached(self, node: Node, flags: list[bool]) -> Any:
         """The mask of a node: its rule, run on those of its arguments; None if nothing is known of them."""
         op = node.op
-        if not any([arg in self.reach for arg in node.args]) or op.family not in ("elementwise", "linear", "multilinear"):
+        known = op.chooses or any([arg in self.reach for arg in node.args])
+        if not known or op.family not in ("elementwise", "linear", "multilinear"):
             return None
         avals = [arg.aval for arg in node.args]
         masks = [self.mask_of(arg) if flag else None for arg, flag in zip(node.args, flags, strict=True)]
