@@ -85,7 +85,7 @@ def _gives_out(code: CodeType, scope: dict[str, Any]) -> bool:
     for before, step in pairwise([step for step in dis.get_instructions(code) if step.opname != "PRECALL"]):
         loaded = names.setdefault(step.positions and step.positions[::2], [])
         if step.opname.startswith("LOAD_"):
-            loaded.append(step.argval)
+            loaded.append(None if step.opname == "LOAD_CONST" else step.argval)
         elif step.opname == "CALL" and before.opname != "KW_NAMES" and loaded and step.argval > _place(loaded, scope):
             return True
     return False
@@ -93,6 +93,8 @@ def _gives_out(code: CodeType, scope: dict[str, Any]) -> bool:
 
 def _place(names: list[Any], scope: dict[str, Any]) -> int:
     """Where ``np.sum`` or, without its array, ``x.sum`` takes ``out``."""
+    if None in names:
+        return sys.maxsize
     found: Any = scope.get(names[0])
     if isinstance(found, (ModuleType, np.ufunc, type(np.sum))):
         for name in names[1:]:

@@ -607,3 +607,12 @@ def through_data(x):
 def test_memory_of_arrays_that_have_met_traced_ones_is_not_written(fun, mode):
     with pytest.raises((MutatedInput, TypeError), match=r"changed later through its memory|read-only memory"):
         grad(fun, mode=mode)(np.ones(4))
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_calls_beside_assertions(mode):
+    """What a call is of is looked for in the bytecode, where more than names is loaded; pytest writes assertions anew."""
+    space = {"np": np}
+    exec("def fun(x):\n assert np.ndim(x) == 1, f'x has {np.ndim(x)} dimensions'\n return np.sum(x, None, None) * 3.0", space)
+    for _ in range(3):
+        np.testing.assert_allclose(grad(space["fun"], mode=mode)(np.ones(3)), [3.0, 3.0, 3.0])
