@@ -42,6 +42,7 @@ def _steps(code: CodeType) -> Iterator[tuple[str, int]]:
 
 
 _IN_PLACE = {number for number, (_, sign) in enumerate(_nb_ops) if sign.endswith("=")}
+_PRODUCTS = {number for number, (_, sign) in enumerate(_nb_ops) if sign.startswith("@")}
 
 
 def _loads_type(code: CodeType) -> bool:
@@ -127,7 +128,7 @@ def _multiplies(fun: FunctionType) -> bool:
 
 def _has_products(code: CodeType) -> bool:
     """Whether code has ``a @ b`` or ``a.dot(b)`` in it."""
-    if "dot" in code.co_names or any(step.argrepr in ("@", "@=") for step in dis.get_instructions(code)):
+    if "dot" in code.co_names or any(name == "BINARY_OP" and arg in _PRODUCTS for name, arg in _steps(code)):
         return True
     return any(_has_products(item) for item in code.co_consts if isinstance(item, CodeType))
 

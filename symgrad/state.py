@@ -229,9 +229,9 @@ class Plain(Finished):
         if is_users(handler):
             return self.call(handler, fun, *args, **kwargs)
         home = getattr(fun, "__module__", None) or type(getattr(fun, "__self__", None)).__module__
-        if isinstance(fun, CACHED) or reads_memory(fun) or home.startswith("numpy.random"):  # it keeps Tracers, or takes none
-            if reads_memory(fun):
-                return fun(*map(self._out, args), **{name: self._out(value) for name, value in kwargs.items()})
+        if reads_memory(fun):
+            return fun(*map(self._out, args), **{name: self._out(value) for name, value in kwargs.items()})
+        if isinstance(fun, CACHED) or home.startswith("numpy.random"):  # it keeps Tracers, or takes none
             return self.own(fun, self._on_copies(fun, args, kwargs), args)
         if not is_users(fun) or HOOKS in fun.__code__.co_freevars:
             return self.own(fun, fun(*map(self._back, args), **{name: self._back(v) for name, v in kwargs.items()}), args)

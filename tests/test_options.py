@@ -38,13 +38,6 @@ CASES = {
     np.ptp: AXIS | KEEP,
     np.median: AXIS | KEEP,
     np.nanmedian: AXIS | KEEP,
-    np.nansum: AXIS | KEEP | DTYPE | INITIAL | WHERE,
-    np.nanprod: AXIS | KEEP | DTYPE | INITIAL | WHERE,
-    np.nanmax: AXIS | KEEP | INITIAL | WHERE,
-    np.nanmin: AXIS | KEEP | INITIAL | WHERE,
-    np.nanmean: AXIS | KEEP | DTYPE | WHERE,
-    np.nanvar: AXIS | KEEP | DTYPE | WHERE | MEAN | FREEDOM,
-    np.nanstd: AXIS | KEEP | DTYPE | WHERE | MEAN | FREEDOM,
     np.argmax: LINE | KEEP,
     np.nanargmin: LINE | KEEP,
     np.count_nonzero: AXIS | KEEP,
@@ -68,6 +61,8 @@ CASES = {
     np.add.reduceat: LINE | DTYPE | {"indices": ([0, 1], [1, 0], [0])},
     np.fft.rfftn: {"axes": ((0, 1), (-1,), (1, 0), (1, 1)), "s": ((2, 4), (3,)), "norm": ("ortho",)},
 }
+_PASSING_NAN = (np.sum, np.prod, np.max, np.min, np.mean, np.var, np.std)
+CASES |= {getattr(np, f"nan{fun.__name__}"): CASES[fun] for fun in _PASSING_NAN}
 if hasattr(np, "cumulative_sum"):  # NumPy 2.1
     CASES |= {fun: LINE | DTYPE | {"include_initial": (True,)} for fun in (np.cumulative_sum, np.cumulative_prod)}
 
