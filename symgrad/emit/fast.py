@@ -652,7 +652,8 @@ def power(b: Builder, node: Node, args: list[Expr]) -> Expr:
     """``math.pow`` for numbers, which raises where ``x ** 0.5`` turns complex at a negative ``x``: then the call is traced."""
     base, exponent = node.args
     whole = exponent.op is CONST and exponent.aval.dtype.kind != "c" and dict(exponent.params)["value"] % 1 == 0
-    plain = node.aval.kind == "python" or (isinstance(b, FastBuilder) and b.scalar)  # else NumPy's numbers, which give nan
+    fast = isinstance(b, FastBuilder) and (b.scalar or all(map(b._is_python, node.args)))
+    plain = node.aval.kind == "python" or fast  # else NumPy's numbers, which give nan
     if whole or base.op is CONST or not plain or node.aval.dtype != np.float64:
         return SPELLINGS[node.op](b, node, args)
     return call_of(b.bind("pow", math.pow), *args)
