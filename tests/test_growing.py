@@ -99,6 +99,26 @@ def test_all_code_in_one():
         np.testing.assert_allclose(function(*args), grad(ranked, mode="dynamic")(*args))
 
 
+def test_sides_put_the_same_array_together_each_for_itself():
+    def fun(x):
+        scale = 2.0
+        if x[0] > 0:
+            scale = 1.0
+        elif x[1] > 0:
+            return np.sum(x)
+        put = np.zeros_like(x)
+        put[:100], put[100:] = np.sin(x[100:]), np.cos(x[:100])
+        return scale * np.sum(np.exp(put))
+
+    derivative, dynamic = grad(fun), grad(fun, mode="dynamic")
+    inputs = [np.array([a, b, *np.linspace(-1, 1, 198)]) for a in (1.0, -1.0) for b in (1.0, -1.0)]
+    for x in inputs * 3:
+        derivative(x)
+    function = derivative.compiled(inputs[0])  # all sides in one
+    for x in inputs:
+        np.testing.assert_allclose(function(x), dynamic(x), rtol=1e-12)
+
+
 def test_what_python_raises_in_a_piece_is_numpys_to_answer():
     def fun(x, y):
         if y > 0:

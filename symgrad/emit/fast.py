@@ -152,10 +152,12 @@ class FastBuilder(BlockBuilder):
 
     def _snapshot(self) -> Any:
         free = {key: list(value) for key, value in self.free.items()}
-        return super()._snapshot(), dict(self.remaining), dict(self.owner), free, self.straight
+        made = dict(self.order), dict(self.assemblies), dict(self.written)  # another side may make the same values otherwise
+        return super()._snapshot(), dict(self.remaining), dict(self.owner), free, self.straight, made
 
     def _restore(self, kept: Any) -> None:
-        base, self.remaining, self.owner, self.free, self.straight = kept
+        base, self.remaining, self.owner, self.free, self.straight, made = kept
+        self.order, self.assemblies, self.written = made
         super()._restore(base)
 
     def _tree(self, tree: Tree, block: list[Any], done: set[Node]) -> None:
