@@ -685,7 +685,7 @@ def _expression(value: Any, variables: Iterator[str]) -> str:
         if not size:
             raise TypeError("a program has no empty arrays")
         variable = next(variables)
-        spread = f"np.resize({variable}, {value.shape}) + np.arange({size}).reshape({value.shape}) ** 1.3"
+        spread = f"np.resize({variable}, {value.shape}) + np.arange(1, {size + 1}).reshape({value.shape}) ** 1.3"
         text = f"{(lo + hi) / 2:.4g} + {(hi - lo) / 2.2:.4g} * np.sin({spread if value.shape else f'np.sum({variable})'})"
         if value.kind in ("spd", "well"):
             eye = f"{2.0 + value.shape[-1]} * np.eye({value.shape[-1]})"

@@ -63,6 +63,10 @@ CASES = {
     "single precision": (lambda a, b: np.sum(np.sin(a @ b)), (array(3, 4, dtype="f"), array(4, 5, dtype="f"))),
     "mixed": (lambda a, b: np.sum(np.sin(a @ b)), (array(3, 4), array(4, 5, dtype="f"))),
     "empty": (lambda a, b: np.sum(np.sin(a @ b)), (array(3, 0), array(0, 5))),
+    "sums over no axis": (
+        lambda a: np.sum(np.sin(np.sum(np.cos(a), axis=(), keepdims=True)) * np.sum(np.cos(a), axis=())),
+        (array(3),),
+    ),
 }  # fmt: skip
 
 

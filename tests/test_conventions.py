@@ -545,6 +545,17 @@ def test_vectors_of_repeated_eigenvalues_warn():
             assert np.isnan(derivative(np.eye(3))).any()
 
 
+def test_columns_that_depend_on_each_other_warn():
+    derivative = grad(lambda a: np.sum(np.linalg.qr(a)[0]))
+    for a in (np.zeros((1, 1)), np.zeros((2, 4)), np.stack((np.eye(2), np.zeros((2, 2))))):
+        for _ in range(3):
+            with pytest.warns(RuntimeWarning, match="linearly dependent columns"):
+                found = derivative(a)
+            assert np.isnan(found[..., 0]).any()
+            if a.ndim == 3:
+                assert np.isfinite(found[0]).all()
+
+
 # -- kinds of numbers ----------------------------------------------------------------------------------------------
 
 KINDS = [

@@ -541,6 +541,22 @@ def svdvals(x: Any, /) -> Any:
     return np.linalg.svd(x, compute_uv=False)
 
 
+def regular(r: Any) -> Any:
+    """A triangular matrix; where it is singular, and the derivative of what led to it lost, NaN, and a warning."""
+    lost = (np.diagonal(r, axis1=-2, axis2=-1) == 0).any(axis=-1)
+    if lost.any():
+        warnings.warn("a matrix of linearly dependent columns has no derivative of its qr (NaN)", RuntimeWarning, stacklevel=3)
+    return np.where(lost[..., None, None], r.dtype.type(np.nan), r)
+
+
+REGULAR: Op = _own(
+    regular,
+    lambda g, y, r: g,
+    lanes="stack",
+    samples=[Sample(A(3, 3, kind="well")), Sample(A(2, 3, 3, kind="well"))],
+)
+
+
 @op(
     np.linalg.qr,
     samples=[
@@ -584,7 +600,7 @@ def qr(g: Any, y: Any, a: Any, mode: str = "reduced") -> Any:
     lower = np.tril(inner, -1)
     result = conj(q) @ (lower + np.real(np.tril(np.triu(inner))) + hermitian(lower))
     result = result + g_q if g_q is not None else result
-    result = transpose(np.linalg.solve(r, transpose(result)))
+    result = transpose(np.linalg.solve(REGULAR(r), transpose(result)))
     return np.concatenate((result, rest), axis=-1) if n > m else result
 
 

@@ -244,7 +244,7 @@ def known_but_for_axes(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Nod
     """A reduction that is there already, with the axes kept that this one drops, or without."""
     params = dict(node.params)
     keep, axes = params.pop("keepdims", False), axes_of(node)
-    if params.get("axis") is None:
+    if params.get("axis") is None or not axes:
         return None
     other = s.graph.find(node.op, args, tuple(sorted((params if keep else params | {"keepdims": True}).items())))
     if other is None or other.aval.dtype != node.aval.dtype:
