@@ -64,7 +64,7 @@ CASES = {
     "mixed": (lambda a, b: np.sum(np.sin(a @ b)), (array(3, 4), array(4, 5, dtype="f"))),
     "empty": (lambda a, b: np.sum(np.sin(a @ b)), (array(3, 0), array(0, 5))),
     "sums over no axis": (
-        lambda a: np.sum(vmap(lambda x: np.sum(np.cos(x), axis=-1, keepdims=True) * np.sum(np.cos(x)))(a)),
+        lambda a: np.sum(vmap(lambda x: np.sum(np.cos(x)) * np.sum(np.cos(x), axis=-1, keepdims=True))(a)),
         (array(3),),
     ),
 }  # fmt: skip
