@@ -84,7 +84,7 @@ ARRAYS = [
 
 def draws(fun, options, count):
     """Calls with a few options each: the array, and the options."""
-    rng = random.Random(str(fun))
+    rng = random.Random(fun.__name__)
     for _ in range(count):
         names = [name for name in options if name == "indices" or rng.random() < 0.4]
         yield rng.choice(ARRAYS), {name: rng.choice(options[name]) for name in names}

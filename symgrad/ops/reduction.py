@@ -345,8 +345,8 @@ def _std(g: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, ddof: floa
 # -- the same without NaNs ------------------------------------------------------------------------------------------
 
 
-def _without_nan(key: Any, plain: Any, **options: Any) -> None:
-    """Register ``key`` as ``plain`` with a mask that leaves NaNs out."""
+def _without_nan(key: Any, plain: Any, some: Any = None, **options: Any) -> None:
+    """Register ``key`` as ``plain``; of numbers that may be NaN, as that, or ``some``, with a mask that leaves NaNs out."""
 
     def fun(a: Any, axis: Any = None, dtype: Any = None, out: None = None, *, where: Any = NONE, **rest: Any) -> Any:
         if dtype is not None:
@@ -354,17 +354,15 @@ def _without_nan(key: Any, plain: Any, **options: Any) -> None:
         if dtype_of(a).kind not in "fc":
             return plain(a, axis=axis, where=where, **rest)
         kept = ~np.isnan(a)
-        return plain(a, axis=axis, where=kept & where if masks(where) else kept, **rest)
+        return (some or plain)(a, axis=axis, where=kept & where if masks(where) else kept, **rest)
 
     composite(key, **options)(fun)
 
 
-def _var_of_some(a: Any, where: Any = True, ddof: Any = 0, correction: Any = NONE, **rest: Any) -> Any:
+def _var_of_some(a: Any, where: Any, ddof: Any = 0, correction: Any = NONE, **rest: Any) -> Any:
     """The variance; NaN, where no degree of freedom is left."""
     ddof = correction if given(correction) else ddof
     variance = np.var(a, where=where, ddof=ddof, **rest)
-    if not masks(where):
-        return variance
     n = _counted(where, a, np.dtype(float), rest.get("axis"), rest.get("keepdims", False))
     return np.where(n <= ddof, np.nan, variance)[()]
 
@@ -372,8 +370,8 @@ def _var_of_some(a: Any, where: Any = True, ddof: Any = 0, correction: Any = NON
 _without_nan(np.nansum, np.sum, samples=over((1,)))
 _without_nan(np.nanprod, np.prod, samples=over((1,)))
 _without_nan(np.nanmean, np.mean, samples=over((1,)))
-_without_nan(np.nanvar, _var_of_some, samples=[*over(), Sample(A(4), ddof=1)])
-_without_nan(np.nanstd, lambda a, **rest: _root(_var_of_some(a, **rest)), samples=[*over(), Sample(A(4), ddof=1)])
+_without_nan(np.nanvar, np.var, _var_of_some, samples=[*over(), Sample(A(4), ddof=1)])
+_without_nan(np.nanstd, np.std, lambda a, **rest: _root(_var_of_some(a, **rest)), samples=[*over(), Sample(A(4), ddof=1)])
 
 
 def _nan_extreme(key: Any, plain: Any, worst: float) -> None:
