@@ -4,6 +4,7 @@ Finite differences lie there, so the values are written down. Every row holds in
 dynamic, for Python floats and for arrays.
 """
 
+import functools
 import itertools
 
 import numpy as np
@@ -461,6 +462,8 @@ QUIET = [
     lambda x: _written(np.sqrt(x), x <= 0, 0.0),
     lambda x: np.median(np.cbrt(x)),
     lambda x: sum(np.where(x > 0, np.sqrt(x * (i + 1)), 0.0) for i in range(3)),
+    lambda x: sum(np.where(x > 0, np.sqrt(x) * i, 0.0) for i in range(12)),
+    lambda x: functools.reduce(lambda v, _: np.where(x > 0, v * 0.5 + np.sqrt(x), v * 0.3), range(12), x),
 ]
 
 

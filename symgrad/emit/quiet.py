@@ -34,28 +34,38 @@ _ONLY_LARGE = {REGISTRY[key] for key in (np.exp, np.exp2, np.expm1, np.sinh, np.
 def hidden(nodes: Sequence[Node], outputs: Sequence[Node]) -> set[Node]:
     """What derivatives divide by what may be zero (and compute of that), if nothing but masks reads it.
 
-    ``nodes`` are in order. What an index leaves out, or a write replaces, is hidden as well. So it is in the bodies of loops.
+    ``nodes`` are in order. What an index leaves out, or a write replaces, is hidden as well. So it is in the bodies of loops,
+    and before them, where masks in their bodies are all that reads it.
     """
-    loops = [node.op.body for node in nodes if isinstance(node.op, Loop)]
-    return _hidden(nodes, outputs).union(*(hidden(body.nodes(), [*body.after, *body.saved]) for body in loops))
+    return _hidden(nodes, outputs, set())[0]
 
 
-def _hidden(nodes: Sequence[Node], outputs: Sequence[Node]) -> set[Node]:
-    wild: set[Node] = set()
-    for node in nodes:
-        if _is_wild(node) or (wild and any([arg in wild for arg in node.args])):
-            wild.add(node)
-    if not any([node in wild and node.phase is not None for node in nodes]):
-        return set()
-    read = set(outputs)
+def _hidden(nodes: Sequence[Node], outputs: Sequence[Node], wild: set[Node]) -> tuple[set[Node], set[Node] | None]:
+    """What is hidden, and what is read otherwise, if that is known. ``wild``: what comes from outside and may be infinite."""
     found: set[Node] = set()
+    masked: dict[Node, Sequence[int]] = {}  # the arguments of loops that are
+    for node in nodes:
+        given = [arg in wild for arg in node.args] if wild else ()
+        if _is_wild(node) or any(given):
+            wild.add(node)
+        if isinstance(node.op, Loop):
+            body, carried = node.op.body, len(node.op.body.carry)
+            inputs = [*body.carry, *body.elements, *body.invariants]
+            inside = {item for item, is_wild in zip(inputs, given, strict=False) if is_wild}
+            more, others = _hidden(body.nodes(), [*body.after, *body.saved], inside)
+            found |= more
+            if others is not None:  # what is carried is a result if there is no iteration
+                masked[node] = [i for i, item in enumerate(inputs) if i >= carried and item not in others]
+    if not any([node in wild and node.phase is not None for node in nodes]):
+        return found, None
+    read = set(outputs)
     for node in reversed(nodes):
         if node.phase is None or node in read:
-            masked = () if node.phase is None else _masked(node)
-            read.update([arg for i, arg in enumerate(node.args) if i not in masked])
+            hiding = () if node.phase is None else masked.get(node) or _masked(node)
+            read.update([arg for i, arg in enumerate(node.args) if i not in hiding])
         elif node in wild:
             found.add(node)
-    return found
+    return found, read
 
 
 def _is_wild(node: Node) -> bool:
@@ -89,13 +99,10 @@ def _sign(node: Node, depth: int) -> int:
 
 
 def _masked(node: Node) -> Sequence[int]:
-    """The arguments of which zeros take the place, or nothing does."""
+    """The arguments of which others take the place, or nothing does."""
     if node.op in (index.GETITEM, index.SETITEM):
         return (0,)
-    if node.op not in (SELECT, REGISTRY[np.where]):
-        return ()
-    zero = [arg.op is CONST and not dict(arg.params)["value"] for arg in node.args]
-    return (1, 2) if any(zero[1:]) or node.phase == "tangents" else ()
+    return (1, 2) if node.op in (SELECT, REGISTRY[np.where]) else ()
 
 
 def quietly(block: Sequence[Any]) -> list[Any]:
