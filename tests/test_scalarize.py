@@ -491,3 +491,16 @@ def test_products_that_cost_less_as_calls_are_calls():
     assert "w.dot(x)" in source
     assert "= tanh(" in source
     agree(apart(2.0 * w, x), whole(2.0 * w, x), 1e-12)
+
+
+def test_powers_that_branches_depend_on_stay_real():
+    def fun(x):
+        v = np.power(x - 1.25, 0.7)
+        return np.nansum(2 * v if np.sum(v) > 7 else v)
+
+    derivative, x = value_and_grad(fun), np.array(0.4)
+    with np.errstate(invalid="ignore"):
+        for _ in range(3):
+            value, slope = derivative(x)
+            assert (value, slope) == (0.0, 0.0)
+            assert type(value) is np.float64
