@@ -124,6 +124,7 @@ class Tracer(Traced):
 
     __slots__ = ("base", "frozen", "how", "later", "lent", "like", "node", "seen", "tape", "version")
     __array_priority__ = 1000.0
+    __pandas_priority__ = 5000  # above its own: pandas leaves operators to us, who say what to do
     like: Any
 
     def __init__(self, tape: Run, node: Node, like: Any, frozen: bool = False, later: bool = False) -> None:
@@ -809,6 +810,9 @@ def _binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
         elif not isinstance(tracer.like, (np.ndarray, np.generic)):
             return NotImplemented
         elif not isinstance(other, (list, tuple)):
+            if hasattr(other, "__pandas_priority__"):
+                kind = type(other).__name__
+                raise LeavesNumPy(f"{where()}: a {kind} cannot hold traced values; compute with its array: .to_numpy()")
             if hasattr(other, "__array_ufunc__") or hasattr(other, "__array_priority__"):
                 return NotImplemented
             other = np.asarray(other)  # of a range, a memoryview, ...

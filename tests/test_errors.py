@@ -59,6 +59,34 @@ def refuses(fun, error, *words, at=V, line=True):
 
 # -- plain numbers -------------------------------------------------------------------------------------------------
 
+
+class Series:
+    """As pandas has it: it gives way to what has a higher priority, and says nothing of its labels."""
+
+    __array_priority__ = 1000
+    __pandas_priority__ = 3000
+
+    def __init__(self, values):
+        self.values = np.array(values)
+
+    def to_numpy(self):
+        return self.values
+
+    def __mul__(self, other):
+        if getattr(other, "__pandas_priority__", 0) > self.__pandas_priority__:
+            return NotImplemented
+        return Series(self.values * np.asarray(other, dtype=float))
+
+
+def test_labelled_arrays_are_for_their_arrays():
+    data = Series(V)
+    refuses(lambda x: np.sum(data * x), LeavesNumPy, "a Series cannot hold", r"\.to_numpy\(\)")
+    refuses(lambda x: np.sum(x - data), LeavesNumPy, "a Series cannot hold", r"\.to_numpy\(\)")
+    np.testing.assert_allclose(grad(lambda x: np.sum(data.to_numpy() * x))(V), V)
+    with pytest.raises(NotDifferentiable, match=r"x is Series .* give x\.to_numpy\(\)"):
+        grad(lambda x: np.sum(x.values))(data)
+
+
 PLAIN = {
     "math.sin": (lambda x: math.sin(x[0]), r"math\.sin", r"write np\.sin"),
     "sin": (lambda x: bare_sin(x[0]), r"bare_sin\(x\[0\]\)", r"write np\.sin"),

@@ -82,7 +82,9 @@ def traced_number(trace: Trace, leaf: Any, name: str) -> Tracer:
     """The Tracer of a leaf that must be a number or an array."""
     if type(leaf) is Tracer or isinstance(leaf, (np.ndarray, np.generic, int, float, complex)):
         return traced(trace, leaf)
-    raise NotDifferentiable(f"{where()}: {name} is {type(leaf).__name__} {leaf!r:.40}, which cannot be differentiated")
+    remedy = f"; give {name}.to_numpy()" if hasattr(leaf, "to_numpy") else ""
+    shown = " ".join(repr(leaf).split())
+    raise NotDifferentiable(f"{where()}: {name} is {type(leaf).__name__} {shown:.40}, which cannot be differentiated{remedy}")
 
 
 def _inexact(x: Tracer, name: str) -> Tracer:
