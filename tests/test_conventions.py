@@ -64,7 +64,11 @@ row(bce, (0.0, 1.0), (-0.5, 0.0))
 row(bce, (0.0, 0.25), (0.25, 0.0))
 for fun in (np.logaddexp, np.logaddexp2):
     row(fun, (-INF, -INF), (0.5, 0.5))
-    row(fun, (-INF, 1.0), (0.0, 1.0))
+    for other in (-INF, -2000.0, 0.0, 1.0, 2000.0):
+        row(fun, (INF, other), (1.0, 0.0))
+    for other in (-2000.0, 1.0, INF):
+        row(fun, (-INF, other), (0.0, 1.0))
+    row(fun, (INF, INF), (0.5, 0.5))
 
 # -- poles, and 0/0 ------------------------------------------------------------------------------------------------
 

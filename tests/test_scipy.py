@@ -23,7 +23,7 @@ import test_ops as generic
 from agreement import agrees
 from ops_samples import A, Case, Sample, cases, close, samples_of
 
-from symgrad import grad, hessian, jacobian, value_and_grad
+from symgrad import grad, hessian, jacobian, jvp, value_and_grad
 from symgrad.errors import LeavesNumPy, NotDifferentiable
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.scipy import integrate, interpolate, linalg, optimize, signal, sparse, special, stats
@@ -119,6 +119,33 @@ def test_points_where_formulas_are_0_by_0():
         (scipy.special.j1, 0.0, 0.5),
     ]:
         np.testing.assert_allclose(grad(fun)(x), expected, rtol=1e-13)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_where_formulas_lose_their_digits_or_themselves():
+    """At zeros times poles, at infinity, and where large terms cancel."""
+    for fun, x, expected in [
+        (scipy.special.log_ndtr, -1e5, 1.0000000000999999998e5),
+        (scipy.special.log_ndtr, -1e30, 1e30),
+        (scipy.special.log_ndtr, -math.inf, math.inf),
+        (scipy.special.log_ndtr, math.inf, 0.0),
+        (lambda x: scipy.special.ndtri_exp(scipy.special.log_ndtr(x)), -1e5, 1.0),
+        (scipy.special.ndtri_exp, -math.inf, 0.0),
+        (scipy.special.rgamma, 0.0, 1.0),
+        (scipy.special.rgamma, -3.0, -6.0),
+        (lambda x: scipy.special.gammainc(3.0, x), math.inf, 0.0),
+        (lambda x: scipy.special.chdtrc(4.0, x), math.inf, 0.0),
+        (lambda x: scipy.special.pseudo_huber(2.0, x), 1e200, 2.0),
+        (lambda x: scipy.special.pseudo_huber(2.0, x), -math.inf, -2.0),
+        (lambda x: scipy.special.struve(0, x), 0.0, 2 / math.pi),
+        (lambda x: scipy.special.struve(1, x), 0.0, 0.0),
+        (lambda x: scipy.special.modstruve(0, x), 0.0, 2 / math.pi),
+        (scipy.special.ellipkm1, 1e-300, -5e299),
+        (lambda x: scipy.special.eval_legendre(0, x), -1.0, 0.0),
+        (lambda x: scipy.special.eval_jacobi(0, 0.5, 0.5, x), -1.0, 0.0),
+    ]:
+        np.testing.assert_allclose(grad(fun)(x), expected, rtol=1e-12)
+        np.testing.assert_allclose(jvp(fun, (x,), (1.0,))[1], expected, rtol=1e-12)
 
 
 # -- Python functions: values and derivatives ----------------------------------------------------------------------

@@ -107,16 +107,16 @@ elementwise(np.log10, lambda g, y, x: g / x / LN10, domain=(0.5, 3))
 elementwise(np.log1p, lambda g, y, x: g / (x + 1), domain=(-0.5, 2))
 
 
-def weight(exp: Any, x: Any, y: Any) -> Any:
-    """``exp(x - y)``, and a half where both terms of the sum are zero."""
-    none = y == -np.inf
-    return np.where(none, 0.5, exp(x - np.where(none, 0, y)))
+def weight(exp: Any, x: Any, other: Any, y: Any) -> Any:
+    """``exp(x - y)``; where ``y`` is infinite, 1 for the argument that alone is it, a half for each of two, 0 for none."""
+    far = np.abs(y) == np.inf
+    return np.where(far, (x == y) / (1.0 + (x == other)), exp(np.where(far, 0, x) - np.where(far, 0, y)))
 
 
-elementwise(np.logaddexp,  lambda g, y, x1, x2: g * weight(np.exp, x1, y),
-                           lambda g, y, x1, x2: g * weight(np.exp, x2, y), partial="finite", complex=False)
-elementwise(np.logaddexp2, lambda g, y, x1, x2: g * weight(np.exp2, x1, y),
-                           lambda g, y, x1, x2: g * weight(np.exp2, x2, y), partial="finite", complex=False)
+elementwise(np.logaddexp,  lambda g, y, x1, x2: g * weight(np.exp, x1, x2, y),
+                           lambda g, y, x1, x2: g * weight(np.exp, x2, x1, y), partial="finite", complex=False)
+elementwise(np.logaddexp2, lambda g, y, x1, x2: g * weight(np.exp2, x1, x2, y),
+                           lambda g, y, x1, x2: g * weight(np.exp2, x2, x1, y), partial="finite", complex=False)
 
 # -- trigonometric and hyperbolic ----------------------------------------------------------------------------------
 

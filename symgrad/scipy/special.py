@@ -19,7 +19,8 @@ from symgrad.ops.index import array_of
 
 # fmt: off
 
-ROOT_PI, ROOT_2PI, LN2, LN10, DEGREE = math.sqrt(math.pi), math.sqrt(2 * math.pi), math.log(2), math.log(10), math.pi / 180
+ROOT_2, ROOT_PI, ROOT_2PI, ROOT_2_PI = math.sqrt(2), math.sqrt(math.pi), math.sqrt(2 * math.pi), math.sqrt(2 / math.pi)
+LN2, LN10, DEGREE = math.log(2), math.log(10), math.pi / 180
 
 
 def __getattr__(name: str) -> Any:
@@ -56,8 +57,8 @@ def _three(domain: Any) -> list[Sample]:
 
 def _voigt(x: Any, sigma: Any, gamma: Any) -> Any:
     """The derivative of ``wofz(z) / (sigma * sqrt(2 pi))`` by ``x``, where ``z = (x + i gamma) / (sigma sqrt(2))``."""
-    z = (x + 1j * gamma) / (math.sqrt(2) * sigma)
-    return (2j / ROOT_PI - 2 * z * sp.wofz(z)) / (math.sqrt(2) * ROOT_2PI * sigma * sigma)
+    z = (x + 1j * gamma) / (ROOT_2 * sigma)
+    return (2j / ROOT_PI - 2 * z * sp.wofz(z)) / (ROOT_2 * ROOT_2PI * sigma * sigma)
 
 
 # -- logistic, error and normal functions --------------------------------------------------------------------------
@@ -74,14 +75,14 @@ _rule(sp.wofz,      lambda g, y, x: g * (2j / ROOT_PI - 2 * x * y), complex=True
 _rule(sp.erfinv,    lambda g, y, x: g * (ROOT_PI / 2 * np.exp(y * y)), domain=(-0.9, 0.9))
 _rule(sp.erfcinv,   lambda g, y, x: g * (-ROOT_PI / 2 * np.exp(y * y)), domain=(0.1, 1.9))
 _rule(sp.ndtr,      lambda g, y, x: g * (np.exp(-0.5 * x * x) / ROOT_2PI), complex=True)
-_rule(sp.log_ndtr,  lambda g, y, x: g * (np.exp(-0.5 * x * x - y) / ROOT_2PI))
+_rule(sp.log_ndtr,  lambda g, y, x: g * (ROOT_2_PI / sp.erfcx(x / -ROOT_2)))
 _rule(sp.ndtri,     lambda g, y, x: g * (ROOT_2PI * np.exp(0.5 * y * y)), domain=(0.1, 0.9))
-_rule(sp.ndtri_exp, lambda g, y, x: g * (ROOT_2PI * np.exp(0.5 * y * y + x)), domain=(-3, -0.2))
+_rule(sp.ndtri_exp, lambda g, y, x: g * (sp.erfcx(y / -ROOT_2) / ROOT_2_PI), domain=(-3, -0.2))
 _rule(sp.voigt_profile, lambda g, y, x, sigma, gamma: g * np.real(_voigt(x, sigma, gamma)),
                         lambda g, y, x, sigma, gamma: g * -((y + np.real((x + 1j * gamma) * _voigt(x, sigma, gamma))) / sigma),
                         lambda g, y, x, sigma, gamma: g * -np.imag(_voigt(x, sigma, gamma)),
                         samples=_three([(-2, 2), (0.4, 3), (0.4, 3)]))
-_rule(sp.owens_t,   lambda g, y, h, a: g * (-0.5 / ROOT_2PI * np.exp(-0.5 * h * h) * sp.erf(h * a / math.sqrt(2))),
+_rule(sp.owens_t,   lambda g, y, h, a: g * (-0.5 / ROOT_2PI * np.exp(-0.5 * h * h) * sp.erf(h * a / ROOT_2)),
                     lambda g, y, h, a: g * (np.exp(-0.5 * h * h * (1 + a * a)) / (2 * math.pi * (1 + a * a))))
 
 # -- gamma and beta functions --------------------------------------------------------------------------------------
@@ -104,6 +105,15 @@ POLYGAMMA = Op(sp.polygamma, "elementwise", (None, lambda g, y, n, x: g * polyga
 ZETA = Op(sp.zeta, "elementwise", (_no_rule("zeta", "x"), lambda g, y, x, q: g * (-x * zeta(x + 1, q))), name="zeta",
           complex=False, samples=[Sample(s.args[0] + 2.5, s.args[1]) for s in _SHIFTED])
 
+
+
+def _rgamma_slope(y: Any, x: Any) -> Any:
+    """Of ``1 / gamma(x)``; to the left of 1/2, where that has zeros and ``digamma`` poles, by reflection (DLMF 5.5.3)."""
+    z = 1 - np.minimum(x, 0.5)
+    left = sp.gamma(z) * (np.cos(math.pi * x) - np.sin(math.pi * x) * sp.digamma(z) / math.pi)
+    return np.where(x < 0.5, left, -y * sp.digamma(np.maximum(x, 0.5)))
+
+
 _POSITIVE = (0.4, 3)
 for _digamma in {sp.digamma, sp.psi}:
     _rule(_digamma, lambda g, y, x: g * polygamma(1, x), domain=_POSITIVE)
@@ -111,7 +121,7 @@ constant(sp.gammasgn, sp.round, complex=False)
 _rule(sp.gamma,     lambda g, y, x: g * (y * sp.digamma(x)), domain=_POSITIVE)
 _rule(sp.gammaln,   lambda g, y, x: g * sp.digamma(x), domain=_POSITIVE)
 _rule(sp.loggamma,  lambda g, y, x: g * sp.digamma(x), domain=_POSITIVE)
-_rule(sp.rgamma,    lambda g, y, x: g * (-y * sp.digamma(x)), domain=_POSITIVE)
+_rule(sp.rgamma,    lambda g, y, x: g * _rgamma_slope(y, x), domain=(-3, 3))
 _rule(sp.beta,      lambda g, y, a, b: g * (y * (sp.digamma(a) - sp.digamma(a + b))),
                     lambda g, y, a, b: g * (y * (sp.digamma(b) - sp.digamma(a + b))), domain=_POSITIVE)
 _rule(sp.betaln,    lambda g, y, a, b: g * (sp.digamma(a) - sp.digamma(a + b)),
@@ -122,7 +132,11 @@ _rule(sp.poch,      lambda g, y, z, m: g * (y * (sp.digamma(z + m) - sp.digamma(
                     lambda g, y, z, m: g * (y * sp.digamma(z + m)), domain=_POSITIVE)
 
 
+HUGE = 1e30
+
+
 def _gamma_density(a: Any, x: Any) -> Any:
+    x = np.minimum(x, HUGE)  # to have 0 at infinity
     return np.exp(sp.xlogy(a - 1, x) - x - sp.gammaln(a))
 
 
@@ -262,8 +276,8 @@ _rule(sp.inv_boxcox1p, lambda g, y, z, p: g * (1 + y) ** (1 - p),
                        lambda g, y, z, p: g * (-(1 + y) ** (1 - p) * _boxcox_lmbda(1 + y, p)), domain=[(-0.5, 0.7), (-1, 1.2)])
 _rule(sp.huber,        lambda g, y, delta, r: g * np.maximum(np.abs(r) - delta, 0),
                        lambda g, y, delta, r: g * np.clip(r, -delta, delta), domain=[(0.5, 1), (-2, 2)])
-_rule(sp.pseudo_huber, lambda g, y, delta, r: g * (2 * y / delta - r * r / (delta * np.sqrt(1 + (r / delta) ** 2))),
-                       lambda g, y, delta, r: g * (r / np.sqrt(1 + (r / delta) ** 2)), domain=[(0.5, 1), (-2, 2)])
+_rule(sp.pseudo_huber, lambda g, y, delta, r: g * (2 * y / delta - r * np.sin(np.arctan(r / delta))),
+                       lambda g, y, delta, r: g * (delta * np.sin(np.arctan(r / delta))), domain=[(0.5, 1), (-2, 2)])
 _rule(sp.wrightomega,  lambda g, y, z: g * (y / (1 + y)), complex=True)
 
 # -- Bessel functions ----------------------------------------------------------------------------------------------
@@ -294,8 +308,8 @@ _rule(sp.hankel2, "v", lambda g, y, v, z: g * (0.5 * (sp.hankel2(v - 1, z) - sp.
       complex=True)
 _rule(sp.yn,  None, lambda g, y, n, x: g * (0.5 * (sp.yv(n - 1.0, x) - sp.yv(n + 1.0, x))), samples=_of(2))
 _rule(sp.kn,  None, lambda g, y, n, x: g * (-0.5 * (sp.kv(n - 1.0, x) + sp.kv(n + 1.0, x))), samples=_of(2))
-_rule(sp.struve, "v", lambda g, y, v, x: g * (sp.struve(v - 1, x) - v * y / x), samples=_of(1.5))
-_rule(sp.modstruve, "v", lambda g, y, v, x: g * (sp.modstruve(v - 1, x) - v * y / x), samples=_of(1.5))
+_rule(sp.struve, "v", lambda g, y, v, x: g * (sp.struve(v - 1, x) - v * y / (x + (x == 0))), samples=_of(1.5))
+_rule(sp.modstruve, "v", lambda g, y, v, x: g * (sp.modstruve(v - 1, x) - v * y / (x + (x == 0))), samples=_of(1.5))
 
 _rule(sp.wright_bessel, "a", "b", lambda g, y, a, b, x: g * sp.wright_bessel(a, b + a, x), samples=_of(0.7, 1.5))
 if hasattr(sp, "log_wright_bessel"):  # since SciPy 1.14
@@ -312,8 +326,8 @@ _rule(sp.ellipk, lambda g, y, m: g * _elliptic(m, lambda m: (sp.ellipe(m) / (1 -
       domain=(0.1, 0.9))
 _rule(sp.ellipe, lambda g, y, m: g * _elliptic(m, lambda m: (sp.ellipe(m) - sp.ellipk(m)) / (2 * m), -math.pi / 8),
       domain=(0.1, 0.9))
-_rule(sp.ellipkm1,  lambda g, y, p: g * -_elliptic(1 - p, lambda m: (sp.ellipe(m) / (1 - m) - sp.ellipkm1(1 - m)) / (2 * m),
-                                                   math.pi / 8), domain=(0.1, 0.9))
+_rule(sp.ellipkm1,  lambda g, y, p: g * -_elliptic(1 - p, lambda m: (sp.ellipe(m) / p - y) / (2 * m), math.pi / 8),
+      domain=(0.1, 0.9))
 _rule(sp.ellipkinc, lambda g, y, phi, m: g / np.sqrt(1 - m * np.sin(phi) ** 2), "m",
       samples=[Sample(A(3, 4), 0.4), Sample(A(5), 0.7), Sample(A(), 0.1)])
 _rule(sp.ellipeinc, lambda g, y, phi, m: g * np.sqrt(1 - m * np.sin(phi) ** 2), "m",
@@ -359,12 +373,19 @@ _rule(sp.hyperu, "a", "b", lambda g, y, a, b, x: g * (-a * sp.hyperu(a + 1, b + 
 _rule(sp.hyp2f1, "a", "b", "c", lambda g, y, a, b, c, z: g * (a * b / c * sp.hyp2f1(a + 1, b + 1, c + 1, z)),
       samples=_of(0.7, 1.2, 2.5, lo=-0.7, hi=0.7))
 _UNIT = {"lo": -0.9, "hi": 0.9}
+
+
+def _jacobi_slope(n: Any, a: Any, b: Any, x: Any) -> Any:
+    """0 for a constant, of degree 0."""
+    return 0.5 * (n != 0) * (n + a + b + 1) * sp.eval_jacobi(n - (n != 0), a + 1, b + 1, x)
+
+
 _rule(sp.eval_jacobi,      "n", "alpha", "beta",
-      lambda g, y, n, a, b, x: g * (0.5 * (n + a + b + 1) * sp.eval_jacobi(n - 1, a + 1, b + 1, x)),
+      lambda g, y, n, a, b, x: g * _jacobi_slope(n, a, b, x),
       samples=_of(3, 0.5, 1.5, **_UNIT))
 _rule(sp.eval_gegenbauer,  "n", "alpha",
       lambda g, y, n, a, x: g * (2 * a * sp.eval_gegenbauer(n - 1, a + 1, x)), samples=_of(3, 0.7, **_UNIT))
-_rule(sp.eval_legendre,    "n", lambda g, y, n, x: g * (0.5 * (n + 1) * sp.eval_jacobi(n - 1, 1.0, 1.0, x)),
+_rule(sp.eval_legendre,    "n", lambda g, y, n, x: g * _jacobi_slope(n, 0.0, 0.0, x),
       samples=_of(3, **_UNIT))
 _rule(sp.eval_chebyt,      "n", lambda g, y, n, x: g * (n * sp.eval_chebyu(n - 1, x)), samples=_of(4, **_UNIT))
 _rule(sp.eval_chebyu,      "n", lambda g, y, n, x: g * (2 * sp.eval_gegenbauer(n - 1, 2.0, x)), samples=_of(3, **_UNIT))
