@@ -197,19 +197,6 @@ def logistic(minus: Array, out: Array | None = None) -> Array:
     return np.divide(1, out, out)
 
 
-def roll(a: Array, shift: int, axis: int, out: Array | None = None) -> Array:
-    """``np.roll(a, shift, axis)``, for a shift from 0 to the length of the axis.
-
-    >>> roll(np.arange(4.0), 1, 0)
-    array([3., 0., 1., 2.])
-    """
-    out = np.empty(a.shape, a.dtype) if out is None else out
-    before, rest = (slice(None),) * axis, a.shape[axis] - shift
-    out[(*before, slice(shift, None))] = a[(*before, slice(rest))]
-    out[(*before, slice(shift))] = a[(*before, slice(rest, None))]
-    return out
-
-
 def last_write(base: Array, index: Any) -> Array:
     """Which elements of ``value`` survive ``base[index] = value``: False where a later one overwrote it."""
     last = np.zeros(np.shape(base), dtype=int)

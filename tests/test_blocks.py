@@ -550,13 +550,14 @@ def test_products_of_arrays_in_any_order():
 
 
 @pytest.mark.parametrize(("shift", "axis"), [(1, 0), (-3, 1), (200, -1), (0, 0)])
-def test_rolled_arrays(shift, axis):
-    x = np.random.default_rng(0).standard_normal((100, 90))
+@pytest.mark.parametrize("shape", [(100, 90), (4, 3), (1, 1), (4, 3, 2)])
+def test_rolled_arrays(shift, axis, shape):
+    x = np.random.default_rng(0).standard_normal(shape)
     derivative = grad(lambda x: np.sum(np.sin(np.roll(x, shift, axis)) * x))
     expected = grad(derivative.__wrapped__, mode="dynamic")(x)
     for _ in range(3):
         np.testing.assert_allclose(derivative(x), expected, rtol=1e-14, atol=1e-15)
-    assert "runtime.roll" in derivative.source(x, fast=True)
+    assert "np.roll" not in derivative.source(x, fast=True)
 
 
 def test_results_lie_where_what_they_are_made_of_dies():

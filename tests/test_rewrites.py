@@ -423,3 +423,51 @@ def test_a_shift_that_is_none_keeps_its_gradient():
         for _ in range(3):
             got, want = derivative(z), plain(z)
         np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-14)
+
+
+def test_products_are_turned_before_they_are_made():
+    u, v = X, X[:3]
+    fun = lambda u, v: np.sum(np.sin(u @ v.T))
+    derivative, expected = grad(fun, (0, 1)), grad(fun, (0, 1), mode="dynamic")(u, v)
+    for _ in range(3):
+        for found, wanted in zip(derivative(u, v), expected, strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-14)
+    assert ").T" not in derivative.source(u, v)
+    kept = value_and_grad(lambda u, v: np.sum(np.sin((p := u.T @ v).T) * p.T), (0, 1))  # not where both are there
+    both = value_and_grad(kept.__wrapped__, (0, 1), mode="dynamic")(u, v[:, :2].repeat(2, 0)[:4])
+    for _ in range(3):
+        found = kept(u, v[:, :2].repeat(2, 0)[:4])
+        np.testing.assert_allclose(found[0], both[0], rtol=1e-14)
+        np.testing.assert_allclose(found[1][0], both[1][0], rtol=1e-13)
+
+
+VIEWS = [
+    lambda x: np.flip(x) * x,
+    lambda x: np.flip(x, 1) * x,
+    lambda x: np.flip(x, (0, -1)) * x,
+    lambda x: np.cumsum(x, -1) ** 2,
+    lambda x: np.cumsum(np.flip(x[0])) * x[1],
+    lambda x: np.cumsum(x) ** 2,
+    lambda x: np.cumprod(x, axis=1),
+    lambda x: np.transpose(np.stack([x, x**2]), (2, 0, 1)) ** 2,
+    lambda x: np.moveaxis(np.stack([x, x**2]), -1, 0) * x.T[:, None],
+    lambda x: np.swapaxes(np.stack([x, x**2]), 1, -1) ** 3,
+    lambda x: np.diagonal(x, 1) * np.diag(x),
+    lambda x: np.trace(x, offset=-1) * np.squeeze(x[:1], 0) * np.ravel(x, "F")[:6],
+    lambda x: np.concatenate([x, np.copy(x)], axis=1) ** 2 * 3.0,
+    lambda x: np.concatenate([x[0], x[1].astype(np.float32)]) ** 2,
+]
+
+
+@pytest.mark.parametrize("number", range(len(VIEWS)))
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
+def test_cheap_spellings_mean_the_same(number, dtype):
+    fun = lambda x: np.sum(np.real(VIEWS[number](x)))
+    x = X.astype(dtype)
+    if dtype is np.complex128 and number == len(VIEWS) - 1:
+        return
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for layout in (x, np.asfortranarray(x), x[::-1]):
+        for _ in range(3):
+            for found, expected in zip(derivative(layout), dynamic(layout), strict=True):
+                np.testing.assert_allclose(found, expected, rtol=3e-6 if dtype == np.float32 else 1e-13)

@@ -33,6 +33,7 @@ from symgrad.emit.build import (
     may_be_view,
     method,
     name,
+    number,
     reads,
     zeros,
 )
@@ -59,6 +60,7 @@ BIG = 1 << 16  # bytes of an array, and statements of a program, from which it p
 MANY = 500
 SEVERAL = 3  # lists that are better one of tuples
 
+_REPEATING = REPEATING | {REGISTRY[np.roll]}
 # functions that always make a new array
 _NEW = {
     REGISTRY[key]
@@ -74,6 +76,9 @@ _NEW = {
         np.min,
         np.concatenate,
         np.stack,
+        np.roll,
+        np.cumsum,
+        np.cumprod,
     )
 }
 
@@ -220,7 +225,7 @@ class FastBuilder(BlockBuilder):
         reads: set[Node] = set()  # the buffers that the expression of this node reads, wherever it ends up
         for arg in node.args:
             reads |= self.reads.get(arg, {self.root.get(arg, arg)})
-        if node.op in REPEATING:
+        if node.op in _REPEATING:
             for arg in node.args:
                 if self.weight[arg]:
                     self._store(arg, self.exprs[arg], block)
@@ -237,7 +242,7 @@ class FastBuilder(BlockBuilder):
             return
         expr = self._spell(node, block)
         row = self.rows.get(node)
-        out = (self._out(node) if row is None else name(row)) if _takes_out(expr) else None
+        out = (self._out(node) if row is None else name(row)) if self._takes_out(expr) else None
         self._retire(node)
         if out is not None:
             assert isinstance(expr, ast.Call)
@@ -420,6 +425,14 @@ class FastBuilder(BlockBuilder):
         dead = self._dead_buffer(self._kind(node))
         return name(dead) if dead else self._allocate(node.aval.shape, node.aval.dtype)
 
+    def _takes_out(self, expr: Expr) -> bool:
+        """Whether it is ``a.dot(b)``, ``matmul(a, b)``, or ``concatenate(arrays, axis)``."""
+        if not isinstance(expr, ast.Call):
+            return False
+        function = self.namespace.get(ast.unparse(expr.func))
+        is_dot = isinstance(expr.func, ast.Attribute) and expr.func.attr == "dot"
+        return is_dot or function is np.matmul or function is np.concatenate
+
     def _dead_buffer(self, kind: tuple[Any, ...]) -> str | None:
         waiting = self.free.get(kind) if self.straight and "buffers" not in self.off else None
         return waiting.pop() if waiting else None
@@ -598,14 +611,6 @@ def _items(nodes: Sequence[Node]) -> dict[Node, dict[int, Node]]:
     return found
 
 
-def _takes_out(expr: Expr) -> bool:
-    """Whether it is ``a.dot(b)``, ``matmul(a, b)``, or ``runtime.roll(a, ...)``."""
-    if not isinstance(expr, ast.Call):
-        return False
-    function = ast.unparse(expr.func)
-    return function.endswith(".dot") or function in ("matmul", "runtime.roll")
-
-
 def _plain_number(node: Node) -> bool:
     if isinstance(node.op, Loop):
         return all(_plain_number(inner) for inner in (*node.op.body.inputs, *node.op.body.nodes()))
@@ -681,14 +686,84 @@ def pick(b: Builder, node: Node, args: list[Expr]) -> Expr:
     return found
 
 
+@_fast(np.concatenate)
+def concatenate(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """By position, so that it takes ``out``."""
+    if not set(dict(node.params)) <= {"axis"} or any(arg.aval.dtype != node.aval.dtype for arg in node.args):
+        return default_spelling(b, node, args)
+    return _joined(b, args, dict(node.params).get("axis", 0))
+
+
+def _joined(b: Builder, parts: list[Expr], axis: int | None) -> Expr:
+    return call_of(b.bind("concatenate", np.concatenate), ast.Tuple(parts, ast.Load()), literal(axis))
+
+
 @_fast(np.roll)
 def roll(b: Builder, node: Node, args: list[Expr]) -> Expr:
-    """Along one axis, into memory from the pool; small arrays by ``np.roll``, whose calls cost no more."""
+    """Along one axis, its end before the rest: NumPy's own is written in Python."""
     params, shape = dict(node.params), node.aval.shape
     axis = 0 if params.get("axis") is None and len(shape) == 1 else params.get("axis")
-    if not isinstance(axis, int) or not isinstance(params.get("shift"), int) or size_of(node) < BIG:
+    if type(axis) is not int or type(params.get("shift")) is not int or 0 in shape or not shape:
         return default_spelling(b, node, args)
-    return call_of("runtime.roll", args[0], ast.Constant(params["shift"] % shape[axis]), ast.Constant(axis % len(shape)))
+    before, cut = [ast.Slice(None, None, None)] * (axis % len(shape)), number(-params["shift"] % shape[axis])
+    parts: list[Expr] = [subscript(args[0], [*before, part]) for part in (ast.Slice(cut, None), ast.Slice(None, cut))]
+    return _joined(b, parts, axis)
+
+
+@_fast(np.flip)
+def flip(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """``x[::-1]``."""
+    ndim, axis = len(node.aval.shape), dict(node.params).get("axis")
+    axes = range(ndim) if axis is None else [i % ndim for i in (axis if isinstance(axis, tuple) else (axis,))]
+    if node.args[0].aval.kind != "array" or not axes:
+        return default_spelling(b, node, args)
+    step = ast.UnaryOp(ast.USub(), ast.Constant(1))
+    return subscript(args[0], [ast.Slice(None, None, step if i in axes else None) for i in range(max(axes) + 1)])
+
+
+@_fast(np.transpose, np.swapaxes, np.moveaxis)
+def turned_view(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """``x.transpose(axes)``."""
+    (x,) = node.args
+    if x.aval.kind != "array" or not node.params:
+        return SPELLINGS.get(node.op, default_spelling)(b, node, args)
+    order = node.op.fun(np.broadcast_to(0, range(len(x.aval.shape))), **dict(node.params)).shape
+    return method(args[0], "transpose", literal(order))
+
+
+@_fast(np.diagonal, np.trace, np.squeeze, np.ravel)
+def as_method(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """``x.diagonal()``, which the function calls in the end."""
+    if node.args[0].aval.kind != "array":
+        return SPELLINGS.get(node.op, default_spelling)(b, node, args)
+    return method(args[0], node.op.key.__name__, **{key: literal(value) for key, value in node.params})
+
+
+@_fast(np.copy)
+def copy(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """``x.copy()``."""
+    if node.args[0].aval.kind != "array" or set(dict(node.params)) != {"order"}:
+        return default_spelling(b, node, args)
+    order = dict(node.params)["order"]
+    return method(args[0], "copy", *([] if order == "C" else [literal(order)]))
+
+
+def _accumulation(ufunc: np.ufunc) -> Spelling:
+    accumulate = ufunc.accumulate  # one object, so that it gets one name
+
+    def spell(b: Builder, node: Node, args: list[Expr]) -> Expr:
+        (x,), params = node.args, dict(node.params)
+        axis = params.pop("axis", None)
+        axis = 0 if axis is None and len(x.aval.shape) == 1 else axis
+        if x.aval.kind != "array" or x.aval.dtype.kind not in "fc" or axis is None or params:
+            return default_spelling(b, node, args)
+        return call_of(b.bind(f"{ufunc.__name__}_accumulate", accumulate), args[0], *([literal(axis)] if axis else []))
+
+    return spell
+
+
+_fast(np.cumsum)(_accumulation(np.add))
+_fast(np.cumprod)(_accumulation(np.multiply))
 
 
 @_fast(np.outer)

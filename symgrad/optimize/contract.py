@@ -546,7 +546,7 @@ def _turns(p: Product, rows: list[str], columns: list[str]) -> bool:
     last = p.out[-1]
     if len(p.out) == 2 and 4 * p.sizes[last] < SHORT and p.size(p.out) >= LARGE:
         return last in columns
-    if len(p.out) > 2 and p.sizes[last] < SHORT:
+    if len(p.out) > 2 and p.sizes[last] < SHORT and p.size(p.out) >= LARGE:
         return p.sizes[rows[-1]] > p.sizes[columns[-1]]
     return last in rows
 

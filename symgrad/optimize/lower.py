@@ -15,6 +15,7 @@ from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op
 from symgrad.program import Program
 
 MANY = 1024  # numbers in an array, from which on a call costs less than what it computes
+SOME = 8192  # numbers in a vector, up to which one sum of products is as good as several that are added in pairs
 LONG = 65_536  # numbers in a vector, from which on the order of a sum matters
 INNER = Op(runtime.inner, "constant", (), name="runtime.inner")
 GRAM = Op(runtime.gram, "constant", (), name="runtime.gram")
@@ -56,7 +57,7 @@ def sum_of_products(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
     (x,) = args
     if x.aval.dtype.char not in "fd" or node.aval.dtype != x.aval.dtype:
         return None
-    if math.prod(x.aval.shape) < MANY:
+    if math.prod(x.aval.shape) < (SOME if len(x.aval.shape) == 1 else MANY):
         return _few_products(s, node, x)
     if node.params:
         return None

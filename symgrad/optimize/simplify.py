@@ -814,6 +814,18 @@ def transpose(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return x if len(x.aval.shape) < 2 else None
 
 
+@rewrite(np.transpose, derived=True)
+def turned_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``(x.T @ y).T`` as ``y.T @ x``, and ``(x @ y.T).T`` as ``y @ x.T``."""
+    (product,) = args
+    if not is_op(product, np.matmul) or node.params or product.params or s.used.get(product, 0) > 1 or _is_named(product):
+        return None
+    if any(len(x.aval.shape) != 2 for x in product.args) or not any(is_op(x, np.transpose) for x in product.args):
+        return None
+    x, y = product.args
+    return s.call(np.matmul, s.call(np.transpose, y), s.call(np.transpose, x))
+
+
 @rewrite(np.reshape, np.broadcast_to, exact=True)
 def same_shape(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     (x,) = args

@@ -69,6 +69,13 @@ def _is_turned(node: Node, of: Node) -> bool:
     return is_op(node, np.transpose) and not node.params and node.args[0] is of
 
 
+@rewrite(np.diag, rules=STRUCTURE, exact=True)
+def diagonal(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Of a matrix, ``diag`` is another word for ``diagonal``."""
+    offset = {"offset": k} if (k := dict(node.params).get("k", 0)) else {}
+    return s.call(np.diagonal, *args, **offset) if len(args[0].aval.shape) == 2 else None
+
+
 # -- products ------------------------------------------------------------------------------------------------------
 
 
