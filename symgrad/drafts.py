@@ -58,7 +58,7 @@ class Drafts:
 
     def made(self, value: Any) -> Tracer:
         """A plain array as a draft."""
-        return Tracer(cast(Run, self), Node(CAPTURED, (), (), aval_of(value), 0, False), value)
+        return Tracer(cast(Run, self), Node(CAPTURED, (), (), aval_of(value), 0), value)
 
     def lend(self, x: Tracer) -> Any:
         """The plain array, for code that takes no other; traced values cannot be written while that code holds it."""

@@ -90,15 +90,24 @@ class Node:
     )  # fmt: skip
 
     def __init__(
-        self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...], aval: Any, index: int, active: bool
+        self,
+        op: Any,
+        args: tuple[Node, ...],
+        params: tuple[tuple[str, Any], ...],
+        aval: Any,
+        index: int = -1,
+        active: bool = False,
     ) -> None:
         self.op, self.args, self.params, self.aval = op, args, params, aval
-        self.index, self.active = index, active
+        self.index = index
         self.flows: tuple[int, ...] = ()
         for arg in args:
-            if arg.differentiated:
-                self.flows = op.flows(args, params) if is_inexact(aval) else ()
-                break
+            if arg.active:
+                active = True
+                if arg.differentiated:
+                    self.flows = op.flows(args, params) if is_inexact(aval) else ()
+                    break
+        self.active: bool = active
         self.differentiated: bool = self.flows != ()
         self.name: str | None = None
         self.line: tuple[str, int] | None = None
@@ -139,7 +148,7 @@ class Graph:
         self.arrays: dict[Node, np.ndarray[Any, Any]] = {}
         self._table: dict[Any, Node] = {}
         self._captured: dict[int, Node] = {}
-        self._count = 0
+        self.next_index = 0  # what the next new node gets
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -150,21 +159,27 @@ class Graph:
 
     def add(self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...], aval: Any) -> Node:
         """The node of this operation: the one that exists, else a new one."""
-        key: tuple[Any, ...] = (op, args, params)
-        node = self._table.get(key)
-        if node is not None and node.aval != aval:  # its shape depends on values, and another run had others
-            key = (op, args, params, aval)
-            node = self._table.get(key)
+        node = self._table.get((op, args, params))
         if node is None:
-            node = Node(op, args, params, aval, self._next(), any([arg.active for arg in args]))
-            self._append(node)
-            self._table[key] = node
+            return self.place(Node(op, args, params, aval))
+        if node.aval == aval:
+            return node
+        node = self._table.get((op, args, params, aval))  # its shape depends on values, and another run had others
+        return self.place(Node(op, args, params, aval), aval) if node is None else node
+
+    def place(self, node: Node, *more: Any) -> Node:
+        """Take in a node that is new: ``find`` has not found its operation. ``more`` tells it apart from others of that."""
+        self._append(node)
+        self._table[node.op, node.args, node.params, *more] = node
         return node
 
-    def _append(self, node: Node) -> None:
+    def _append(self, node: Node) -> Node:
+        node.index = self.next_index
+        self.next_index += 1
         self.nodes.append(node)
         if type(node.aval) is Aval and node.aval.dtype.char in "efF":
             self.single = True
+        return node
 
     def input(self, position: Any, aval: Aval) -> Node:
         """The input that ``position`` names: its number among the arguments, or where it is read from."""
@@ -177,18 +192,15 @@ class Graph:
         key = (CONST, type(value), repr(value))
         node = self._table.get(key)
         if node is None:
-            node = Node(CONST, (), (("value", value),), aval_of(value), self._next(), False)
-            self._append(node)
-            self._table[key] = node
+            node = self._table[key] = self._append(Node(CONST, (), (("value", value),), aval_of(value)))
         return node
 
     def captured(self, array: np.ndarray[Any, Any]) -> Node:
         """An array that the function did not get as an argument; passed by reference, never copied."""
         node = self._captured.get(id(array))
         if node is None:
-            node = Node(CAPTURED, (), (("number", len(self.arrays)),), aval_of(array), self._next(), False)
-            self._append(node)
-            self._captured[id(array)] = node
+            node = Node(CAPTURED, (), (("number", len(self.arrays)),), aval_of(array))
+            self._captured[id(array)] = self._append(node)
             self.arrays[node] = array  # keeps it alive, so that its id stays its own
         return node
 
@@ -196,15 +208,6 @@ class Graph:
         """Hold another array of equal content in place of the one that was captured, whose id may become another array's."""
         del self._captured[id(self.arrays[node])]
         self.arrays[node], self._captured[id(array)] = array, node
-
-    @property
-    def next_index(self) -> int:
-        """The index that the next new node gets."""
-        return self._count
-
-    def _next(self) -> int:
-        self._count += 1
-        return self._count - 1
 
     def sweep(self, start: int, *notes: dict[Node, Any]) -> None:
         """Drop the nodes from position ``start`` on that nothing but this graph and ``notes`` holds."""
@@ -267,9 +270,9 @@ def ancestors(outputs: Iterable[Node], floor: int = 0, known: Container[Node] = 
     stack = list(outputs)
     while stack:
         node = stack.pop()
-        if node.index >= floor and node not in seen and node not in known:
+        if node not in seen and node.index >= floor and node not in known:
             seen.add(node)
-            stack.extend(node.args)
+            stack += node.args
     return sorted(seen, key=_index)
 
 

@@ -98,7 +98,9 @@ class Trace:
 
     def lookup(self, node: Node) -> Tracer:
         """The Tracer of a node of this run."""
-        if node in self.values or (node not in self.likes and (type(node.aval) is not Aval or self._is_cheap(node))):
+        if node in self.values:
+            return Tracer(self, node, self.values[node])
+        if node not in self.likes and (type(node.aval) is not Aval or self._is_cheap(node)):
             return Tracer(self, node, self.computed(node))
         return Tracer(self, node, self.likes[node] if node in self.likes else stand_in(node.aval), later=True)
 
@@ -371,8 +373,10 @@ class Trace:
         if type(node.aval) is tuple:
             parts = [self.record(ITEM, (result,), {"item": i}) for i in range(len(like))]
             return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
+        if not (op.alias or op is EINSUM or op is STOP):
+            return result
         arrays = type(like) is np.ndarray and args and type(args[0]) is Tracer
-        if arrays and node.index < count and (op.alias or op is EINSUM):
+        if arrays and node.index < count and op is not STOP:
             self.see_from(result, args[0], op, args[1:], params)
         return self.wrap(op, args, params, result)
 
@@ -396,23 +400,25 @@ class Trace:
     def run(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Node:
         """The node of ``op`` on these arguments, its value among ``self.values`` unless it is left for later."""
         nodes, values = [], []
-        waits = False
+        waits = large = False
+        alive = self.open and self.thread == get_ident()
         for arg in args:
             if type(arg) is Tracer:
                 if arg.tape is not self:
                     self.admit(arg)
-                if not self.open or self.thread != get_ident():
+                if not alive:
                     raise escaped(arg)
                 if arg.base is not None:
                     arg.refresh()
-                nodes.append(arg.node)
-                values.append(arg.like)
+                node, value = arg.node, arg.like
                 waits = waits or arg.later
             else:
                 node, value = self.constant(arg)
-                nodes.append(node)
-                values.append(value)
-        key, packed = tuple(nodes), tuple(params.items()) if len(params) < 2 else tuple(sorted(params.items()))
+            nodes.append(node)
+            values.append(value)
+            large = large or (type(value) is np.ndarray and value.nbytes >= _BIG)
+        key = tuple(nodes)
+        packed = () if not params else tuple(params.items()) if len(params) == 1 else tuple(sorted(params.items()))
         try:
             known = self.graph.find(op, key, packed)
         except TypeError:  # a list among the parameters
@@ -420,18 +426,17 @@ class Trace:
             known = self.graph.find(op, key, packed)
         if known is not None:
             return known
-        costly = self.lazy and not op.alias and op is not IDENTITY
-        large = costly and (op.like is not None or any(map(_is_big, values)))
-        like = self._like_result(op, values, params) if waits or large else None
+        costly = self.lazy and (large or op.like is not None) and not op.alias and op is not IDENTITY
+        like = self._like_result(op, values, params) if waits or costly else None
         if like is not None:
-            node = self.graph.add(op, key, packed, aval_of(like))
+            node = self.graph.place(Node(op, key, packed, aval_of(like)))
             self.likes[node] = like
             self._annotate(node)
             return node
         if waits:
             values = [arg.value if type(arg) is Tracer else value for arg, value in zip(args, values, strict=True)]
         value = self._divide(op, args, values) if self.trying and op.key in _DIVISIONS else _compute(op, values, params)
-        node = self.graph.add(op, key, packed, aval_of(value))
+        node = self.graph.place(Node(op, key, packed, aval_of(value)))
         self.values[node] = value
         if op.sized and self.lanes:
             self.guards.append(Guard(node, None, user_line()))

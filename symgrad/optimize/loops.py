@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,12 @@ from symgrad.transform.loop import Body, Course, Loop, loop_of
 
 def trim_loops(program: Program, exact: bool = False) -> Program:
     """The same program, its loops without what is not read, their bodies simplified; ``exact``: to the bit."""
-    size = None
-    while size != (size := _load(program)) and size:  # what one loop no longer reads, another need not save
-        program = _Trimmer(program, exact).run()
+    demand = _Demand(program)
+    more = bool(demand.read)
+    while more:
+        program = _Trimmer(program, demand, exact).run()
+        demand = _Demand(program)
+        more = demand.slack  # simplified bodies may need less
     return program
 
 
@@ -69,52 +72,100 @@ class _Expander(Simplifier):
         return super().visit(node, args)
 
 
-def _load(program: Program) -> int:
-    """How much the loops of a program carry and save."""
-    loops = [node.op for node in program.nodes() if isinstance(node.op, Loop)]
-    return sum(sum(op.counts) + len(op.body.saved) for op in loops)
+class _Demand:
+    """What is read of the loops of a program: found from its ends backwards, so that what one loop no longer reads, another
+    need not save. ``slack``: whether a loop has more than it needs."""
+
+    def __init__(self, program: Program) -> None:
+        nodes = program.nodes()
+        loops = {(node.op, node.args): node for node in nodes if isinstance(node.op, Loop)}
+        self.read: dict[Node, set[int]] = {}  # of each loop, the results
+        self.same: dict[Node, Node] = {}  # a loop that another one runs too, saving more
+        self.lists: dict[Node, int] = {}  # of a loop that runs as often as its sequences are long: one that is there anyway
+        self.slack = False
+        if not loops:
+            return
+        first: dict[Node, Node] = {}  # of loops that are one
+        for node in loops.values():
+            other = loops.get((node.op.saving(), node.args), node)
+            if other is not node:
+                self.same[node] = other
+            first.setdefault(other, node)
+        live = set(program.roots())
+        for node in reversed(nodes):
+            if isinstance(node.op, Loop):
+                loop = self.same.get(node, node)
+                if first[loop] is node and loop in self.read:
+                    live.update(self._needed(loop, live))
+            elif node in live and node.op is ITEM and isinstance(node.args[0].op, Loop):
+                loop = self.same.get(node.args[0], node.args[0])
+                self.read.setdefault(loop, set()).add(dict(node.params)["item"])
+            elif node in live:
+                live.update(node.args)
+
+    def _needed(self, loop: Node, live: set[Node]) -> list[Node]:
+        """The arguments of a loop that the results need which are read of it."""
+        body, course = loop.op.body, loop.op.course
+        firsts, lists, fixed = loop.op.split(loop.args)
+        carry, inner = needed(body, course, self.read[loop])
+        elements = [i for i, item in enumerate(body.elements) if item in inner]
+        if course.test is None and course.count is None:
+            elements = elements or [max(range(len(lists)), key=lambda i: lists[i] in live)]
+            self.lists[loop] = elements[0]
+        invariants = [i for i, item in enumerate(body.invariants) if item in inner]
+        kept = [firsts[i] for i in carry] + [lists[i] for i in elements] + [fixed[i] for i in invariants]
+        saved = {i for i in self.read[loop] if i >= len(firsts)}
+        settled = _settled(body, firsts).keys() - {course.test}
+        number = any([fixed[i].op is CONST for i in invariants])
+        spare = len(kept) < len(loop.args) or len(saved) < len(body.saved)
+        self.slack = self.slack or spare or number or bool(settled)
+        return kept
+
+
+def needed(body: Body, course: Course, ends: Iterable[int], settled: Container[int] = ()) -> tuple[list[int], set[Node]]:
+    """The carried values that results of a loop need, but for those that are ``settled``, and what they need of its body."""
+    n = len(body.carry)
+    carried = {i for i in ends if i < n} | ({course.test} if course.test is not None else set())
+    places = {item: i for i, item in enumerate(body.carry) if i not in settled}
+    found: set[Node] = set()
+    waiting = [*(body.after[i] for i in carried), *(body.saved[i - n] for i in ends if i >= n)]
+    while waiting:
+        new = ancestors(waiting, known=found)
+        found.update(new)
+        more = {places[node] for node in new if node in places} - carried
+        carried |= more
+        waiting = [body.after[i] for i in more]
+    return sorted(carried), found
 
 
 class _Trimmer(Simplifier):
     """Rebuilds a program with trimmed loops."""
 
-    def __init__(self, program: Program, exact: bool) -> None:
+    def __init__(self, program: Program, demand: _Demand, exact: bool) -> None:
         super().__init__(program, {})
-        self.bits, self.decisive = exact, decisive(program)
-        nodes = program.nodes()
-        here = {(node.op, node.args): node for node in nodes if isinstance(node.op, Loop)}
-        self.same: dict[Node, Node] = {}  # a loop that another one runs too, saving more
-        for node in nodes:
-            if isinstance(node.op, Loop):
-                other = here.get((node.op.saving(), node.args))
-                if other is not None and other is not node:
-                    self.same[node] = other
-                    self.decisive |= {other} if node in self.decisive else set()
-        self.read: dict[Node, set[int]] = {}
-        for node in nodes:
-            if node.op is ITEM and isinstance(node.args[0].op, Loop):
-                loop = self.same.get(node.args[0], node.args[0])
-                self.read.setdefault(loop, set()).add(dict(node.params)["item"])
+        self.demand, self.bits, self.decisive = demand, exact, decisive(program)
+        self.decisive |= {other for node, other in demand.same.items() if node in self.decisive}
         self.trimmed: dict[Node, dict[int, Node]] = {}
 
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
         if isinstance(node.op, Loop):
             return super().visit(node, args)  # for its place in the order; what is read comes from ``_trim``
         if node.op is ITEM and isinstance(node.args[0].op, Loop):
-            loop = self.same.get(node.args[0], node.args[0])
-            if loop not in self.trimmed:
-                self.trimmed[loop] = self._trim(loop)
-            new = self.trimmed[loop][dict(node.params)["item"]]
-            new.name = new.name or node.name
-            return new
+            loop, item = self.demand.same.get(node.args[0], node.args[0]), dict(node.params)["item"]
+            if item in self.demand.read.get(loop, ()):
+                if loop not in self.trimmed:
+                    self.trimmed[loop] = self._trim(loop)
+                new = self.trimmed[loop][item]
+                new.name = new.name or node.name
+                return new
         return super().visit(node, args)
 
     def _trim(self, node: Node) -> dict[int, Node]:
         """Where the results that are read come from: a loop with only what they need."""
         op: Loop = node.op
-        n, m, _ = op.counts
+        n = len(op.body.carry)
         firsts, lists, fixed = ([self.mapping[arg] for arg in part] for part in op.split(node.args))
-        read = {i: i for i in self.read[node]}
+        read = {i: i for i in self.demand.read[node]}
         body, course = op.body, op.course
         found: dict[int, Node] = {}
         settled = {i: twin for i, twin in _settled(body, firsts).items() if i != course.test}
@@ -126,19 +177,12 @@ class _Trimmer(Simplifier):
         body = _without(body, settled, fixed)
         fixed = [*fixed, *(firsts[i] for i, twin in settled.items() if twin == i)]
         ends = {place for item, place in read.items() if item not in found}
-        wanted = {i for i in ends if i < n} | ({course.test} if course.test is not None else set())
+        carry, inner = needed(body, course, ends, settled)
         saved = sorted(i - n for i in ends if i >= n)
-        while True:
-            needed = set(ancestors([*(body.after[i] for i in wanted), *(body.saved[i] for i in saved)]))
-            more = {i for i, item in enumerate(body.carry) if item in needed and i not in settled} - wanted
-            if not more:
-                break
-            wanted |= more
-        carry = sorted(wanted)
-        elements = [i for i, item in enumerate(body.elements) if item in needed]
-        if course.test is None and course.count is None and not elements:  # they say how often it runs
-            elements = [max(range(m), key=lambda i: self.uses.get(node.args[n + i], 0))]
-        kept = [i for i, item in enumerate(body.invariants) if item in needed and item.op is not CONST]
+        elements = [i for i, item in enumerate(body.elements) if item in inner]
+        if not elements and node in self.demand.lists:
+            elements = [self.demand.lists[node]]
+        kept = [i for i, item in enumerate(body.invariants) if item in inner and item.op is not CONST]
         small = Body(
             body.graph,
             [body.carry[i] for i in carry],

@@ -7,6 +7,7 @@ matrices, exponentials), the loop forwards keeps, if it is an array.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -181,6 +182,4 @@ def _reading(body: Body, known: list[Node], ended: list[End], saved: list[Node])
     more = [given(node, "known", len(body.elements) + i) for i, node in enumerate(known)]
     ends = [given(end.node, "ended", len(body.carry) + i) for i, end in enumerate(ended)]
     made = copied(body, copier, {}, elements=more, saved=saved)
-    made.carry += ends
-    made.after += [copier.mapping[end.start] for end in ended]
-    return made
+    return replace(made, carry=[*made.carry, *ends], after=[*made.after, *[copier.mapping[end.start] for end in ended]])

@@ -125,16 +125,18 @@ class Simplifier:
         """The node of an operation, rewritten until no rule applies. Without ``aval``, NumPy tells it."""
         if aval is None:
             aval = infer(op, args, params)
-        if args and all([arg.op is CONST for arg in args]):
-            folded = self._fold(op, args, params)
-            if folded is not None:
-                return folded
-        if op.family in ("elementwise", "constant") and len(args) > 1 and any([arg.op is CONST for arg in args]):
-            args = self._weaken(op, args)
+        ops = [arg.op for arg in args]
+        if CONST in ops:
+            if ops.count(CONST) == len(ops):
+                folded = self._fold(op, args, params)
+                if folded is not None:
+                    return folded
+            if len(ops) > 1 and op.family in ("elementwise", "constant"):
+                args = self._weaken(op, args)
         rules = self.rules.get(op, ())
-        broadcast = op.family == "elementwise" and any([arg.op is BROADCAST for arg in args])
+        broadcast = BROADCAST in ops and op.family == "elementwise"
         if rules or broadcast:
-            probe = Node(op, args, params, aval, -1, False)
+            probe = Node(op, args, params, aval)
             for rule in rules:
                 if (self.exact and rule not in EXACT) or (self.phase is None and rule in DERIVED):
                     continue

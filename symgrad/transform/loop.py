@@ -10,6 +10,7 @@ is the reverse pass of the body.
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ from symgrad.transform.lanes import POLES, Around, worst_of
 from symgrad.transform.reverse import reverse
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, frozen=True)
 class Body:
     """One iteration: input nodes (carry, index, elements of sequences, invariants) and output nodes (carry, saved)."""
 
@@ -38,12 +39,16 @@ class Body:
     after: list[Node]
     saved: list[Node]
 
-    @property
+    @functools.cached_property
     def inputs(self) -> list[Node]:
         return [*self.carry, self.index, *self.elements, *self.invariants]
 
     def nodes(self) -> list[Node]:
         """What an iteration computes, in order; inputs are not among it."""
+        return self._nodes
+
+    @functools.cached_property
+    def _nodes(self) -> list[Node]:
         given = set(self.inputs)
         return [node for node in ancestors([*self.after, *self.saved]) if node not in given]
 
@@ -73,7 +78,6 @@ class Loop(Op):
         self.like = self._like if course.count is not None else None
         self.simplified: dict[bool, Loop] = {}  # as optimize.loops has made it, to the bit or not
         self._made: dict[Any, Any] = {}
-        self._plan = _plan(body)
 
     @property
     def counts(self) -> tuple[int, int, int]:
@@ -96,6 +100,10 @@ class Loop(Op):
         return "\n".join(["", f"{often}:", body.graph.dump([*body.after, *body.saved]), *ends])
 
     # ---- running ----
+
+    @functools.cached_property
+    def _plan(self) -> tuple[list[Any], int, list[int], list[int]]:
+        return _plan(self.body)
 
     def run(self, *args: Any, arrays: Sequence[int] = ()) -> tuple[Any, ...]:
         """The loop, one operation after the other; what it saves at ``arrays`` as arrays, not as lists."""
@@ -443,11 +451,11 @@ def fingerprint(body: Body, notes: bool = True) -> Any:
             rows.append((CONST, type(value), repr(value)))
         elif node.op is CAPTURED:
             rows.append((CAPTURED, id(body.graph.arrays[node])))
-        elif node.op is INPUT or not all(arg in places for arg in node.args):
+        elif node.op is INPUT or None in (args := [places.get(arg) for arg in node.args]):
             rows.append((INPUT, node.aval, node.name if node in carried else None))
         else:
             seen = (node.name, node.line) if notes else ()
-            rows.append((node.op, tuple(places[arg] for arg in node.args), node.params, node.aval, node.exact, *seen))
+            rows.append((node.op, tuple(args), node.params, node.aval, node.exact, *seen))
     ends = tuple(places[node] for node in body.after), tuple(places[node] for node in body.saved)
     shape = len(body.carry), len(body.elements), len(body.invariants)
     return tuple(rows), ends, shape
