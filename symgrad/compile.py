@@ -390,8 +390,7 @@ class Family:
         if impure:
             self.give_up(impure)
             return None
-        size = len(ancestors(run.leaf.nodes()))
-        if size > MAX_NODES:
+        if len(run.graph) > MAX_NODES and (size := len(ancestors(run.leaf.nodes()))) > MAX_NODES:
             self.give_up(f"one call takes {size} operations, more than {MAX_NODES}")
             return None
         for variant in self.variants:

@@ -161,9 +161,10 @@ class Program:
         That place is the number of a branch, and the value that was seen there.
         """
         assert self.root is not None
-        way = _way_to(self.root, leaf)
-        linked = [any(end.linked for end in leaves_of(branch.cases[value])) for branch, value in way]
-        at = linked.index(False)
+        way, at = _way_to(self.root, leaf), 0
+        linked = _linked(self.root)
+        while id(way[at][0].cases[way[at][1]]) in linked:
+            at += 1
         tree: Tree = leaf
         for branch, value in reversed(way[at + 1 :]):
             tree = Branch(branch.node, branch.line, {value: tree}, branch.loop, branch.number)
@@ -282,6 +283,15 @@ def _way_to(root: Tree, leaf: Leaf) -> list[tuple[Branch, Any]]:
         way.append(above[id(tree)])
         tree = way[-1][0]
     return way[::-1]
+
+
+def _linked(root: Tree) -> set[int]:
+    """The parts of a tree from which there is code that gets to an end, by identity."""
+    found: set[int] = set()
+    for tree in reversed([*preorder(root)]):
+        if tree.linked if isinstance(tree, Leaf) else any(id(child) in found for child in tree.cases.values()):
+            found.add(id(tree))
+    return found
 
 
 def _map(root: Tree, mapping: dict[Node, Node]) -> Tree:

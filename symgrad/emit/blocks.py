@@ -91,7 +91,9 @@ class BlockBuilder(Builder):
 
     def _number_of(self, node: Node, arg: Node) -> Expr | None:
         """A number beside arrays in a ufunc as a 0-d array, of the dtype that it would be cast to anyway."""
-        value = dict(arg.params)["value"] if arg.op is CONST and node.op not in LIKE_UFUNCS else None
+        if arg.op is not CONST or node.op in LIKE_UFUNCS:
+            return None
+        value = dict(arg.params)["value"]
         if not isinstance(value, (int, float)) or isinstance(value, (bool, np.generic)):
             return None
         others = {other.aval.dtype for other in node.args if other.op is not CONST and other.aval.kind == "array"}

@@ -76,6 +76,8 @@ def build(program: Program, signature: Signature, *, fresh: bool = True) -> Code
 
 def name(text: str) -> Expr:
     """``a.b.c`` as an expression."""
+    if "." not in text:
+        return ast.Name(text, ast.Load())
     first, *rest = text.split(".")
     result: Expr = ast.Name(first, ast.Load())
     for part in rest:

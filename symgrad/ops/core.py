@@ -120,18 +120,26 @@ class Op:
         self.partial = partial
         self.lanes = _LANES.get(family) if lanes is None else lanes
         self.labels = labels
-        self.chooses = any(isinstance(kind, Choice) or kind == "some" for kind in _each(self.lanes))
         self.domain, self.samples, self.complex = domain, tuple(samples), complex
         self.reach: Callable[[int], list[int]] | None = None  # the arguments that a derivative of a result flows to
         self.smooth = bool(rules) and None not in rules and not variadic and type(self) is Op
         self.joint: Callable[..., list[Any]] | None = None  # all cotangents in one: joint(g, y, args, params)
-        self.inside = 0  # of a loop: how bad the partial derivatives of its body get
         self.like: Callable[..., Any] | None = None  # of a loop: what its results are like, given the same of its arguments
         self.behind: int | None = None  # where its results stand among its arguments, if that is all that they are
         self._bind, self._prepare, self._prepared = bind, prepare, frozenset(prepared)
         self.instead = instead or {}
         self._signature: _Signature | None = None
         self._arity: int | None = None
+
+    @functools.cached_property
+    def chooses(self) -> bool:
+        """Whether elements of its arguments may be left out of its result."""
+        return any(isinstance(kind, Choice) or kind == "some" for kind in _each(self.lanes))
+
+    @property
+    def inside(self) -> int:
+        """Of a loop: how bad the partial derivatives of its body get."""
+        return 0
 
     def contents(self) -> str:
         """What runs inside, for people: lines below the node's own."""

@@ -189,12 +189,33 @@ def compatible(new: Any, old: Any) -> bool:
 
 def infer(op: Any, args: Sequence[Node], params: tuple[tuple[str, Any], ...]) -> Any:
     """Shape, dtype and kind of an operation's result, from a run on ones where there is no other way."""
+    if op in _ARITHMETIC and type(aval := _common(args)) is Aval:
+        return aval
     ones = [_ones(arg) for arg in args]
     like = like_result(op, ones, dict(params))
     if like is None:
         with np.errstate(all="ignore"):
             like = op.fun(*ones, **dict(params))
     return aval_of(like)
+
+
+_ARITHMETIC = {REGISTRY[key] for key in (np.add, np.subtract, np.multiply, np.true_divide, np.negative)}
+
+
+def _common(args: Sequence[Node]) -> Aval | None:
+    """What is known of all the arguments, but for real numbers of Python's; None where arithmetic gives something else."""
+    common = None
+    for arg in args:
+        aval = arg.aval
+        if type(aval) is not Aval or (common is not None and aval.kind != "python" and aval != common):
+            return None
+        if aval.kind != "python":
+            common = aval
+        elif aval.dtype.kind == "c":
+            return None
+    if common is None or common.dtype.char not in "fdFD":
+        return None
+    return common if common.shape or common.kind != "array" else None  # of 0-d arrays it gives numbers
 
 
 def _ones(node: Node) -> Any:

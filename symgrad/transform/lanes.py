@@ -683,4 +683,10 @@ def _same(a: Any, b: Any) -> bool:
 
 def fit_to(part: Any, arg: Node) -> Any:
     """A cotangent made to fit a node; None stays None."""
-    return part if part is None or not isinstance(arg.aval, Aval) else fit(part, arg.aval)
+    aval, kind = arg.aval, type(part)
+    if kind is Tracer:
+        if part.node.aval == aval:
+            return part
+    elif kind is np.ndarray and part.shape == aval.shape and part.dtype is aval.dtype:
+        return part
+    return part if part is None or not isinstance(aval, Aval) else fit(part, aval)

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -71,13 +71,24 @@ class Loop(Op):
     def __init__(self, body: Body, course: Course) -> None:
         super().__init__(self, "loop", (), name="loop", fun=self.run, lanes="loop")
         self.body, self.course = body, course
-        self.inside, self.chooses = worst_of(body.nodes())
         self.joint = self._joint
         self.jvp = self._jvp
         self.reach = self._reach
         self.like = self._like if course.count is not None else None
         self.simplified: dict[bool, Loop] = {}  # as optimize.loops has made it, to the bit or not
         self._made: dict[Any, Any] = {}
+
+    @functools.cached_property
+    def _worst(self) -> tuple[int, bool]:
+        return worst_of(self.body.nodes())
+
+    @property
+    def inside(self) -> int:
+        return self._worst[0]
+
+    @property
+    def chooses(self) -> bool:
+        return self._worst[1]
 
     @property
     def counts(self) -> tuple[int, int, int]:
@@ -102,22 +113,25 @@ class Loop(Op):
     # ---- running ----
 
     @functools.cached_property
-    def _plan(self) -> tuple[list[Any], int, list[int], list[int]]:
+    def _plan(self) -> tuple[list[Any], list[tuple[int, Any]], int, list[int], list[int]]:
         return _plan(self.body)
 
     def run(self, *args: Any, arrays: Sequence[int] = ()) -> tuple[Any, ...]:
         """The loop, one operation after the other; what it saves at ``arrays`` as arrays, not as lists."""
+        _, sequences, _ = self.split(args)
+        return self._iterated(self.order(sequences), args, arrays)
+
+    def _iterated(self, order: Iterable[Any], args: Sequence[Any], arrays: Sequence[int]) -> tuple[Any, ...]:
         carry, sequences, invariants = self.split(args)
         saved: list[list[Any]] = [[] for _ in self.body.saved]
-        steps, width, after, kept = self._plan
+        steps, constants, width, after, kept = self._plan
         slots: list[Any] = [None] * width
         n = len(carry)
         first = n + 1 + len(sequences)
         slots[first : first + len(invariants)] = invariants
-        constants = [(i, value) for i, value in self._constants()]
         for i, value in constants:
             slots[i] = value
-        for i in self.order(sequences):
+        for i in order:
             if i is None:
                 if not carry[self.course.test]:  # type: ignore[index]
                     break
@@ -144,8 +158,8 @@ class Loop(Op):
     def _like(self, *likes: Any, arrays: Sequence[int] = ()) -> tuple[Any, ...] | None:
         """What the results are like, as two iterations tell: of a sequence, a list of two elements will do."""
         carry, sequences, invariants = self.split(likes)
-        short = Loop(self.body, replace(self.course, count=2))
-        found = short.run(*carry, *([sequence[0]] * 2 for sequence in sequences), *invariants)
+        short = (1, 0) if self.course.backwards else (0, 1)
+        found = self._iterated(short, [*carry, *([sequence[0]] * 2 for sequence in sequences), *invariants], ())
         n, count = len(carry), self.course.count
         return (*found[:n], *(np.stack([s[0]] * count) if j in arrays else s for j, s in enumerate(found[n:])))  # type: ignore[operator]
 
@@ -155,16 +169,6 @@ class Loop(Op):
             return iter(lambda: None, 0)
         count = self.course.count if self.course.count is not None else len(sequences[0])
         return reversed(range(count)) if self.course.backwards else range(count)
-
-    def _constants(self) -> list[tuple[int, Any]]:
-        places = {node: i for i, node in enumerate([*self.body.inputs, *self.body.nodes()])}
-        found = []
-        for node, i in places.items():
-            if node.op is CONST:
-                found.append((i, dict(node.params)["value"]))
-            elif node.op is CAPTURED:
-                found.append((i, self.body.graph.arrays[node]))
-        return found
 
     def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
         """The arguments by role: initial carry, sequences, invariants."""
@@ -413,8 +417,8 @@ def reached(node: Node) -> list[int]:
     return [i for i in range(len(node.args)) if node.op.differentiable(i)]
 
 
-def _plan(body: Body) -> tuple[list[Any], int, list[int], list[int]]:
-    """The body as a list of steps on numbered slots."""
+def _plan(body: Body) -> tuple[list[Any], list[tuple[int, Any]], int, list[int], list[int]]:
+    """The body as a list of steps on numbered slots, and what is in some of them from the beginning."""
     nodes = body.nodes()
     places: dict[Node, int] = {}
     for i, node in enumerate([*body.inputs, *nodes]):
@@ -424,8 +428,10 @@ def _plan(body: Body) -> tuple[list[Any], int, list[int], list[int]]:
         for node in nodes
         if node.op not in (CONST, CAPTURED, INPUT)
     ]
+    constants = [(i, dict(node.params)["value"]) for node, i in places.items() if node.op is CONST]
+    constants += [(i, body.graph.arrays[node]) for node, i in places.items() if node.op is CAPTURED]
     width = len(body.inputs) + len(nodes)
-    return steps, width, [places[node] for node in body.after], [places[node] for node in body.saved]
+    return steps, constants, width, [places[node] for node in body.after], [places[node] for node in body.saved]
 
 
 _loops: weakref.WeakValueDictionary[Any, Loop] = weakref.WeakValueDictionary()

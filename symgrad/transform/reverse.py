@@ -19,7 +19,6 @@ from symgrad.tracer import Tracer
 from symgrad.transform.lanes import NOTHING, Around, Masks, State, fit_to, matters
 
 Lookup = Callable[[Node], Any]
-ndarray = np.ndarray
 
 
 def path(outputs: Sequence[Node], wrt: Sequence[Node]) -> list[Node]:
@@ -125,9 +124,7 @@ def _sweep(
                 for i, part in zip(places, cotangents(node, places, g, lookup), strict=True):
                     if part is not None:
                         arg = node.args[i]
-                        aval = arg.aval
-                        if part.__class__ is not ndarray or part.shape != aval.shape or part.dtype is not aval.dtype:
-                            part = fit_to(part, arg)
+                        part = fit_to(part, arg)
                         before = pending.get(arg)
                         pending[arg] = part if before is None else _add(before, part, arg)
                         owned.discard(arg)
