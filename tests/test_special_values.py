@@ -10,7 +10,7 @@ import re
 import numpy as np
 import pytest
 
-from symgrad import grad, jvp
+from symgrad import grad, jvp, value_and_grad
 
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e308, -1e308, 5e-324, -5e-324, 1.0, -1.0, 0.5, 2.0, -2.5, 3.0]
 UNARY = """sin cos tan exp exp2 expm1 log log2 log10 log1p sqrt cbrt square reciprocal negative positive absolute fabs sign
@@ -102,3 +102,26 @@ def test_what_numpy_gives(part, dtype):
         slopes.append(derivative(*moderate)[0])  # products of many factors, in whatever order
     for text, one, wanted in zip(expressions, *slopes, strict=True):
         _same(one + 0, wanted + 0, f"derivative of {text}")
+
+
+SUMS = [
+    "np.sum(x)", "np.mean(x)", "x @ y", "np.dot(x, y)", "np.vdot(x, y)", "np.inner(x, y)", "np.einsum('i,i->', x, y)",
+    "np.tensordot(x, y, 1)", "np.vecdot(x, y)", "np.outer(x, y) @ y", "np.trace(np.diag(x))", "np.sum(np.outer(x, y), axis=0)",
+    "-np.sum(x)", "np.sum(x) + np.sum(y)", "np.sum(x * x)", "np.sum(np.array([x[0], y[1]]))", "np.outer(x, y)", "x[0] + y[1]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", SUMS)
+def test_sums_of_zeros_in_small_arrays_start_from_zero(text):
+    file = f"<zeros {text}>"
+    source = f"def fun(x, y):\n    r = {text}\n    return np.sum(r), r\n"
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    namespace = {"np": np}
+    exec(compile(source, file, "exec"), namespace)
+    fun = namespace["fun"]
+    derivative = value_and_grad(fun, (0, 1), has_aux=True)
+    zeros = [np.full(3, 0.0), np.full(3, -0.0), np.array([-0.0, 0.0, -0.0])]
+    for _ in range(3):
+        for x, y in itertools.product(zeros, zeros):
+            for one, wanted in zip(derivative(x, y)[0], fun(x, y), strict=True):
+                _same(one, wanted, f"{text} of {x} and {y}")

@@ -807,6 +807,7 @@ _PRODUCTS = (
 
 
 _SUMMING = _ops(*_PRODUCTS)
+_FROM_ZERO = _ops(*_PRODUCTS, np.sum, np.trace) - _ops(np.outer, np.cross, np.kron)
 _BLAS = _ops(np.matmul, np.dot)
 
 
@@ -839,7 +840,22 @@ def combine(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]
         or _is_dear(s, node, grids)
     ):
         return None
-    return _run(s, node, grids, {name: value for name, value in params.items() if name not in ("dtype", "optimize")})
+    found = _run(s, node, grids, {name: value for name, value in params.items() if name not in ("dtype", "optimize")})
+    return s._each(lambda x: _from_zero(s, x), found) if node.op in _FROM_ZERO else found
+
+
+def _from_zero(s: Scalarizer, total: Node) -> Node:
+    """A sum as NumPy's, which starts from 0: that of nothing but ``-0.0`` is 0."""
+    return total if s.phase is not None or _has_plus(total) else s.number(np.add, total, 0.0)
+
+
+def _has_plus(x: Node) -> bool:
+    """Whether a number, as it was made, cannot be ``-0.0``."""
+    if is_op(x, np.multiply):
+        return x.args[0] is x.args[1]
+    if x.op is CONST or is_op(x, np.add):
+        return any(map(_has_plus, x.args)) if x.args else math.copysign(1.0, const(x)) > 0
+    return is_op(x, np.square) or is_op(x, np.exp) or is_op(x, np.abs)
 
 
 def _in_order(node: Node) -> bool:
@@ -863,7 +879,7 @@ def moment(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any])
     def total(grid: Grid, keepdims: bool, over: float) -> Grid:
         elements = np.frompyfunc(lambda e: Element(s, e), 1, 1)(grid)
         sums = np.asarray(np.sum(elements, axis=axis, keepdims=keepdims), object)
-        return s._each(lambda e: s.number(np.true_divide, e.node, over), sums)
+        return s._each(lambda e: s.number(np.true_divide, _from_zero(s, e.node), over), sums)
 
     grid = grids[0]
     count = grid.size // max(math.prod(node.aval.shape), 1)
