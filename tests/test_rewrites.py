@@ -471,3 +471,44 @@ def test_cheap_spellings_mean_the_same(number, dtype):
         for _ in range(3):
             for found, expected in zip(derivative(layout), dynamic(layout), strict=True):
                 np.testing.assert_allclose(found, expected, rtol=3e-6 if dtype == np.float32 else 1e-13)
+
+
+LABELS, WEIGHTS = np.array([1, 0, 5, 3]), np.array([0.3, 2.0, 1.0, 0.5])
+ONE_HOT = np.eye(6)[LABELS]
+
+
+def log_shares(x):
+    x = x - np.max(x, axis=1, keepdims=True)
+    return x - np.log(np.sum(np.exp(x), axis=1))[:, None]
+
+
+CROSS_ENTROPIES = {
+    "labels": lambda x: -np.mean(log_shares(x)[np.arange(4), LABELS]),
+    "weights": lambda x: -np.sum(WEIGHTS * log_shares(x)[np.arange(4), LABELS]),
+    "shares": lambda x: -np.sum(ONE_HOT * log_shares(x)) / 3,
+    "both": lambda x: np.sum((0.1 * np.abs(ONE_HOT - 0.3) - ONE_HOT) * log_shares(x)),
+    "several": lambda x: -np.sum(log_shares(x)[np.arange(4), LABELS] - 2 * log_shares(x)[np.arange(4), 0 * LABELS]) / 7,
+}
+
+
+@pytest.mark.parametrize("name", CROSS_ENTROPIES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_shifts_of_cross_entropies_get_no_cotangent(name, dtype):
+    derivative, dynamic = (value_and_grad(CROSS_ENTROPIES[name], mode=mode) for mode in ("auto", "dynamic"))
+    for x in (X, np.round(X), 300 * X):  # with ties, too
+        for _ in range(3):
+            for found, expected in zip(derivative(x.astype(dtype)), dynamic(x.astype(dtype)), strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-5 if dtype == np.float32 else 1e-13, atol=1e-7)
+    assert "==" not in derivative.source(X.astype(dtype))
+
+
+def test_shifts_that_do_not_cancel_keep_their_cotangents():
+    for fun in (
+        lambda x: np.sum(log_shares(x)[np.arange(4), LABELS] + (x - np.max(x, axis=1, keepdims=True))[np.arange(4), LABELS]),
+        lambda x: np.sum(ONE_HOT * log_shares(x)) + np.sum((x - np.max(x, axis=1, keepdims=True))[:, 0]),
+        lambda x: np.sum((z := x - np.max(x, axis=1, keepdims=True))[[0, 0, 1, 1], LABELS] - np.log(np.sum(np.exp(z), axis=1))),
+    ):
+        derivative = grad(fun)
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(X), grad(fun, mode="dynamic")(X), rtol=1e-13, atol=1e-15)
+        assert "==" in derivative.source(X)

@@ -11,7 +11,7 @@ from symgrad import runtime
 from symgrad.ir import CONST, Node
 from symgrad.ops import index
 from symgrad.ops.core import Op
-from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op, len_of, rewrite
+from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op, len_of, rewrite, writes_one_each
 from symgrad.program import Program
 
 MANY = 1024  # numbers in an array, from which on a call costs less than what it computes
@@ -158,18 +158,12 @@ def _is_squared(x: Node) -> bool:
 def sum_of_one_each(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """The sum along the rows of zeros with one value written into each row is those values."""
     x, axes = args[0], axes_of(node)
-    if x.op is not index.SCATTER or len(axes) != 1 or x.args[0].aval.dtype != node.aval.dtype:
+    if not writes_one_each(s, x, axes) or x.aval.dtype != node.aval.dtype:
         return None
-    if dict(x.params)["spec"] != (index.Hole(0), index.Hole(1)):
-        return None
-    value, rows = x.args[0], s.graph.arrays.get(x.args[2 - axes[0]])
-    if rows is None or not np.array_equal(rows, np.arange(x.aval.shape[1 - axes[0]])):
-        return None
+    (value, *_) = x.args
     s.used[x] = s.used.get(x, 0) - 1
     if not value.aval.shape:
         return s.call(np.broadcast_to, value, shape=node.aval.shape)
-    if value.aval.shape != rows.shape:
-        return None
     return s.call(np.expand_dims, value, axis=axes[0]) if dict(node.params).get("keepdims") else value
 
 

@@ -28,6 +28,7 @@ RULES: dict[Any, list[Rewrite]] = {}
 EXPANSIONS: dict[Any, list[Rewrite]] = {}  # what no code can do without
 EXACT: set[Rewrite] = set()
 DERIVED: set[Rewrite] = set()
+SEVERAL = 16  # terms of a sum that are looked at together
 
 
 def rewrite(
@@ -909,24 +910,63 @@ def shares_sum_to_one(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node
 def shift_sums_to_zero(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """What reaches the shift of a softmax: ``sum(x - sum(x) / sum(e) * e)`` or ``sum((r - sum(r * e / sum(e))) * e)``."""
     (_, x), axis = split(args[0]), axes_of(node)
-    if "dtype" in dict(node.params) or not _is_shift(s, x, axis):
+    if "dtype" in dict(node.params) or not (_cancels(s, x, axis) or _is_shift(x, axis)):
         return None
     zero = s.graph.const(0.0 if node.aval.dtype == float else node.aval.dtype.type(0))
     return s.call(np.broadcast_to, zero, shape=node.aval.shape) if node.aval.shape else zero
 
 
-def _is_shift(s: Simplifier, x: Node, axis: Any) -> bool:
-    if is_op(x, np.subtract) or is_op(x, np.add):
-        for a, product in (x.args, x.args[::-1]) if is_op(x, np.add) else (x.args,):
-            if is_op(x, np.add):  # sum(-x) / sum(e) * e is added
-                a = a.args[0] if is_op(a, np.negative) else s.graph.find(REGISTRY[np.negative], (a,), ()) or a
-            c, product = split(product)
-            pairs = [product.args, product.args[::-1]] if c == 1.0 and is_op(product, np.multiply) else []
-            for share, e in pairs:
-                ratio = _ratio(share)
-                if ratio and _total(ratio[0], a, axis) and _total(ratio[1], e, axis):
-                    return True
+def _cancels(s: Simplifier, x: Node, axis: tuple[int, ...]) -> bool:
+    """Whether the terms of a sum add up to nothing along some axes."""
+    totals: dict[Any, list[float]] = {}  # of numbers (None), values, and sums of arrays: the factors that they are there with
+    waiting = [(1.0, x, True)] if is_op(x, np.add) or is_op(x, np.subtract) else []
+    while waiting and len(waiting) + len(totals) <= SEVERAL:
+        factor, term, summed = waiting.pop()
+        c, term = split(term if summed else _in_other_shape(term))
+        factor *= c
+        if not summed:
+            term = _in_other_shape(term)
+            if is_op(term, np.sum) and axes_of(term) == axis and "dtype" not in dict(term.params):
+                waiting.append((factor, term.args[0], True))
+            else:
+                number = float(const(term)) if _is_factor(term) else None
+                totals.setdefault(term if number is None else None, []).append(factor if number is None else factor * number)
+        elif (is_op(term, np.add) or is_op(term, np.subtract)) and all(part.aval == term.aval for part in term.args):
+            waiting += [(factor, term.args[0], True), (factor if is_op(term, np.add) else -factor, term.args[1], True)]
+        elif (known := _known_sum(s, term, axis)) is not None:
+            waiting.append((factor * known[0], known[1], False))
+        else:
+            totals.setdefault((term, "summed"), []).append(factor)
+    gone = all(abs(math.fsum(parts)) <= 1e-15 * max(map(abs, parts)) for parts in totals.values())
+    return gone and not waiting and bool(totals)
+
+
+def _known_sum(s: Simplifier, x: Node, axis: tuple[int, ...]) -> tuple[float, Node] | None:
+    """``(c, v)`` where ``c * v`` is the sum of ``x`` along some axes: of ``e / sum(e) * v``, and of zeros with ``v`` in them."""
+    each = tuple([1 if i in axis else n for i, n in enumerate(x.aval.shape)])
+    ratio = _ratio(x)
+    if ratio and _total(ratio[1], ratio[0], axis):
+        return 1.0, s.graph.const(1.0)
+    for share, e in (x.args, x.args[::-1]) if is_op(x, np.multiply) else ():
+        c, share = split(share)
+        ratio = _ratio(_in_other_shape(share))
+        along = (1,) * (len(each) - len(share.aval.shape)) + share.aval.shape == each and e.aval.shape == x.aval.shape
+        if ratio and along and _total(ratio[1], e, axis) and _sized(ratio[0]) in (1, math.prod(each)):
+            return c, ratio[0]
+    return (1.0, x.args[0]) if writes_one_each(s, x, axis) else None
+
+
+def writes_one_each(s: Simplifier, x: Node, axis: tuple[int, ...]) -> bool:
+    """Whether it is zeros with one value, or one of as many, written into each row along an axis."""
+    if x.op is not index.SCATTER or len(axis) != 1 or dict(x.params)["spec"] != (index.Hole(0), index.Hole(1)):
         return False
+    rows = s.graph.arrays.get(x.args[2 - axis[0]])
+    if rows is None or not np.array_equal(rows, np.arange(x.aval.shape[1 - axis[0]])):
+        return False
+    return x.args[0].aval.shape in ((), rows.shape) and x.args[0].aval.dtype == x.aval.dtype
+
+
+def _is_shift(x: Node, axis: Any) -> bool:
     if not is_op(x, np.multiply):
         return False
     for gap, e in (x.args, x.args[::-1]):
