@@ -942,7 +942,7 @@ def _cancels(s: Simplifier, x: Node, axis: tuple[int, ...]) -> bool:
 
 
 def _known_sum(s: Simplifier, x: Node, axis: tuple[int, ...]) -> tuple[float, Node] | None:
-    """``(c, v)`` where ``c * v`` is the sum of ``x`` along some axes: of ``e / sum(e) * v``, and of zeros with ``v`` in them."""
+    """``(c, v)`` where ``c * v`` is the sum of ``x`` along some axes: of ``e / sum(e) * v``, or zeros with ``v`` in them."""
     each = tuple([1 if i in axis else n for i, n in enumerate(x.aval.shape)])
     ratio = _ratio(x)
     if ratio and _total(ratio[1], ratio[0], axis):
