@@ -853,6 +853,17 @@ _SYMBOLS = {
 }  # fmt: skip
 
 
+def _without_correction(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The method of ``np.var`` or ``np.std``, which knows ``ddof`` alone."""
+
+    def method(self: Tracer, *args: Any, **kwargs: Any) -> Any:
+        if "correction" in kwargs:
+            raise TypeError(f"{fun.__name__}() got an unexpected keyword argument 'correction'")
+        return fun(self, *args, **kwargs)
+
+    return method
+
+
 def _install() -> None:
     """The operators, in-place operators and methods that follow one pattern."""
     binary = {
@@ -872,11 +883,15 @@ def _install() -> None:
     for name, ufunc in {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}.items():
         setattr(Tracer, f"__{name}__", lambda self, ufunc=ufunc: self.tape.record(REGISTRY[ufunc], (self,), {}))
     for name in (
-        "sum mean prod max min var std cumsum cumprod argmax argmin argsort all any dot ravel swapaxes squeeze repeat "
-        "take trace diagonal round conj conjugate nonzero choose argpartition"
+        "sum mean prod max min cumsum cumprod argmax argmin argsort all any dot ravel swapaxes squeeze repeat "
+        "take trace diagonal round choose argpartition"
     ).split():
         setattr(Tracer, name, lambda self, *args, fun=getattr(np, name), **kwargs: fun(self, *args, **kwargs))
         setattr(Tracer, name, _Only(getattr(Tracer, name), name))
+    for name in ("conj", "conjugate", "nonzero"):  # which take less than the functions do
+        setattr(Tracer, name, _Only(lambda self, *, fun=getattr(np, name): fun(self), name))
+    for name in ("var", "std"):
+        setattr(Tracer, name, _Only(_without_correction(getattr(np, name)), name))
     for name in (
         "reshape transpose astype copy flatten view searchsorted compress item tolist fill sort partition put resize setflags "
         "to_device clip is_integer __len__ __contains__ __getitem__"

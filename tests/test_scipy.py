@@ -343,6 +343,23 @@ def test_discrete(kind):
         agrees(lambda p, fun=fun: fun(np.array([1, 1]), *shapes[:-1], p) * np.array([1.0, 2.0]), shapes[-1])
 
 
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_distributions_compute_in_double_precision(mode):
+    x, q = np.array([0.5, 1.0], np.float32), np.array([0.3, 0.6], np.float32)
+    for fun, reference, points in [
+        (stats.norm.logpdf, scipy.stats.norm.logpdf, x),
+        (lambda x: stats.gamma.cdf(x, np.float32(2)), lambda x: scipy.stats.gamma.cdf(x, np.float32(2)), x),
+        (stats.cauchy.ppf, scipy.stats.cauchy.ppf, q),
+        (lambda p: stats.geom.pmf([1, 2], p), lambda p: scipy.stats.geom.pmf([1, 2], p), q),
+        (stats.multivariate_normal([0, 0]).logpdf, scipy.stats.multivariate_normal([0, 0]).logpdf, x),
+    ]:
+        derivative = value_and_grad(lambda x, fun=fun: (np.sum(fun(x)), fun(x)), has_aux=True, mode=mode)
+        for _ in range(3):
+            (_, found), slope = derivative(points)
+            assert (found.dtype, slope.dtype) == (np.float64, np.float32)
+            np.testing.assert_allclose(found, reference(points), rtol=1e-7)
+
+
 def test_multivariate():
     x, mean = rng.normal(size=(4, 3)), rng.normal(size=3)
     root = rng.normal(size=(3, 3)) / 4 + np.eye(3)

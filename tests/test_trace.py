@@ -218,6 +218,23 @@ def test_methods(fun, args):
     agrees(fun, *args)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.var(correction=1),
+        lambda x: x.std(correction=1),
+        lambda x: x.conj(out=None),
+        lambda x: x.conjugate(where=True),
+    ],
+)
+def test_methods_take_what_those_of_ndarray_take(call):
+    with pytest.raises(TypeError):
+        call(np.ones(3))
+    for mode in ("auto", "dynamic"):
+        with pytest.raises(TypeError):
+            grad(lambda x: np.sum(call(x)), mode=mode)(np.ones(3))
+
+
 def test_attributes_are_those_of_ndarray():
     """Each is there, or refused by name."""
     outside = {

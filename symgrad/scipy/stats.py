@@ -27,8 +27,9 @@ def __getattr__(name: str) -> Any:
 
 
 def _number(x: Any) -> Any:
-    """Lists as arrays; numbers as they are."""
-    return x if isinstance(x, (Traced, int, float)) else array_of(x)
+    """A number or an array, lists as one too; of double precision at least, which SciPy computes in."""
+    x = x if isinstance(x, (Traced, int, float)) else array_of(x)
+    return x.astype(float) if hasattr(x, "dtype") and x.dtype.char in "ef" else x
 
 
 class Distribution:
@@ -309,7 +310,7 @@ class Discrete(Distribution):
         if set(given) - {"loc"} != set(self.names[:-1]):
             raise TypeError(f"the parameters are {', '.join(self.names)}, got {', '.join(given)}")
         k = _number(k)
-        return (k - given["loc"] if "loc" in given else k), [_number(given[name]) for name in self.names[:-1]]
+        return (k - _number(given["loc"]) if "loc" in given else k), [_number(given[name]) for name in self.names[:-1]]
 
     def logpmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the probability."""
