@@ -581,7 +581,9 @@ def pull_numbers_of_products(s: Simplifier, node: Node, args: tuple[Node, ...]) 
 @rewrite(np.add, np.subtract, derived=True)
 def common_numbers(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``x * s - y * s`` as ``(x - y) * s``."""
-    a, b = (_scaled(s, arg) if arg.aval == node.aval and node.aval.shape else None for arg in args)
+    if not node.aval.shape:
+        return None
+    a, b = (_scaled(s, arg) if arg.aval == node.aval else None for arg in args)
     if a is None or b is None or a[2:] != b[2:]:
         return None
     return _times(s, s.call(node.op, join(s, a.c, a.x), join(s, b.c, b.x)), Scaled(1.0, *a[1:]))
