@@ -321,7 +321,11 @@ def _like(body: Body, program: Program) -> Body:
 
 _MOVING = (simplify.negative, simplify.multiply, simplify.divide, simplify.add, simplify.subtract, simplify.pull_factor,
            simplify.pull_factors)  # fmt: skip
-SCALAR: dict[Any, list[Rewrite]] = {op: [rule for rule in rules if rule not in _MOVING] for op, rules in RULES.items()}
+_OF_ARRAYS = (simplify.numbers_of_product, simplify.common_numbers, simplify.add_to_total, simplify.shift_of_shares,
+              simplify.add_zeros)  # fmt: skip
+SCALAR: dict[Any, list[Rewrite]] = {
+    op: [rule for rule in rules if rule not in (*_MOVING, *_OF_ARRAYS)] for op, rules in RULES.items()
+}
 
 
 @rewrite(np.multiply, rules=SCALAR)
