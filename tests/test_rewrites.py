@@ -449,6 +449,8 @@ VIEWS = [
     lambda x: np.cumsum(np.flip(x[0])) * x[1],
     lambda x: np.cumsum(x) ** 2,
     lambda x: np.cumprod(x, axis=1),
+    lambda x: np.cumsum(np.sum(x), axis=0) * np.cumprod(np.array(x[0, 1]), axis=0),
+    lambda x: np.cumsum(np.sum(x, axis=(0, 1), keepdims=True).reshape(()), axis=0) ** 2,
     lambda x: np.transpose(np.stack([x, x**2]), (2, 0, 1)) ** 2,
     lambda x: np.moveaxis(np.stack([x, x**2]), -1, 0) * x.T[:, None],
     lambda x: np.swapaxes(np.stack([x, x**2]), 1, -1) ** 3,

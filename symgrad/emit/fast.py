@@ -755,7 +755,7 @@ def _accumulation(ufunc: np.ufunc) -> Spelling:
         (x,), params = node.args, dict(node.params)
         axis = params.pop("axis", None)
         axis = 0 if axis is None and len(x.aval.shape) == 1 else axis
-        if x.aval.kind != "array" or x.aval.dtype.kind not in "fc" or axis is None or params:
+        if x.aval.kind != "array" or not x.aval.shape or x.aval.dtype.kind not in "fc" or axis is None or params:
             return default_spelling(b, node, args)
         return call_of(b.bind(f"{ufunc.__name__}_accumulate", accumulate), args[0], *([literal(axis)] if axis else []))
 
