@@ -4,6 +4,7 @@
 """
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ from hypothesis import strategies as st
 from symgrad import grad, graph, hessian, hvp, jacfwd, jacobian, jacrev, jvp, runtime, value_and_grad, vjp, vmap, without
 from symgrad.emit.build import build
 from symgrad.errors import CheckFailed, Unexplored
-from symgrad.optimize.pipeline import improve
+from symgrad.ir import Node
+from symgrad.optimize.pipeline import improve, speed_up
+from symgrad.optimize.simplify import infer
 from symgrad.optimize.switches import OPTIMISATIONS
 from symgrad.pytree import flatten
 from symgrad.testing import QUIET_FORMS, Program, check_grads, programs
+from symgrad.transform.loop import Loop
 
 REAL = tuple(form for form in QUIET_FORMS if form != "complex")
 slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much])
@@ -196,6 +200,25 @@ def test_graphs_are_well_formed(program: Program) -> None:
     for view in (graph(program, *args), grad(program, argnums=all_of(program)).graph(*args)):
         view.graph.verify()
         assert str(view).endswith("return " + ", ".join(f"%{node.index}" for node in view.outputs))
+
+
+@slow
+@given(programs(max_ops=12))
+def test_operations_have_the_types_that_numpy_gives(program: Program) -> None:
+    """No rewrite changes what an operation is of, and believes it to be as it was."""
+    args = program.arguments()
+    traced = value_and_grad(program, argnums=all_of(program))._compiler.traced(args, {})
+    for node in with_bodies(speed_up(improve(traced.program, frozenset()), frozenset()).nodes()):
+        if node.args and isinstance(node.op.key, np.ufunc):
+            wanted = infer(node.op, node.args, node.params)
+            assert (node.aval.shape, node.aval.dtype) == (wanted.shape, wanted.dtype), node
+
+
+def with_bodies(nodes: list[Node]) -> Iterator[Node]:
+    for node in nodes:
+        yield node
+        if isinstance(node.op, Loop):
+            yield from with_bodies(node.op.body.nodes())
 
 
 @slow

@@ -514,3 +514,29 @@ def test_shifts_that_do_not_cancel_keep_their_cotangents():
         for _ in range(3):
             np.testing.assert_allclose(derivative(X), grad(fun, mode="dynamic")(X), rtol=1e-13, atol=1e-15)
         assert "==" in derivative.source(X)
+
+
+PYTHONS_AMONG_SINGLES = [
+    lambda x, z: np.sum(np.sin(np.expand_dims(z, 0) + x) * 2.0),
+    lambda x, z: np.sum(np.sin(np.atleast_1d(z) - x)),
+    lambda x, z: np.sum(np.sin(np.reshape(z, (1,)) * x)),
+    lambda x, z: np.sum(np.sin(np.full(3, z) / x)),
+    lambda x, z: np.sum(np.sin(np.asarray(z) + x)),
+    lambda x, z: np.sum(np.sin(z + x)),
+    lambda x, z: np.sum(np.where(x > 0, np.expand_dims(z, 0), x)),
+    lambda x, z: np.sum(np.atleast_2d(z) @ x[None]),
+    lambda x, z: np.sum(np.abs(np.expand_dims(z, 0) + 1j * x)),
+]
+
+
+@pytest.mark.parametrize("fun", PYTHONS_AMONG_SINGLES)
+def test_arrays_of_pythons_numbers_are_double(fun):
+    """A Python float takes on float32 beside it; an array that was made of one does not."""
+    x, z = np.array([0.3, -0.2, 0.1], np.float32), 0.7
+    derivative, expected = value_and_grad(fun, (0, 1)), value_and_grad(fun, (0, 1), mode="dynamic")(x, z)
+    for _ in range(3):
+        value, (g_x, g_z) = derivative(x, z)
+        assert (value.dtype, g_x.dtype, type(g_z)) == (fun(x, z).dtype, np.float32, float)
+        np.testing.assert_allclose(value, fun(x, z), rtol=1e-15 if value.dtype == float else 1e-6)
+        np.testing.assert_allclose(g_z, expected[1][1], rtol=1e-14 if value.dtype == float else 1e-6)
+        np.testing.assert_allclose(g_x, expected[1][0], rtol=1e-6)

@@ -199,7 +199,7 @@ def leading_axes(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
     bare = tuple([arg.args[0] if is_op(arg, np.expand_dims) and _is_leading(arg) else arg for arg in args])
     if bare == args or max(len(arg.aval.shape) for arg in bare) < len(node.aval.shape):
         return None
-    return s.make(node.op, bare, (), node.aval)
+    return s.make(node.op, bare)
 
 
 def _is_leading(x: Node) -> bool:
