@@ -135,8 +135,8 @@ def _has_products(code: CodeType) -> bool:
 
 _WRITERS = frozenset("at copyto fill fill_diagonal place put put_along_axis putmask setitem real imag flat".split())
 _MAKERS = frozenset(
-    """array asarray asanyarray ascontiguousarray asfortranarray require full arange r_ c_ list tuple vectorize
-    default_rng""".split()
+    """array asarray asanyarray ascontiguousarray asfortranarray require full arange r_ c_ list tuple vectorize default_rng
+    half single double longdouble float16 float32 float64 csingle cdouble clongdouble complex64 complex128""".split()
 )
 _known: dict[Callable[[FunctionType], bool], weakref.WeakKeyDictionary[Any, bool]] = {
     ask: weakref.WeakKeyDictionary() for ask in (_mentions_type, _makes_lists, _fills, _multiplies)
@@ -149,7 +149,7 @@ def asks_for_type(fun: Any) -> bool:
 
 
 def makes_lists(fun: Any) -> bool:
-    """Whether a function, or one that it can get at by name, hands NumPy lists, or arrays of them, or has a cache."""
+    """Whether a function, or one that it can get at by name, hands NumPy lists, or numbers for its own, or has a cache."""
     return _anywhere(fun, _makes_lists)
 
 

@@ -657,6 +657,7 @@ def test_numbers_of_a_kind(kind, mode):
         np.testing.assert_allclose(found, [2.0, 0.5, 0.0])
         assert found.dtype == np.float64
     assert all(kinds == seen[0] for kinds in seen)
+    assert [grad(lambda t: np.float64(t) ** 2, mode=mode)(0.5) for _ in range(3)] == 3 * [1.0]
 
 
 @pytest.mark.parametrize("fun", SINGLE)
