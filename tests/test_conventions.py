@@ -289,6 +289,21 @@ HIDDEN = {
     "solutions": lambda x: np.where(x > 0, np.linalg.solve(2 + np.sqrt(x)[:, None, None], np.ones((1, 1)))[:, 0, 0], x),
     "inverses": lambda x: np.where(x > 0, np.linalg.inv(2 + np.sqrt(x)[:, None, None])[:, 0, 0], x),
     "determinants": lambda x: np.where(x > 0, np.linalg.det(np.sqrt(np.abs(x))[:, None, None] + np.eye(2)), x),
+    "logarithms of determinants": lambda x: np.where(x > 0, np.linalg.slogdet(_matrices(x))[1], x),
+    "eigenvalues": lambda x: np.where((x > 0)[:, None], np.linalg.eigvalsh(np.sqrt(x)[:, None, None] * MATRIX), 0),
+    "eigenvalues of some": lambda x: np.linalg.eigvalsh(np.log(x)[:, None, None] * MATRIX)[2:],
+    "eigenvalues and vectors": lambda x: np.where((x > 0)[:, None, None], _spectra(np.linalg.eigh(_matrices(x))), 0),
+    "eigenvalues of any": lambda x: np.where((x > 0)[:, None], np.linalg.eigvals(_matrices(x)), 0),
+    "orthogonal": lambda x: np.where(
+        (x > 0)[:, None, None], np.linalg.qr(_matrices(x) + x[:, None, None] * np.diag([0, 1]))[0], 0
+    ),
+    "triangles": lambda x: np.where((x > 0)[:, None, None], np.linalg.qr(np.sqrt(x)[:, None, None] * MATRIX)[1], 0),
+    "singular values": lambda x: np.where((x > 0)[:, None], np.linalg.svdvals(_matrices(x)), 0),
+    "singular vectors": lambda x: np.where((x > 0)[:, None, None], np.linalg.svd(_matrices(x))[0], 0),
+    "largest singular value": lambda x: np.where(x > 0, np.linalg.norm(_matrices(x), 2, axis=(1, 2)), 0),
+    "pseudo-inverses": lambda x: np.where((x > 0)[:, None, None], np.linalg.pinv(_matrices(x)), 0),
+    "conditions": lambda x: np.where(x > 0, np.linalg.cond(_matrices(x) + np.diag([0, 1])), 0),
+    "unwrapped": lambda x: np.where((x > 0)[:, None], np.unwrap(np.sqrt(np.stack([x, x + 1], 1)), period=3.0), 0),
     "counted": lambda x: np.bincount([0, 0, 1, 1, 2], np.log(x))[1:],
     "interpolated": lambda x: np.where(x > 0, np.interp(np.sqrt(x), [0.0, 2.0, 99.0], [0.0, 1.0, 5.0]), x),
     "literal zero": lambda x: 0 * np.sqrt(x - x) + 0.0 / np.sqrt(x - x + 1) + np.sqrt(x - x) ** 0,
@@ -300,6 +315,17 @@ HIDDEN = {
     "in some iterations": lambda x: (lambda y: _repeated(lambda z, i: np.where(x > i / 9, z / 2 + y, z), x))(np.log(x)),
     "loop of numbers": lambda x: sum(np.where(v > 0, np.sqrt(v), v) for v in x),
 }
+
+
+MATRIX = np.array([[2.0, 0.5], [0.5, 1.0]])
+
+
+def _matrices(x):
+    return np.sqrt(np.abs(x))[:, None, None] * MATRIX
+
+
+def _spectra(found):
+    return found[0][:, None] * found[1]
 
 
 def _written(y, index, value):

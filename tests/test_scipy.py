@@ -611,6 +611,18 @@ def test_products_with_sparse_arrays(kind, mode):
             np.testing.assert_allclose(derivative(x), expected, rtol=1e-12, atol=1e-12, err_msg=name)
 
 
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@np.errstate(all="ignore")
+def test_rows_of_sparse_products_that_are_not_selected(mode):
+    a, x, shown = sparse.csr_array(np.diag([2.0, 3.0])), np.array([1.5, 0.0]), np.array([True, False])
+    for fun in (lambda x: np.where(shown, a @ np.sqrt(x), 0.0), lambda x: (a @ np.log(x))[shown]):
+        derivative = grad(lambda x, fun=fun: np.sum(fun(x) ** 2), mode=mode)
+        for _ in range(3):
+            found = derivative(x)
+            assert np.isfinite(found).all()
+            assert found[1] == 0
+
+
 def test_sparse_arrays_are_read_anew():
     a, x = scipy.sparse.csr_array(np.arange(12.0).reshape(3, 4) % 5), np.arange(4.0)
     derivative = grad(lambda x: np.sum((a @ x) ** 2))

@@ -179,7 +179,7 @@ def det(g: Any, y: Any, a: Any) -> Any:
     return (g[..., None, None] if np.ndim(a) > 2 else g) * COFACTOR(a)
 
 
-@op(np.linalg.slogdet, samples=SQUARE)
+@op(np.linalg.slogdet, lanes="stack", samples=SQUARE)
 def slogdet(g: Any, y: Any, a: Any) -> Any:
     """``d log(det) = tr(inv(a) da)``: its real part moves the logarithm, its imaginary part the sign's phase."""
     g_sign, g_log = g
@@ -188,7 +188,10 @@ def slogdet(g: Any, y: Any, a: Any) -> Any:
         g_log = turn if g_log is None else g_log + turn
     if g_log is None:
         return None
-    return (g_log[..., None, None] if np.ndim(a) > 2 else g_log) * transpose(np.linalg.inv(a))
+    if np.ndim(a) == 2:
+        return g_log * transpose(np.linalg.inv(a))
+    regular = np.where(y[0][..., None, None] == 0, np.nan, a)  # one singular matrix must not raise an error for all
+    return g_log[..., None, None] * transpose(np.linalg.inv(regular))
 
 
 # -- Cholesky, eigenvalues, singular values, QR --------------------------------------------------------------------
@@ -220,7 +223,7 @@ def cholesky(g: Any, y: Any, a: Any, *, upper: bool = False) -> Any:
 
 
 def over_gaps(m: Any, w: Any, skew: bool = False, hollow: bool = False) -> Any:
-    """``m[i, j] / (w[j] - w[i])``, and the diagonal as it is; ``w`` are eigenvalues, ``m`` a cotangent in their basis.
+    """``m[i, j] / (w[j] - w[i])``, and the diagonal as it is; ``w`` is a row of eigenvalues, ``m`` a cotangent in their basis.
 
     ``skew``: of ``m`` off the diagonal, only what is minus its own conjugate transpose. ``hollow``: as if its diagonal were
     zero.
@@ -231,8 +234,8 @@ def over_gaps(m: Any, w: Any, skew: bool = False, hollow: bool = False) -> Any:
     """
     eye = np.eye(w.shape[-1], dtype=bool)
     rounding = 16 * w.shape[-1] * np.finfo(w.dtype).eps
-    gap = w[..., None, :] - w[..., None]
-    near = np.abs(gap) <= rounding * np.max(np.abs(w), axis=-1, initial=0)[..., None, None]
+    gap = w - np.swapaxes(w, -1, -2)
+    near = np.abs(gap) <= rounding * np.max(np.abs(w), axis=-1, keepdims=True, initial=0)
     tiny = 64 * rounding * np.max(np.abs(m), axis=(-2, -1), keepdims=True, initial=0)
     if skew:
         m = np.where(eye, m, 0.5 * (m - np.conj(np.swapaxes(m, -1, -2))))
@@ -262,20 +265,21 @@ def over_gaps_m(g: Any, y: Any, m: Any, w: Any, skew: bool = False, hollow: bool
 
 def over_gaps_w(g: Any, y: Any, m: Any, w: Any, skew: bool = False, hollow: bool = False) -> Any:
     g = OVER_GAPS(g * y, w, hollow=True)
-    return np.sum(g, axis=-1) - np.sum(g, axis=-2)
+    return np.sum(g - transpose(g), axis=-1)[..., None, :]
 
 
 OVER_GAPS: Op = _own(
     over_gaps,
     over_gaps_m,
     over_gaps_w,
+    lanes="stack",
     samples=[
-        Sample(A(3, 3), A(3, kind="distinct")),
-        Sample(A(4, 4), A(4, kind="distinct"), skew=True),
-        Sample(A(2, 3, 3), A(2, 3, kind="distinct")),
-        Sample(A(2, 2), A(2, kind="distinct")),
-        Sample(A(1, 1), A(1)),
-        Sample(A(0, 0), A(0)),
+        Sample(A(3, 3), A(1, 3, kind="distinct")),
+        Sample(A(4, 4), A(1, 4, kind="distinct"), skew=True),
+        Sample(A(2, 3, 3), A(2, 1, 3, kind="distinct")),
+        Sample(A(2, 2), A(1, 2, kind="distinct")),
+        Sample(A(1, 1), A(1, 1)),
+        Sample(A(0, 0), A(1, 0)),
     ],
 )
 
@@ -300,6 +304,7 @@ SETTLED: Op = _own(
     lambda g, y, x, m, scale, space=False: g,
     None,
     None,
+    lanes=("stack", None, None),
     samples=[Sample(A(3, 3), np.eye(3), 1.0), Sample(A(2, 2), np.eye(2), 1.0, space=True)],
 )
 
@@ -322,8 +327,8 @@ def _size(*gs: Any) -> Any:
 def _spectral(m: Any, d: Any, w: Any, skew: bool = False) -> Any:
     """The cotangent in the basis of eigenvectors: ``m`` from the vectors, ``d`` from the eigenvalues, if any."""
     if d is None:
-        return OVER_GAPS(m, w, skew=skew, hollow=True)
-    return OVER_GAPS(np.where(np.eye(np.shape(m)[-1], dtype=bool), d[..., None, :], m), w, skew=skew)
+        return OVER_GAPS(m, w[..., None, :], skew=skew, hollow=True)
+    return OVER_GAPS(np.where(np.eye(np.shape(m)[-1], dtype=bool), d[..., None, :], m), w[..., None, :], skew=skew)
 
 
 SYMMETRIC = [
@@ -360,7 +365,7 @@ def eigh_jvp(ts: Any, y: Any, a: Any, UPLO: str = "L") -> Any:
     inner = 0.5 * (inner + hermitian(inner))
 
     def t_v() -> Any:
-        moved = v @ OVER_GAPS(inner, w, hollow=True)
+        moved = v @ OVER_GAPS(inner, w[..., None, :], hollow=True)
         if not np.iscomplexobj(v) or not np.size(v):
             return moved
         real = np.real(_pivots(v, UPLO))
@@ -406,7 +411,7 @@ def eig_jvp(ts: Any, y: Any, a: Any) -> Any:
     inner = np.linalg.inv(v) @ ts[0] @ v
 
     def t_v() -> Any:
-        moved = v @ OVER_GAPS(inner, w, hollow=True)
+        moved = v @ OVER_GAPS(inner, w[..., None, :], hollow=True)
         moved = moved - v * np.real(np.sum(conj(v) * moved, axis=-2))[..., None, :]
         if not np.iscomplexobj(v):
             return moved
@@ -416,7 +421,7 @@ def eig_jvp(ts: Any, y: Any, a: Any) -> Any:
     return np.diagonal(inner, axis1=-2, axis2=-1), t_v
 
 
-op(np.linalg.eigh, eigh_a, jvp=eigh_jvp, samples=SYMMETRIC)
+op(np.linalg.eigh, eigh_a, jvp=eigh_jvp, lanes="stack", samples=SYMMETRIC)
 
 
 def real_eig(a: Any) -> Any:
@@ -428,7 +433,7 @@ def real_eig(a: Any) -> Any:
 
 
 _ALWAYS_COMPLEX = np.iscomplexobj(np.linalg.eig(np.eye(1))[0])
-EIG = Op(real_eig if _ALWAYS_COMPLEX else np.linalg.eig, "op", (eig_a,), jvp=eig_jvp, sized=True)
+EIG = Op(real_eig if _ALWAYS_COMPLEX else np.linalg.eig, "op", (eig_a,), jvp=eig_jvp, lanes="stack", sized=True)
 _EIG = [x for x in SYMMETRIC if not x.kwargs]
 
 
@@ -498,7 +503,7 @@ def _of_hermitian(a: Any, full_matrices: bool = True, compute_uv: bool = True, h
     return _SVDResult(u, np.abs(w), transpose(conj(u * np.sign(w)[..., None, :])))
 
 
-@op(np.linalg.svd, instead={"hermitian": _of_hermitian}, samples=SVD, complex=False)
+@op(np.linalg.svd, instead={"hermitian": _of_hermitian}, lanes="stack", samples=SVD, complex=False)
 def svd(g: Any, y: Any, a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """J. Townsend, "Differentiating the singular value decomposition" (2016).
 
@@ -541,24 +546,29 @@ def svdvals(x: Any, /) -> Any:
     return np.linalg.svd(x, compute_uv=False)
 
 
-def regular(r: Any) -> Any:
-    """A triangular matrix; where it is singular, and the derivative of what led to it lost, NaN, and a warning."""
-    lost = (np.diagonal(r, axis1=-2, axis2=-1) == 0).any(axis=-1)
+def regular(r: Any, g: Any) -> Any:
+    """A triangular matrix to divide by. Where it is singular, the derivative of what led to it is lost: NaN, and a warning;
+    unless it does not matter, as the size ``g`` of its cotangent is 0: then any regular matrix will do."""
+    singular = (np.diagonal(r, axis1=-2, axis2=-1) == 0).any(axis=-1)[..., None, None]
+    lost = singular & (g != 0)
     if lost.any():
         warnings.warn("a matrix of linearly dependent columns has no derivative of its qr (NaN)", RuntimeWarning, stacklevel=3)
-    return np.where(lost[..., None, None], r.dtype.type(np.nan), r)
+    r = np.where(singular, np.eye(r.shape[-1], dtype=r.dtype), r)
+    return np.where(lost, r.dtype.type(np.nan), r)
 
 
 REGULAR: Op = _own(
     regular,
-    lambda g, y, r: g,
+    lambda h, y, r, g: h,
+    None,
     lanes="stack",
-    samples=[Sample(A(3, 3, kind="well")), Sample(A(2, 3, 3, kind="well"))],
+    samples=[Sample(A(3, 3, kind="well"), np.ones((1, 1))), Sample(A(2, 3, 3, kind="well"), np.ones((2, 1, 1)))],
 )
 
 
 @op(
     np.linalg.qr,
+    lanes="stack",
     samples=[
         Sample(A(3, 3)),
         Sample(A(5, 3)),
@@ -586,6 +596,7 @@ def qr(g: Any, y: Any, a: Any, mode: str = "reduced") -> Any:
     if mode == "r":
         g, y = (None, g), np.linalg.qr(a)
     (g_q, g_r), (q, r) = g, y
+    size = sum(np.sum(np.abs(part), axis=(-2, -1), keepdims=True) for part in g if part is not None)
     if mode == "complete" and m > n:
         g_q, q = _thin(g_q, q, n)
         g_r, r = g_r if g_r is None else g_r[..., :n, :], r[..., :n, :]
@@ -600,7 +611,8 @@ def qr(g: Any, y: Any, a: Any, mode: str = "reduced") -> Any:
     lower = np.tril(inner, -1)
     result = conj(q) @ (lower + np.real(np.tril(np.triu(inner))) + hermitian(lower))
     result = result + g_q if g_q is not None else result
-    result = transpose(np.linalg.solve(REGULAR(r), transpose(result)))
+    result = transpose(result)
+    result = transpose(np.linalg.solve(REGULAR(r, size), result))
     return np.concatenate((result, rest), axis=-1) if n > m else result
 
 
@@ -650,7 +662,9 @@ def mirrored(a: Any) -> Any:
     return lower + np.conj(np.swapaxes(lower, -1, -2)) + np.real(np.tril(np.triu(a)))
 
 
-MIRRORED: Op = _own(mirrored, lambda g, y, a: 0.5 * (g + hermitian(g)), samples=[x for x in SYMMETRIC if not x.kwargs])
+MIRRORED: Op = _own(
+    mirrored, lambda g, y, a: 0.5 * (g + hermitian(g)), lanes="stack", samples=[x for x in SYMMETRIC if not x.kwargs]
+)
 
 
 def _pinv_of_hermitian(a: Any, hermitian: bool = True, **rest: Any) -> Any:
@@ -660,6 +674,7 @@ def _pinv_of_hermitian(a: Any, hermitian: bool = True, **rest: Any) -> Any:
 @op(
     np.linalg.pinv,
     instead={"hermitian": _pinv_of_hermitian},
+    lanes="stack",
     samples=[
         *TALL_AND_WIDE,
         Sample(A(3, 3, kind="spd"), hermitian=True),

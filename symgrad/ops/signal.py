@@ -180,6 +180,7 @@ op(
     np.unwrap,
     lambda g, y, p, discont=None, axis=-1, *, period=2 * np.pi: g,
     jvp=lambda ts, y, p, **options: ts[0],
+    lanes="same",
     samples=[
         Sample(A(6, lo=-9, hi=9)),
         Sample(A(3, 4, lo=-9, hi=9)),

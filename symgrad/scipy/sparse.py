@@ -122,7 +122,7 @@ def _outer(g: Any, x: Any, indices: Any, indptr: Any, format: str) -> Any:
 
 TIMES: Op = Op(
     _times,
-    "op",
+    "multilinear",
     (
         lambda g, y, data, indices, indptr, x, *, shape, format: _outer(g, x, indices, indptr, format),
         None,

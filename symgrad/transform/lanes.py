@@ -118,6 +118,8 @@ class Masks:
         """The cotangent of an argument, and its lanes, given ``node``'s own and its rule, ``rule(position, g, lookup)``."""
         arg, lane = node.args[position], node.op.lanes_of(position)
         lanes, dirty = self.states.get(node, NOTHING)
+        if lane == "stack" and not isinstance(node.aval, Aval):
+            lanes = self.stacked(node, g)
         level = self.levels[arg]
         state: State
         if lane in ("moved", "some", "mixed", *MANY):
@@ -204,7 +206,7 @@ class Masks:
         if (lanes is None or lanes.cover is not None) and fixed:
             plain = [np.empty(arg.aval.shape, bool) if other is arg else _plain(self.lookup(other)) for other in node.args]
             ones = np.ones(node.aval.shape, bool) if lanes is None else lanes.cover
-            cover = _reached(node, position, ones, np.empty(node.aval.shape, bool), plain)
+            cover = _reached(node, position, ones, np.empty(np.shape(ones), bool), plain)
             return None if cover.all() else Lanes(None, (node, position), cover, True, explicit, cover)
         if lanes is None and node.op is GETITEM:
             arrays = [self.lookup(array) for array in node.args[1:]]
@@ -277,7 +279,23 @@ class Masks:
         test = lambda: _gathered(mask_of(lanes, None, None), arg.aval.shape)
         return Lanes(None, ("any", lanes, arg.aval.shape), test, True, lanes.explicit)
 
-    # ---- loops ----
+    # ---- several results ----
+
+    def stacked(self, node: Node, g: Sequence[Any]) -> Lanes | None:
+        """Of the results of an operation on a stack of matrices, the lanes of those that any of them matters of."""
+        found = [self.items.get((node, i)) for i, part in enumerate(g) if part is not None]
+        if None in found:
+            return None
+        axes = len(node.args[0].aval.shape) - 2
+        known = [lanes for lanes in found if lanes is not None]
+
+        def any_of(masks: Sequence[Any]) -> Any:
+            return functools.reduce(np.logical_or, [_of_stack(mask, axes) for mask in masks])
+
+        covers = [lanes.cover for lanes in known]
+        cover = None if any([one is None for one in covers]) else any_of(covers)
+        test = cover if cover is not None else lambda: any_of([mask_of(lanes, None, None) for lanes in known])
+        return Lanes(None, ("stack", *known), test, True, any([lanes.explicit for lanes in known]), cover)
 
     def item(self, node: Node, g: Any) -> Any:
         """The cotangent of one result of several, with masks applied."""
@@ -285,6 +303,8 @@ class Masks:
         if lanes is not None:
             self.items[node.args[0], dict(node.params)["item"]] = lanes
         return apply(g, dirty)  # of a list, nothing is left to be applied
+
+    # ---- loops ----
 
     def loop(self, node: Node, g: Any, y: Any, args: Sequence[Any]) -> list[tuple[Any, State]]:
         """The cotangents of the arguments of a loop, with their lanes."""
@@ -578,7 +598,8 @@ def _reached(node: Node, position: int, mask: Any, y: Any, args: Sequence[Any]) 
     terms, out = node.op.labels(*args, **params) if node.op.labels is not None else ([], "")
     if terms and len(set(terms[position])) == len(terms[position]):
         return _gathered(_shared(mask, out, terms[position]), np.shape(arg))
-    mask = mask if np.shape(mask) == node.aval.shape else np.broadcast_to(mask, node.aval.shape)
+    shape = node.aval.shape if isinstance(node.aval, Aval) else np.shape(mask)
+    mask = mask if np.shape(mask) == shape else np.broadcast_to(mask, shape)
     if lane == "row" or isinstance(lane, Choice):
         several = len(args) > 1 and np.ndim(args[1])  # quantiles
         mask = np.any(mask, axis=tuple(range(np.ndim(args[1])))) if several else mask
@@ -586,8 +607,7 @@ def _reached(node: Node, position: int, mask: Any, y: Any, args: Sequence[Any]) 
     elif lane == "scan":
         back = _scanned(mask, arg, params.get("axis"))
     elif lane == "stack":
-        axes = max([np.ndim(x) - 2 for x in args])
-        whole = np.any(mask, axis=tuple(range(axes, np.ndim(mask)))) if np.ndim(mask) > axes else mask
+        whole = _of_stack(mask, max([np.ndim(x) - 2 for x in args]))
         back = np.reshape(whole, (*np.shape(whole), 1, 1))
     elif lane == "mixed":  # whatever is not a number there comes from what is none here
         factors = [i for i in range(len(args)) if i != position and node.op.differentiable(i)]
@@ -599,6 +619,11 @@ def _reached(node: Node, position: int, mask: Any, y: Any, args: Sequence[Any]) 
 
 
 _FLOAT = np.dtype(float)
+
+
+def _of_stack(mask: Any, axes: int) -> Any:
+    """The mask of the matrices of a stack over so many axes, given that of what is made of each."""
+    return np.any(mask, axis=tuple(range(axes, np.ndim(mask)))) if np.ndim(mask) > axes else mask
 
 
 def _scanned(mask: Any, arg: Any, axis: Any) -> Any:
