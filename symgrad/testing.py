@@ -576,7 +576,7 @@ WRITING = [
     "{v} = {a} * 1.0\n{v} += {b}\n{v} *= {v}",
     "{v} = np.zeros_like({a})\n{v}[...] = {b}\n{v}[..., 0] -= {c}",
     "{v} = {a} + 0.0\nview = {v}[::-1]\nview[:1] = {p}\nview *= {c}",
-    "{v} = {a}.copy()\nview = {v}.reshape(-1)\nview[::2] = np.sin(view[::2])",
+    "{v} = np.copy({a})\nview = {v}.reshape(-1)\nview[::2] = np.sin(view[::2])",
     "{v} = {a}.copy()\n{v}.T[0] += {c}\n{v} = {v} * {b}",
     "{v} = np.sin({a})\nnp.multiply({v}, {b}, out={v})",
     "{v} = {a}.copy()\nnp.add.at({v}, [0, 0, -1], {c} * {v}[0])",
