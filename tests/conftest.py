@@ -12,6 +12,11 @@ collect_ignore = ["benchmarks", "golden", "typed_user.py", "eager/opinfo.py"]  #
 if sys.version_info < (3, 12):
     collect_ignore.append("shapes_new.py")
 
+# Before NumPy is imported, here and in the workers of pytest-xdist: threads of BLAS that share processors with other workers
+# wait for one another thousands of times as long as they compute. symgrad's own would heed this, too, and are to be tested.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("SYMGRAD_NUM_THREADS", "8")
+
 # "default" finds the same examples at every run of CI; `pytest --hypothesis-profile=deep` searches for long.
 settings.register_profile("default", deadline=None, max_examples=50, derandomize="CI" in os.environ)
 settings.register_profile("deep", deadline=None, max_examples=5000, derandomize=False)
