@@ -540,3 +540,36 @@ def test_arrays_of_pythons_numbers_are_double(fun):
         np.testing.assert_allclose(value, fun(x, z), rtol=1e-15 if value.dtype == float else 1e-6)
         np.testing.assert_allclose(g_z, expected[1][1], rtol=1e-14 if value.dtype == float else 1e-6)
         np.testing.assert_allclose(g_x, expected[1][0], rtol=1e-6)
+
+
+def softplus(x):
+    return np.log1p(np.exp(-np.abs(x))) + np.maximum(x, 0)
+
+
+SOFTPLUSES = {
+    "weighted": lambda x: np.sum(softplus(x) * np.arange(1.0, 7)),
+    "less labels": lambda x: np.sum(softplus(x) - (x > 0.2) * x),
+    "beside others": lambda x: np.sum(2 * softplus(x) + np.sin(x)) - np.sum(x[0] ** 2),
+    "of the opposite": lambda x: np.mean(np.maximum(-x, 0) + np.log1p(np.exp(-np.abs(x)))),
+}
+
+
+@pytest.mark.parametrize("name", SOFTPLUSES)
+@pytest.mark.parametrize("rows", [1, 300])
+def test_steps_and_shares_are_logistic_functions(name, rows):
+    x = np.tile(np.concatenate([X, [[0.0, -0.0, 800.0, -800.0, 40.0, -40.0]]]), (rows, 1))
+    for wrapped in (grad, value_and_grad):
+        derivative, dynamic = wrapped(SOFTPLUSES[name]), wrapped(SOFTPLUSES[name], mode="dynamic")
+        for _ in range(3):
+            found, expected = derivative(x), dynamic(x)
+            np.testing.assert_allclose(found[-1], expected[-1], rtol=1e-13, atol=1e-16)
+    assert "heaviside" not in grad(SOFTPLUSES[name]).source(x, fast=True) or name == "weighted"
+
+
+@pytest.mark.parametrize("place", [s[0], s[:3], s[2, 1:5], s[-1], s[[1, 2], [3, 0]], s[[0, 0, 1]]])
+def test_what_is_added_to_few_elements_is_added_last(place):
+    x = np.sin(np.arange(30_000.0)).reshape(300, 100)
+    fun = lambda x: np.sum(x**4) - np.sum(np.exp(x[place])) + np.sum(np.sin(x) * x)
+    derivative, dynamic = grad(fun), grad(fun, mode="dynamic")
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(x), dynamic(x), rtol=1e-13, atol=1e-15)

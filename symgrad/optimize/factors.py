@@ -14,7 +14,7 @@ import numpy as np
 
 from symgrad.ir import Aval, Node
 from symgrad.ops.core import REGISTRY
-from symgrad.optimize.lower import MANY
+from symgrad.optimize.lower import LOGISTIC, MANY
 from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op, rewrite, split
 from symgrad.program import Program
 
@@ -24,7 +24,8 @@ SEVERAL = 8  # terms of a sum, or factors of a product, that are looked at
 
 def factors(program: Program) -> Program:
     """The same program with fewer multiplications of large arrays by numbers."""
-    return Simplifier(program, FACTORS).run() if any(map(_is_large, program.nodes())) else program
+    worth = any(_is_large(node) or is_op(node, np.heaviside) for node in program.nodes())
+    return Simplifier(program, FACTORS).run() if worth else program
 
 
 def _is_large(node: Node) -> bool:
@@ -165,13 +166,14 @@ def _with_common_factor(s: Simplifier, key: Any, one: Node, other: Node) -> Node
     return s.call(np.multiply, _product(s, 1.0, shared), s.call(key, *inner))
 
 
-def _summands(s: Simplifier, node: Node) -> list[tuple[float, Node]]:
-    """The terms of a derivative's sum for one use, not too many, with their signs."""
+def _summands(s: Simplifier, node: Node, alike: bool = True) -> list[tuple[float, Node]]:
+    """The terms of a derivative's sum for one use, not too many, with their signs; ``alike``: of one shape and dtype."""
     found, waiting = list[tuple[float, Node]](), [(1.0, node)]
     while waiting:
         sign, x = waiting.pop()
         inner = (is_op(x, np.add) or is_op(x, np.subtract)) and s.phase is not None and not x.exact
-        if inner and s.used.get(x, 0) <= 1 and len(found) < SEVERAL and all(arg.aval == x.aval for arg in x.args):
+        fits = not alike or all(arg.aval == x.aval for arg in x.args)
+        if inner and fits and s.used.get(x, 0) <= 1 and len(found) < SEVERAL and _stepped(x) is None:
             waiting += [(-sign if is_op(x, np.subtract) else sign, x.args[1]), (sign, x.args[0])]
         else:
             found.append((sign, x))
@@ -280,4 +282,67 @@ def known_multiple(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | 
                 multiple = s.graph.find(node.op, (w, v), ())
                 if _is_small(v, x) and multiple is not None and x.aval == multiple.aval == node.aval:
                     return s.add(np.multiply, x, multiple)  # as it stands: either is a multiple of the other
+    return None
+
+
+# -- steps and logistic functions -------------------------------------------------------------------------------------
+
+
+@rewrite(np.multiply, rules=FACTORS)
+def half_step(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``g * heaviside(x, 0.5)`` of many numbers by their signs: NumPy's step branches at each number, its sign does not."""
+    for g, step in (args, args[::-1]):
+        if is_op(step, np.heaviside) and const(step.args[1]) == 0.5 and math.prod(step.aval.shape) >= MANY:
+            x = step.args[0]
+            if x.aval.dtype == step.aval.dtype:
+                return s.call(np.multiply, g, s.call(np.add, s.call(np.multiply, s.call(np.sign, x), 0.5), 0.5))
+    return None
+
+
+@rewrite(np.add, np.subtract, rules=FACTORS)
+def logistic(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``heaviside(z, 0.5) - e / (e + 1) * sign(z)`` with ``e = exp(-abs(z))``, which stable cross entropy gives.
+
+    It is the logistic function. Where ``e`` is there anyway, or ``z`` is short, ``max(e, z > 0) / (e + 1)``. They may be two
+    terms of a longer sum.
+    """
+    terms = _summands(s, args[0], False)
+    terms += [(-c if is_op(node, np.subtract) else c, term) for c, term in _summands(s, args[1], False)]
+    for c, z in [(c, z) for c, step in terms if (z := _stepped(step)) is not None]:
+        minus = z.args[0] if is_op(z, np.negative) else None  # whose sign is the opposite
+        for other, term in terms:
+            signed = z if other == -c else minus
+            e = None if signed is None else _stable_share(term, signed)
+            if e is not None:
+                if _is_large(z) and s.used.get(e, 0) <= 2:
+                    share = s.graph.add(LOGISTIC, (s.call(np.negative, z),), (), z.aval)
+                else:
+                    share = s.call(np.true_divide, s.call(np.maximum, e, s.call(np.greater, z, 0.0)), s.call(np.add, e, 1.0))
+                rest = [(sign, x) for sign, x in terms if x is not term and _stepped(x) is not z]
+                return _sum(s, [(c, share), *rest])
+    return None
+
+
+def _stepped(x: Node) -> Node | None:
+    """``z`` of ``heaviside(z, 0.5)``, however that is computed."""
+    if is_op(x, np.heaviside) and const(x.args[1]) == 0.5:
+        return x.args[0]
+    if not is_op(x, np.add) or const(x.args[1]) != 0.5:
+        return None
+    half, sign = split(x.args[0])
+    return sign.args[0] if half == 0.5 and is_op(sign, np.sign) else None
+
+
+def _stable_share(term: Node, z: Node) -> Node | None:
+    """``e`` where a term is ``e / (e + 1) * sign(z)`` and ``e`` is ``exp(-abs(z))``."""
+    if not is_op(term, np.multiply):
+        return None
+    for ratio, sign in (term.args, term.args[::-1]):
+        if is_op(sign, np.sign) and sign.args[0] is z and is_op(ratio, np.true_divide):
+            e, below = ratio.args
+            ones = [arg for arg in below.args if arg is not e]
+            if is_op(below, np.add) and len(ones) == 1 and const(ones[0]) == 1 and is_op(e, np.exp):
+                inner = e.args[0]
+                if is_op(inner, np.negative) and is_op(inner.args[0], np.abs) and inner.args[0].args[0] is z:
+                    return e
     return None

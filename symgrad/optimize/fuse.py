@@ -84,7 +84,8 @@ class _Fuser:
         self.length: dict[Node, int] = {}  # of members
         self.reads: dict[Node, Reads] = {}  # of members
         self.base: dict[Node, Node] = {}  # of cotangents of slices: those that this one is added to
-        self.bases = {node.args[0] for node in nodes if node.op is index.INDEX_ADD}
+        added = [node for node in nodes if node.op is index.INDEX_ADD]
+        self.bases = {node.args[0] for node in added if _size(node.args[1]) >= cost.SIZES.big}  # what is less joins no loop
         shapes = {value.aval.shape for node in nodes for value in (node, *node.args) if _size(value) >= cost.SIZES.big}
         self.lengths = {shape[lane] for shape in shapes if (lane := self._natural(shape)) is not None}  # of lanes that pay
 

@@ -178,19 +178,41 @@ def negative_elements(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node
 
 
 @rewrite(np.add, np.subtract, rules=LOWER)
-def add_single_elements(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """Zeros with values written at index arrays are not added: the values are."""
+def add_few_elements(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Zeros with values written at index arrays, or into a small part, are not added: the values are."""
     for x, zeros in (args, args[::-1]):
-        spec = dict(zeros.params)["spec"] if zeros.op is index.SCATTER else ()
-        if not spec or not all(type(part) is index.Hole for part in spec) or len(spec) != len(node.aval.shape):
+        if zeros.op is not index.SCATTER or not _is_few(zeros) or s.used.get(zeros, 0) > 1:
             continue
-        if s.used.get(zeros, 0) > 1 or x.aval != zeros.aval or zeros.aval != node.aval:
+        if x.aval != zeros.aval or zeros.aval != node.aval:
             continue
         value, *places = zeros.args
         if is_op(node, np.subtract):
             x, value = (x, s.call(np.negative, value)) if x is args[0] else (s.call(np.negative, x), value)
-        return s.make(index.INDEX_ADD, (x, value, *places), (("spec", spec),), node.aval)
+        return s.make(index.INDEX_ADD, (x, value, *places), (("spec", dict(zeros.params)["spec"]),), node.aval)
     return None
+
+
+@rewrite(np.add, np.subtract, rules=LOWER, derived=True)
+def few_elements_last(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What is added to a small part is added last, so that it comes not between operations on the whole."""
+    if math.prod(node.aval.shape) < MANY:
+        return None
+    for x, y in (args, args[::-1]) if is_op(node, np.add) else (args,):
+        if x.op is index.INDEX_ADD and _is_few(x) and s.used.get(x, 0) <= 1 and x.aval == y.aval == node.aval:
+            base, *rest = x.args
+            return s.make(x.op, (s.call(node.op, base, y), *rest), x.params, node.aval)
+    return None
+
+
+def _is_few(write: Node) -> bool:
+    """Whether values are written to single elements, which index arrays name, or to a small part."""
+    spec, shape = dict(write.params)["spec"], write.aval.shape
+    if spec and all(type(part) is index.Hole for part in spec):
+        return len(spec) == len(shape)
+    if not all(type(part) in (int, index.Slice) for part in spec):
+        return False
+    region = np.broadcast_to(False, shape)[index.fill(spec, ())].shape
+    return 8 * math.prod(region) <= math.prod(shape)
 
 
 @rewrite(np.add, np.subtract, np.multiply, np.true_divide, rules=LOWER, exact=True)
@@ -253,10 +275,6 @@ def _are_slices(spec: index.Spec) -> bool:
     return all(type(part) is index.Slice for part in spec)
 
 
-def _is_large(node: Node) -> bool:
-    return node.aval.dtype.char in "fd" and math.prod(node.aval.shape) >= MANY
-
-
 @rewrite(np.where, rules=LOWER, exact=True)
 def select(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """A choice between many numbers without a branch at each."""
@@ -270,51 +288,3 @@ def select(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     if node.aval.dtype == np.float64:
         mask = s.graph.add(BITS, (mask,), (), mask.aval._replace(dtype=np.dtype(np.int64)))
     return s.graph.add(SELECT, (mask, *choices), (), node.aval)
-
-
-@rewrite(np.multiply, rules=LOWER)
-def half_step(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """``g * heaviside(x, 0.5)`` of many numbers by their signs: NumPy's step branches at each number, its sign does not."""
-    for g, step in (args, args[::-1]):
-        if is_op(step, np.heaviside) and const(step.args[1]) == 0.5 and math.prod(step.aval.shape) >= MANY:
-            x = step.args[0]
-            if x.aval.dtype == step.aval.dtype:
-                return s.call(np.multiply, g, s.call(np.add, s.call(np.multiply, s.call(np.sign, x), 0.5), 0.5))
-    return None
-
-
-@rewrite(np.subtract, rules=LOWER)
-def logistic(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """``heaviside(z, 0.5) - (e / (e + 1) * sign(z) + y)`` with ``e = exp(-abs(z))``, which stable cross entropy gives.
-
-    It is the logistic function less ``y``. Where ``e`` is there anyway, or ``z`` is short, ``max(e, z > 0) / (e + 1) - y``.
-    """
-    step, rest = args
-    if not is_op(step, np.heaviside) or const(step.args[1]) != 0.5:
-        return None
-    z = step.args[0]
-    terms = list(rest.args) if is_op(rest, np.add) else [rest]
-    for i, term in enumerate(terms):
-        e = _stable_share(term, z)
-        if e is not None:
-            if _is_large(z) and s.used.get(e, 0) <= 2:
-                share = s.graph.add(LOGISTIC, (s.call(np.negative, z),), (), z.aval)
-            else:
-                share = s.call(np.true_divide, s.call(np.maximum, e, s.call(np.greater, z, 0.0)), s.call(np.add, e, 1.0))
-            return s.call(np.subtract, share, terms[1 - i]) if len(terms) == 2 else share
-    return None
-
-
-def _stable_share(term: Node, z: Node) -> Node | None:
-    """``e`` where a term is ``e / (e + 1) * sign(z)`` and ``e`` is ``exp(-abs(z))``."""
-    if not is_op(term, np.multiply):
-        return None
-    for ratio, sign in (term.args, term.args[::-1]):
-        if is_op(sign, np.sign) and sign.args[0] is z and is_op(ratio, np.true_divide):
-            e, below = ratio.args
-            ones = [arg for arg in below.args if arg is not e]
-            if is_op(below, np.add) and len(ones) == 1 and const(ones[0]) == 1 and is_op(e, np.exp):
-                inner = e.args[0]
-                if is_op(inner, np.negative) and is_op(inner.args[0], np.abs) and inner.args[0].args[0] is z:
-                    return e
-    return None
