@@ -557,7 +557,7 @@ def test_rolled_arrays(shift, axis, shape):
     expected = grad(derivative.__wrapped__, mode="dynamic")(x)
     for _ in range(3):
         np.testing.assert_allclose(derivative(x), expected, rtol=1e-14, atol=1e-15)
-    assert "np.roll" not in derivative.source(x, fast=True)
+    assert "concatenate((x[" in derivative.source(x, fast=True)
 
 
 def test_results_lie_where_what_they_are_made_of_dies():

@@ -308,18 +308,22 @@ def logistic(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """
     terms = _summands(s, args[0], False)
     terms += [(-c if is_op(node, np.subtract) else c, term) for c, term in _summands(s, args[1], False)]
-    for c, z in [(c, z) for c, step in terms if (z := _stepped(step)) is not None]:
+    parts = [(sign * factor, x) for sign, (factor, x) in ((sign, split(term)) for sign, term in terms)]
+    for i, (c, step) in enumerate(parts):
+        z = _stepped(step)
+        if z is None:
+            continue
         minus = z.args[0] if is_op(z, np.negative) else None  # whose sign is the opposite
-        for other, term in terms:
-            signed = z if other == -c else minus
+        for j, (other, term) in enumerate(parts):
+            signed = z if other == -c else minus if other == c else None
             e = None if signed is None else _stable_share(term, signed)
             if e is not None:
                 if _is_large(z) and s.used.get(e, 0) <= 2:
                     share = s.graph.add(LOGISTIC, (s.call(np.negative, z),), (), z.aval)
                 else:
                     share = s.call(np.true_divide, s.call(np.maximum, e, s.call(np.greater, z, 0.0)), s.call(np.add, e, 1.0))
-                rest = [(sign, x) for sign, x in terms if x is not term and _stepped(x) is not z]
-                return _sum(s, [(c, share), *rest])
+                rest = [term for k, term in enumerate(terms) if k not in (i, j)]
+                return _sum(s, [(math.copysign(1.0, c), _multiple(s, abs(c), share)), *rest])
     return None
 
 

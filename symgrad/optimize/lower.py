@@ -57,7 +57,8 @@ def sum_of_products(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
     (x,) = args
     if x.aval.dtype.char not in "fd" or node.aval.dtype != x.aval.dtype:
         return None
-    if math.prod(x.aval.shape) < (SOME if len(x.aval.shape) == 1 else MANY):
+    few = SOME if x.aval.dtype == np.float64 and len(x.aval.shape) == 1 else MANY
+    if math.prod(x.aval.shape) < few:
         return _few_products(s, node, x)
     if node.params:
         return None
