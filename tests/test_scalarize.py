@@ -504,3 +504,57 @@ def test_powers_that_branches_depend_on_stay_real():
             value, slope = derivative(x)
             assert (value, slope) == (0.0, 0.0)
             assert type(value) is np.float64
+
+
+def filtered(x, rate):
+    level = 0.0
+    for i in range(1, len(x)):
+        level = rate * level + np.tanh(x[i] - level) * x[i - 1]
+    return level**2
+
+
+def backwards(x, rate):
+    state = np.array([1.0, 0.5])
+    for i in range(len(x) - 1, 0, -2):
+        state = np.array([np.sin(state[1]) + x[i, 0] * rate, state[0] * x[i, 1] - x[i - 1, 0]])
+    return state @ state + x[0, 0] * x[-1, 1] ** 2
+
+
+def row_by_row(x, rate):
+    state = np.array([1.0, 0.5])
+    for row in x:
+        state = np.tanh(rate * state + row * state[::-1])
+    return state.sum()
+
+
+def drawn_twice(x, rate):
+    total = 0.0
+    for i in range(len(x)):
+        total = total * rate + x[i] * x[(len(x) - 1) - i]
+    return total
+
+
+def kept(x, rate):
+    total, means = 0.0, np.zeros_like(x)
+    for i in range(len(x)):
+        total = total * rate + x[i]
+        means[i] += total
+    return means @ means + np.sum(np.sin(means[3:5]))
+
+
+@pytest.mark.parametrize("fun", [filtered, backwards, row_by_row, drawn_twice, kept])
+@pytest.mark.parametrize("count", [20, 60, 300])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_loops_over_what_they_are_differentiated_by(fun, count, dtype):
+    """The cotangents of rows, one an iteration, are put together after the loop."""
+    shape = (count, 2) if fun in (backwards, row_by_row) else (count,)
+    x = np.sin(1.0 + np.arange(np.prod(shape))).reshape(shape).astype(dtype)
+    for wrapped in (grad, value_and_grad):
+        derivative = wrapped(fun, (0, 1))
+        dynamic = flatten(wrapped(fun, (0, 1), mode="dynamic")(x, 0.7))[0]
+        for _ in range(3):
+            for found, expected in zip(flatten(derivative(x, 0.7))[0], dynamic, strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-3 if dtype == np.float32 else 1e-11, atol=1e-13)
+    if fun in (filtered, backwards, row_by_row) and dtype is np.float64:
+        loops = grad(fun).source(x, 0.7, fast=True).split("for ")
+        assert "] += " not in "".join(loops[2:]).split("reverse()")[0]

@@ -47,6 +47,7 @@ from symgrad.ir import Sequence as ListAval
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize.fuse import Group, adds_columns, adds_rows, fuse, turned
+from symgrad.optimize.loops import STACK
 from symgrad.optimize.lower import LIKE_UFUNCS
 from symgrad.optimize.memory import SLOW_IN_PLACE, is_read_before
 from symgrad.optimize.scalarize import LIST, PACK, PICK, UNPACK
@@ -675,6 +676,19 @@ def as_list(b: Builder, node: Node, args: list[Expr]) -> Expr:
     if len(shape) > len(axes) + 1:
         rows = method(rows, "reshape", literal((*(shape[axis] for axis in axes), -1)))
     return method(rows, "tolist")
+
+
+@_fast(STACK)
+def stacked(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """Lists as the columns of an array."""
+    if len(args) == 1:
+        return (
+            method(call_of("np.array", *args), "reshape", literal(node.aval.shape))
+            if len(node.aval.shape) > 1
+            else (call_of("np.array", *args))
+        )
+    columns = ast.Attribute(call_of("np.array", ast.List(args, ast.Load())), "T", ast.Load())
+    return columns if len(node.aval.shape) == 2 else method(columns, "reshape", literal(node.aval.shape))
 
 
 @_fast(PICK)

@@ -25,7 +25,7 @@ from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.engine import ITEM
 from symgrad.optimize.contract import CONTRACT, Contractor, product_of
 from symgrad.optimize.fuse import is_elementwise
-from symgrad.optimize.loops import BodyProgram, copied
+from symgrad.optimize.loops import BodyProgram, copied, rows_at
 from symgrad.optimize.simplify import Simplifier, const, is_op, is_zero, join, split
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Course, Loop, loop_of
@@ -305,25 +305,8 @@ def line(node: Node, body: Body, course: Course) -> tuple[Node, index.Spec] | No
     """``(x, spec)`` where an iteration reads ``x[i]`` of an invariant, and all of them together ``x[spec]``."""
     if node.op is not index.GETITEM or len(node.args) != 2 or node.args[0] not in body.invariants:
         return None
-    first, *rest = dict(node.params)["spec"]
-    if type(first) is not index.Hole or any(type(part) not in (int, index.Slice) for part in rest):
-        return None
-    ends = [_index_at(node.args[1], body, course, i) for i in (0, (course.count or 1) - 1)]
-    if None in ends or min(ends) < 0:
-        return None
-    step, stop = course.step, ends[1] + course.step
-    return node.args[0], (index.Slice(ends[0], stop if stop >= 0 else None, step), *rest)
-
-
-def _index_at(node: Node, body: Body, course: Course, i: int) -> Any:
-    """What the loop's index, or that moved by a number, is in an iteration; None for anything else."""
-    if node is body.index:
-        return course.start + course.step * i
-    if node.op in (_ADD, _SUBTRACT) and node.aval.dtype.kind == "i":
-        a, b = [const(arg) if arg.op is CONST else _index_at(arg, body, course, i) for arg in node.args]
-        if type(a) is int and type(b) is int:
-            return a + b if node.op is _ADD else a - b
-    return None
+    spec = rows_at(dict(node.params)["spec"], node.args[1], body, course)
+    return None if spec is None else (node.args[0], spec)
 
 
 # -- all iterations at once ----------------------------------------------------------------------------------------

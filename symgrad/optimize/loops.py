@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable
+from collections.abc import Sequence as Several
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CONST, Node, ancestors
+from symgrad.ir import CONST, Aval, Node, Sequence, ancestors
+from symgrad.ops import index
+from symgrad.ops.core import Op
 from symgrad.ops.engine import ITEM
 from symgrad.optimize import simplify
 from symgrad.optimize.simplify import EXPANSIONS, RULES, Rewrite, Simplifier, const, is_number, is_op, rewrite
 from symgrad.program import Leaf, Program
 from symgrad.pytree import TreeDef
 from symgrad.transform.loop import Body, Course, Loop, loop_of
+
+STACK = Op(np.stack, "constant", (), name="stacked", fun=lambda *rows, shape: np.stack(rows, -1).reshape(shape))
 
 
 def trim_loops(program: Program, exact: bool = False) -> Program:
@@ -242,9 +248,9 @@ def copied(
     body: Body,
     copier: Simplifier,
     same: dict[Node, Node],
-    elements: Sequence[Node] = (),
-    invariants: Sequence[Node] = (),
-    saved: Sequence[Node] = (),
+    elements: Several[Node] = (),
+    invariants: Several[Node] = (),
+    saved: Several[Node] = (),
 ) -> Body:
     """The body in the graph of ``copier``, which may know some of its nodes already.
 
@@ -257,7 +263,7 @@ def copied(
             known = node in same
             mapping[node] = mapping[same[node]] if known else copier.visit(node, tuple([mapping[arg] for arg in node.args]))
 
-    def of(nodes: Sequence[Node]) -> list[Node]:
+    def of(nodes: Several[Node]) -> list[Node]:
         return [mapping[node] for node in nodes]
 
     return Body(
@@ -310,8 +316,99 @@ def _like(body: Body, program: Program) -> Body:
     def of(nodes: list[Node]) -> list[Node]:
         return [next(ends) for _ in nodes]
 
-    carry, (index,) = of(body.carry), of([body.index])
-    return Body(program.graph, carry, index, of(body.elements), of(body.invariants), of(body.after), of(body.saved))
+    carry, (number,) = of(body.carry), of([body.index])
+    return Body(program.graph, carry, number, of(body.elements), of(body.invariants), of(body.after), of(body.saved))
+
+
+# -- rows of arrays ------------------------------------------------------------------------------------------------
+
+
+def rows_at(spec: index.Spec, place: Node, body: Body, course: Course) -> index.Spec | None:
+    """The part of an array that all iterations of a loop name together, each one by ``spec``, whose only array is ``place``:
+    a row each, the ``i``-th one of that part the iteration of number ``i``; None for anything else."""
+    first, *rest = spec
+    if type(first) is not index.Hole or any(type(part) not in (int, index.Slice) for part in rest):
+        return None
+    start, second, last = [_index_at(place, body, course, i) for i in (0, 1, (course.count or 1) - 1)]
+    if start is None or min(start, last) < 0 or start == second:
+        return None
+    stop = last + second - start
+    return (index.Slice(start, stop if stop >= 0 else None, second - start), *rest)
+
+
+def _index_at(node: Node, body: Body, course: Course, i: int) -> Any:
+    """What the loop's index, or that moved by a number, is in an iteration; None for anything else."""
+    if node is body.index:
+        return course.start + course.step * i
+    if is_op(node, np.add) or is_op(node, np.subtract):
+        a, b = [const(arg) if arg.op is CONST else _index_at(arg, body, course, i) for arg in node.args]
+        if type(a) is int and type(b) is int:
+            return a + b if is_op(node, np.add) else a - b
+    return None
+
+
+def rows_apart(program: Program) -> Program:
+    """The same program; where its loops add to another row of an array in each iteration, the rows are saved, and added after
+    the loop, all together."""
+    plans = {node: plan for node in program.nodes() if isinstance(node.op, Loop) and (plan := _rows_added(node.op))}
+    return trim_loops(_RowAdder(program, plans).run()) if plans else program
+
+
+def _rows_added(op: Loop) -> dict[int, list[tuple[Node, index.Spec]]]:
+    """Of carried values that a loop does nothing with but add to their rows: what is added, and where all iterations do."""
+    body, course = op.body, op.course
+    found: dict[int, list[tuple[Node, index.Spec]]] = {}
+    if course.count is None or course.test is not None:
+        return found
+    reads: dict[Node, int] = {}
+    for read in [*(arg for node in body.nodes() for arg in node.args), *body.after, *body.saved]:
+        reads[read] = reads.get(read, 0) + 1
+    for i, (item, node) in enumerate(zip(body.carry, body.after, strict=True)):
+        added = []
+        while node.op is index.INDEX_ADD and len(node.args) == 3 and reads[node] == 1:
+            base, value, place = node.args
+            each = dict(node.params)["spec"]
+            spec = rows_at(each, place, body, course) if not place.aval.shape else None
+            if spec is None or value.aval.dtype != item.aval.dtype or value.aval.shape != _row(item, each):
+                break
+            added.append((value, spec))
+            node = base
+        if node is item and added and reads[item] == 1:
+            found[i] = added[::-1]
+    return found
+
+
+def _row(array: Node, spec: index.Spec) -> tuple[int, ...]:
+    """The shape of what an index names, its first part a number."""
+    return tuple(np.broadcast_to(False, array.aval.shape)[index.fill(spec, (0,))].shape)
+
+
+class _RowAdder(Simplifier):
+    def __init__(self, program: Program, plans: dict[Node, dict[int, list[tuple[Node, index.Spec]]]]) -> None:
+        super().__init__(program, {})
+        self.plans = plans
+
+    def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
+        if node in self.plans:
+            body, plan = node.op.body, self.plans[node]
+            after = [body.carry[i] if i in plan else item for i, item in enumerate(body.after)]
+            more = [value for added in plan.values() for value, _ in added]
+            made = loop_of(replace(body, after=after, saved=[*body.saved, *more]), node.op.course)
+            aval = (*node.aval, *(Sequence(value.aval) for value in more))
+            return self.graph.add(made, args, node.params, aval)
+        plan = self.plans.get(node.args[0], {}) if node.op is ITEM else {}
+        item = dict(node.params).get("item")
+        if item not in plan:
+            return super().visit(node, args)
+        (loop,), total = args, self.mapping[node.args[0].args[item]]
+        place = len(node.args[0].aval) + sum(len(added) for i, added in plan.items() if i < item)
+        for value, spec in plan[item]:
+            rows = self.graph.add(ITEM, (loop,), (("item", place),), loop.aval[place])
+            shape = (node.args[0].op.course.count, *value.aval.shape)
+            whole = self.graph.add(STACK, (rows,), (("shape", shape),), Aval(shape, value.aval.dtype, "array"))
+            total = self.graph.add(index.INDEX_ADD, (total, whole), (("spec", spec),), node.aval)
+            place += 1
+        return total
 
 
 # -- rules for numbers ---------------------------------------------------------------------------------------------

@@ -213,7 +213,7 @@ def _is_few(write: Node) -> bool:
     if not all(type(part) in (int, index.Slice) for part in spec):
         return False
     region = np.broadcast_to(False, shape)[index.fill(spec, ())].shape
-    return 8 * math.prod(region) <= math.prod(shape)
+    return bool(8 * math.prod(region) <= math.prod(shape))
 
 
 @rewrite(np.add, np.subtract, np.multiply, np.true_divide, rules=LOWER, exact=True)

@@ -24,7 +24,8 @@ from symgrad.ir import Sequence as ListAval
 from symgrad.ops import create, engine, index, linalg
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize.elimination import Factors, cholesky
-from symgrad.optimize.loops import SCALAR, BodyProgram, decisive, trim_loops
+from symgrad.optimize.loops import SCALAR, STACK, BodyProgram, decisive, rows_apart, trim_loops
+from symgrad.optimize.lower import INNER
 from symgrad.optimize.simplify import Simplifier, const, is_op
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Course, Loop, loop_of
@@ -83,12 +84,13 @@ class Unsuited(Exception):
 
 def scalarize(program: Program) -> Program:
     """The same program on numbers, where it is one of small arrays and that is faster."""
+    whole, program = program, rows_apart(program)
     nodes = program.nodes()
     if not _all_small(nodes, program.roots()) or not any(_takes_apart(node) for node in nodes):
-        return program
-    if _operations(nodes, False) > HOPE * MOST or OPERATION * _operations(nodes, True) > HOPE * cost(program):
-        return program  # before it takes long to find out
-    found = [program]
+        return whole
+    if _operations(nodes, False) > HOPE * MOST or OPERATION * _operations(nodes, True) > HOPE * cost(whole):
+        return whole  # before it takes long to find out
+    found = [whole]
     for calls in (True, False):
         scalarizer = Scalarizer(program, calls)
         try:
@@ -103,25 +105,42 @@ def scalarize(program: Program) -> Program:
     return min(found, key=cost)
 
 
-def _all_small(nodes: Sequence[Node], ends: Sequence[Node]) -> bool:
-    """Whether there are no arrays but small ones, and those that are only read from at indices."""
-    if not all(_fits(node.aval) or _is_data(node) for node in (*nodes, *ends) if not isinstance(node.op, Loop)):
-        return False
+def _all_small(nodes: Sequence[Node], ends: Sequence[Node], inside: bool = False) -> bool:
+    """Whether there are no arrays but small ones, and those that are only read from at indices; outside of loops, others where
+    NumPy does with them what takes no elements apart."""
+    for node in (*nodes, *ends):
+        if not isinstance(node.op, Loop) and not _fits(node.aval) and not _is_data(node) and (inside or not _is_left(node)):
+            return False
     for node in nodes:
         if isinstance(node.op, Loop):
             body = node.op.body
             carry, sequences, _ = node.op.split(node.args)
-            if any(map(_is_long, (*carry, *sequences))) or not _all_small(
-                [*body.inputs, *body.nodes()], [*body.after, *body.saved]
-            ):
+            if any(map(_is_long, (*carry, *sequences))):
                 return False
-        elif any(map(_is_long, node.args)) and (node.op is not index.GETITEM or any(map(_is_long, node.args[1:]))):
+            if not _all_small([*body.inputs, *body.nodes()], [*body.after, *body.saved], True):
+                return False
+        elif any(map(_is_long, node.args)) and not _is_element(node) and (inside or not _is_left(node)):
             return False
-    return not any(map(_is_long, ends))
+    return not inside or not any(map(_is_long, ends))
 
 
 def _is_long(node: Node) -> bool:
     return isinstance(node.aval, Aval) and math.prod(node.aval.shape) > LARGEST
+
+
+def _is_element(node: Node) -> bool:
+    """Whether it is read from an array at indices."""
+    return node.op is index.GETITEM and not any(map(_is_long, node.args[1:]))
+
+
+def _is_left(node: Node) -> bool:
+    """Whether it is of long arrays, and left to NumPy: arithmetic, sums, and what is written at known places."""
+    if not any(map(_is_long, (node, *node.args))):
+        return False
+    if any(not isinstance(value.aval, Aval) or value.aval.dtype != np.float64 for value in (node, *node.args)):
+        return node.op is STACK
+    write = node.op in (index.SCATTER, index.SETITEM, index.INDEX_ADD) and len(node.args) == len(node.op.rules)
+    return write or node.op in _LEFT
 
 
 def _is_data(node: Node) -> bool:
@@ -170,6 +189,8 @@ def _cost(node: Node) -> float:
         return UNPACKING + ELEMENT * float(math.prod(node.args[0].aval.shape))
     if op is PICK:
         return OPERATION * len(node.args)
+    if op is STACK:
+        return CALL + ELEMENT * float(math.prod(aval.shape))
     if op is PACK:
         return PACKING + ELEMENT * len(node.args) if dict(node.params)["dtype"] == float else 3 * CALL
     if op in _SOLVING:
@@ -198,7 +219,7 @@ def _operations(nodes: Sequence[Node], running: bool) -> float:
         if isinstance(node.op, Loop):
             turns = (node.op.course.count or TURNS) if running else 1
             total += turns * _operations(node.op.body.nodes(), running)
-        elif isinstance(node.aval, Aval) and node.op not in _FREE:
+        elif isinstance(node.aval, Aval) and node.op not in _FREE and not _is_long(node):
             sizes = [math.prod(value.aval.shape) for value in (node, *node.args) if isinstance(value.aval, Aval)]
             total += 2 * math.sqrt(math.prod(sizes)) if node.op in _SUMMING else max(sizes)
     return total
@@ -303,6 +324,12 @@ class Scalarizer(Simplifier):
             return self.grids[node.args[0]][params["item"]]
         if op is engine.ADD_LISTS:
             return self._each(lambda a, b: self.graph.add(op, (a, b), (), a.aval), *self._of(node))
+        if op is STACK:
+            lists = tuple(self.grids[node.args[0]].ravel().tolist())
+            self.arrays[node] = new = self.graph.add(STACK, lists, node.params, node.aval)
+            return None if _is_long(node) else self._apart(new)
+        if _is_left(node):
+            return self._whole(node)
         if not all(isinstance(arg.aval, Aval) for arg in node.args):
             raise Unsuited
         rule = GRIDS.get(op)
@@ -440,7 +467,7 @@ class Scalarizer(Simplifier):
         new = self.graph.add(node.op, tuple([self.array(arg) for arg in node.args]), node.params, node.aval)
         if isinstance(node.aval, Aval):
             self.arrays[node] = new
-            return self._apart(new)
+            return None if _is_long(node) else self._apart(new)
         items = [self.graph.add(engine.ITEM, (new,), (("item", i),), aval) for i, aval in enumerate(node.aval)]
         return [self._apart(item) for item in items]
 
@@ -538,6 +565,7 @@ def _ops(*keys: Any) -> set[Any]:
 
 _PLAIN = _ops(np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.abs)
 _COMMUTING = _ops(np.add, np.multiply)
+_LEFT = _PLAIN | _ops(STACK, INNER, create.ZEROS, np.square, np.sum, np.mean, np.dot, np.vdot, np.vecdot)
 _TESTS = _ops(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal,
               engine.NOT, engine.AND, EITHER)  # fmt: skip
 _VIEWS = _ops(index.GETITEM, np.reshape, np.transpose, np.expand_dims, np.swapaxes, np.moveaxis)
