@@ -25,7 +25,7 @@ from symgrad.errors import EscapedTracer, LeavesNumPy, MutatedInput, NotDifferen
 from symgrad.frames import leaving, unpacked, user_frame, where
 from symgrad.ir import Aval, Node
 from symgrad.ops import create, index
-from symgrad.ops.core import REGISTRY, Op, Traced
+from symgrad.ops.core import REGISTRY, Op, Traced, literal
 from symgrad.ops.elementwise import operator_power
 from symgrad.ops.engine import ASTYPE, BOOL, INT, ROUND, TO_ARRAY, TO_PYTHON
 
@@ -512,6 +512,9 @@ class Tracer(Traced):
 
     # ---- NumPy's protocols ----
 
+    def over(self, y: Any) -> Any:
+        return _over(self.tape, self.node, y.node, 4) if isinstance(y, Tracer) else None
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
         return self.tape.array_ufunc(ufunc, method, args, kwargs)
 
@@ -649,6 +652,34 @@ class Tracer(Traced):
         return getattr(value, name)
 
 
+def _over(tape: Run, node: Node, y: Node, depth: int) -> Any:
+    """By what a node is a multiple of another, a number or of its shape, seen in the last few steps that made it; or None."""
+    if node is y or (node.op is y.op and node.args == y.args and node.params == y.params):
+        return 1.0
+    if not depth or node.op not in (_ADD, _MULTIPLY, _NEGATIVE, _POWER) or node.aval.shape != y.aval.shape:
+        return None
+    if node.op is _POWER:
+        exponent = None if node.args[1].active or _over(tape, node.args[0], y, 0) is None else _known(tape, node.args[1])
+        return tape.lookup(y) ** (exponent - 1) if isinstance(exponent, (int, float)) and exponent >= 1 else None
+    first, *rest = [_over(tape, arg, y, depth - 1) for arg in node.args]
+    if node.op is _NEGATIVE:
+        return None if first is None else -first
+    (second,) = rest
+    if node.op is _ADD:
+        return None if first is None or second is None else first + second
+    part, factor = (second, node.args[0]) if first is None else (first, node.args[1])
+    if part is None or factor.aval.shape not in ((), y.aval.shape):
+        return None
+    number = literal(factor)
+    return part * (tape.lookup(factor) if number is None else number)
+
+
+def _known(tape: Run, node: Node) -> Any:
+    """The value of a number that stays as it is: in code, that of literals alone."""
+    return literal(node) if tape.symbolic else tape.lookup(node).value
+
+
+_ADD, _MULTIPLY, _NEGATIVE, _POWER = (REGISTRY[fun] for fun in (np.add, np.multiply, np.negative, np.power))
 _ELEMENTWISE = frozenset(
     "exp exp2 expm1 log log2 log10 log1p sqrt cbrt square reciprocal sin cos tan arcsin arccos arctan sinh cosh tanh "
     "arcsinh arccosh arctanh rint sign floor ceil trunc fabs deg2rad rad2deg degrees radians isnan isfinite isinf "

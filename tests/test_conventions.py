@@ -219,6 +219,36 @@ def test_an_element_has_no_share_in_the_pole_of_one_that_has_moved(name):
     np.testing.assert_allclose(vmap(derivative(fun))(np.stack([x, x + 1]))[0], found, 1e-12)
 
 
+EYE, CENTRED = np.eye(3), np.eye(3) - 1 / 3
+SMOOTH = {  # powers of what has a kink at the origin, and the second derivatives there
+    "norm": (lambda x: np.linalg.norm(x) ** 2, 2 * EYE),
+    "norm times norm": (lambda x: np.linalg.norm(x) * np.linalg.norm(x), 2 * EYE),
+    "square of norm": (lambda x: 0.5 * np.square(np.linalg.norm(x)), EYE),
+    "norms of rows": (
+        lambda x: np.sum(np.linalg.norm(x[:, None] * [3.0, 4.0], axis=1) ** 2 * [1, 2, 3]),
+        np.diag([50, 100, 150]),
+    ),
+    "cube of norm": (lambda x: np.linalg.norm(x) ** 3, 0 * EYE),
+    "fourth root": (lambda x: np.sqrt(np.linalg.norm(x) ** 2 + 1), EYE),
+    "abs": (lambda x: np.sum(np.abs(x) ** 2), 2 * EYE),
+    "hypot": (lambda x: -(np.hypot(x[0], x[1]) ** 2), np.diag([-2, -2, 0])),
+    "spread": (lambda x: np.std(x) ** 2, 2 / 3 * CENTRED),
+}
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("name", SMOOTH)
+def test_what_is_smooth_at_the_origin_has_its_second_derivatives(name, mode):
+    fun, expected = SMOOTH[name]
+    for derivative in (hessian(fun, mode=mode), jacrev(grad(fun), mode=mode), jacfwd(grad(fun), mode=mode)):
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(np.zeros(3)), expected, 1e-12, 1e-12)
+
+
+def test_what_is_smooth_is_written_as_such():
+    assert grad(SMOOTH["norm"][0]).source(np.zeros(3)).endswith("return 2.0 * x")
+
+
 # -- what was not selected: zero, whatever its partial derivative --------------------------------------------------
 
 X = np.array([-1.0, 0.0, 0.5, 2.0, 1000.0])

@@ -62,6 +62,10 @@ class Traced:
         """A plain array, or an object array of traced values, as a traced value of the same run."""
         raise NotImplementedError
 
+    def over(self, y: Any) -> Any:
+        """By what this is a multiple of ``y``, as far as that was written down; None where nothing is known."""
+        return None
+
     def outside(self) -> Sequence[str]:
         """The attributes to be guarded where a traced function reads it from outside."""
         return ()
@@ -216,7 +220,7 @@ class Op:
             return "constant"
         kind = self.partial
         if callable(kind):
-            kind = kind(*[_literal(arg) for arg in args])
+            kind = kind(*[literal(arg) for arg in args])
         return str(kind)
 
     def lanes_of(self, position: int) -> Any:
@@ -228,13 +232,13 @@ class Op:
         return self.family == "elementwise" or self.lanes_of(position) == "same"
 
 
-def _literal(node: Node) -> Any:
+def literal(node: Node) -> Any:
     """The value of a literal number, or of what is computed of them alone; None for others."""
     if node.op is CONST:
         return dict(node.params)["value"]
     if node.active or not node.args or not isinstance(node.aval, Aval) or node.aval.shape:
         return None
-    values = [_literal(arg) for arg in node.args]
+    values = [literal(arg) for arg in node.args]
     return None if None in values else node.op.fun(*values, **dict(node.params))
 
 
@@ -461,6 +465,14 @@ def fit(g: Any, aval: Aval) -> Any:
     return g
 
 
+def multiple(g: Any, y: Any) -> Any:
+    """By what a cotangent is a multiple of the result ``y``, if it is known to be one; None otherwise.
+
+    ``norm(x) ** 2`` is smooth where ``norm(x)`` is not: a rule that divides by ``y`` need not divide what has that factor.
+    """
+    return g.over(y) if isinstance(g, Traced) else None
+
+
 def dtype_of(x: Any) -> np.dtype[Any]:
     return x.dtype if hasattr(x, "dtype") else np.result_type(x)
 
@@ -496,10 +508,10 @@ def spread(g: Any, shape: tuple[int, ...]) -> Any:
 def expand(g: Any, a: Any, axis: Any, keepdims: bool = False) -> Any:
     """The cotangent of a reduction of ``a`` over ``axis``, with the reduced axes back as ones."""
     ndim = getattr(a, "ndim", 0)
-    if keepdims or ndim == 0:
+    if keepdims or ndim == 0 or not getattr(g, "ndim", 0):
         return g
     if axis is None:
-        return np.reshape(g, (1,) * ndim) if getattr(g, "ndim", 0) else g
+        return np.reshape(g, (1,) * ndim)
     insert: Any = REGISTRY[np.expand_dims]
     if not isinstance(axis, tuple):
         return insert(g, axis=axis % ndim)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import NotDifferentiable
-from symgrad.ops.core import A, Choice, Sample, composite, constant, elementwise, op
+from symgrad.ops.core import A, Choice, Sample, composite, constant, elementwise, multiple, op
 from symgrad.ops.index import array_of
 
 # fmt: off
@@ -157,8 +157,13 @@ def angles(x1: Any, x2: Any) -> str:
     return "zero" if 0 in (x1, x2) else "finite"
 
 
-elementwise(np.hypot,   lambda g, y, x1, x2: g * (x1 / (y + (y == 0))),
-                        lambda g, y, x1, x2: g * (x2 / (y + (y == 0))), partial="finite", domain=(0.3, 2), complex=False)
+def leg(g: Any, y: Any, x: Any) -> Any:
+    h = multiple(g, y)
+    return g * (x / np.where(y == 0, np.inf, y)) if h is None else h * x
+
+
+elementwise(np.hypot,   lambda g, y, x1, x2: leg(g, y, x1),
+                        lambda g, y, x1, x2: leg(g, y, x2), partial="finite", domain=(0.3, 2), complex=False)
 elementwise(np.arctan2, lambda g, y, x1, x2: g * (x2 / squares(x1, x2)),
                         lambda g, y, x1, x2: -g * (x1 / squares(x1, x2)), partial=angles, domain=(0.3, 2), complex=False)
 
@@ -187,6 +192,9 @@ def i0(g: Any, y: Any, x: Any) -> Any:
 
 @elementwise(np.absolute, fun=operator.abs, partial="finite")
 def absolute(g: Any, y: Any, x: Any) -> Any:
+    h = multiple(g, y)
+    if h is not None:
+        return h * (np.conj(x) if np.iscomplexobj(x) else x)
     return g * (np.conj(x) / (y + (y == 0))) if np.iscomplexobj(x) else g * np.sign(x)
 
 
@@ -206,7 +214,7 @@ def turning(x: Any) -> Any:
 
 
 elementwise(np.sign, sign, jvp=sign_jvp, partial="finite")
-elementwise(np.fabs,      lambda g, y, x: g * np.sign(x), partial="finite", complex=False)
+elementwise(np.fabs,      absolute, partial="finite", complex=False)
 elementwise(np.copysign,  lambda g, y, x1, x2: g * (np.sign(x1) * np.sign(y)), None, partial="finite", complex=False)
 elementwise(np.heaviside, None, lambda g, y, x1, x2: g * (x1 == 0), partial="constant", complex=False)
 elementwise(np.ldexp,     lambda g, y, x1, x2: np.ldexp(g, x2), None, partial="finite", complex=False, samples=[

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from symgrad.ops.core import A, Choice, Sample, composite, constant, count, dtype_of, expand, linear, op
+from symgrad.ops.core import A, Choice, Sample, composite, constant, count, dtype_of, expand, linear, multiple, op
 
 NONE = np._NoValue
 
@@ -338,7 +338,8 @@ def _var(g: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, ddof: floa
 
 @op(np.std, lanes="row", instead=dict.fromkeys(("mean", "where", "correction"), _root_about), samples=_moments)
 def _std(g: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
-    scale = g / (_freedom(a, axis, ddof) * nonzero(y))
+    h = multiple(g, y)
+    scale = g / (_freedom(a, axis, ddof) * nonzero(y)) if h is None else h / _freedom(a, axis, ddof)
     return expand(scale, a, axis, keepdims) * _deviation(a, axis, dtype)
 
 
@@ -437,7 +438,8 @@ def _norm_kind(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False
 )
 def _norm(g: Any, y: Any, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     if ord in (None, 2, "fro", "f"):
-        return expand(g / nonzero(y), x, axis, keepdims) * conj(x)
+        h = multiple(g, y)
+        return expand(g / nonzero(y) if h is None else h, x, axis, keepdims) * conj(x)
     if ord == 0:
         return np.zeros_like(x)
     sign = conj(np.sign(x))
