@@ -1,6 +1,7 @@
 """Contractions lowered: the same results as without, no less accurate, in the operations that were meant."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -227,3 +228,30 @@ def test_sums_over_what_is_only_broadcast(size):
         want = dynamic(*args)
         for _ in range(3):
             np.testing.assert_allclose(compiled(*args), want, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", [(5,), (4, 3), (2, 4, 3), (1, 3), (80, 70)])
+@pytest.mark.parametrize(
+    "reduce",
+    [
+        lambda x: np.var(x, axis=0),
+        lambda x: np.std(x, axis=-1, keepdims=True),
+        lambda x: np.var(x, ddof=1),
+        lambda x: np.std(x, 0, ddof=1),
+        lambda x: np.var(x, axis=(0, -1)) if x.ndim > 2 else np.var(x),
+        lambda x: np.linalg.norm(x, axis=-1),
+        lambda x: np.linalg.norm(x, axis=0, keepdims=True),
+        lambda x: np.linalg.norm(x),
+        lambda x: np.linalg.norm(x.ravel()),
+    ],
+)
+def test_small_variances_and_norms(reduce, shape, dtype):
+    x = np.cos(np.arange(np.prod(shape))).reshape(shape).astype(dtype)
+    derivative, dynamic = (value_and_grad(lambda x: np.sum(np.sqrt(reduce(x) + 1)), mode=mode) for mode in ("auto", "dynamic"))
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of one row, minus one, nothing is left to divide by
+        for values in (x, 0 * x, np.full_like(x, np.inf)):
+            for _ in range(3):
+                for found, expected in zip(derivative(values), dynamic(values), strict=True):
+                    np.testing.assert_allclose(found, expected, rtol=1e-5 if dtype == np.float32 else 1e-13, atol=1e-8)

@@ -212,22 +212,23 @@ def turned_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | 
 
 @rewrite(np.linalg.norm, rules=CONTRACT)
 def norm(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """The lengths of many vectors by their squares, as NumPy has it."""
+    """The lengths of vectors by their squares, as NumPy has it, but for what its functions in Python take."""
     (x,) = args
     params = dict(node.params)
-    plain = params.pop("ord", None) is None and isinstance(params.get("axis"), int)
-    if not plain or x.aval.dtype.char not in "fd" or math.prod(x.aval.shape) < LARGE:
+    if params.pop("ord", None) is not None or x.aval.dtype.char not in "fd" or not x.aval.shape:
         return None
-    return s.call(np.sqrt, s.call(np.sum, s.call(np.multiply, x, x), **params))
+    if not params and len(x.aval.shape) == 1 and node.aval.dtype == x.aval.dtype:
+        return s.call(np.sqrt, s.call(np.dot, x, x))
+    return s.call(np.sqrt, s.call(np.sum, s.call(np.multiply, x, x), **params)) if type(params.get("axis")) is int else None
 
 
 @rewrite(np.var, np.std, rules=CONTRACT)
 def variance(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """The variance of a large array by the squares of its distances from the mean, as NumPy has it."""
+    """The variance by the squares of the distances from the mean, as NumPy has it, but for what its own functions take."""
     (x,) = args
     params = dict(node.params)
     ddof, count = params.pop("ddof", 0), math.prod(x.aval.shape) // max(math.prod(node.aval.shape), 1)
-    if not set(params) <= {"axis", "keepdims"} or x.aval.dtype.char not in "fd" or math.prod(x.aval.shape) < LARGE:
+    if not set(params) <= {"axis", "keepdims"} or x.aval.dtype.char not in "fd" or not x.aval.shape:
         return None
     if ddof >= count:
         return None
