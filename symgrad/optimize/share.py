@@ -2,11 +2,13 @@
 
 Reverse mode writes a loop that runs backwards and computes anew what an iteration needs from what it began with. What it ended
 with is what the next one began with, which has been read just before: it goes round. Anything else that is dear (products of
-matrices, exponentials), the loop forwards keeps, if it is an array.
+matrices, exponentials), the loop forwards keeps, if it is an array; so what takes no more memory than what it is made of, which
+need not be kept then.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -26,6 +28,7 @@ CHEAP = {
     for key in (np.add, np.subtract, np.multiply, np.negative, np.positive, np.abs, np.square, np.conjugate, np.real, np.imag,
                 np.maximum, np.minimum, np.sign, np.where, np.greater, np.less, np.greater_equal, np.less_equal)
 }  # fmt: skip
+FEW = 64  # values that one is made of, up to which they are looked at
 
 
 class End(NamedTuple):
@@ -71,12 +74,34 @@ class _Sharer(Simplifier):
         body = op.body
         given = set(body.inputs)
         needed = {*body.after, *body.saved}
+        readers: dict[Node, list[Node]] = {}
+        for inner in body.nodes():
+            for arg in inner.args:
+                readers.setdefault(arg, []).append(inner)
+
+        def frees(inner: Node) -> bool:
+            """Whether to keep a value takes no more memory than what is kept for it alone to be computed again."""
+            below, kept, waiting = {inner}, [], [inner]
+            while waiting and len(below) <= FEW:
+                for arg in waiting.pop().args:
+                    if arg not in below:
+                        below.add(arg)
+                        is_kept = arg in twins and (arg in given or _is_dear(arg))
+                        (kept if is_kept else waiting).append(arg)
+            alone = [
+                arg
+                for arg in kept
+                if arg not in ends
+                and all(reader in below or (reader.index > inner.index and reader not in needed) for reader in readers[arg])
+            ]
+            return not waiting and _size(inner) <= sum(map(_size, alone))
+
         for inner in reversed(body.nodes()):
             if inner not in needed:
                 continue
             if inner in ends:
                 self.ended.setdefault(node, []).append(ends[inner])
-            elif inner in twins and inner not in given and _is_dear(inner):
+            elif inner in twins and inner not in given and (_is_dear(inner) or (_is_cheap(inner) and frees(inner))):
                 source, other = twins[inner]
                 saved = self.saved.setdefault(source, [])
                 if other not in saved:
@@ -161,13 +186,21 @@ def _key(node: Node, args: tuple[Any, ...], body: Body) -> Any:
 
 def _is_dear(node: Node) -> bool:
     """Whether a result is better kept than computed again."""
-    return (
-        isinstance(node.aval, Aval)
-        and node.aval.shape != ()
-        and node.op not in (CONST, CAPTURED, INPUT)
-        and not node.op.alias
-        and node.op not in CHEAP
-    )
+    return _is_made(node) and node.op not in CHEAP
+
+
+def _is_cheap(node: Node) -> bool:
+    return _is_made(node) and node.op in CHEAP
+
+
+def _is_made(node: Node) -> bool:
+    """Whether it is an array that is computed."""
+    array = isinstance(node.aval, Aval) and node.aval.shape != ()
+    return array and node.op not in (CONST, CAPTURED, INPUT) and not node.op.alias
+
+
+def _size(node: Node) -> int:
+    return math.prod(node.aval.shape) * int(node.aval.dtype.itemsize) if isinstance(node.aval, Aval) else 0
 
 
 def _reading(body: Body, known: list[Node], ended: list[End], saved: list[Node]) -> Body:
