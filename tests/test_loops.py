@@ -922,3 +922,33 @@ def test_values_that_change_places(turn):
     derivative, dynamic = value_and_grad(space["fun"]), value_and_grad(space["fun"], mode="dynamic")
     for n in (5, 5, 5, 6, 7):
         assert derivative(0.7, n) == pytest.approx(dynamic(0.7, n), rel=1e-12)
+
+
+def diffused(u, k, n):
+    for _ in range(n):
+        u = np.concatenate([u[:1], u[1:-1] + k * (u[2:] - 2 * u[1:-1] + u[:-2]), u[-1:]])
+    return np.sum(u**2)
+
+
+def waves(u, c, n):
+    v = u
+    for _ in range(n):
+        u, v = v, 2 * v - u + c * c * (np.roll(v, 1) + np.roll(v, -1) - 2 * v)
+    return np.sum(v**2)
+
+
+def squeezed(u, k, n):
+    for _ in range(n):
+        u = np.tanh(k * u[::-1] + u) * u  # u itself is needed, too
+    return np.sum(u)
+
+
+@pytest.mark.parametrize(("fun", "lists"), [(diffused, 1), (waves, 1), (squeezed, 2)])
+def test_loops_keep_what_takes_no_more_memory_than_what_it_is_made_of(fun, lists):
+    u = np.sin(np.arange(30.0))
+    derivative, dynamic = (grad(fun, (0, 1), mode=mode) for mode in ("auto", "dynamic"))
+    for k in (0.1, np.linspace(0.05, 0.15, 28 if fun is diffused else 30)):
+        for _ in range(3):
+            for found, expected in zip(derivative(u, k, 40), dynamic(u, k, 40), strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
+        assert derivative.source(u, k, 40).count(".append(") == lists

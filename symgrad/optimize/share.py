@@ -78,30 +78,13 @@ class _Sharer(Simplifier):
         for inner in body.nodes():
             for arg in inner.args:
                 readers.setdefault(arg, []).append(inner)
-
-        def frees(inner: Node) -> bool:
-            """Whether to keep a value takes no more memory than what is kept for it alone to be computed again."""
-            below, kept, waiting = {inner}, [], [inner]
-            while waiting and len(below) <= FEW:
-                for arg in waiting.pop().args:
-                    if arg not in below:
-                        below.add(arg)
-                        is_kept = arg in twins and (arg in given or _is_dear(arg))
-                        (kept if is_kept else waiting).append(arg)
-            alone = [
-                arg
-                for arg in kept
-                if arg not in ends
-                and all(reader in below or (reader.index > inner.index and reader not in needed) for reader in readers[arg])
-            ]
-            return not waiting and _size(inner) <= sum(map(_size, alone))
-
+        kept = {item for item in twins if (item in given or _is_dear(item)) and item not in ends}
         for inner in reversed(body.nodes()):
             if inner not in needed:
                 continue
             if inner in ends:
                 self.ended.setdefault(node, []).append(ends[inner])
-            elif inner in twins and inner not in given and (_is_dear(inner) or (_is_cheap(inner) and frees(inner))):
+            elif inner in twins and inner not in given and (_is_dear(inner) or _spares(inner, kept, readers, needed)):
                 source, other = twins[inner]
                 saved = self.saved.setdefault(source, [])
                 if other not in saved:
@@ -189,14 +172,31 @@ def _is_dear(node: Node) -> bool:
     return _is_made(node) and node.op not in CHEAP
 
 
-def _is_cheap(node: Node) -> bool:
-    return _is_made(node) and node.op in CHEAP
-
-
 def _is_made(node: Node) -> bool:
     """Whether it is an array that is computed."""
     array = isinstance(node.aval, Aval) and node.aval.shape != ()
     return array and node.op not in (CONST, CAPTURED, INPUT) and not node.op.alias
+
+
+def _spares(node: Node, kept: set[Node], readers: dict[Node, list[Node]], needed: set[Node]) -> bool:
+    """Whether to keep a value takes no more memory than what is ``kept`` for it alone to be computed again.
+
+    ``needed`` says of what comes after the node whether it is computed.
+    """
+    if not _is_made(node):
+        return False
+    below, found, waiting = {node}, list[Node](), [node]
+    while waiting and len(below) <= FEW:
+        for arg in waiting.pop().args:
+            if arg not in below:
+                below.add(arg)
+                (found if arg in kept else waiting).append(arg)
+    alone = [
+        item
+        for item in found
+        if all(reader in below or (reader.index > node.index and reader not in needed) for reader in readers[item])
+    ]
+    return not waiting and _size(node) <= sum(map(_size, alone))
 
 
 def _size(node: Node) -> int:
