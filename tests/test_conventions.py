@@ -866,3 +866,14 @@ def test_results_are_the_callers_own(fun, mode):
         for g in found:
             g.fill(np.nan)
     np.testing.assert_array_equal(C, before)
+
+
+@pytest.mark.parametrize("kind", [float, np.float64, np.float32])
+@pytest.mark.parametrize("fun", [np.logaddexp, np.logaddexp2, lambda x, y: np.where(x < y, x * x, y)[()] * 1.0])
+def test_derivatives_by_numbers_are_numbers(fun, kind):
+    x, y = kind(1.0), kind(2.0)
+    derivative = value_and_grad(fun, (0, 1))
+    for _ in range(3):
+        value, slopes = derivative(x, y)
+        assert type(value) is type(fun(x, y))
+        assert [type(slope) for slope in slopes] == [kind, kind]

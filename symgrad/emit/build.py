@@ -556,6 +556,8 @@ class Builder:
         expr = self.exprs[out]
         again = out in used
         used.add(out)
+        if kind == "scalar" and out.aval.kind == "array":  # np.where makes 0-d arrays of numbers
+            return _subscript(expr, ast.Tuple([], ast.Load()))
         if kind != "array" or (out.op is engine.TO_ARRAY and not isinstance(expr, ast.Name)):
             return expr
         if not out.aval.shape:  # arithmetic on 0-d arrays gives scalars
