@@ -21,7 +21,7 @@ from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static, Traced, dtype_of
 from symgrad.ops.engine import ASTYPE, SIZE, TO_NUMPY
 from symgrad.ops.reduction import cast
-from symgrad.tracer import ADVICE, Run, Tracer, escaped, into_plain, look_at_size, plain, split_index, tracers
+from symgrad.tracer import ADVICE, NUMBERS, Run, Tracer, escaped, into_plain, look_at_size, plain, split_index, tracers
 
 __all__ = ["UFuncMethods", "array_function", "array_ufunc", "is_of_objects"]
 
@@ -367,7 +367,7 @@ class UFuncMethods:
 
     @staticmethod
     def outer(trace: Run, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        a, b = args
+        a, b = (trace.adopt(x) if type(x.like if type(x) is Tracer else x) in NUMBERS else x for x in args)
         return ufunc(np.reshape(a, np.shape(a) + (1,) * np.ndim(b)), b, **kwargs)
 
     @staticmethod

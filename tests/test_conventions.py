@@ -869,7 +869,15 @@ def test_results_are_the_callers_own(fun, mode):
 
 
 @pytest.mark.parametrize("kind", [float, np.float64, np.float32])
-@pytest.mark.parametrize("fun", [np.logaddexp, np.logaddexp2, lambda x, y: np.where(x < y, x * x, y)[()] * 1.0])
+@pytest.mark.parametrize(
+    "fun",
+    [
+        np.logaddexp,
+        np.logaddexp2,
+        lambda x, y: np.where(x < y, x * x, y)[()] * 1.0,
+        lambda x, y: np.sum(np.sin(np.linspace(0, x, 200))) + np.sum(np.subtract.outer(np.ravel(y), np.sum(y))),
+    ],
+)
 def test_derivatives_by_numbers_are_numbers(fun, kind):
     x, y = kind(1.0), kind(2.0)
     derivative = value_and_grad(fun, (0, 1))

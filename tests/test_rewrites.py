@@ -526,6 +526,8 @@ PYTHONS_AMONG_SINGLES = [
     lambda x, z: np.sum(np.where(x > 0, np.expand_dims(z, 0), x)),
     lambda x, z: np.sum(np.atleast_2d(z) @ x[None]),
     lambda x, z: np.sum(np.abs(np.expand_dims(z, 0) + 1j * x)),
+    lambda x, z: np.sum(x) + np.sum(np.broadcast_to(z, (2,))),
+    lambda x, z: np.sum(np.multiply.outer(z, x)) + np.sum(np.add.outer(np.sum(x), z)),
 ]
 
 

@@ -556,8 +556,8 @@ class Builder:
         expr = self.exprs[out]
         again = out in used
         used.add(out)
-        if kind == "scalar" and out.aval.kind == "array":  # np.where makes 0-d arrays of numbers
-            return _subscript(expr, ast.Tuple([], ast.Load()))
+        if kind == "scalar" and out.aval.kind != "scalar":
+            return self._number_of_numpys(out, expr)
         if kind != "array" or (out.op is engine.TO_ARRAY and not isinstance(expr, ast.Name)):
             return expr
         if not out.aval.shape:  # arithmetic on 0-d arrays gives scalars
@@ -567,6 +567,12 @@ class Builder:
         if self.fresh and len(out.aval.shape) > 1 and not is_contiguous(out):
             return call("np.ascontiguousarray", expr)
         return expr
+
+    def _number_of_numpys(self, out: Node, expr: Expr) -> Expr:
+        """Of a 0-d array, which ``np.where`` makes of numbers, or of one of Python's, which a rewrite has put there."""
+        if out.aval.kind == "array":
+            return _subscript(expr, ast.Tuple([], ast.Load()))
+        return call(f"np.{out.aval.dtype.type.__name__}", expr)
 
     # ---- nodes ----
 

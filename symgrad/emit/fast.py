@@ -522,9 +522,14 @@ class FastBuilder(BlockBuilder):
 
     def _output(self, out: Any, kind: str, used: set[Node]) -> Expr:
         expr = super()._output(out, kind, used)
-        if kind == "scalar" and isinstance(out, Node) and (self.scalar or self._is_own(out)):
-            return call_of(self.bind(out.aval.dtype.name, out.aval.dtype.type), expr)
+        if kind == "scalar" and isinstance(out, Node) and out.aval.kind == "scalar" and self.scalar:
+            return self._number_of_numpys(out, expr)
         return expr
+
+    def _number_of_numpys(self, out: Node, expr: Expr) -> Expr:
+        if out.aval.kind == "array" and not self.scalar:
+            return super()._number_of_numpys(out, expr)
+        return call_of(self.bind(out.aval.dtype.name, out.aval.dtype.type), expr)
 
     def _spell(self, node: Node, block: list[Any]) -> Expr:
         args = [self.exprs[arg] for arg in node.args]

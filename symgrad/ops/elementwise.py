@@ -109,7 +109,8 @@ elementwise(np.log1p, lambda g, y, x: g / (x + 1), domain=(-0.5, 2))
 
 def weight(exp: Any, x: Any, other: Any, y: Any) -> Any:
     """``exp(x - y)``; 1 for the argument that alone is infinite as the sum is, a half for each of two."""
-    return np.where((x == y) & (other == y), 0.5, exp(np.where(x == y, 0, x - y)))
+    alone = x == y
+    return np.where(alone & (other == y), 0.5, exp(np.where(alone, 0, x) - np.where(alone, 0, y)))
 
 
 elementwise(np.logaddexp,  lambda g, y, x1, x2: g * weight(np.exp, x1, x2, y),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ops.core import A, Sample, composite, linear, op
+from symgrad.ops.index import array_of
 from symgrad.ops.reduction import NONE, along, vector_shape
 
 _scans = [
@@ -158,6 +159,7 @@ def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     ],
 )
 def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    y = array_of(y)
     axis %= np.ndim(y)
     if x is None:
         width = dx

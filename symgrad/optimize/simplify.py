@@ -142,7 +142,7 @@ class Simplifier:
                 if (self.exact and rule not in EXACT) or (self.phase is None and rule in DERIVED):
                     continue
                 better = rule(self, probe, args)
-                if better is not None and compatible(better.aval, aval):
+                if better is not None and compatible(better.aval, aval, self.graph.single):
                     return better
             slim = _unbroadcast_arguments(self, probe, args) if broadcast else None
             if slim is not None:
@@ -181,10 +181,15 @@ class Simplifier:
         return self.graph.const(value) if isinstance(value, (int, float, complex, np.generic)) else None
 
 
-def compatible(new: Any, old: Any) -> bool:
-    """Whether a rewritten node may stand in for another: same shape and dtype, and no array where a number was."""
+def compatible(new: Any, old: Any, single: bool) -> bool:
+    """Whether a rewritten node may stand in for another: same shape and dtype, and no array where a number was.
+
+    Beside ``single`` precision, Python's numbers take its type, and NumPy's keep their own.
+    """
     if not isinstance(old, Aval) or not isinstance(new, Aval):
         return bool(new == old)
+    if single and (new.kind == "python") != (old.kind == "python"):
+        return False
     return new.shape == old.shape and (new.dtype == old.dtype) and (new.kind == old.kind or not old.shape)
 
 
