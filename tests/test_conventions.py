@@ -885,3 +885,9 @@ def test_derivatives_by_numbers_are_numbers(fun, kind):
         value, slopes = derivative(x, y)
         assert type(value) is type(fun(x, y))
         assert [type(slope) for slope in slopes] == [kind, kind]
+
+
+def test_casts_of_numbers_that_choices_make():
+    x, y, derivative = np.float32(1.7), np.array(0.168), grad(np.logaddexp, (0, 1))
+    for _ in range(3):
+        assert [type(slope) for slope in derivative(x, y)] == [np.float32, np.ndarray]

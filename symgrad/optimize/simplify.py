@@ -112,7 +112,7 @@ class Simplifier:
         elif node.op is CAPTURED:
             new = self.graph.captured(self.program.graph.arrays[node])
         else:
-            new = self.make(node.op, args, node.params, node.aval)
+            new = self.make(node.op, args, node.params, None if _may_be_array(node, args) else node.aval)
         for made in self.graph.nodes[start:]:  # what a rewrite added belongs to the same line
             made.line, made.phase = made.line or node.line, made.phase or node.phase
             made.exact = self.exact
@@ -191,6 +191,12 @@ def compatible(new: Any, old: Any, single: bool) -> bool:
     if single and (new.kind == "python") != (old.kind == "python"):
         return False
     return new.shape == old.shape and (new.dtype == old.dtype) and (new.kind == old.kind or not old.shape)
+
+
+def _may_be_array(node: Node, args: tuple[Node, ...]) -> bool:
+    """Whether a number may have become a 0-d array, as what it is made of has: arithmetic on these gives numbers again."""
+    keeps = (node.op.alias or node.op is engine.ASTYPE) and isinstance(node.aval, Aval) and node.aval.kind == "scalar"
+    return keeps and args[0].aval.kind == "array" and not args[0].aval.shape
 
 
 def infer(op: Any, args: Sequence[Node], params: tuple[tuple[str, Any], ...]) -> Any:
