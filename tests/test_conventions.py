@@ -608,6 +608,17 @@ def test_vectors_of_repeated_eigenvalues_warn():
             assert np.isnan(derivative(np.eye(3))).any()
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_determinants_of_infinite_matrices(mode):
+    a = np.stack([np.diag([1.0, 2.0, 3.0, 4.0]), np.diag([1.0, 2.0, np.inf, 4.0])])
+    derivative = grad(lambda a: np.sum(np.linalg.det(a)), mode=mode)
+    for _ in range(3):
+        found = derivative(a)
+        np.testing.assert_allclose(found[0], np.diag([24.0, 12.0, 8.0, 6.0]))
+        assert np.isnan(found[1]).all()
+
+
 def test_columns_that_depend_on_each_other_warn():
     derivative = grad(lambda a: np.sum(np.linalg.qr(a)[0]))
     for a in (np.zeros((1, 1)), np.zeros((2, 4)), np.stack((np.eye(2), np.zeros((2, 2))))):

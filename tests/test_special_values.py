@@ -23,7 +23,7 @@ REDUCTIONS = """sum prod max min mean var std median ptp nansum nanprod nanmax n
 NUMBERS = ["0.0", "-0.0", "0", "1", "-1.0", "2.0", "0.5", "np.inf", "C", "np.ones_like(x)", "x[::-1]"]
 EXPRESSIONS = [
     *(f"np.{name}(x)" for name in (*UNARY, *REDUCTIONS)),
-    *(f"np.{name}(x, {other})" for name, other in itertools.product(BINARY, NUMBERS) if name != "divide" or other[-1] != "0"),
+    *(f"np.{name}(x, {other})" for name, other in itertools.product(BINARY, NUMBERS)),
     *(f"np.{name}({other}, x)" for name, other in itertools.product(BINARY, NUMBERS)),
     *(f"np.{name}(np.stack([x, x]), axis=0)" for name in REDUCTIONS[:6]),
     *(f"{s}({a}x {op} {b}x[::-1]){end}" for s, a, b, op, end in itertools.product(*[("", "-")] * 3, "+-*/", ("", " * 1 / 1"))),

@@ -107,6 +107,13 @@ def _inverse(a: Any) -> Any:
     return inverse if np.all(condition < np.finfo(a.dtype).eps ** -0.4) else None
 
 
+def _svd(a: Any) -> Any:
+    """``np.linalg.svd``, and NaN where a matrix has entries that are not finite, which raises an error there."""
+    finite = np.isfinite(a).all(axis=(-2, -1), keepdims=True)
+    u, s, v = np.linalg.svd(np.where(finite, a, 0))
+    return np.where(finite, u, np.nan), s, v
+
+
 def cofactor(a: Any) -> Any:
     """``det(a) * inv(a).T``, for singular matrices too: the gradient of ``det``.
 
@@ -125,7 +132,7 @@ def cofactor(a: Any) -> Any:
     inverse = _inverse(a)
     if inverse is not None:
         return np.linalg.det(a)[..., None, None] * np.swapaxes(inverse, -1, -2)
-    u, s, v = np.linalg.svd(a)
+    u, s, v = _svd(a)
     unit = np.linalg.det(u) * np.linalg.det(v)
     return unit[..., None, None] * np.conj((u * _products_of_others(s)[..., None, :]) @ v)
 
@@ -137,7 +144,7 @@ def cofactor_vjp(g: Any, a: Any) -> Any:
         w = np.swapaxes(inverse, -1, -2)
         along = np.sum(w * g, axis=(-2, -1), keepdims=True)
         return np.linalg.det(a)[..., None, None] * (along * w - w @ np.swapaxes(g, -1, -2) @ w)
-    u, s, v = np.linalg.svd(a)
+    u, s, v = _svd(a)
     unit = (np.linalg.det(u) * np.linalg.det(v))[..., None, None]
     eye = np.eye(s.shape[-1], dtype=bool)
     others = _products_of_others(np.where(eye, s.dtype.type(1), s[..., None, :]))

@@ -21,6 +21,7 @@ from symgrad.ops import create, engine, index
 from symgrad.ops.abstract import like_result
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.program import Program
+from symgrad.transform.reverse import as_numpy
 
 BROADCAST = REGISTRY[np.broadcast_to]
 Rewrite = Callable[["Simplifier", Node, tuple[Node, ...]], "Node | None"]
@@ -175,7 +176,7 @@ class Simplifier:
     def _fold(self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...]) -> Node | None:
         try:
             with np.errstate(all="ignore"):
-                value = op.fun(*[const(arg) for arg in args], **dict(params))
+                value = _ran(op, [const(arg) for arg in args], params)
         except (ArithmeticError, ValueError, TypeError):
             return None
         return self.graph.const(value) if isinstance(value, (int, float, complex, np.generic)) else None
@@ -207,8 +208,16 @@ def infer(op: Any, args: Sequence[Node], params: tuple[tuple[str, Any], ...]) ->
     like = like_result(op, ones, dict(params))
     if like is None:
         with np.errstate(all="ignore"):
-            like = op.fun(*ones, **dict(params))
+            like = _ran(op, ones, params)
     return aval_of(like)
+
+
+def _ran(op: Any, args: Sequence[Any], params: tuple[tuple[str, Any], ...]) -> Any:
+    """What an operation makes of values; NumPy's infinity of a literal divided by 0, where Python's numbers raise."""
+    try:
+        return op.fun(*args, **dict(params))
+    except (ZeroDivisionError, OverflowError):
+        return op.fun(*map(as_numpy, args), **dict(params))
 
 
 _ARITHMETIC = {REGISTRY[key] for key in (np.add, np.subtract, np.multiply, np.true_divide, np.negative)}
