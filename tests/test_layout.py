@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from symgrad import grad, jacobian, without
+from symgrad import grad, jacobian, value_and_grad, without
 
 APART = {
     "norms": lambda x, y: np.sum(np.linalg.norm(x[:, None] - y, axis=-1)),
@@ -92,3 +92,27 @@ def test_variances_and_norms_are_written_out():
         code = re.sub("#.*", "", derivative.source(x, fast=True))
         assert "np.var" not in code
         assert "norm" not in code
+
+
+PLACES, LABELS = np.arange(500), np.arange(500) * 5 % 13 - 6
+ROW, COLUMN = np.sin(np.arange(7.0)), np.cos(np.arange(500.0))[:, None]
+PICKED = {
+    "of a row": lambda x: (x * ROW - COLUMN)[PLACES, LABELS],
+    "of a grid": lambda x: (np.exp(x) - COLUMN)[PLACES[::7, None], np.array([0, -1])],
+    "of an outer product": lambda x: np.multiply(x[:, :1], x[0])[PLACES, LABELS],
+    "of a stack": lambda x: (x[:, None, :] - np.sum(x[:40, :3], -1)[:, None])[PLACES, PLACES % 40, LABELS],
+    "of masks": lambda x: (np.exp(x) - COLUMN)[PLACES > 3, 2],
+    "of a few": lambda x: (x[:, :1] * ROW)[PLACES[:5], LABELS[:5]],
+    "of shares": lambda x: np.log(np.exp(x) / np.sum(np.exp(x), 1, keepdims=True))[PLACES, LABELS],
+    "of logarithms": lambda x: (x - np.log(np.sum(np.exp(x), 1, keepdims=True)))[PLACES, LABELS],
+}
+
+
+@pytest.mark.parametrize("name", PICKED)
+def test_elements_are_picked_before_they_are_computed(name):
+    x = np.cos(np.arange(3500.0)).reshape(500, 7)
+    for wrapped in (grad, value_and_grad):
+        derivative, dynamic = (wrapped(lambda x: np.sum(PICKED[name](x) ** 2), mode=mode) for mode in ("auto", "dynamic"))
+        for _ in range(3):
+            for found, expected in zip(derivative(x), dynamic(x), strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)

@@ -79,10 +79,13 @@ def _can_move(arg: Node, node: Node) -> bool:
 
 def _adds_elements(node: Node) -> bool:
     """Whether it adds to single elements, which index arrays name."""
-    if node.op is not index.INDEX_ADD:
-        return False
+    return node.op is index.INDEX_ADD and _names_elements(node, len(node.aval.shape))
+
+
+def _names_elements(node: Node, ndim: int) -> bool:
+    """Whether its index names single elements of an array, by index arrays alone."""
     spec = dict(node.params)["spec"]
-    return len(spec) == len(node.aval.shape) and all(type(part) is index.Hole for part in spec)
+    return len(spec) == ndim and all(type(part) is index.Hole for part in spec)
 
 
 def _is_turned(node: Node) -> bool:
@@ -90,11 +93,16 @@ def _is_turned(node: Node) -> bool:
 
 
 def _takes_moved(node: Node, moved: set[Node]) -> bool:
-    if node in moved or _element(node) is not None:
+    if node in moved or _element(node) is not None or _takes_elements(node):
         return True
     if node.op in _PRODUCTS and not node.params:  # BLAS takes matrices as they lie
         return all(len(arg.aval.shape) <= 2 for arg in node.args)
     return node.op in _REDUCTIONS and not node.exact and set(dict(node.params)) <= {"axis", "keepdims", "dtype"}
+
+
+def _takes_elements(node: Node) -> bool:
+    """Whether it reads single elements, which index arrays name."""
+    return node.op is index.GETITEM and _names_elements(node, len(node.args[0].aval.shape))
 
 
 def _element(node: Node) -> int | None:
@@ -130,6 +138,9 @@ class _Mover(Simplifier):
             k = _element(node)
             if k is not None:
                 return self.graph.add(op, (x,), (("spec", (k % x.aval.shape[0],)),), aval)
+            if _takes_elements(node):
+                spec = dict(params)["spec"]
+                return self.graph.add(op, (x, *args[1:]), (("spec", (spec[-1], *spec[:-1])),), aval)
             if op in _REDUCTIONS and not node.exact:
                 return self._reduction(node, x)
         return super().make(op, args, params, aval)

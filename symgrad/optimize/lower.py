@@ -231,26 +231,35 @@ def _is_leading(x: Node) -> bool:
 
 
 @rewrite(index.GETITEM, rules=LOWER, exact=True)
-def slice_of_elementwise(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """What is cut away of a large result is not computed."""
-    x, spec = args[0], dict(node.params)["spec"]
+def part_of_elementwise(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What is cut away of a large result, or is not among the few elements that are read, is not computed."""
+    (x, *places), spec = args, dict(node.params)["spec"]
     plain = bool(x.args) and isinstance(x.op.key, np.ufunc) and x.op.family in ("elementwise", "constant") and not x.params
-    if not plain or not _are_slices(spec) or s.used.get(x, 0) > 1 or math.prod(x.aval.shape) < MANY:
+    if not plain or s.used.get(x, 0) > 1 or math.prod(x.aval.shape) < MANY:
+        return None
+    few = len(spec) == len(x.aval.shape) and all(type(part) is index.Hole for part in spec)
+    if not _are_slices(spec) and not (few and 4 * math.prod(node.aval.shape) <= math.prod(x.aval.shape)):
         return None
     spec = (*spec, *[index.Slice(None, None, None)] * (len(x.aval.shape) - len(spec)))
-    return s.make(x.op, tuple([_sliced(s, arg, spec, x.aval.shape) for arg in x.args]))
+    return s.make(x.op, tuple([_part(s, arg, spec, places, x.aval.shape) for arg in x.args]))
 
 
-def _sliced(s: Simplifier, x: Node, spec: index.Spec, shape: tuple[int, ...]) -> Node:
-    """What a slice of a result needs of an argument, which may be broadcast."""
+def _part(s: Simplifier, x: Node, spec: index.Spec, places: list[Node], shape: tuple[int, ...]) -> Node:
+    """What a part of a result needs of an argument, which may be broadcast."""
     if x.aval.kind != "array" or not x.aval.shape:
         return x
     missing = len(shape) - len(x.aval.shape)
-    own = [
-        part if n == whole else index.Slice(None, None, None)
-        for part, n, whole in zip(spec[missing:], x.aval.shape, shape[missing:], strict=True)
-    ]
-    return s.call(index.GETITEM, x, spec=tuple(own)) if set(own) != {index.Slice(None, None, None)} else x
+    own: list[Any] = []
+    used: list[Node] = []
+    for part, n, whole in zip(spec[missing:], x.aval.shape, shape[missing:], strict=True):
+        if type(part) is index.Hole:
+            own.append(index.Hole(len(used)) if n == whole else 0)
+            used += [places[part.number]] if n == whole else []
+        else:
+            own.append(part if n == whole else index.Slice(None, None, None))
+    if set(own) == {index.Slice(None, None, None)}:
+        return x
+    return s.make(index.GETITEM, (x, *used), (("spec", tuple(own)),))
 
 
 @rewrite(index.INDEX_ADD, index.SCATTER, rules=LOWER)
