@@ -8,7 +8,7 @@ import functools
 import inspect
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from opcode import _nb_ops, opname  # type: ignore[attr-defined]
 from types import CodeType, FunctionType, MethodType, ModuleType
@@ -20,6 +20,7 @@ from symgrad.errors import LeavesNumPy
 from symgrad.frames import where
 from symgrad.origins import PLAIN, is_library_module, is_users, is_users_class, names_in
 
+CODES = 10_000  # code objects of which is remembered what they do
 CACHED = type(functools.lru_cache(maxsize=1)(abs))
 
 
@@ -45,6 +46,7 @@ _IN_PLACE = {number for number, (_, sign) in enumerate(_nb_ops) if sign.endswith
 _PRODUCTS = {number for number, (_, sign) in enumerate(_nb_ops) if sign.startswith("@")}
 
 
+@functools.lru_cache(CODES)
 def _loads_type(code: CodeType) -> bool:
     loads = any(step.argval == "type" and step.opname in ("LOAD_GLOBAL", "LOAD_NAME") for step in dis.get_instructions(code))
     return loads or any(_loads_type(item) for item in code.co_consts if isinstance(item, CodeType))
@@ -54,6 +56,7 @@ def _makes_lists(fun: FunctionType) -> bool:
     return _makes_list(fun.__code__)
 
 
+@functools.lru_cache(CODES)
 def _makes_list(code: CodeType) -> bool:
     """Whether code makes lists or tuples, other than as an index or a result."""
     for (name, _), (then, _) in pairwise(_steps(code)):
@@ -72,27 +75,35 @@ def _fills(fun: FunctionType) -> bool:
 
 def _writes(code: CodeType, scope: dict[str, Any]) -> bool:
     """Whether code writes into what may be an array."""
+    if _stores(code) or any(count > _place(names, scope) for names, count in _called(code)):  # the last of them as ``out``
+        return True
+    return any(_writes(item, scope) for item in code.co_consts if isinstance(item, CodeType))
+
+
+@functools.lru_cache(CODES)
+def _stores(code: CodeType) -> bool:
+    """Whether code itself writes into items, or names what writes."""
     for name, arg in _steps(code):
         if name in ("STORE_SUBSCR", "STORE_SLICE") or (name == "BINARY_OP" and arg in _IN_PLACE):
             return True
-    if not _WRITERS.isdisjoint(code.co_names) or any(type(names) is tuple and "out" in names for names in code.co_consts):
-        return True
-    return _gives_out(code, scope) or any(_writes(item, scope) for item in code.co_consts if isinstance(item, CodeType))
+    return not _WRITERS.isdisjoint(code.co_names) or any(type(names) is tuple and "out" in names for names in code.co_consts)
 
 
-def _gives_out(code: CodeType, scope: dict[str, Any]) -> bool:
-    """Whether a call of NumPy's has so many arguments by position that one of them is ``out``."""
-    names: dict[Any, list[Any]] = {}  # by where an expression starts: those that it has loaded
+@functools.lru_cache(CODES)
+def _called(code: CodeType) -> list[tuple[tuple[Any, ...], int]]:
+    """The calls in code without keywords: the names that their expressions have loaded until then, and how many arguments."""
+    found = []
+    names: dict[Any, list[Any]] = {}  # by where an expression starts
     for before, step in pairwise([step for step in dis.get_instructions(code) if step.opname != "PRECALL"]):
         loaded = names.setdefault(step.positions and step.positions[::2], [])
         if step.opname.startswith("LOAD_"):
             loaded.append(None if step.opname == "LOAD_CONST" else step.argval)
-        elif step.opname == "CALL" and before.opname != "KW_NAMES" and loaded and step.argval > _place(loaded, scope):
-            return True
-    return False
+        elif step.opname == "CALL" and before.opname != "KW_NAMES" and loaded:
+            found.append((tuple(loaded), step.argval))
+    return found
 
 
-def _place(names: list[Any], scope: dict[str, Any]) -> int:
+def _place(names: Sequence[Any], scope: dict[str, Any]) -> int:
     """Where ``np.sum`` or, without its array, ``x.sum`` takes ``out``."""
     if None in names:
         return sys.maxsize
@@ -126,6 +137,7 @@ def _multiplies(fun: FunctionType) -> bool:
     return _has_products(fun.__code__)
 
 
+@functools.lru_cache(CODES)
 def _has_products(code: CodeType) -> bool:
     """Whether code has ``a @ b`` or ``a.dot(b)`` in it."""
     if "dot" in code.co_names or any(name == "BINARY_OP" and arg in _PRODUCTS for name, arg in _steps(code)):
