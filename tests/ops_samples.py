@@ -152,7 +152,8 @@ class Case:
     def _is_smooth(self) -> bool:
         """Whether no kink or pole is so near that finite differences would meet it: those of twice the step agree."""
         for direction in (self.tangents(), self.tangents(), self.tangents()):
-            near, far = (along(self, self.primals, direction, step) for step in (1e-3, 2e-3))
+            steps = [central(self, self.primals, direction, 2e-3 / 2**i) for i in range(4)]
+            near, far = extrapolated(*steps[1:]), extrapolated(*steps[:3])
             if not all(np.allclose(x, y, 1e-5, 1e-6, equal_nan=True) for x, y in zip(near, far, strict=True)):
                 return False
         return True
@@ -233,8 +234,12 @@ def central(fun: Callable[..., Arrays], primals: Arrays, direction: Arrays, step
 
 def along(fun: Callable[..., Arrays], primals: Arrays, direction: Arrays, step: float = 1e-3) -> list[Any]:
     """The derivative of all results in a direction: central differences at three steps, extrapolated (Richardson)."""
-    steps = zip(*[central(fun, primals, direction, h) for h in (step, step / 2, step / 4)], strict=True)
-    return [(coarse - 20 * middle + 64 * fine) / 45 for coarse, middle, fine in steps]
+    return extrapolated(*[central(fun, primals, direction, h) for h in (step, step / 2, step / 4)])
+
+
+def extrapolated(coarse: Arrays, middle: Arrays, fine: Arrays) -> list[Any]:
+    """What central differences at a step, half of it and a quarter of it tend to."""
+    return [(x - 20 * y + 64 * z) / 45 for x, y, z in zip(coarse, middle, fine, strict=True)]
 
 
 def gradient(case: Case, weights: Arrays) -> list[Any]:

@@ -172,7 +172,9 @@ def check_compiled(case: Case) -> None:
     """Traced twice, then compiled, for every layout of arguments, the gradient is the same, and the caller's own."""
     weights = case.like(case.outputs)
     fun = lambda *xs: dot(weights, case(*xs))
-    expected = grad(fun, all_of(case), mode="dynamic")(*case.primals)
+    dynamic = grad(fun, all_of(case), mode="dynamic")
+    expected = dynamic(*case.primals)
+    check_own(expected, case.primals)
     rtol = 1e-4 if np.finfo(case.dtypes[0]).bits == 32 else 1e-11
     derivative = grad(fun, all_of(case))
     for number, layout in enumerate(["C", "C", *LAYOUTS, "swapped bytes", "swapped bytes"]):  # those have a code of their own
@@ -187,11 +189,11 @@ def check_compiled(case: Case) -> None:
         for g in result:
             g.fill(np.nan)  # which must not be seen by later calls
     derivative.compiled(*case.primals)  # raises if it was not
-    for layout in LAYOUTS:
+    for layout in [*LAYOUTS][1:]:
         args = [LAYOUTS[layout](x) for x in case.primals]
         if layout == "swapped bytes" and not takes(case, args):
             continue
-        result = grad(fun, all_of(case), mode="dynamic")(*args)
+        result = dynamic(*args)
         with noted(case, mode="dynamic", layout=layout):
             close(result, expected, rtol, "gradient")
             check_own(result, args)
