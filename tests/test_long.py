@@ -201,3 +201,19 @@ def test_rules_that_take_derivatives_find_what_was_let_go_of():
     plain = grad(lambda x: np.sum(np.sin(x * np.cos(x))))
     for _ in range(3):
         np.testing.assert_allclose(derivative(x), plain(x), rtol=1e-10, atol=1e-12)
+
+
+def test_counters_that_counters_are_made_of():
+    """Each number of a loop's own is computed twice from the one before: to look through them all would take for ever."""
+
+    def counted(x, left=200):
+        while left > 0:
+            part = max(min(7, left) - (left % 3 == 0), 1)
+            x = x * (1.0 + 0.001 * part) ** 0.5 + np.sin(x) / left
+            left -= part
+        return x
+
+    derivative = grad(counted)
+    expected = grad(counted, mode="dynamic")(0.5)
+    for _ in range(3):
+        assert derivative(0.5) == pytest.approx(expected, rel=1e-12)

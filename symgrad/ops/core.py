@@ -71,6 +71,7 @@ class Traced:
         return ()
 
 
+FEW = 32  # operations on literal numbers that are looked through: a counter in a long loop has any number of them
 _LANES = {"elementwise": "same", "linear": "mixed", "multilinear": "mixed"}
 
 
@@ -233,13 +234,26 @@ class Op:
 
 
 def literal(node: Node) -> Any:
-    """The value of a literal number, or of what is computed of them alone; None for others."""
-    if node.op is CONST:
-        return dict(node.params)["value"]
-    if node.active or not node.args or not isinstance(node.aval, Aval) or node.aval.shape:
-        return None
-    values = [literal(arg) for arg in node.args]
-    return None if None in values else node.op.fun(*values, **dict(node.params))
+    """The value of a literal number, or of what a few operations compute of them alone; None for others."""
+    known: dict[Node, Any] = {}
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if one in known:
+            continue
+        if one.op is CONST:
+            known[one] = dict(one.params)["value"]
+            continue
+        if one.active or not one.args or not isinstance(one.aval, Aval) or one.aval.shape:
+            return None
+        if len(known) + len(waiting) > FEW:
+            return None
+        missing = [arg for arg in one.args if arg not in known]
+        if missing:
+            waiting += [one, *missing]
+        else:
+            known[one] = one.op.fun(*[known[arg] for arg in one.args], **dict(one.params))
+    return known[node]
 
 
 class Choice:
