@@ -1,0 +1,99 @@
+"""Kinds of numbers in combination: a Python float, which takes on single precision beside it, NumPy's numbers, 0-d arrays.
+
+Whatever they go through, values are NumPy's, derivatives are of the kind of their arguments, compiled as traced.
+"""
+
+import linecache
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from symgrad import value_and_grad
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+KINDS = {
+    "a Python float": float,
+    "float32": np.float32,
+    "float64": np.float64,
+    "0-d, single": lambda x: np.array(x, np.float32),
+    "0-d": np.array,
+    "one, single": lambda x: np.array([x], np.float32),
+    "one": lambda x: np.array([x]),
+    "some, single": lambda x: np.array([x, 0.5 - x, 0.25 * x], np.float32),
+    "some": lambda x: np.array([x, 0.5 - x, 0.25 * x]),
+    "rows, single": lambda x: np.array([[x, 0.5, 1.0], [0.1, -x, 0.3]], np.float32),
+}
+EXPRESSIONS = (
+    """
+np.sin({a})|-{a}|{a}**2|{a}*2|2.5*{a}|{a}/3|{a}+np.float32(0.5)|{a}*np.float64(1.5)|{a}-np.int64(2)|np.abs({a})|np.square({a})
+np.expand_dims({a},0)|np.reshape({a},(-1,))|np.squeeze({a})|np.ravel({a})|np.atleast_1d({a})|np.atleast_2d({a})|np.asarray({a})
+np.array({a})|np.copy({a})|np.real({a})|np.transpose({a})|np.repeat({a},2)|np.tile({a},2)|np.roll({a},1)|np.sort(np.ravel({a}))
+np.broadcast_to({a},(2,)+np.shape({a}))|np.full(2,np.sum({a}))|np.ones_like({a})*{b}|np.clip({a},-1,1)|np.nan_to_num({a})
+np.sum({a})|np.max({a})|np.mean({a})|np.prod({a})|np.cumsum({a})|np.var({a})|np.std({a})|np.median({a})|np.average({a})|np.ptp({a})
+np.linalg.norm(np.ravel({a}))|np.trapezoid(np.ravel({a}))|np.diff(np.ravel({a}),append=0)|np.array([np.sum({a}),1.0])
+{a}+{b}|{a}-{b}|{a}*{b}|{a}/({b}*{b}+1)|np.where({a}>0,{a},{b})|np.maximum({a},{b})|np.fmax({a},{b})|np.hypot({a},{b}+2)
+np.arctan2({a},{b}+2)|np.logaddexp({a},{b})|np.power(np.abs({a})+1,0.5)*{b}|np.copysign({a},{b})|np.select([{a}>0],[{a}],np.sum({b}))
+np.outer({a},{b})|np.multiply.outer(np.sum({a}),{b})|np.subtract.outer(np.ravel({a}),np.sum({b}))|np.dot(np.sum({a}),{b})
+np.stack([np.sum({a}),np.sum({b})])|np.concatenate([np.ravel({a}),np.ravel({b})])|np.append({a},{b})|np.array([np.sum({a}),np.sum({b})])
+np.interp(np.ravel({a}),[0.0,1.0],[0.0,2.0])*np.sum({b})|np.astype(np.asarray({a}),np.float32)
+""".strip()
+    .replace("\n", "|")
+    .split("|")
+)
+
+
+@st.composite
+def functions(draw):
+    """The source of a function of up to three numbers, and what they are."""
+    kinds = draw(st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=3))
+    known = list("xyz"[: len(kinds)])
+    args = [KINDS[kind](draw(st.integers(-16, 16)) / 8 + 0.03) for kind in kinds]
+    lines = []
+    for number in range(draw(st.integers(1, 5))):
+        expression = draw(st.sampled_from(EXPRESSIONS))
+        a, b = draw(st.sampled_from(known[-4:])), draw(st.sampled_from(known))
+        lines.append(f"    v{number} = {expression.format(a=a, b=b)}")
+        known.append(f"v{number}")
+    inputs = ", ".join("xyz"[: len(kinds)])
+    return f"def fun({inputs}):\n" + "\n".join(lines) + f"\n    return np.sum({known[-1]}) + np.sum({known[-2]})\n", args
+
+
+def made(source):
+    """The function, as if it stood in a file."""
+    file = f"<kinds {hash(source)}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    namespace = {"np": np}
+    exec(compile(source, file, "exec"), namespace)
+    return namespace["fun"]
+
+
+def kind_of(x):
+    return type(x), getattr(x, "dtype", None), np.shape(x)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@given(functions())
+def test_kinds_of_numbers_in_combination(case):
+    source, args = case
+    fun = made(source)
+    try:
+        value = fun(*args)
+    except (ValueError, IndexError):
+        assume(False)  # shapes that do not fit
+    assume(np.isfinite(value))
+    places = tuple(range(len(args)))
+    expected = value_and_grad(fun, places, mode="dynamic")(*args)
+    assert (kind_of(expected[0]), expected[0]) == (kind_of(value), value), source
+    derivative = value_and_grad(fun, places)
+    narrow = any(np.result_type(x) == np.float32 for x in args) or "float32" in source
+    close = {"rtol": 1e-5, "atol": 1e-5 * (1 + abs(value))} if narrow else {"rtol": 1e-11, "atol": 1e-11 * (1 + abs(value))}
+    for _ in range(3):
+        found, slopes = derivative(*args)
+        assert kind_of(found) == kind_of(value), source
+        np.testing.assert_allclose(found, value, **close)
+        for slope, wanted, x in zip(slopes, expected[1], args, strict=True):
+            assert kind_of(slope) == kind_of(wanted) == kind_of(x), source
+            np.testing.assert_allclose(slope, wanted, **close)
