@@ -235,6 +235,32 @@ def test_methods_take_what_those_of_ndarray_take(call):
             grad(lambda x: np.sum(call(x)), mode=mode)(np.ones(3))
 
 
+NUMBERS_AND_LISTS = [
+    lambda x: np.average(x, weights=[1.0, 2.0, 3.0]),
+    lambda x: np.average([x, x * x], axis=0, weights=(1.0, 3.0))[1],
+    lambda x: np.linspace(x[0], [0.4, 0.2], 3),
+    lambda x: np.logspace([0.4, 0.2], x[0] / 4, 3),
+    lambda x: np.geomspace(x[0], [0.4, 0.2], 3),
+    lambda x: np.i0(x[0].item() * 0.5),
+    lambda x: np.piecewise(x[1].item(), [False, True], [np.square, np.sqrt]),
+    lambda x: np.pad(x[0].item(), 2),
+    lambda x: np.resize(x[:0], 3) * x,
+    lambda x: np.sum(-np.inf * np.ones_like(x[:0])) * x,
+]
+
+
+@pytest.mark.parametrize("fun", NUMBERS_AND_LISTS)
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_numbers_and_lists_in_place_of_arrays(fun, mode):
+    x, total = np.array([1.5, 0.7, 2.0]), lambda x: np.sum(fun(x) ** 2)
+    derivative = value_and_grad(total, mode=mode)
+    slopes = [(total(x + step) - total(x - step)) / 2e-6 for step in 1e-6 * np.eye(3)]
+    for _ in range(3):
+        value, slope = derivative(x)
+        np.testing.assert_allclose(value, total(x))
+        np.testing.assert_allclose(slope, slopes, 1e-6, 1e-6)
+
+
 def test_attributes_are_those_of_ndarray():
     """Each is there, or refused by name."""
     outside = {

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ops.core import A, Op, Sample, Traced, composite
+from symgrad.ops.index import listed
 
 ZEROS = Op(np.zeros, "constant", (), name="zeros", fun=lambda shape, dtype: np.zeros(shape, dtype))
 FULL = Op(
@@ -238,6 +239,7 @@ def linspace(
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     parts = num - 1 if endpoint else num
+    start, stop = listed(start), listed(stop)
     shape = np.broadcast_shapes(np.shape(start), np.shape(stop))
     real = np.finfo(np.result_type(start, stop, 1.0)).dtype
     weights = np.reshape((np.arange(num) / max(parts, 1)).astype(real), (num,) + (1,) * len(shape))
@@ -268,6 +270,7 @@ def logspace(
 )
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """Numbers at equal ratios from ``start`` to ``stop``."""
+    start, stop = listed(start), listed(stop)
     kinds = [np.result_type(np.result_type(end), 1.0) for end in (start, stop)]  # Python's numbers: double precision
     if np.result_type(*kinds) != np.result_type(start, stop, 1.0):
         start = start * np.ones((), np.result_type(*kinds))

@@ -184,7 +184,7 @@ _COSINES = np.cos((np.arange(64) + 0.5) * (np.pi / 128))
 @elementwise(np.i0, domain=(-3, 3), complex=False, samples=[Sample(A(3, 4)), Sample(A(5, lo=5, hi=30)), Sample(A(2, 1, 3))])
 def i0(g: Any, y: Any, x: Any) -> Any:
     """``I1``, as the mean of ``sinh(x cos t) cos t`` over a quarter of a circle; the trapezoidal sum is exact to rounding."""
-    return g * np.mean(np.sinh(x[..., None] * _COSINES) * _COSINES, axis=-1)
+    return g * np.mean(np.sinh(np.expand_dims(x, -1) * _COSINES) * _COSINES, axis=-1)
 
 
 # -- signs, extrema, choices ---------------------------------------------------------------------------------------

@@ -51,6 +51,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     """From each place, the function there of the last condition that is true; one more function for none."""
     if not hasattr(condlist, "dtype") and (not isinstance(condlist, (list, tuple)) or np.ndim(condlist[0]) < np.ndim(x)):
         condlist = [condlist]
+    x = x if np.ndim(x) else np.reshape(x, ())  # a number cannot be written to
     result = np.zeros_like(x)
     rest: Any = True
     for condition in condlist:

@@ -138,6 +138,11 @@ def array_of(a: Any) -> Any:
     return np.asarray(a) if traced is None else traced.adopt(a)
 
 
+def listed(a: Any) -> Any:
+    """Lists as ``array_of`` has them; anything else as it is, Python's numbers among it, whose type gives way to arrays'."""
+    return array_of(a) if isinstance(a, (list, tuple)) else a
+
+
 def traced_in(value: Any) -> Any:
     """A traced value from nested lists, tuples and object arrays; None if there is none."""
     if isinstance(value, Traced):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from symgrad.ops.core import A, Choice, Sample, composite, constant, count, dtype_of, expand, linear, multiple, op
+from symgrad.ops.index import array_of
 
 NONE = np._NoValue
 
@@ -149,6 +150,7 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
     if weights is None:
         mean = np.mean(a, axis, keepdims=keepdims)
         return (mean, np.broadcast_to(mean.dtype.type(count(a, axis)), np.shape(mean))) if returned else mean
+    weights = array_of(weights)
     if np.shape(weights) != np.shape(a):
         weights = spread(weights, a, axis)
     kind = np.result_type(a, weights, *([1.0] if dtype_of(a).kind in "iub" else []))

@@ -591,6 +591,8 @@ def _repeat(g: Any, y: Any, a: Any, repeats: Any = None, axis: int | None = None
 
 @composite(np.resize, samples=[Sample(A(3), 7), Sample(A(2, 3), (2, 2)), Sample(A(), (2, 3)), Sample(A(4), (2, 2))])
 def _resize(a: Any, new_shape: Any) -> Any:
+    if not np.size(a):
+        return np.zeros_like(a, shape=new_shape)
     return np.take(np.ravel(a), np.resize(np.arange(np.size(a)), new_shape))
 
 
@@ -711,6 +713,8 @@ def _reflected(array: Any, axis: int, widths: list[int], mode: str) -> Any:
 )
 def _pad(g: Any, y: Any, array: Any, pad_width: Any = None, mode: Any = "constant") -> Any:
     shape = np.shape(array)
+    if not shape:
+        return g
     widths = np.broadcast_to(pad_width, (len(shape), 2)).tolist()
     if mode == "constant":
         return g[tuple(slice(before or None, -after or None) for before, after in widths)]

@@ -1124,9 +1124,9 @@ def writes_broadcast(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node 
 def sum_of_equals(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """The sum over axes along which all elements are alike is a product."""
     (x,) = args
-    if not is_op(x, np.broadcast_to) or x.args[0].aval.shape or node.aval.dtype != x.args[0].aval.dtype:
+    if not is_op(x, np.broadcast_to) or x.args[0].aval.shape or node.aval.dtype != x.args[0].aval.dtype or not _sized(x):
         return None
-    count = _sized(x) // max(_sized(node), 1)
+    count = _sized(x) // _sized(node)
     inner = s.call(np.multiply, float(count), x.args[0])
     return inner if not node.aval.shape else s.call(np.broadcast_to, inner, shape=node.aval.shape)
 
