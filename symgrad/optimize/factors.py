@@ -24,8 +24,11 @@ SEVERAL = 8  # terms of a sum, or factors of a product, that are looked at
 
 def factors(program: Program) -> Program:
     """The same program with fewer multiplications of large arrays by numbers."""
-    worth = any(_is_large(node) or is_op(node, np.heaviside) for node in program.nodes())
-    return Simplifier(program, FACTORS).run() if worth else program
+    nodes = program.nodes()
+    if not any(_is_large(node) or is_op(node, np.heaviside) for node in nodes):
+        return program
+    signed = any(is_op(node, np.sign) for node in nodes)  # as a logistic function's terms are, which all sums are searched for
+    return Simplifier(program, FACTORS if signed else _UNSIGNED).run()
 
 
 def _is_large(node: Node) -> bool:
@@ -325,6 +328,9 @@ def logistic(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
                 rest = [term for k, term in enumerate(terms) if k not in (i, j)]
                 return _sum(s, [(math.copysign(1.0, c), _multiple(s, abs(c), share)), *rest])
     return None
+
+
+_UNSIGNED = {op: [rule for rule in rules if rule is not logistic] for op, rules in FACTORS.items()}
 
 
 def _stepped(x: Node) -> Node | None:
