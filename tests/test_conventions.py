@@ -898,6 +898,17 @@ def test_derivatives_by_numbers_are_numbers(fun, kind):
         assert [type(slope) for slope in slopes] == [kind, kind]
 
 
+def test_sums_of_what_was_one_number_of_pythons_are_numpys():
+    def fun(z):
+        v = np.broadcast_to(z, (2,))
+        w = np.sqrt(np.abs(v) + 1) * -z
+        return np.sum(np.real(v) + np.imag(v)) + np.sum(np.real(w) + np.imag(w))
+
+    derivative = value_and_grad(fun)
+    for _ in range(3):
+        assert [type(x) for x in derivative(0.47 + 0.3j)] == [np.float64, complex]
+
+
 def test_casts_of_numbers_that_choices_make():
     x, y, derivative = np.float32(1.7), np.array(0.168), grad(np.logaddexp, (0, 1))
     for _ in range(3):

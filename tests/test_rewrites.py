@@ -528,6 +528,7 @@ PYTHONS_AMONG_SINGLES = [
     lambda x, z: np.sum(np.abs(np.expand_dims(z, 0) + 1j * x)),
     lambda x, z: np.sum(x) + np.sum(np.broadcast_to(z, (2,))),
     lambda x, z: np.sum(np.multiply.outer(z, x)) + np.sum(np.add.outer(np.sum(x), z)),
+    lambda x, z: np.sum(np.sum(np.broadcast_to(z, (2,))) * x),
 ]
 
 

@@ -74,6 +74,7 @@ class Simplifier:
     def __init__(self, program: Program, rules: dict[Any, list[Rewrite]]) -> None:
         self.program, self.rules = program, rules
         self.graph = Graph()
+        self.graph.single = program.graph.single  # whatever comes later
         self.phase: str | None = None  # of the node that is visited
         self.exact = False  # whether a decision hangs on it: then only rewrites that change no bit
         self.uses: dict[Node, int] = {}
@@ -113,7 +114,7 @@ class Simplifier:
         elif node.op is CAPTURED:
             new = self.graph.captured(self.program.graph.arrays[node])
         else:
-            new = self.make(node.op, args, node.params, None if _may_be_array(node, args) else node.aval)
+            new = self.make(node.op, args, node.params, None if _may_change(node, args) else node.aval)
         for made in self.graph.nodes[start:]:  # what a rewrite added belongs to the same line
             made.line, made.phase = made.line or node.line, made.phase or node.phase
             made.exact = self.exact
@@ -194,10 +195,18 @@ def compatible(new: Any, old: Any, single: bool) -> bool:
     return new.shape == old.shape and (new.dtype == old.dtype) and (new.kind == old.kind or not old.shape)
 
 
-def _may_be_array(node: Node, args: tuple[Node, ...]) -> bool:
-    """Whether a number may have become a 0-d array, as what it is made of has: arithmetic on these gives numbers again."""
-    keeps = (node.op.alias or node.op is engine.ASTYPE) and isinstance(node.aval, Aval) and node.aval.kind == "scalar"
-    return keeps and args[0].aval.kind == "array" and not args[0].aval.shape
+def _may_change(node: Node, args: tuple[Node, ...]) -> bool:
+    """Whether a number of NumPy's may be of another kind by now, as what it is made of is: views and casts of 0-d arrays are
+    arrays, and arithmetic on Python's numbers gives such."""
+    if not isinstance(node.aval, Aval) or node.aval.kind != "scalar" or not args:
+        return False
+    if node.op.alias or node.op is engine.ASTYPE:
+        return args[0].aval.kind == "array" and not args[0].aval.shape
+    return all(map(_is_python, args)) and not all(map(_is_python, node.args))
+
+
+def _is_python(node: Node) -> bool:
+    return isinstance(node.aval, Aval) and node.aval.kind == "python"
 
 
 def infer(op: Any, args: Sequence[Node], params: tuple[tuple[str, Any], ...]) -> Any:
