@@ -597,7 +597,7 @@ BRANCHING = [
     "{v} = {a} * {b} if np.max({a}) > {c} else {a} - {b}",
     "if np.mean({a}) < {c} and np.max({b}) > {p}:\n    {v} = {a} + {b}\n"
     "elif np.min({a}) > {c}:\n    {v} = {b} - {a}\nelse:\n    {v} = np.cos({a}) * {b}",
-    "if np.all({a} > {c}):\n    {v} = {a} ** 2\nelse:\n    {v} = {a} * {b}.sum()",
+    "if np.all({a} > {c}):\n    {v} = {a} ** 2\nelse:\n    {v} = {a} * np.sum({b})",
     "k = int(np.sum({a} > {c}))\n{v} = {a} * k if k % 2 else np.sin({a})",
     "k = np.argmax({a})\n{v} = {b} * np.ravel({a})[k] ** 2",
 ]
