@@ -513,6 +513,15 @@ def test_what_numbers_do_not_pick_takes_no_part(name, mode):
         assert np.all(np.isfinite(curvature(x, index)))
 
 
+def test_pullbacks_of_elements_that_are_picked_beside_poles():
+    x, fun = np.array([0.0, 1.0, 4.0, 0.0, 9.0]), lambda x: np.unique(np.where(x > 0, np.sqrt(x), 7.0) * 2 + 1)
+    out, pullback = vjp(fun, x)
+    for _ in range(2):
+        (g,) = pullback(np.ones_like(out))
+        np.testing.assert_allclose(g, grad(lambda x: np.sum(fun(x)))(x))
+        np.testing.assert_allclose(g, [0, 1, 0.5, 0, 1 / 3], rtol=1e-15)
+
+
 QUIET = [
     lambda x: np.where(x > 0, np.sqrt(x), 0.0),
     lambda x: np.where(x > 0, np.exp(np.sqrt(x)) * x**0.3, 0.0),

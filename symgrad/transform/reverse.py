@@ -14,7 +14,7 @@ from symgrad.ops.core import fit
 from symgrad.ops.engine import ADD_LISTS, ITEM
 from symgrad.ops.index import GETITEM, INDEX_ADD, fill
 from symgrad.runtime import add_at
-from symgrad.trace import Trace
+from symgrad.trace import Tape, Trace
 from symgrad.tracer import Tracer
 from symgrad.transform.lanes import NOTHING, Around, Masks, State, fit_to, matters
 
@@ -142,23 +142,37 @@ def _of_picked(
 
     The chain is run once more on what is picked: what is not picked takes no part, infinite or not.
     """
-    x, *indices = [trace.lookup(arg) for arg in node.args]
+    picked, *indices = node.args
+    run, wrt = trace, {}  # the nodes that the derivatives are taken by
+    if not symbolic:
+        run = Tape()  # the trace of a pullback is closed
+
+    def look(arg: Node) -> Any:
+        if symbolic:
+            value = trace.lookup(arg)
+        else:
+            value = run.lookup(run.constant(trace.values[arg])[0])
+            value = run.fresh(value) if arg in lanes.flows else value
+        if arg in lanes.flows:
+            wrt[arg] = value.node
+        return value
+
+    at = [look(arg) for arg in indices]
     made: dict[Node, Any] = {}
     for one in chain:
         for arg in one.args:
             if arg not in made:
-                value = trace.lookup(arg)
-                whole = value if np.shape(value) == x.shape else np.broadcast_to(value, x.shape)
-                made[arg] = node.op(whole, *indices, **dict(node.params)) if np.ndim(value) else value
-        made[one] = trace.record(one.op, [made[arg] for arg in one.args], dict(one.params))
-    leaves = [arg for arg in made if arg not in chain and arg in lanes.flows]
+                value = look(arg)
+                whole = value if np.shape(value) == picked.aval.shape else np.broadcast_to(value, picked.aval.shape)
+                made[arg] = node.op(whole, *at, **dict(node.params)) if np.ndim(value) else value
+        made[one] = run.record(one.op, [made[arg] for arg in one.args], dict(one.params))
     live = lanes.live(node)
-    around = Around({arg: 0 if live is None else lanes.levels[arg] for arg in leaves}, [live])
+    around = Around({new: 0 if live is None else lanes.levels[arg] for arg, new in wrt.items()}, [live])
     g = lanes.settle(node, g)
-    parts = reverse(trace, [(made[x.node].node, g)], leaves, symbolic, around)
+    parts = reverse(run, [(made[picked].node, g)], list(wrt.values()), symbolic, around)
     return [
-        (arg, part, lanes.start(arg, around.found.get(arg)))
-        for arg, part in zip(leaves, parts, strict=True)
+        (arg, part, lanes.start(arg, around.found.get(new)))
+        for (arg, new), part in zip(wrt.items(), parts, strict=True)
         if part is not None
     ]
 
