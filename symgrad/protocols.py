@@ -112,7 +112,13 @@ def _kind(value: Any) -> Any:
         return (value.shape, value.dtype) if hasattr(value, "dtype") else type(value)
     if type(value) is np.ndarray:
         return value.shape, value.dtype
-    return tuple(map(_kind, value)) if type(value) in (list, tuple) else (type(value), value)
+    if type(value) is slice:
+        return slice, _kind(value.start), _kind(value.stop), _kind(value.step)
+    if type(value) in (list, tuple):
+        return tuple(map(_kind, value))
+    if callable(value) and not isinstance(value, (type, np.ufunc)):
+        raise TypeError("a function, and what it holds, is not to be kept")
+    return type(value), value
 
 
 def _known(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

@@ -323,7 +323,7 @@ HIDDEN = {
     "eigenvalues": lambda x: np.where((x > 0)[:, None], np.linalg.eigvalsh(np.sqrt(x)[:, None, None] * MATRIX), 0),
     "eigenvalues of some": lambda x: np.linalg.eigvalsh(np.log(x)[:, None, None] * MATRIX)[2:],
     "eigenvalues and vectors": lambda x: np.where((x > 0)[:, None, None], _spectra(np.linalg.eigh(_matrices(x))), 0),
-    "eigenvalues of any": lambda x: np.where((x > 0)[:, None], np.linalg.eigvals(_matrices(x)), 0),
+    "eigenvalues of any": lambda x: np.where((x > 0)[:, None], np.real(np.linalg.eigvals(_matrices(x))), 0),
     "orthogonal": lambda x: np.where(
         (x > 0)[:, None, None], np.linalg.qr(_matrices(x) + x[:, None, None] * np.diag([0, 1]))[0], 0
     ),
