@@ -1070,9 +1070,12 @@ class Compiler:
                 f"{self.name}: compiled calls leave out a side effect: {traced.state.effects[0]}", stacklevel=_outside_symgrad()
             )
         with self.lock:
-            make = family.learn(traced.run, traced.state, impure, at_once) if family.dynamic is None else None
-            if make is not None:
-                self.use(make(self.missed))
+            if family.dynamic is None:
+                make = family.learn(traced.run, traced.state, impure, at_once)
+                if make is not None:
+                    self.use(make(self.missed))
+                elif family.dynamic is not None:  # the entry in use may be of code that was given up
+                    self.use(None)
             return family.code_for(traced)
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:

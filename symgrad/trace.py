@@ -435,7 +435,10 @@ class Trace:
             return node
         if waits:
             values = [arg.value if type(arg) is Tracer else value for arg, value in zip(args, values, strict=True)]
-        value = self._divide(op, args, values) if self.trying and op.key in _DIVISIONS else _compute(op, values, params)
+        if self.trying and op.key in _DIVISIONS:
+            value = self._divide(op, args, values)
+        else:
+            value = _compute(op, values, params) if self.phase is None else _compute_anyway(op, values, params)
         node = self.graph.place(Node(op, key, packed, aval_of(value)))
         self.values[node] = value
         if op.sized and self.lanes:
@@ -631,6 +634,19 @@ def _compute(op: Op, values: list[Any], params: dict[str, Any]) -> Any:
         if any(isinstance(v, np.ndarray) and v.dtype == object for v in values):
             raise NotDifferentiable(f"{where()}: {op.name} of an object array") from error
         raise
+
+
+def _compute_anyway(op: Op, values: list[Any], params: dict[str, Any]) -> Any:
+    """The same in a derivative: where Python's numbers raise an error, the infinity that NumPy's give is a number, too.
+
+    So a call at a pole is of the same operations as others, and they share code.
+    """
+    try:
+        return _compute(op, values, params)
+    except (ZeroDivisionError, OverflowError):
+        if any([type(value) not in (int, float, complex) for value in values]):
+            raise
+        return op.fun(*[np.asarray(value)[()] for value in values], **params).item()
 
 
 _active: ContextVar[Trace | None] = ContextVar("symgrad_trace", default=None)

@@ -513,6 +513,30 @@ def test_what_numbers_do_not_pick_takes_no_part(name, mode):
         assert np.all(np.isfinite(curvature(x, index)))
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("points", [(0.0, 1.0, 2.0, 0.0, 3.0), (1.0, 2.0, 0.0, 3.0, 0.0), (0.0, 0.0, 1.0, 0.0, 2.0)])
+@pytest.mark.parametrize("fun", [lambda x: x**0.5, lambda x: np.log(x) * x, lambda x: np.arctan2(x * 1e-170, x)])
+def test_calls_at_poles_share_the_code_of_others(fun, points):
+    """Python's numbers raise an error there, and what is computed in its place is of the same operations."""
+    derivative, dynamic = grad(fun), grad(fun, mode="dynamic")
+    for _ in range(2):
+        for x in points:
+            np.testing.assert_allclose(derivative(x), dynamic(x), rtol=1e-15)
+    assert "\n  compiled" in derivative.explain()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_angles_near_the_origin_are_not_taken_for_those_at_it(mode):
+    derivative = grad(np.arctan2, (0, 1), mode=mode)
+    for kind in (float, np.float64, np.float32):
+        for _ in range(3):
+            assert derivative(kind(0), kind(0)) == (0, 0)
+            assert derivative(kind(1e-30), kind(1e-30))[0] > 1e29 or kind is np.float32
+            assert derivative(kind(1e-170), kind(1e-30))[0] > 1e29
+            assert not np.isfinite(derivative(kind(1e-170), kind(1e-170))[0]) or kind is np.float32
+
+
 def test_pullbacks_of_elements_that_are_picked_beside_poles():
     x, fun = np.array([0.0, 1.0, 4.0, 0.0, 9.0]), lambda x: np.unique(np.where(x > 0, np.sqrt(x), 7.0) * 2 + 1)
     out, pullback = vjp(fun, x)

@@ -147,9 +147,8 @@ elementwise(np.degrees, lambda g, y, x: np.degrees(g), partial="constant", compl
 
 
 def squares(x1: Any, x2: Any) -> Any:
-    """The sum of squares to divide by: 1 for 0, so that 0/0 is 0."""
-    s = x1 * x1 + x2 * x2
-    return s + (s == 0)
+    """The sum of squares to divide by: 1 for two zeros, so that 0/0 is 0; not where the squares of others are too small."""
+    return x1 * x1 + x2 * x2 + ((x1 == 0) & (x2 == 0))
 
 
 def angles(x1: Any, x2: Any) -> str:
