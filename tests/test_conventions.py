@@ -513,6 +513,25 @@ def test_what_numbers_do_not_pick_takes_no_part(name, mode):
         assert np.all(np.isfinite(curvature(x, index)))
 
 
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda a: np.linalg.slogdet(a)[1][0],
+        lambda a: np.sum(np.linalg.slogdet(a)[1][:2]),
+        lambda a: np.sum(np.linalg.svd(a)[1][:1] ** 3),
+        lambda a: np.sum(np.linalg.qr(a)[0][:2] ** 3),
+    ],
+)
+def test_matrices_of_a_stack_that_are_not_read_take_no_part(fun, mode):
+    stack = np.stack([[[2.0, 0.5], [1.0, 3.0]], [[1.0, 4.0], [0.5, 1.0]], np.zeros((2, 2))])
+    derivative, expected = grad(fun, mode=mode), grad(lambda a: fun(np.concatenate([a, np.eye(2)[None]])))(stack[:2])
+    for _ in range(3):
+        found = derivative(stack)
+        np.testing.assert_allclose(found[:2], expected, rtol=1e-12, atol=1e-12)
+        assert not found[2].any()
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("points", [(0.0, 1.0, 2.0, 0.0, 3.0), (1.0, 2.0, 0.0, 3.0, 0.0), (0.0, 0.0, 1.0, 0.0, 2.0)])
 @pytest.mark.parametrize("fun", [lambda x: x**0.5, lambda x: np.log(x) * x, lambda x: np.arctan2(x * 1e-170, x)])

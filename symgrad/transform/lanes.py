@@ -457,7 +457,7 @@ def _steepness(node: Node, position: int, hot: set[Node]) -> int:
     if lane is None or lane == "loop":
         return node.op.inside if lane else 0
     if lane in MANY:
-        return POLES if node.args[position] in hot else FINITE
+        return POLES if node.args[position] in hot or not isinstance(node.aval, Aval) else FINITE
     if node.op.family == "multilinear":  # the numbers that it is given are taken to be finite
         return POLES if any([arg in hot for i, arg in enumerate(node.args) if i != position]) else 0
     return _badness(node, hot)
