@@ -97,7 +97,7 @@ class Masks:
             if node in self.steep and node.args and (node.op.chooses or any([arg in self.before for arg in node.args])):
                 self.before.add(node)
         self.states: dict[Node, State] = {}
-        self.items: dict[tuple[Node, int], Lanes] = {}  # of the results of loops
+        self.items: dict[tuple[Node, int], Lanes] = {}  # of the results of loops, and of other operations that have several
         self._made: dict[Any, Lanes] = {}
 
     # ---- where it matters ----
