@@ -16,7 +16,6 @@ from __future__ import annotations
 import functools
 import itertools
 import linecache
-import math
 import os
 import sys
 import threading
@@ -851,7 +850,7 @@ def _work(node: Node) -> int:
         return (node.op.course.count or 0) * len(node.op.body.nodes()) * STEP
     if not isinstance(node.aval, Aval) or not node.args or node.op.alias:
         return 0
-    return math.prod(node.aval.shape) * node.aval.dtype.itemsize
+    return node.aval.nbytes
 
 
 def _used(code: CodeType) -> Iterator[str]:

@@ -7,6 +7,7 @@ subexpressions are shared by construction, and two traces of one function share 
 
 from __future__ import annotations
 
+import math
 import operator
 import sys
 import textwrap
@@ -26,6 +27,11 @@ class Aval(NamedTuple):
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     kind: str
+
+    @property
+    def nbytes(self) -> int:
+        """The size of an array, in bytes."""
+        return math.prod(self.shape) * self.dtype.itemsize
 
     def __str__(self) -> str:
         sizes = ", ".join(map(str, self.shape))
@@ -259,6 +265,11 @@ def _verify_aval(aval: Any) -> None:
         return
     assert aval.kind in ("array", "scalar", "python"), aval
     assert aval.kind == "array" or aval.shape == (), aval
+
+
+def size_of(node: Node) -> int:
+    """The bytes of an array; 0 for anything else."""
+    return node.aval.nbytes if isinstance(node.aval, Aval) else 0
 
 
 def ancestors(outputs: Iterable[Node], floor: int = 0, known: Container[Node] = ()) -> list[Node]:

@@ -8,7 +8,6 @@ of. ``tracing`` makes either the one that runs now.
 from __future__ import annotations
 
 import functools
-import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
@@ -24,7 +23,7 @@ from symgrad.frames import line_of, raised_at, target, through_scipy, user_frame
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, aval_of, is_inexact
 from symgrad.ops import create, index
 from symgrad.ops.abstract import like_result, stand_in
-from symgrad.ops.core import REGISTRY, Op
+from symgrad.ops.core import REGISTRY, Op, as_numpy
 from symgrad.ops.engine import IDENTITY, ITEM, STOP, TO_ARRAY
 from symgrad.tracer import EINSUM, NUMBERS, Run, Tracer, escaped, plain
 
@@ -106,7 +105,7 @@ class Trace:
 
     def _is_cheap(self, node: Node) -> bool:
         """Whether a value that was let go of takes little time to be computed again."""
-        return math.prod(node.aval.shape) * node.aval.dtype.itemsize < _BIG and all([arg in self.values for arg in node.args])
+        return node.aval.nbytes < _BIG and all([arg in self.values for arg in node.args])
 
     def computed(self, node: Node) -> Any:
         """The value of a node: one that was let go of is computed again."""
@@ -646,7 +645,7 @@ def _compute_anyway(op: Op, values: list[Any], params: dict[str, Any]) -> Any:
     except (ZeroDivisionError, OverflowError):
         if any([type(value) not in (int, float, complex) for value in values]):
             raise
-        return op.fun(*[np.asarray(value)[()] for value in values], **params).item()
+        return op.fun(*map(as_numpy, values), **params).item()
 
 
 _active: ContextVar[Trace | None] = ContextVar("symgrad_trace", default=None)

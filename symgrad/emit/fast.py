@@ -42,7 +42,7 @@ from symgrad.emit.numbers import ABS, CONDITIONAL, MATH, OPERATORS, REPEATING, R
 from symgrad.emit.printer import Line
 from symgrad.emit.quiet import hidden, quietly
 from symgrad.emit.tidy import tidy
-from symgrad.ir import CONST, INPUT, Aval, Node
+from symgrad.ir import CONST, INPUT, Aval, Node, size_of
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY, Op
@@ -325,7 +325,7 @@ class FastBuilder(BlockBuilder):
         self.owner, self.free, self.straight = kept
 
     def _array(self, aval: Aval) -> Expr:
-        return self._allocate(aval.shape, aval.dtype, scratch=math.prod(aval.shape) * aval.dtype.itemsize >= BIG)
+        return self._allocate(aval.shape, aval.dtype, scratch=aval.nbytes >= BIG)
 
     def _write(self, node: Node, block: list[Any]) -> None:
         for arg in reads(node):
@@ -430,9 +430,10 @@ class FastBuilder(BlockBuilder):
         """Whether it is ``a.dot(b)``, ``matmul(a, b)``, or ``concatenate(arrays, axis)``."""
         if not isinstance(expr, ast.Call):
             return False
-        function = self.namespace.get(ast.unparse(expr.func))
-        is_dot = isinstance(expr.func, ast.Attribute) and expr.func.attr == "dot"
-        return is_dot or function is np.matmul or function is np.concatenate
+        if isinstance(expr.func, ast.Name):
+            function = self.namespace.get(expr.func.id)
+            return function is np.matmul or function is np.concatenate
+        return isinstance(expr.func, ast.Attribute) and expr.func.attr == "dot"
 
     def _dead_buffer(self, kind: tuple[Any, ...]) -> str | None:
         waiting = self.free.get(kind) if self.straight and "buffers" not in self.off else None
@@ -633,11 +634,6 @@ def _names(expr: Expr) -> set[str]:
     return {part.id for part in ast.walk(expr) if isinstance(part, ast.Name)}
 
 
-def size_of(node: Node) -> int:
-    """The bytes of an array; 0 for anything else."""
-    return math.prod(node.aval.shape) * node.aval.dtype.itemsize if isinstance(node.aval, Aval) else 0
-
-
 def expr_name(expr: Expr) -> str:
     """The variable that an expression is."""
     assert isinstance(expr, ast.Name)
@@ -687,13 +683,10 @@ def as_list(b: Builder, node: Node, args: list[Expr]) -> Expr:
 def stacked(b: Builder, node: Node, args: list[Expr]) -> Expr:
     """Lists as the columns of an array."""
     if len(args) == 1:
-        return (
-            method(call_of("np.array", *args), "reshape", literal(node.aval.shape))
-            if len(node.aval.shape) > 1
-            else (call_of("np.array", *args))
-        )
-    columns = ast.Attribute(call_of("np.array", ast.List(args, ast.Load())), "T", ast.Load())
-    return columns if len(node.aval.shape) == 2 else method(columns, "reshape", literal(node.aval.shape))
+        columns, ndim = call_of("np.array", *args), 1
+    else:
+        columns, ndim = ast.Attribute(call_of("np.array", ast.List(args, ast.Load())), "T", ast.Load()), 2
+    return columns if len(node.aval.shape) == ndim else method(columns, "reshape", literal(node.aval.shape))
 
 
 @_fast(PICK)

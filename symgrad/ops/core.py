@@ -487,6 +487,16 @@ def multiple(g: Any, y: Any) -> Any:
     return g.over(y) if isinstance(g, Traced) else None
 
 
+def as_numpy(value: Any) -> Any:
+    """A Python number with NumPy's arithmetic: ``1.0 / 0.0`` is inf."""
+    return np.asarray(value)[()] if isinstance(value, (int, float, complex)) else value
+
+
+def nonzero(y: Any) -> Any:
+    """A divisor: ``y`` where it is not zero, else infinity, which makes the quotient zero."""
+    return np.where(y == 0, np.inf, y)
+
+
 def dtype_of(x: Any) -> np.dtype[Any]:
     return x.dtype if hasattr(x, "dtype") else np.result_type(x)
 

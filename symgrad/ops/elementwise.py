@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import NotDifferentiable
-from symgrad.ops.core import A, Choice, Sample, composite, constant, elementwise, multiple, op
+from symgrad.ops.core import A, Choice, Sample, composite, constant, elementwise, multiple, nonzero, op
 from symgrad.ops.index import array_of
 
 # fmt: off
@@ -158,7 +158,7 @@ def angles(x1: Any, x2: Any) -> str:
 
 def leg(g: Any, y: Any, x: Any) -> Any:
     h = multiple(g, y)
-    return g * (x / np.where(y == 0, np.inf, y)) if h is None else h * x
+    return g * (x / nonzero(y)) if h is None else h * x
 
 
 elementwise(np.hypot,   lambda g, y, x1, x2: leg(g, y, x1),

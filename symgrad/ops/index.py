@@ -36,6 +36,16 @@ def fill(spec: Spec, arrays: Any) -> Any:
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
+def region(spec: Spec, shape: tuple[int, ...], arrays: Any = ()) -> tuple[int, ...]:
+    """The shape of the part of an array of some shape that an index names."""
+    return tuple(np.broadcast_to(False, shape)[fill(spec, arrays)].shape)
+
+
+def names_elements(spec: Spec, ndim: int) -> bool:
+    """Whether an index names single elements of an array, by index arrays alone."""
+    return len(spec) == ndim and all(type(part) is Hole for part in spec)
+
+
 class Indexing(Op):
     """An op whose trailing arguments are index arrays, which take no derivative."""
 

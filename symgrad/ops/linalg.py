@@ -618,8 +618,7 @@ def qr(g: Any, y: Any, a: Any, mode: str = "reduced") -> Any:
     lower = np.tril(inner, -1)
     result = conj(q) @ (lower + np.real(np.tril(np.triu(inner))) + hermitian(lower))
     result = result + g_q if g_q is not None else result
-    result = transpose(result)
-    result = transpose(np.linalg.solve(REGULAR(r, size), result))
+    result = transpose(np.linalg.solve(REGULAR(r, size), transpose(result)))
     return np.concatenate((result, rest), axis=-1) if n > m else result
 
 

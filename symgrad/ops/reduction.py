@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from symgrad.ops.core import A, Choice, Sample, composite, constant, count, dtype_of, expand, linear, multiple, op
+from symgrad.ops.core import A, Choice, Sample, composite, constant, count, dtype_of, expand, linear, multiple, nonzero, op
 from symgrad.ops.index import array_of
 
 NONE = np._NoValue
@@ -31,11 +31,6 @@ def over(*shapes: tuple[int, ...], **kind: Any) -> list[Sample]:
 
 def conj(x: Any) -> Any:
     return np.conj(x) if np.iscomplexobj(x) else x
-
-
-def nonzero(y: Any) -> Any:
-    """A divisor: ``y`` where it is not zero, else infinity, which makes the quotient zero."""
-    return np.where(y == 0, np.inf, y)
 
 
 # -- where= and initial=, which become steps of their own -----------------------------------------------------------

@@ -119,7 +119,7 @@ class _Planner:
         found = [n for n in found if not n.op.alias and self._is_row(n)]
         below = set(ancestors(found))
         gone = [e for e in body.elements if e in below and e not in ends and below.issuperset(self.reads.get(e, ()))]
-        size, less = sum(map(_bytes, found)), sum(map(_bytes, gone))
+        size, less = (sum(n.aval.nbytes for n in nodes) for nodes in (found, gone))
         if found and (size < less or (any(map(_is_product, computed)) and (size - less) * (self.count or 0) <= EARLY)):
             self.early = self._in_order(found, set(gone))
         return self.early
@@ -207,7 +207,7 @@ class _Planner:
         """Whether an operation can be done for all iterations at once; what is summed at once need not lie in memory."""
         if not isinstance(node.aval, Aval) or node.aval.kind == "python" or how(node) is None or node.exact:
             return False
-        return self.count * _bytes(node) <= ROWS or (last and _is_product(node))
+        return self.count * node.aval.nbytes <= ROWS or (last and _is_product(node))
 
     def _is_row(self, node: Node) -> bool:
         """Whether a value can be saved, or is, in an array of all iterations."""
@@ -215,7 +215,7 @@ class _Planner:
         if source is not None and not is_counted(source):
             return False
         plain = isinstance(node.aval, Aval) and node.aval.kind == "array" and node.aval.shape != ()
-        return plain and node.aval.dtype.kind in "fc" and _bytes(node) <= min(ROW, ROWS // self.count)
+        return plain and node.aval.dtype.kind in "fc" and node.aval.nbytes <= min(ROW, ROWS // self.count)
 
     def _pays(self, terms: list[Node]) -> bool:
         """Whether there is a product among what is taken out of the loop."""
@@ -290,11 +290,6 @@ def _is_much(sequence: Node) -> bool:
         return False
     size = math.prod(element.shape) * element.dtype.itemsize
     return size >= SOME and size * int(sequence.args[0].op.course.count) >= MUCH
-
-
-def _bytes(node: Node) -> int:
-    size: int = math.prod(node.aval.shape) * node.aval.dtype.itemsize
-    return size
 
 
 def _is_product(node: Node) -> bool:

@@ -79,13 +79,7 @@ def _can_move(arg: Node, node: Node) -> bool:
 
 def _adds_elements(node: Node) -> bool:
     """Whether it adds to single elements, which index arrays name."""
-    return node.op is index.INDEX_ADD and _names_elements(node, len(node.aval.shape))
-
-
-def _names_elements(node: Node, ndim: int) -> bool:
-    """Whether its index names single elements of an array, by index arrays alone."""
-    spec = dict(node.params)["spec"]
-    return len(spec) == ndim and all(type(part) is index.Hole for part in spec)
+    return node.op is index.INDEX_ADD and index.names_elements(dict(node.params)["spec"], len(node.aval.shape))
 
 
 def _is_turned(node: Node) -> bool:
@@ -102,7 +96,7 @@ def _takes_moved(node: Node, moved: set[Node]) -> bool:
 
 def _takes_elements(node: Node) -> bool:
     """Whether it reads single elements, which index arrays name."""
-    return node.op is index.GETITEM and _names_elements(node, len(node.args[0].aval.shape))
+    return node.op is index.GETITEM and index.names_elements(dict(node.params)["spec"], len(node.args[0].aval.shape))
 
 
 def _element(node: Node) -> int | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
-from collections.abc import Sequence as Several
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CONST, Aval, Node, Sequence, ancestors
+from symgrad.ir import CONST, Aval, Node, ancestors
+from symgrad.ir import Sequence as ListAval
 from symgrad.ops import index
 from symgrad.ops.core import Op
 from symgrad.ops.engine import ITEM
@@ -248,9 +248,9 @@ def copied(
     body: Body,
     copier: Simplifier,
     same: dict[Node, Node],
-    elements: Several[Node] = (),
-    invariants: Several[Node] = (),
-    saved: Several[Node] = (),
+    elements: Sequence[Node] = (),
+    invariants: Sequence[Node] = (),
+    saved: Sequence[Node] = (),
 ) -> Body:
     """The body in the graph of ``copier``, which may know some of its nodes already.
 
@@ -263,7 +263,7 @@ def copied(
             known = node in same
             mapping[node] = mapping[same[node]] if known else copier.visit(node, tuple([mapping[arg] for arg in node.args]))
 
-    def of(nodes: Several[Node]) -> list[Node]:
+    def of(nodes: Sequence[Node]) -> list[Node]:
         return [mapping[node] for node in nodes]
 
     return Body(
@@ -369,18 +369,17 @@ def _rows_added(op: Loop) -> dict[int, list[tuple[Node, index.Spec]]]:
             base, value, place = node.args
             each = dict(node.params)["spec"]
             spec = rows_at(each, place, body, course) if not place.aval.shape else None
-            if spec is None or value.aval.dtype != item.aval.dtype or value.aval.shape != _row(item, each):
+            if (
+                spec is None
+                or value.aval.dtype != item.aval.dtype
+                or value.aval.shape != index.region(each, item.aval.shape, (0,))
+            ):
                 break
             added.append((value, spec))
             node = base
         if node is item and added and reads[item] == 1:
             found[i] = added[::-1]
     return found
-
-
-def _row(array: Node, spec: index.Spec) -> tuple[int, ...]:
-    """The shape of what an index names, its first part a number."""
-    return tuple(np.broadcast_to(False, array.aval.shape)[index.fill(spec, (0,))].shape)
 
 
 class _RowAdder(Simplifier):
@@ -394,7 +393,7 @@ class _RowAdder(Simplifier):
             after = [body.carry[i] if i in plan else item for i, item in enumerate(body.after)]
             more = [value for added in plan.values() for value, _ in added]
             made = loop_of(replace(body, after=after, saved=[*body.saved, *more]), node.op.course)
-            aval = (*node.aval, *(Sequence(value.aval) for value in more))
+            aval = (*node.aval, *(ListAval(value.aval) for value in more))
             return self.graph.add(made, args, node.params, aval)
         plan = self.plans.get(node.args[0], {}) if node.op is ITEM else {}
         item = dict(node.params).get("item")

@@ -208,12 +208,9 @@ def few_elements_last(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node
 def _is_few(write: Node) -> bool:
     """Whether values are written to single elements, which index arrays name, or to a small part."""
     spec, shape = dict(write.params)["spec"], write.aval.shape
-    if spec and all(type(part) is index.Hole for part in spec):
-        return len(spec) == len(shape)
     if not all(type(part) in (int, index.Slice) for part in spec):
-        return False
-    region = np.broadcast_to(False, shape)[index.fill(spec, ())].shape
-    return bool(8 * math.prod(region) <= math.prod(shape))
+        return index.names_elements(spec, len(shape))
+    return bool(8 * math.prod(index.region(spec, shape)) <= math.prod(shape))
 
 
 @rewrite(np.add, np.subtract, np.multiply, np.true_divide, rules=LOWER, exact=True)
@@ -237,7 +234,7 @@ def part_of_elementwise(s: Simplifier, node: Node, args: tuple[Node, ...]) -> No
     plain = bool(x.args) and isinstance(x.op.key, np.ufunc) and x.op.family in ("elementwise", "constant") and not x.params
     if not plain or s.used.get(x, 0) > 1 or math.prod(x.aval.shape) < MANY:
         return None
-    few = len(spec) == len(x.aval.shape) and all(type(part) is index.Hole for part in spec)
+    few = index.names_elements(spec, len(x.aval.shape))
     if not _are_slices(spec) and not (few and 4 * math.prod(node.aval.shape) <= math.prod(x.aval.shape)):
         return None
     spec = (*spec, *[index.Slice(None, None, None)] * (len(x.aval.shape) - len(spec)))

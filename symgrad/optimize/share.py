@@ -8,13 +8,12 @@ need not be kept then.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, Sequence
+from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, Sequence, size_of
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import ITEM
 from symgrad.optimize.loops import BodyProgram, copied, trim_loops
@@ -196,11 +195,7 @@ def _spares(node: Node, kept: set[Node], readers: dict[Node, list[Node]], needed
         for item in found
         if all(reader in below or (reader.index > node.index and reader not in needed) for reader in readers[item])
     ]
-    return not waiting and _size(node) <= sum(map(_size, alone))
-
-
-def _size(node: Node) -> int:
-    return math.prod(node.aval.shape) * int(node.aval.dtype.itemsize) if isinstance(node.aval, Aval) else 0
+    return not waiting and size_of(node) <= sum(map(size_of, alone))
 
 
 def _reading(body: Body, known: list[Node], ended: list[End], saved: list[Node]) -> Body:

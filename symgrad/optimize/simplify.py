@@ -19,9 +19,8 @@ import numpy as np
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors, aval_of
 from symgrad.ops import create, engine, index
 from symgrad.ops.abstract import like_result
-from symgrad.ops.core import REGISTRY, Op
+from symgrad.ops.core import REGISTRY, Op, as_numpy
 from symgrad.program import Program
-from symgrad.transform.reverse import as_numpy
 
 BROADCAST = REGISTRY[np.broadcast_to]
 Rewrite = Callable[["Simplifier", Node, tuple[Node, ...]], "Node | None"]
@@ -723,7 +722,7 @@ def written_throughout(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Nod
     plain = all(part is None or part is Ellipsis or type(part) in (int, index.Slice) for part in spec)
     if not plain or any(type(part) is index.Slice and (part.step or 1) < 0 for part in spec):
         return None
-    region = np.broadcast_to(False, node.aval.shape)[index.fill(spec, ())].shape
+    region = index.region(spec, node.aval.shape)
     if math.prod(region) != _sized(node) or value.aval.dtype != node.aval.dtype or not node.aval.shape:
         return None
     if value.aval.shape != region or value.aval.kind != "array":

@@ -14,7 +14,7 @@ from symgrad.ops.engine import ITEM
 from symgrad.trace import Trace
 from symgrad.tracer import Tracer
 from symgrad.transform.lanes import moving, select, wild
-from symgrad.transform.reverse import as_numpy, floor_of, path, reverse, tuple_of
+from symgrad.transform.reverse import floor_of, in_numpys, path, reverse, tuple_of
 
 
 def forward(trace: Trace, outputs: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Any]) -> list[Any | None]:
@@ -101,7 +101,7 @@ def _elementwise(op: Any, i: int, t: Any, y: Any, args: list[Any], params: dict[
     try:
         return op.vjp(i, t, y, args, params)
     except (ZeroDivisionError, OverflowError):
-        return op.vjp(i, as_numpy(t), as_numpy(y), [as_numpy(arg) for arg in args], params)
+        return op.vjp(i, in_numpys(t), in_numpys(y), [in_numpys(arg) for arg in args], params)
 
 
 def _transposed(trace: Trace, node: Node, active: list[int], ts: list[Any]) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from symgrad.errors import NotDifferentiable
 from symgrad.ir import Aval, Node, ancestors
 from symgrad.ir import Sequence as Sequence_
-from symgrad.ops.core import fit
+from symgrad.ops.core import as_numpy, fit
 from symgrad.ops.engine import ADD_LISTS, ITEM
 from symgrad.ops.index import GETITEM, INDEX_ADD, fill
 from symgrad.runtime import add_at
@@ -143,9 +143,8 @@ def _of_picked(
     The chain is run once more on what is picked: what is not picked takes no part, infinite or not.
     """
     picked, *indices = node.args
-    run, wrt = trace, {}  # the nodes that the derivatives are taken by
-    if not symbolic:
-        run = Tape()  # the trace of a pullback is closed
+    run = trace if symbolic else Tape()  # the trace of a pullback is closed
+    wrt: dict[Node, Node] = {}  # what the derivatives are taken by, in that run
 
     def look(arg: Node) -> Any:
         if symbolic:
@@ -218,18 +217,16 @@ def cotangents(node: Node, places: Sequence[int], g: Any, lookup: Lookup) -> lis
         rules = op.rules
         return [rules[i](g, y, *args, **params) for i in places]
     except (ZeroDivisionError, OverflowError):  # Python numbers raise where NumPy's give inf
-        g, y, args = as_numpy(g), as_numpy(y), [as_numpy(arg) for arg in args]
+        g, y, args = in_numpys(g), in_numpys(y), [in_numpys(arg) for arg in args]
         return [op.vjp(i, g, y, args, params) for i in places]
     except NotDifferentiable as error:
         place = f"{node.line[0]}:{node.line[1]}: " if node.line else ""
         raise NotDifferentiable(f"{place}{error}") from None
 
 
-def as_numpy(value: Any) -> Any:
-    """A Python number with NumPy's arithmetic: ``1.0 / 0.0`` is inf."""
-    if isinstance(value, Tracer):
-        return Tracer(value.tape, value.node, as_numpy(value.value))
-    return np.asarray(value)[()] if isinstance(value, (int, float, complex)) else value
+def in_numpys(value: Any) -> Any:
+    """``as_numpy``, of a traced value, too."""
+    return Tracer(value.tape, value.node, as_numpy(value.value)) if isinstance(value, Tracer) else as_numpy(value)
 
 
 def tuple_of(node: Node, lookup: Lookup) -> Any:
