@@ -28,6 +28,14 @@ def test_hand_written_derivative_agrees(workload):
         assert disagreement(ours(*args), workload.hand(*args)) <= workload.tolerance
 
 
+@pytest.mark.parametrize("workload", [w for w in WORKLOADS if w.floor], ids=lambda workload: workload.name)
+def test_floors_leave_the_inputs_as_they_are(workload):
+    args = workload.inputs(np.random.default_rng(1), workload.tiny)
+    expected = workload.hand(*args)
+    workload.floor(*args)()
+    assert disagreement(workload.hand(*args), expected) == 0
+
+
 def test_the_suite_runs(tmp_path):
     script = Path(__file__).parent / "benchmarks" / "run.py"
     command = [sys.executable, str(script), "--only", "A,B,K,L1", "--peers", "", "--rounds", "1", "--json", "found.json"]

@@ -19,6 +19,10 @@ class Workload:
     time grows. ``hand`` is the derivative as an expert writes it in NumPy to be fast. ``kind`` says which derivative:
     ``"grad"`` with respect to ``argnums``, ``"hessian"``, or ``"hvp"``, whose arguments are a point and a direction.
     Calls go round ``draws`` different inputs. The peers in ``skips`` cannot do it.
+
+    ``floor(*args)`` prepares what may be prepared, and gives a function without arguments that does the NumPy calls without
+    which no NumPy program that we know of has this derivative: into buffers that are there, with nothing checked. Its time
+    says how far NumPy calls can go, where that is above what one would wish for.
     """
 
     name: str
@@ -34,6 +38,7 @@ class Workload:
     draws: int = 1
     words: dict[str, Make] = field(default_factory=dict)
     skips: tuple[str, ...] = ()
+    floor: Callable[..., Callable[[], Any]] | None = None
 
     def function(self, peer: str, namespace: Any) -> Callable[..., Any]:
         """The function to differentiate, as ``peer`` can take it."""

@@ -66,10 +66,28 @@ def hand(params, x, labels):
     return gradient[::-1]
 
 
+def floor(params, x, labels):
+    """The matrix products alone."""
+    weights = [w for w, _ in params]
+    inputs = [x, *(np.ones((len(x), w.shape[1]), x.dtype) for w in weights)]
+    gradients = [np.empty_like(w) for w in weights]
+    backs = [np.empty_like(h) for h in inputs]
+
+    def products():
+        for i, w in enumerate(weights):
+            np.matmul(inputs[i], w, out=backs[i + 1])
+        for i in reversed(range(len(weights))):
+            np.matmul(inputs[i].T, inputs[i + 1], out=gradients[i])
+            if i:
+                np.matmul(inputs[i + 1], weights[i].T, out=backs[i])
+
+    return products
+
+
 def inputs32(rng, n):
     return inputs(rng, n, np.float32)
 
 
 WORDS = {"torch": make_torch}
-WORKLOAD = Workload("D", "MLP", make, inputs, hand, 128, 4, words=WORDS)
-WORKLOAD32 = Workload("D32", "MLP, float32", make, inputs32, hand, 128, 4, tolerance=1e-4, words=WORDS)
+WORKLOAD = Workload("D", "MLP", make, inputs, hand, 128, 4, words=WORDS, floor=floor)
+WORKLOAD32 = Workload("D32", "MLP, float32", make, inputs32, hand, 128, 4, tolerance=1e-4, words=WORDS, floor=floor)
