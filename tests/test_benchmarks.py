@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.workloads import WORKLOADS
-from benchmarks.workloads.common import disagreement
+from benchmarks.workloads.common import disagreement, leaves
 
 from symgrad import grad, hessian, hvp
 
@@ -26,6 +26,35 @@ def test_hand_written_derivative_agrees(workload):
     for _ in range(3):  # traced, compiled and cached results alike
         args = workload.inputs(rng, workload.tiny)
         assert disagreement(ours(*args), workload.hand(*args)) <= workload.tolerance
+
+
+def widened(tree):
+    """Floats, and arrays of them, in as many digits as NumPy has."""
+    if isinstance(tree, list | tuple):
+        return type(tree)(map(widened, tree))
+    floats = isinstance(tree, float) or (isinstance(tree, np.ndarray) and tree.dtype.kind == "f")
+    return np.asarray(tree, np.longdouble)[()] if floats else tree
+
+
+def rounding(actual, exact):
+    """What is lost to rounding, relative to the size of the leaf that loses most."""
+    pairs = zip(leaves(actual), leaves(exact), strict=True)
+    return max(float(np.linalg.norm(np.ravel(a - e)) / np.linalg.norm(np.ravel(e))) for a, e in pairs)
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).eps >= np.finfo(float).eps, reason="there is nothing more precise here")
+@pytest.mark.parametrize("workload", [w for w in WORKLOADS if w.name != "N"], ids=lambda workload: workload.name)
+def test_no_less_accurate_than_by_hand(workload):
+    """N has matrices to factorise, which NumPy does in double precision: ``test_structure_of_matrices`` looks at it."""
+    ours = derivative(workload)
+    lost = []
+    for seed in range(100 if workload.n == 1 else 10):  # of arrays, few tell enough
+        args = workload.inputs(np.random.default_rng(seed), workload.tiny)
+        exact = workload.hand(*widened(args))
+        lost.append((rounding(ours(*args), exact), rounding(workload.hand(*args), exact)))
+    found, allowed = np.mean(lost, axis=0)
+    precision = np.finfo(np.float32 if workload.name == "D32" else float).eps
+    assert found <= 1.5 * allowed + 0.5 * precision
 
 
 @pytest.mark.parametrize("workload", [w for w in WORKLOADS if w.floor], ids=lambda workload: workload.name)
