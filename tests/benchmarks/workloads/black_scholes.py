@@ -88,4 +88,68 @@ def cdf_and_density(x):
     return p, density
 
 
-WORKLOAD = Workload("F", "Black-Scholes", make, inputs, hand, 1_000_000, 10, argnums=(0, 1, 2, 3, 4))
+def floor(spot, strike, rate, volatility, time):
+    """The calls of the derivative by hand, with what they share, in blocks that stay in the cache."""
+    arguments = (spot, strike, rate, volatility, time)
+    results, scratch = [np.empty_like(x) for x in arguments], np.empty((10, BLOCK))
+
+    def calls():
+        for lo in range(0, len(spot), BLOCK):
+            block = [x[lo : lo + BLOCK] for x in arguments]
+            price(*block, *(x[lo : lo + BLOCK] for x in results), *scratch[:, : len(block[0])])
+        return tuple(results)
+
+    return calls
+
+
+def price(spot, strike, rate, volatility, time, g_spot, g_strike, g_rate, g_volatility, g_time, *scratch):
+    """The derivative of a block, into ``g_spot`` to ``g_time``."""
+    root, spread, d1, d2, p1, p2, density1, density2, now, t = scratch
+    np.sqrt(time, root)
+    np.multiply(volatility, root, spread)
+    np.divide(spot, strike, d1)
+    np.log(d1, d1)
+    np.multiply(rate, time, now)
+    np.add(d1, now, d1)
+    np.divide(d1, spread, d1)
+    np.multiply(spread, 0.5, t)
+    np.add(d1, t, d1)
+    np.subtract(d1, spread, d2)
+    np.negative(now, now)
+    np.exp(now, now)
+    np.multiply(now, strike, now)
+    for x, scale, p, density in ((d1, spot, p1, density1), (d2, now, p2, density2)):
+        np.multiply(x, x, density)
+        np.multiply(density, B, p)
+        np.add(p, A, p)
+        np.multiply(p, x, p)
+        np.tanh(p, p)
+        np.multiply(density, 1.5 * B, density)
+        np.add(density, 0.5 * A, density)
+        np.multiply(density, scale, density)
+        np.multiply(p, p, t)
+        np.subtract(1.0, t, t)
+        np.multiply(density, t, density)
+        np.multiply(p, 0.5, p)
+        np.add(p, 0.5, p)
+    g = np.subtract(density1, density2, density1)
+    np.divide(g, spread, g)
+    np.multiply(g, d2, d2)
+    by_spread = np.subtract(density2, d2, density2)
+    np.divide(g, spot, t)
+    np.add(t, p1, g_spot)
+    np.multiply(p2, now, p2)
+    by_drift = np.add(g, p2, g)
+    np.divide(by_drift, strike, t)
+    np.negative(t, g_strike)
+    np.multiply(by_drift, time, g_rate)
+    np.multiply(by_spread, root, g_volatility)
+    np.multiply(by_spread, volatility, by_spread)
+    np.divide(by_spread, root, by_spread)
+    np.multiply(by_spread, 0.5, by_spread)
+    np.multiply(by_drift, rate, by_drift)
+    np.add(by_drift, by_spread, g_time)
+
+
+BLOCK = 16_384
+WORKLOAD = Workload("F", "Black-Scholes", make, inputs, hand, 1_000_000, 10, argnums=(0, 1, 2, 3, 4), floor=floor)

@@ -21,8 +21,9 @@ class Workload:
     Calls go round ``draws`` different inputs. The peers in ``skips`` cannot do it.
 
     ``floor(*args)`` prepares what may be prepared, and gives a function without arguments that does the NumPy calls without
-    which no NumPy program that we know of has this derivative: into buffers that are there, with nothing checked. Its time
-    says how far NumPy calls can go, where that is above what one would wish for.
+    which no NumPy program that we know of has this derivative: into buffers that are there, with nothing checked. It returns
+    the derivative, where it makes all of it. Its time says how far NumPy calls can go, where that is above what one would
+    wish for.
     """
 
     name: str
