@@ -757,3 +757,26 @@ def test_vectorized_results_are_of_the_first_ones_type():
 def test_coordinates_in_a_list_are_no_table():
     fun = lambda x, y: np.histogramdd([x, y], 2)[1][1].sum()
     np.testing.assert_allclose(grad(fun, (0, 1))(V, 2 * V)[1], [0, 1.5, 0, 1.5])
+
+
+def factor(a):
+    """Cholesky's factor, written over the matrix as textbooks do."""
+    a = a.copy()
+    for i in range(len(a)):
+        for j in range(i):
+            a[i, j] -= np.dot(a[i, :j], a[j, :j])
+            a[i, j] /= a[j, j]
+        a[i, i] -= np.dot(a[i, :i], a[i, :i])
+        a[i, i] = np.sqrt(a[i, i])
+    return np.tril(a)
+
+
+def test_masks_known_beforehand_are_not_in_the_code():
+    matrix = np.eye(5) + 0.1 * np.ones((5, 5))
+    derivative = grad(lambda a: np.sum(factor(a) ** 3))
+    step = np.random.default_rng(0).standard_normal((5, 5))
+    expected = np.sum(3 * np.linalg.cholesky(matrix) ** 2 * jvp(factor, (matrix,), (step,))[1])
+    for _ in range(3):
+        np.testing.assert_allclose(np.sum(derivative(matrix) * step), expected, rtol=1e-12)
+    assert "where" not in derivative.source(matrix)
+    assert "bool" not in derivative.source(matrix)

@@ -80,7 +80,7 @@ def _overwritten(y: Any, base: Any, value: Any, *arrays: Any, spec: Spec) -> Any
     masks = any(dtype_of(array) == bool for array in arrays)
     if masks and len(spec) == 1 and np.ndim(arrays[0]) == np.ndim(base):
         return arrays[0], False, True
-    return SETITEM(np.zeros_like(base, dtype=bool), True, *arrays, spec=spec), False, masks
+    return SETITEM(np.zeros(np.shape(base), bool), True, *arrays, spec=spec), False, masks
 
 
 GETITEM = Indexing(

@@ -146,6 +146,8 @@ class Masks:
                 part, dirty = apply(part, dirty), None
                 lanes = self.reduced(lanes, node, arg) if np.shape(part) == node.aval.shape else None
             part, state = fit_to(part, arg), (lanes, dirty)
+        if state[0] is not None and state[0].cover is not None and not state[0].cover.any():
+            return None, NOTHING
         if state[1] is None and state[0] is not None and level < state[0].least:
             state = NOTHING
         return part, state
@@ -181,7 +183,8 @@ class Masks:
             one = one.outer
         made = self._made.get((outer, key, taken))
         if made is None:
-            made = self._made[outer, key, taken] = Lanes(outer, key, test, taken, explicit)
+            cover = _known(outer, test, taken)
+            made = self._made[outer, key, taken] = Lanes(outer, key, test, taken, explicit, cover)
         return made
 
     def moved(self, node: Node, position: int, lanes: Lanes | None) -> Lanes | None:
@@ -557,6 +560,15 @@ def mask_of(lanes: Lanes, until: Lanes | None, aval: Any) -> Any:
 def as_mask(x: Any) -> Any:
     """Where an array is not zero."""
     return x if dtype_of(x) == bool else x != 0
+
+
+def _known(outer: Lanes | None, test: Any, taken: bool) -> Any:
+    """The mask of a choice within others, if it is known before the code runs."""
+    if (outer is not None and outer.cover is None) or (isinstance(test, Tracer) and test.node.active):
+        return None
+    mask = as_mask(np.asarray(_plain(test)))
+    mask = mask if taken else ~mask
+    return mask if outer is None else outer.cover & mask
 
 
 def _is_mask(node: Node) -> bool:
