@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from symgrad import progress
+from symgrad.optimize.chains import chains
 from symgrad.optimize.contract import contract
 from symgrad.optimize.distribute import distribute
 from symgrad.optimize.factors import factors
@@ -23,6 +24,7 @@ from symgrad.transform.loop import Loop
 SHARED: dict[str, Callable[[Program], Program]] = {"loops": trim_loops, "share": share, "simplify": simplify}
 FAST: dict[str, Callable[[Program], Program]] = {
     "structure": structure,
+    "chains": chains,
     "contract": contract,
     "lower": lower,
     "factors": factors,

@@ -12,6 +12,7 @@ OPTIMISATIONS = {
     "share": "what is dear in a loop is saved for the loop backwards, not computed again",
     "simplify": "the table of rewrites",
     "structure": "what is known of Cholesky factors, diagonal matrices and outer products, in the code that runs",
+    "chains": "products of several matrices in the order that costs least, in the code that runs",
     "contract": "products that sum over axes as few large matrix products, in the code that runs",
     "factors": "numbers that big arrays are multiplied by put where they cost less, in the code that runs",
     "layout": "big arrays with a short last axis turned, so that loops are long, in the code that runs",
