@@ -56,6 +56,7 @@ MAX_VARIANTS = 8  # of what one signature found outside its arguments
 SHORT = 40  # lines of code that stand in the function that checks a call, which saves calling another
 EARLY = 500_000  # bytes of results an operation, of those left for later, from which code for a single call pays
 STEP = 4000  # bytes that are written in the time of one small operation
+SEVERAL = 2  # names of one namespace that are looked up together
 MAX_NODES = 200_000  # of one trace, before its signature goes to dynamic mode
 
 _serial = itertools.count(1)
@@ -519,7 +520,11 @@ class Variant:
                 found.append(Change(key[0], mine.expected, state.lifts[key[0]].value, mine.line, False))
             else:
                 now = _now(key[0], state)
-                if isinstance(now, Missing) or not mine.holds(now, state.leaves):
+                if mine.kind == "same":
+                    holds = now is _now(mine.expected, state)
+                else:
+                    holds = not isinstance(now, Missing) and mine.holds(now)
+                if not holds:
                     found.append(Change(key[0], mine.expected, now, mine.line, False))
         for path, kind in self.lifts.items():
             tracer = state.lifts.get(path)
@@ -772,7 +777,15 @@ class Variant:
             names[path] = f"_p{len(names)}"
             return f"({names[path]} := {text})"
 
-        conditions = [check.text(shown(path), shown, bind) for (path, _), check in self.checks.items()]
+        spaces: dict[int, dict[Path, Check]] = {}  # what are names in one and the same namespace
+        for (path, kind), check in self.checks.items():
+            if kind == "is" and uses[path] == 1 and (space_of := path.namespace()) is not None:
+                spaces.setdefault(id(space_of), {})[path] = check
+        together = [named for named in spaces.values() if len(named) >= SEVERAL]
+        conditions = [f"{bind(_stand_for(named))}()" for named in together]
+        for (path, _), check in self.checks.items():
+            if not any(named.get(path) is check for named in together):
+                conditions.append(check.text(shown(path), shown, bind))
         for name, (path, kind) in zip(state, self.lifts.items(), strict=True):
             found: list[str] = []
             _check_kind(kind, name, found, space)
@@ -842,6 +855,19 @@ def _sharing(function: FunctionType, cells: dict[str, CellType]) -> FunctionType
     made = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, closure)
     made.__kwdefaults__ = function.__kwdefaults__
     return made
+
+
+def _stand_for(named: dict[Path, Check]) -> Callable[[], bool]:
+    """A function that says whether names in a namespace stand for what they did.
+
+    They are its globals, which Python looks up in a third of the time that items of a dict take.
+    """
+    conditions = " and ".join([f"{path.steps[0][1]} is _{i}" for i, path in enumerate(named)])
+    text = f"make = lambda {', '.join([f'_{i}' for i in range(len(named))])}: lambda: {conditions}"
+    made: dict[str, Any] = {}
+    exec(text, next(iter(named)).namespace(), made)
+    function: Callable[[], bool] = made["make"](*[check.expected for check in named.values()])
+    return function
 
 
 def _work(node: Node) -> int:

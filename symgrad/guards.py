@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from keyword import iskeyword
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -69,6 +70,17 @@ class Path:
         """The paths that lead here, from the root's to this one."""
         return [Path(self.root, self.steps[:i]) for i in range(len(self.steps) + 1)]
 
+    def namespace(self) -> dict[str, Any] | None:
+        """The globals of a module, if the path leads to one of them."""
+        if len(self.steps) != 1:
+            return None
+        ((kind, key),) = self.steps
+        space: Any = vars(self.root) if kind == "attr" and type(self.root) is ModuleType else self.root
+        if kind not in ("attr", "item") or type(space) is not dict or "__builtins__" not in space or type(key) is not str:
+            return None
+        variable = key in space and key.isascii() and key.isidentifier() and not iskeyword(key) and key[0] != "_"
+        return space if variable else None
+
     def text(self, shown: Callable[[Path], str], leaves: Sequence[str], bind: Callable[[Any], str]) -> str:
         """The same as an expression; ``shown`` gives that of a shorter path, ``bind`` gives an object a name.
 
@@ -119,13 +131,11 @@ class Check(NamedTuple):
     expected: Any
     line: str
 
-    def holds(self, value: Any, leaves: Sequence[Any]) -> bool:
-        """Whether it holds of what is at the path now."""
+    def holds(self, value: Any) -> bool:
+        """Whether it holds of what is at the path now; not for ``same``, which takes another path."""
         kind, expected = self.kind, self.expected
         if kind == "is":
             return value is expected
-        if kind == "same":
-            return value is expected.find(leaves)
         if kind == "type":
             return type(value) is expected
         if kind == "len":

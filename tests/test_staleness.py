@@ -491,6 +491,26 @@ def test_a_variable_of_an_enclosing_function_that_is_deleted_and_comes_back() ->
     assert derivative.cache_info().misses == 5  # two for each function, and the one that raised
 
 
+def test_names_of_a_module_are_looked_up_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "import numpy as np\nup, down, abs, _own = np.sin, np.cos, np.square, np.tanh\n"
+    (tmp_path / "waves.py").write_text(f"{text}def fun(x): return np.sum(up(x) + down(x) + abs(x) + _own(x))\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("waves")
+    slopes = {np.sin: np.cos, np.cos: lambda x: -np.sin(x), np.square: lambda x: 2 * x, np.tanh: lambda x: 1 - np.tanh(x) ** 2}
+    derivative = grad(module.fun)
+    for name, function in [("up", np.sin), ("up", np.cos), ("down", np.square), ("_own", np.sin), ("abs", np.sin)]:
+        setattr(module, name, function)
+        expected = sum(slopes[vars(module)[each]](X) for each in ("up", "down", "abs", "_own"))
+        for _ in range(CALLS):
+            np.testing.assert_allclose(derivative(X), expected)
+    del module.abs  # the builtin takes its place
+    for _ in range(CALLS):
+        np.testing.assert_allclose(derivative(X), expected - np.cos(X) + np.sign(X))
+    del module.up
+    with pytest.raises(NameError):
+        derivative(X)
+
+
 def test_what_is_not_looked_at_causes_no_trace() -> None:
     box = types.SimpleNamespace(on=False, used=2.0, unused=1.0)
     derivative = grad(lambda x: np.sum(x) * (box.unused if box.on else box.used))

@@ -789,6 +789,10 @@ class Builder:
         """The statements of one iteration."""
         self._nodes(nodes, block, set())
 
+    def _turns(self, count: int, shown: Sequence[int]) -> Expr:
+        """What a loop runs over that does not ask which iteration it is in; ``shown`` are the ends of the user's range."""
+        return call("range", *map(number, shown))
+
     def _array(self, aval: Aval) -> Expr:
         """An array of any content."""
         return call("np.empty", literal(aval.shape), literal(aval.dtype))
@@ -808,7 +812,7 @@ class Builder:
             shown = ends if ends[2] != 1 else ends[:2] if ends[0] else ends[1:2]
             variable = self.names.unique(body.index.name or "i") if indexed else "_"
             targets.append(ast.Name(variable, ast.Store()))
-            over.append(call("range", *map(number, shown)))
+            over.append(call("range", *map(number, shown)) if indexed else self._turns(course.count, shown))
             self.exprs[body.index], self.weight[body.index] = name(variable), 0
         bundles: dict[str, list[Expr]] = {}  # the targets of lists of several values
         for item, given in zip(body.elements, sequences, strict=True):

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -38,7 +39,20 @@ from symgrad.emit.build import (
     zeros,
 )
 from symgrad.emit.build import call as call_of
-from symgrad.emit.numbers import ABS, CONDITIONAL, MATH, OPERATORS, REPEATING, ROUNDED, elements, packer
+from symgrad.emit.numbers import (
+    ABS,
+    CONDITIONAL,
+    EXACT,
+    EXP,
+    MATH,
+    MIXING,
+    OPERATORS,
+    REPEATING,
+    ROUNDED,
+    decaying,
+    elements,
+    packer,
+)
 from symgrad.emit.printer import Line
 from symgrad.emit.quiet import hidden, quietly
 from symgrad.emit.tidy import tidy
@@ -51,7 +65,7 @@ from symgrad.optimize.loops import STACK
 from symgrad.optimize.lower import LIKE_UFUNCS
 from symgrad.optimize.memory import SLOW_IN_PLACE, is_read_before
 from symgrad.optimize.scalarize import LIST, PACK, PICK, UNPACK
-from symgrad.optimize.simplify import is_number
+from symgrad.optimize.simplify import const, is_number
 from symgrad.program import Branch, Leaf, Program, Tree, leaves_of
 from symgrad.transform.loop import Loop
 
@@ -260,6 +274,7 @@ class FastBuilder(BlockBuilder):
         """``x_0, x_1, _ = x.tolist()``: the elements that are read get names; few of many are asked for one by one."""
         (array,) = node.args
         self.remaining[array] -= 1
+        self._retire(node)
         read, count, listed = self.items.get(node, {}), len(node.aval), isinstance(array.aval, ListAval)
         names = [self.names.of(read[item]) if item in read else "_" for item in range(count)]
         value, comment = self.exprs[array], self._comment(node, block)
@@ -284,10 +299,15 @@ class FastBuilder(BlockBuilder):
         if all(is_number(arg, 0.0) for arg in node.args):
             self._store(node, zeros(self, node, []), block)
         elif node.aval.dtype == np.float64:
-            size = literal(shape if len(shape) > 1 else shape[0])
-            self._store(node, call_of(self.bind("empty", np.empty), size), block)
+            dead = self._dead_buffer((shape, node.aval.dtype, True))
+            if dead is None:
+                size = literal(shape if len(shape) > 1 else shape[0])
+                self._store(node, call_of(self.bind("empty", np.empty), size), block)
+            else:
+                self.exprs[node], self.weight[node] = name(dead), 0
             write = self.bind(f"pack_{len(args)}", packer(len(args)))
             block.append(Line(ast.Expr(call_of(write, self.exprs[node], ast.Constant(0), *args))))
+            self.owner[node], self.order[node] = expr_name(self.exprs[node]), True
         else:
             self._store(node, method(call_of("np.array", ast.List(args, ast.Load())), "reshape", literal(shape)), block)
 
@@ -323,6 +343,10 @@ class FastBuilder(BlockBuilder):
             self.remaining[node] = self.uses.get(node, 0)
         super()._body(nodes, block)
         self.owner, self.free, self.straight = kept
+
+    def _turns(self, count: int, shown: Sequence[int]) -> Expr:
+        """``repeat(None, n)``, which makes no numbers."""
+        return call_of(self.bind("repeat", itertools.repeat), ast.Constant(None), number(count))
 
     def _array(self, aval: Aval) -> Expr:
         return self._allocate(aval.shape, aval.dtype, scratch=aval.nbytes >= BIG)
@@ -535,17 +559,25 @@ class FastBuilder(BlockBuilder):
     def _spell(self, node: Node, block: list[Any]) -> Expr:
         args = [self.exprs[arg] for arg in node.args]
         if self.scalar or self._is_own(node):
+            if node.op in MIXING and any(arg.aval.dtype == np.float64 for arg in node.args):
+                args = [self._as_float(arg) or expr for arg, expr in zip(node.args, args, strict=True)]
             expr = self._python_spelling(node, args)
             if expr is not None:
                 return expr
         rule = FAST.get(node.op) or SPELLINGS.get(node.op, default_spelling)
         return rule(self, node, args)
 
+    def _as_float(self, arg: Node) -> Expr | None:
+        """A whole number as a float, which Python works with faster beside another float; None for anything else."""
+        value = const(arg)
+        return self._number(float(value)) if type(value) is int and abs(value) <= EXACT else None
+
     def _python_spelling(self, node: Node, args: list[Expr]) -> Expr | None:
         """An operation on numbers as Python has it."""
         known = all(self._is_python(arg) for arg in node.args)
         if node.op in MATH and (not node.exact or node.op in ROUNDED):
             self.python.add(node)
+            args = [decaying(arg) for arg in args] if node.op is EXP else args
             return call_of(self.bind(MATH[node.op].__name__, MATH[node.op]), *args)
         if node.op in MATH and self._is_own(node):
             return call_of("float", default_spelling(self, node, args))

@@ -29,7 +29,11 @@ MATH: dict[Any, Callable[..., float]] = {
 #: Those of them that are the same to the last bit as NumPy's.
 ROUNDED = {REGISTRY[np.sqrt], REGISTRY[np.copysign]}
 ABS = {REGISTRY[np.abs]}
+EXP = REGISTRY[np.exp]
 OPERATORS = {REGISTRY[key] for key in (np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.positive)}
+#: Where Python takes whole numbers beside floats, and how large those may be that floats hold.
+MIXING = OPERATORS | {REGISTRY[key] for key in (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)}
+EXACT = 2**53
 
 CONDITIONAL: dict[Any, Spelling] = {}
 
@@ -98,6 +102,14 @@ def step(b: Builder, node: Node, args: list[Expr]) -> Expr:
 def _nought(x: Expr, value: Expr) -> Expr:
     """``value`` for zero, and itself for what is no number."""
     return _if(_compare(x, ast.Eq(), _zero()), value, x)
+
+
+def decaying(x: Expr) -> Expr:
+    """What ``exp`` is called with: ``-abs(x)`` without that call, whose zero may have another sign then."""
+    match x:
+        case ast.UnaryOp(ast.USub(), ast.Call(ast.Name("abs"), [ast.Name() as inner])):
+            return _if(_compare(inner, ast.Gt(), _zero()), ast.UnaryOp(ast.USub(), inner), inner)
+    return x
 
 
 #: Operations that print their arguments more than once, which must be names then.

@@ -883,6 +883,8 @@ def _has_plus(x: Node) -> bool:
         return x.args[0] is x.args[1]
     if x.op is CONST or is_op(x, np.add):
         return any(map(_has_plus, x.args)) if x.args else math.copysign(1.0, const(x)) > 0
+    if is_op(x, np.log1p) or is_op(x, np.sqrt):
+        return _has_plus(x.args[0])
     return is_op(x, np.square) or is_op(x, np.exp) or is_op(x, np.abs)
 
 

@@ -21,15 +21,14 @@ def grad_one_layer(w, b, x, y):
     z_1 = b_1 + item_2
     z_2 = b_2 + item_3
     # golden_functions.py:16: return np.mean(np.maximum(z, 0) - z * y + np.log1p(np.exp(-np.abs(z))))
-    e = exp(-abs(z_0))
-    e_2 = exp(-abs(z_1))
-    e_3 = exp(-abs(z_2))
+    e = exp(-z_0 if z_0 > 0.0 else z_0)
+    e_2 = exp(-z_1 if z_1 > 0.0 else z_1)
+    e_3 = exp(-z_2 if z_2 > 0.0 else z_2)
     # backward
-    g_z_0 = ((1.0 if z_0 > 0.0 else e) / (e + 1.0) - y_0) / 3
-    g_z_1 = ((1.0 if z_1 > 0.0 else e_2) / (e_2 + 1.0) - y_1) / 3
-    g_z_2 = ((1.0 if z_2 > 0.0 else e_3) / (e_3 + 1.0) - y_2) / 3
+    g_z_0 = ((1.0 if z_0 > 0.0 else e) / (e + 1.0) - y_0) / 3.0
+    g_z_1 = ((1.0 if z_1 > 0.0 else e_2) / (e_2 + 1.0) - y_1) / 3.0
+    g_z_2 = ((1.0 if z_2 > 0.0 else e_3) / (e_3 + 1.0) - y_2) / 3.0
     g_w = empty((5, 3))
     pack_15(g_w, 0, x_0 * g_z_0, x_0 * g_z_1, x_0 * g_z_2, x_1 * g_z_0, x_1 * g_z_1, x_1 * g_z_2, x_2 * g_z_0, x_2 * g_z_1, x_2 * g_z_2, x_3 * g_z_0, x_3 * g_z_1, x_3 * g_z_2, x_4 * g_z_0, x_4 * g_z_1, x_4 * g_z_2)
-    g_z = empty(3)
-    pack_3(g_z, 0, g_z_0, g_z_1, g_z_2)
-    return g_w, g_z
+    pack_3(prod, 0, g_z_0, g_z_1, g_z_2)
+    return g_w, prod

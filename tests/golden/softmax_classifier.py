@@ -83,12 +83,10 @@ def grad_softmax_classifier(w, b, x, labels):
     ratio_3 = -0.2 / (e_12 + (e_11 + (e_9 + e_10)))
     ratio_4 = -0.2 / (e_16 + (e_15 + (e_13 + e_14)))
     ratio_5 = -0.2 / (e_20 + (e_19 + (e_17 + e_18)))
-    pack = empty((5, 4))
-    pack_20(pack, 0, -(e * ratio), -(e_2 * ratio), -(e_3 * ratio), -(e_4 * ratio), -(e_5 * ratio_2), -(e_6 * ratio_2), -(e_7 * ratio_2), -(e_8 * ratio_2), -(e_9 * ratio_3), -(e_10 * ratio_3), -(e_11 * ratio_3), -(e_12 * ratio_3), -(e_13 * ratio_4), -(e_14 * ratio_4), -(e_15 * ratio_4), -(e_16 * ratio_4), -(e_17 * ratio_5), -(e_18 * ratio_5), -(e_19 * ratio_5), -(e_20 * ratio_5))
-    g = pack.copy()
-    g[const, labels] += -0.2
-    g_z_0_0, g_z_0_1, g_z_0_2, g_z_0_3, g_z_1_0, g_z_1_1, g_z_1_2, g_z_1_3, g_z_2_0, g_z_2_1, g_z_2_2, g_z_2_3, g_z_3_0, g_z_3_1, g_z_3_2, g_z_3_3, g_z_4_0, g_z_4_1, g_z_4_2, g_z_4_3 = unpack_20(g.tobytes())
-    prod_2 = x.T.dot(g)
+    pack_20(prod, 0, -(e * ratio), -(e_2 * ratio), -(e_3 * ratio), -(e_4 * ratio), -(e_5 * ratio_2), -(e_6 * ratio_2), -(e_7 * ratio_2), -(e_8 * ratio_2), -(e_9 * ratio_3), -(e_10 * ratio_3), -(e_11 * ratio_3), -(e_12 * ratio_3), -(e_13 * ratio_4), -(e_14 * ratio_4), -(e_15 * ratio_4), -(e_16 * ratio_4), -(e_17 * ratio_5), -(e_18 * ratio_5), -(e_19 * ratio_5), -(e_20 * ratio_5))
+    prod[const, labels] += -0.2
+    g_z_0_0, g_z_0_1, g_z_0_2, g_z_0_3, g_z_1_0, g_z_1_1, g_z_1_2, g_z_1_3, g_z_2_0, g_z_2_1, g_z_2_2, g_z_2_3, g_z_3_0, g_z_3_1, g_z_3_2, g_z_3_3, g_z_4_0, g_z_4_1, g_z_4_2, g_z_4_3 = unpack_20(prod.tobytes())
+    prod_2 = x.T.dot(prod)
     g_b = empty(4)
     pack_4(g_b, 0, g_z_4_0 + (g_z_3_0 + (g_z_2_0 + (g_z_0_0 + g_z_1_0))), g_z_4_1 + (g_z_3_1 + (g_z_2_1 + (g_z_0_1 + g_z_1_1))), g_z_4_2 + (g_z_3_2 + (g_z_2_2 + (g_z_0_2 + g_z_1_2))), g_z_4_3 + (g_z_3_3 + (g_z_2_3 + (g_z_0_3 + g_z_1_3))))
     return prod_2, g_b
