@@ -25,13 +25,13 @@ SEVERAL = 8  # terms of a sum, or factors of a product, that are looked at
 def factors(program: Program) -> Program:
     """The same program with fewer multiplications of large arrays by numbers."""
     nodes = program.nodes()
-    if not any(_is_large(node) or is_op(node, np.heaviside) for node in nodes):
+    if not any(is_large(node) or is_op(node, np.heaviside) for node in nodes):
         return program
     signed = any(is_op(node, np.sign) for node in nodes)  # as a logistic function's terms are, which all sums are searched for
     return Simplifier(program, FACTORS if signed else _UNSIGNED).run()
 
 
-def _is_large(node: Node) -> bool:
+def is_large(node: Node) -> bool:
     return type(node.aval) is Aval and node.aval.dtype.char in "fd" and math.prod(node.aval.shape) >= MANY
 
 
@@ -46,7 +46,7 @@ def _is_small(v: Node, x: Node, times: int = 8) -> bool:
 def divide_once(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``x / v`` of a large array and a small one, or a number, as ``x * (1 / v)``: a quotient takes two products' time."""
     x, v = args
-    if not _is_large(node) or x.aval.shape != node.aval.shape:
+    if not is_large(node) or x.aval.shape != node.aval.shape:
         return None
     if not (_is_small(v, x) and _has_inverse(v)) and not _is_plain(const(v)):
         return None
@@ -72,7 +72,7 @@ def _has_inverse(v: Node) -> bool:
 def factor_into_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``c * (x * v)`` of a large array and a small one as ``x * (c * v)``; so into ``x * (d + e * p)``."""
     c, x = split(node)
-    return _absorbed(s, c, x) if c != 1.0 and _is_large(node) and x.aval.shape == node.aval.shape else None
+    return _absorbed(s, c, x) if c != 1.0 and is_large(node) and x.aval.shape == node.aval.shape else None
 
 
 def _absorbed(s: Simplifier, c: float, x: Node) -> Node | None:
@@ -117,7 +117,7 @@ def _is_plain(value: Any) -> bool:
 @rewrite(np.add, np.subtract, rules=FACTORS)
 def shared_factor(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``c * x + d * (p * q)`` where ``d / c * p`` is there as ``c * (x + (d / c * p) * q)``."""
-    if not _is_large(node):
+    if not is_large(node):
         return None
     (c, x), (d, y) = split(args[0]), split(args[1])
     d = -d if is_op(node, np.subtract) else d
@@ -140,7 +140,7 @@ def common_factor(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | N
     So for two terms of a longer sum. What the user wrote is computed as written, but for ``x + c * (x * y**2)``, where nothing
     cancels.
     """
-    if not _is_large(node) or any(arg.aval != node.aval for arg in args):
+    if not is_large(node) or any(arg.aval != node.aval for arg in args):
         return None
     left, right = (_summands(s, arg) for arg in args)
     if is_op(node, np.subtract):
@@ -228,7 +228,7 @@ def _multiple(s: Simplifier, c: float, x: Node) -> Node:
 def factor_of_sum(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``sum(x * v, axis)``, where ``v`` is a number or of length 1 along the axis, as ``sum(x, axis) * v``; so of ``x / v``."""
     (product,) = args
-    if not _is_large(product) or not set(dict(node.params)) <= {"axis", "keepdims"} or node.aval.dtype != np.float64:
+    if not is_large(product) or not set(dict(node.params)) <= {"axis", "keepdims"} or node.aval.dtype != np.float64:
         return None
     c, x = split(product)
     if c != 1.0:
@@ -265,7 +265,7 @@ def _apart(s: Simplifier, product: Node, depth: int = 0) -> tuple[Any, Node, Nod
 @rewrite(np.add, np.subtract, rules=FACTORS)
 def common_small_factor(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``x * v - u * v`` of a large array and small ones as ``(x - u) * v``."""
-    if not _is_large(node) or not all(is_op(arg, np.multiply) for arg in args):
+    if not is_large(node) or not all(is_op(arg, np.multiply) for arg in args):
         return None
     for x, v in (args[0].args, args[0].args[::-1]):
         for u, other in (args[1].args, args[1].args[::-1]):
@@ -277,7 +277,7 @@ def common_small_factor(s: Simplifier, node: Node, args: tuple[Node, ...]) -> No
 @rewrite(np.multiply, rules=FACTORS)
 def known_multiple(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``(x * v) * w`` of large arrays and a small one as ``x * (w * v)`` where that is there anyway."""
-    if not _is_large(node):
+    if not is_large(node):
         return None
     for product, w in (args, args[::-1]):
         if is_op(product, np.multiply) and s.used.get(product, 0) <= 1:
@@ -321,7 +321,7 @@ def logistic(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
             signed = z if other == -c else minus if other == c else None
             e = None if signed is None else _stable_share(term, signed)
             if e is not None:
-                if _is_large(z) and s.used.get(e, 0) <= 2:
+                if is_large(z) and s.used.get(e, 0) <= 2:
                     share = s.graph.add(LOGISTIC, (s.call(np.negative, z),), (), z.aval)
                 else:
                     share = s.call(np.true_divide, s.call(np.maximum, e, s.call(np.greater, z, 0.0)), s.call(np.add, e, 1.0))

@@ -13,6 +13,7 @@ from symgrad.optimize.factors import factors
 from symgrad.optimize.layout import layout
 from symgrad.optimize.loops import expand, inside, trim_loops
 from symgrad.optimize.lower import lower
+from symgrad.optimize.products import products
 from symgrad.optimize.scalarize import cost, scalarize
 from symgrad.optimize.share import share
 from symgrad.optimize.simplify import simplify
@@ -28,6 +29,7 @@ FAST: dict[str, Callable[[Program], Program]] = {
     "contract": contract,
     "lower": lower,
     "factors": factors,
+    "products": products,
     "layout": layout,
 }
 #: Of which it takes one at the end: numbers, or arrays of all iterations of a loop.

@@ -437,6 +437,18 @@ def divide(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return join(s, ca / cb, s.call(np.true_divide, x, y)) if (ca, cb) != (1.0, 1.0) else None
 
 
+@rewrite(np.true_divide, np.multiply, derived=True)
+def by_a_quotient(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``g / (a / b) / b`` as ``g / a``, and ``g / a * (a / b)`` as ``g / b``: what the logarithm of a quotient gives."""
+    for x, y in (args,) if is_op(node, np.true_divide) else (args, args[::-1]):
+        if not is_op(x, np.true_divide) or s.used.get(x, 0) > 1 or x.aval != node.aval:
+            continue
+        quotient, other = (x.args[1], y) if is_op(node, np.true_divide) else (y, x.args[1])
+        if is_op(quotient, np.true_divide) and quotient.args[0 if is_op(node, np.multiply) else 1] is other:
+            return s.call(np.true_divide, x.args[0], quotient.args[1 if is_op(node, np.multiply) else 0])
+    return None
+
+
 @rewrite(np.true_divide, derived=True)
 def by_what_is_inverted(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``g / (1 + e)`` is ``g * share`` where ``share``, ``1 / (1 + e)``, is there: the slope of a logistic function."""

@@ -15,6 +15,7 @@ OPTIMISATIONS = {
     "chains": "products of several matrices in the order that costs least, in the code that runs",
     "contract": "products that sum over axes as few large matrix products, in the code that runs",
     "factors": "numbers that big arrays are multiplied by put where they cost less, in the code that runs",
+    "products": "what products of big arrays have in common multiplied once, in the code that runs",
     "layout": "big arrays with a short last axis turned, so that loops are long, in the code that runs",
     "lower": "cheaper operations, in the code that runs",
     "scalarize": "programs of small arrays taken apart into Python's floats, in the code that runs",

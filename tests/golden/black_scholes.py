@@ -4,8 +4,7 @@ def grad_black_scholes(spot, strike, rate, sigma, years):
     root = np.sqrt(years)
     spread = sigma * root
     # golden_functions.py:70: d1 = (np.log(spot / strike) + (rate + 0.5 * sigma**2) * years) / spread
-    ratio = spot / strike
-    d1 = (np.log(ratio) + (rate + 0.5 * sigma ** 2) * years) / spread
+    d1 = (np.log(spot / strike) + (rate + 0.5 * sigma ** 2) * years) / spread
     d2 = d1 - spread  # golden_functions.py:71
     # golden_functions.py:63: poly = 1.0 + x * (0.196854 + x * (0.115194 + x * (0.000344 + x * 0.019527)))
     total = 0.000344 + d1 * 0.019527
@@ -28,7 +27,7 @@ def grad_black_scholes(spot, strike, rate, sigma, years):
     prod_5 = prod_4 * d1
     prod_6 = prod_5 * d1
     total_7 = 2.0 * (prod_4 * total_3 + prod_5 * total_2 + prod_6 * total) + 0.039054 * (prod_6 * d1)
-    ratio_2 = (total_7 + g_d2) / spread
-    g_spot = 1.0 - 0.5 / pow_ + ratio_2 / ratio / strike
-    g_sigma = ratio_2 * years * sigma - (g_d2 + ratio_2 * d1) * root
+    ratio = (total_7 + g_d2) / spread
+    g_spot = 1.0 - 0.5 / pow_ + ratio / spot
+    g_sigma = ratio * years * sigma - (g_d2 + ratio * d1) * root
     return float(g_spot), float(g_sigma)
