@@ -216,7 +216,31 @@ def center(x: Array, axis: tuple[int, ...]) -> Array:
     return np.where(np.isfinite(mean), mean, 0)
 
 
-def inverse(factor: Array) -> Array:
+def cholesky(a: Array, out: Array | None = None) -> Array:
+    """``np.linalg.cholesky(a)`` of a real matrix; LAPACK's own where SciPy is there, in place.
+
+    >>> cholesky(np.array([[4.0, 2.0], [2.0, 2.0]]))
+    array([[2., 0.],
+           [1., 1.]])
+    """
+    potrf = _lapack("potrf", a.dtype.char)
+    if potrf is None:
+        return np.linalg.cholesky(a)
+    out = _copied(a, out)
+    _, info = potrf(out.T, overwrite_a=1)  # as LAPACK has it, in Fortran order
+    if info > 0:
+        raise np.linalg.LinAlgError("Matrix is not positive definite")
+    return out
+
+
+def _copied(x: Array, out: Array | None) -> Array:
+    """A copy in C order, in ``out`` if given."""
+    out = np.empty(x.shape, x.dtype) if out is None else out
+    np.copyto(out, x)
+    return out
+
+
+def inverse(factor: Array, out: Array | None = None) -> Array:
     """The inverse of the positive definite matrix whose lower Cholesky factor this is; LAPACK's own where SciPy is there.
 
     >>> inverse(np.array([[2.0, 0.0], [1.0, 1.0]]))  # of [[4, 2], [2, 2]]
@@ -225,14 +249,21 @@ def inverse(factor: Array) -> Array:
     """
     potri = _lapack("potri", factor.dtype.char)
     if potri is None:
-        inverted, result = np.zeros_like(factor), np.empty_like(factor)
+        inverted, out = np.zeros_like(factor), np.empty_like(factor) if out is None else out
         _invert_triangle(factor, inverted)
-        _square_triangle(inverted, result)
-        return result
-    upper, _ = potri(factor.T)  # as LAPACK has it, in Fortran order
-    result = upper.T.copy()
-    np.copyto(result, upper, where=~np.tri(len(upper), dtype=bool))
-    return result
+        _square_triangle(inverted, out)
+        return out
+    out = _copied(factor, out)
+    potri(out.T, overwrite_c=1)  # of the result, half
+    for start in range(0, len(out), _BLOCK):
+        stop = start + _BLOCK
+        out[start:stop, stop:] = out[stop:, start:stop].T
+        corner = out[start:stop, start:stop]
+        corner += np.tril(corner, -1).T
+    return out
+
+
+_BLOCK = 64  # rows and columns of a matrix that are in the caches both
 
 
 def _invert_triangle(lower: Array, out: Array) -> None:

@@ -117,6 +117,16 @@ def test_a_difference_pushed_through_a_product_loses_no_digits(offset):
         assert worst < 2 * np.max(np.abs(theirs - want)) / np.max(np.abs(want)) + 1e-15
 
 
+def test_coordinates_that_are_broadcast_lie_in_a_row():
+    def loss(x):
+        return np.sum(np.exp(-np.sum((x[:, None, :] - x[None, :, :]) ** 2, axis=2)))
+
+    x, derivative = array(80, 3), grad(loss)
+    for _ in range(3):
+        derivative(x)
+    assert ".copy()" in derivative.source(x, fast=True)
+
+
 def test_an_infinite_point_spoils_only_itself():
     def loss(x, m, q):
         return np.sum(np.tanh(np.einsum("kij,nkj->nki", q, x[:, None] - m)))

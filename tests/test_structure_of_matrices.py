@@ -91,6 +91,42 @@ def test_what_is_not_positive_definite_is_still_refused():
         derivative(-np.eye(5), y)
 
 
+def test_only_the_lower_triangle_is_decomposed():
+    def fun(k):
+        return np.sum(np.sin(np.linalg.cholesky(k)))
+
+    k = kernel(*inputs(20)[:2])
+    k[0, -1] = 7.0
+    values = value_and_grad(fun)
+    for _ in range(3):
+        value, _ = values(k)
+    assert "runtime.cholesky(" in values.source(k, fast=True)
+    np.testing.assert_allclose(value, fun(k), rtol=1e-13)
+
+
+def test_what_a_decision_hangs_on_is_decomposed_by_numpy():
+    def fun(k):
+        chol = np.linalg.cholesky(k)
+        return np.sum(chol) if chol[0, 0] > 1.0 else np.sum(chol**2)
+
+    derivative, k = grad(fun), kernel(*inputs(20)[:2])
+    for _ in range(3):
+        derivative(k)
+    assert "np.linalg.cholesky(" in derivative.source(k, fast=True)
+
+
+@pytest.mark.parametrize("eye", [lambda x: np.eye(len(x)), lambda x: np.eye(len(x), like=x)])
+def test_a_sum_along_the_diagonal_is_a_trace(eye):
+    def fun(s, x):
+        return np.sum(np.sin(x + s * eye(x)))
+
+    x, derivative = RNG.standard_normal((40, 40)), grad(fun)
+    for _ in range(3):
+        got = derivative(0.5, x)
+    assert ".trace(" in derivative.source(0.5, x, fast=True)
+    np.testing.assert_allclose(got, np.trace(np.cos(x + 0.5 * np.eye(40))), rtol=1e-12)
+
+
 def test_no_digits_are_lost():
     theta, x, y = inputs(30, 1)
     theta[2] = -9.0  # nearly singular
@@ -118,12 +154,20 @@ def _exact(theta, x, y):
     return np.array([np.sum(part) for part in parts])
 
 
+@pytest.mark.parametrize("scipy", [True, False])
+@pytest.mark.parametrize("into", [True, False])
 @pytest.mark.parametrize("dtype", [float, np.float32])
-@pytest.mark.parametrize("size", [1, 6, 40, 41, 150])
-def test_inverse_without_scipy(monkeypatch, size, dtype):
+@pytest.mark.parametrize("size", [1, 6, 40, 41, 64, 150])
+def test_factor_and_inverse(monkeypatch, size, dtype, into, scipy):
     k = kernel(*inputs(size)[:2]).astype(dtype)
-    monkeypatch.setattr(runtime, "_lapack", lambda name, char: None)
-    inverse = runtime.inverse(np.linalg.cholesky(k))
+    if not scipy:
+        monkeypatch.setattr(runtime, "_lapack", lambda name, char: None)
+    out = [np.full_like(k, np.nan) if into else None for _ in range(2)]
+    factor = runtime.cholesky(k, out[0])
+    known = factor.copy()
+    np.testing.assert_allclose(factor, np.linalg.cholesky(k), rtol=0, atol=1e3 * np.finfo(dtype).eps)
+    inverse = runtime.inverse(factor, out[1])
+    np.testing.assert_array_equal(factor, known)
     plain = np.linalg.inv(k.astype(float))
     assert inverse.dtype == dtype
     np.testing.assert_array_equal(inverse, inverse.T)

@@ -66,6 +66,7 @@ from symgrad.optimize.lower import LIKE_UFUNCS
 from symgrad.optimize.memory import SLOW_IN_PLACE, is_read_before
 from symgrad.optimize.scalarize import LIST, PACK, PICK, UNPACK
 from symgrad.optimize.simplify import const, is_number
+from symgrad.optimize.structure import CHOLESKY, INVERSE
 from symgrad.program import Branch, Leaf, Program, Tree, leaves_of
 from symgrad.transform.loop import Loop
 
@@ -96,6 +97,8 @@ _NEW = {
         np.cumprod,
     )
 }
+
+_OUT_LAST = {REGISTRY[np.outer], CHOLESKY, INVERSE}  # functions that take ``out`` after their arguments, however they are spelt
 
 
 def build_fast(program: Program, signature: Signature, off: frozenset[str] = frozenset()) -> Code:
@@ -257,7 +260,7 @@ class FastBuilder(BlockBuilder):
             return
         expr = self._spell(node, block)
         row = self.rows.get(node)
-        out = (self._out(node) if row is None else name(row)) if self._takes_out(expr) else None
+        out = (self._out(node) if row is None else name(row)) if self._takes_out(node, expr) else None
         self._retire(node)
         if out is not None:
             assert isinstance(expr, ast.Call)
@@ -450,10 +453,12 @@ class FastBuilder(BlockBuilder):
         dead = self._dead_buffer(self._kind(node))
         return name(dead) if dead else self._allocate(node.aval.shape, node.aval.dtype)
 
-    def _takes_out(self, expr: Expr) -> bool:
-        """Whether it is ``a.dot(b)``, ``matmul(a, b)``, or ``concatenate(arrays, axis)``."""
+    def _takes_out(self, node: Node, expr: Expr) -> bool:
+        """Whether it is ``a.dot(b)``, ``matmul(a, b)``, ``concatenate(arrays, axis)``, or the like."""
         if not isinstance(expr, ast.Call):
             return False
+        if node.op in _OUT_LAST:
+            return True
         if isinstance(expr.func, ast.Name):
             function = self.namespace.get(expr.func.id)
             return function is np.matmul or function is np.concatenate

@@ -267,9 +267,9 @@ def sum_of_few(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None
         return None
     if not _is_chain(s, x):
         return None
-    total = _element(s, x, 0)
+    total = _element(s, x, 0, math.prod(shape[:-1]))
     for k in range(1, shape[-1]):
-        total = s.call(np.add, total, _element(s, x, k))
+        total = s.call(np.add, total, _element(s, x, k, math.prod(shape[:-1])))
     return total
 
 
@@ -278,13 +278,15 @@ def _is_chain(s: Contractor, x: Node) -> bool:
     return getattr(x.op, "family", "") == "elementwise" and s.used.get(x, 0) == 1 and type(x.aval) is Aval and not x.exact
 
 
-def _element(s: Contractor, x: Node, k: int) -> Node:
-    """``x[..., k]``; of a chain of elementwise operations, the chain of that."""
+def _element(s: Contractor, x: Node, k: int, many: int) -> Node:
+    """``x[..., k]``; of a chain of elementwise operations, the chain of that. What is broadcast to ``many`` lies in a row."""
     if not x.aval.shape:
         return x
     if _is_chain(s, x):
-        return s.make(x.op, tuple([_element(s, arg, k) for arg in x.args]), x.params)
-    return s.call(index.GETITEM, x, spec=(Ellipsis, k if x.aval.shape[-1] > 1 else 0))
+        return s.make(x.op, tuple([_element(s, arg, k, many) for arg in x.args]), x.params)
+    element = s.call(index.GETITEM, x, spec=(Ellipsis, k if x.aval.shape[-1] > 1 else 0))
+    size = math.prod(element.aval.shape)
+    return s.call(np.copy, element, order="C") if 1 < 8 * size <= many else element
 
 
 def _elementwise(s: Contractor, x: Node) -> Product | None:

@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from symgrad import runtime
-from symgrad.ir import Aval, Node
+from symgrad.ir import CAPTURED, Aval, Graph, Node
 from symgrad.ops import create
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize.simplify import Rewrite, Simplifier, const, is_op, rewrite
 from symgrad.program import Program
 
 STRUCTURE: dict[Any, list[Rewrite]] = {}
-INVERSE = Op(runtime.inverse, "op", ())  # made here only, after all derivatives are taken
+CHOLESKY = Op(runtime.cholesky, "op", ())  # made here only, after all derivatives are taken
+INVERSE = Op(runtime.inverse, "op", ())
 TRIANGLE = Op(runtime.solve_triangle, "op", ())
 LU = Op(runtime.lu, "op", (), name="runtime.lu")
 OF_LU = {  # what is made of a matrix by its decomposition, and how from that
@@ -30,7 +31,7 @@ OF_LU = {  # what is made of a matrix by its decomposition, and how from that
 
 def structure(program: Program) -> Program:
     """The same program with what is known of its matrices put to use."""
-    if any(is_op(node, np.linalg.cholesky) for node in program.nodes()):
+    if any(is_op(node, np.linalg.cholesky) or _is_eye(program.graph, node) for node in program.nodes()):
         program = _Solver(Simplifier(program, STRUCTURE).run()).run()
     shared = _decomposed_often(program)
     return _Sharer(program, shared).run() if shared else program
@@ -53,6 +54,14 @@ def _outer(node: Node) -> tuple[Node, Node] | None:
     if is_op(node, np.outer) and all(len(arg.aval.shape) == 1 for arg in node.args):
         return node.args[0], node.args[1]
     return None
+
+
+def _is_eye(graph: Graph, node: Node) -> bool:
+    """Whether it is an identity matrix, made by a derivative or by the function."""
+    if node.op is not CAPTURED:
+        return node.op is create.EYE
+    array = graph.arrays[node]
+    return array.ndim == 2 and array.shape[0] == array.shape[1] and np.array_equal(array, np.eye(len(array)))
 
 
 def _is_thin(node: Node) -> bool:
@@ -127,6 +136,19 @@ def product_with_vector(s: Simplifier, node: Node, args: tuple[Node, ...]) -> No
     return s.graph.find(v.op, (matrix, b), ()) if of is factor else None
 
 
+@rewrite(np.sum, rules=STRUCTURE, derived=True)
+def sum_of_diagonal(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``sum(x * eye(n))`` is the trace."""
+    (product,) = args
+    plain = set(dict(node.params)) <= {"axis"} and not node.aval.shape and node.aval.dtype == product.aval.dtype
+    if not plain or not is_op(product, np.multiply) or not _is_real_matrix(product):
+        return None
+    for x, eye in (product.args, product.args[::-1]):
+        if x.aval == product.aval and eye.aval.shape == x.aval.shape and _is_eye(s.graph, eye):
+            return s.call(np.trace, x)
+    return None
+
+
 # -- the derivative of a Cholesky decomposition --------------------------------------------------------------------
 
 
@@ -177,7 +199,7 @@ def solve_both(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None
 
 
 class _Solver(Simplifier):
-    """Solves systems by what is there anyway: an inverse, or a Cholesky factor."""
+    """Solves systems by what is there anyway: an inverse, or a Cholesky factor, which is computed in place."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program, {})
@@ -186,17 +208,19 @@ class _Solver(Simplifier):
         self.inverses = {node.args[0].args[0]: node for node in nodes if node.op is INVERSE}
 
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
+        if _factored(node) is not None and _is_real_matrix(node):
+            return self.visit_as(self._decomposition(node.args[0]), node, args)
         if not is_op(node, np.linalg.solve) or not _is_real_matrix(node.args[0]) or node.aval.dtype != node.args[1].aval.dtype:
             return super().visit(node, args)
         matrix = node.args[0]
         if len(node.aval.shape) > 2 or node.aval.dtype.char not in "df" or 0 in node.aval.shape:
             return super().visit(node, args)
         if matrix in self.inverses and len(node.aval.shape) == 1:
-            factor = self.graph.add(REGISTRY[np.linalg.cholesky], args[:1], (), args[0].aval)
+            factor = self.graph.add(self._decomposition(matrix), args[:1], (), args[0].aval)
             inverse = self.graph.add(INVERSE, (factor,), (), args[0].aval)
             return self.visit_as(REGISTRY[np.matmul], node, (inverse, args[1]))
         if matrix in self.factors:
-            factor = self.graph.add(REGISTRY[np.linalg.cholesky], args[:1], (), args[0].aval)
+            factor = self.graph.add(self._decomposition(matrix), args[:1], (), args[0].aval)
             half = self.graph.add(TRIANGLE, (factor, args[1]), (), node.aval)
             return self.graph.add(TRIANGLE, (factor, half), (("turned", True),), node.aval)
         if _factored(matrix) is not None:
@@ -204,6 +228,10 @@ class _Solver(Simplifier):
         if is_op(matrix, np.transpose) and not matrix.params and _factored(matrix.args[0]) is not None:
             return self.graph.add(TRIANGLE, (self.mapping[matrix.args[0]], args[1]), (("turned", True),), node.aval)
         return super().visit(node, args)
+
+    def _decomposition(self, matrix: Node) -> Op:
+        """The operation that gives a matrix's Cholesky factor: NumPy's own, to the bit, where a decision hangs on it."""
+        return self.factors[matrix].op if self.factors[matrix].exact else CHOLESKY
 
 
 # -- systems of the same matrix ------------------------------------------------------------------------------------
