@@ -12,7 +12,8 @@ leaves behind must be in the pattern, plain values included; in other loops, who
 trace, what is not in the pattern is merely not rolled.
 
 A long loop *leaps*: when some iterations in a row were alike in all that an open loop asks for, those that are to come, but
-for the last, are run as the ``Loop`` that they would become, without the user's code.
+for the last, are run as the ``Loop`` that they would become, without the user's code. One with a test leaps to the last
+iteration before the test fails.
 """
 
 from __future__ import annotations
@@ -91,7 +92,8 @@ class Roller:
         self.passed = self.skipped = 0  # iterations before it, and in it, that are not among the boundaries any more
         self.serial = trace.next_loop()
         self.open = False
-        self.leaps = what is not None and not tested and what.length >= FAR
+        self.leaps = what is None or tested or what.length >= FAR
+        self.ahead = 0  # iterations that the last leap ran
         self.alike = 0  # iterations in a row
         self.counter: Any = None  # the index, in a loop that an ``if`` may leave
         self.tests: list[Node] = []
@@ -119,9 +121,12 @@ class Roller:
         length, at, start, step = self.what
         if self.tested:
             self.counter = self.number("i", start)
-            for place in range(length):
+            place = 0
+            while place < length:
+                self.ahead = 0
                 yield at(self.counter)
-                if place < length - 1:
+                place += 1 + self.ahead
+                if place < length:
                     self.counter = self.counter + step
             return
         place = 0
@@ -165,8 +170,12 @@ class Roller:
                 self.open, self.boundaries, self.pattern = True, [], None
                 trace.watched = True
             more = {**more, TEST: test}
-            self.tests.append(test.node)
+            trace.watched |= self.leaps
         self._boundary(frame, None, more)
+        if type(test) is Tracer:
+            if self.leaps:
+                self._leap(None)
+            self.tests.append(test.node)
         before = len(trace.guards)
         goes_on = bool(test)
         if len(trace.guards) > before:
@@ -376,15 +385,15 @@ class Roller:
             self._roll(2 if self.open else SHORTEST)
         self.boundaries, self.pattern = [], None
 
-    def _leap(self, ahead: int) -> bool:
-        """Run the next ``ahead`` iterations at once, if all that they do is in the pattern."""
+    def _leap(self, ahead: int | None) -> bool:
+        """Run the next ``ahead`` iterations at once, if all that they do is in the pattern; None: all but the last."""
         bounds = self.boundaries
         if self.pattern is None or len(bounds) - 1 == self.first + 2:  # it has two iterations by now
             self.alike = 0
             return False
         self.alike += 1
         self.leaps = self._alike(self.pattern, bounds[-2], bounds[-1])
-        if not self.leaps or self.alike < LEAP:
+        if not self.leaps or self.alike < (FAR if ahead is None else LEAP):
             return False
         self.leaps = False
         return self._roll(SHORTEST, ahead) is not None
@@ -394,7 +403,8 @@ class Roller:
         trace, hooks = self.trace, self.trace.hooks
         if trace.impure or trace.trying or trace.lanes or hooks is None or hooks.impure or hooks.effects:
             return False
-        if b.guards != c.guards or b.peeks != c.peeks or b.rest != c.rest:
+        looked = [*(guard.node for guard in trace.guards[b.guards : c.guards]), *trace.peeks[b.peeks : c.peeks]]
+        if any(node is not b.nodes.get(TEST) for node in looked) or b.rest != c.rest:
             return False
         if any(id(owner) not in c.containers for owner in trace.writes[b.writes : c.writes]):
             return False
@@ -411,11 +421,12 @@ class Roller:
             return
         self.first = first
 
-    def _roll(self, least: int, ahead: int = 0) -> int | None:
+    def _roll(self, least: int, ahead: int | None = 0) -> int | None:
         """Replace the stretch by a loop, from its first iteration or its second on; the boundary where that begins.
 
-        ``ahead``: iterations that the loop runs beyond the stretch.
+        ``ahead``: iterations that the loop runs beyond the stretch; None for all but the last one.
         """
+        self.ahead = 0
         for first in (self.first, self.first + 1):  # the first iteration may begin with numbers of another kind
             start = self.boundaries[first]
             if len(self.boundaries) - 1 - first + self.skipped >= least and start.length >= 0 and self._replace(first, ahead):
@@ -424,7 +435,7 @@ class Roller:
                 self.pattern = self.pattern._replace(originals=notes)
                 last, self.tests, self.anew = self.boundaries[-1], [], set()
                 nodes = {key: tracer.node for key, tracer in last.holds.items()}
-                self.skipped += len(self.boundaries) - 2 - first + ahead
+                self.skipped += len(self.boundaries) - 2 - first + self.ahead
                 self.boundaries[first + 1 :] = [last._replace(nodes=nodes)]
                 del last
                 self.trace.forget(start.length)  # which needs that nothing here holds what is gone
@@ -457,7 +468,7 @@ class Roller:
     def _read_outside(self, key: Key) -> bool:
         return key[0] not in self.private or len(key) > 1
 
-    def _replace(self, first: int, ahead: int = 0) -> bool:
+    def _replace(self, first: int, ahead: int | None = 0) -> bool:
         """Put the loop from iteration ``first`` on into the graph, if it can be."""
         start, end = self.boundaries[first], self.boundaries[-1]
         wanted = self._wanted(start, end)
@@ -468,7 +479,7 @@ class Roller:
             return False
         trace = self.trace
         aliases = self._aliases(start, end)
-        if (self.open or ahead) and not aliases.isdisjoint([*keys, *late]):
+        if (self.open or ahead != 0) and not aliases.isdisjoint([*keys, *late]):
             return False
         if not self.open:  # what hangs on no argument is a number that is known already
             late = [key for key in late if end.nodes[key].active]
@@ -478,15 +489,18 @@ class Roller:
             return False
         body, invariants = self._body(keys, late, start, end)
         firsts = [starts[key] for key in keys] + [trace.constant_like(0.0, end.nodes[key].aval).node for key in late]
-        later = trace.lazy and (ahead > 0 or any([tracer.later for tracer in end.holds.values()]))
+        later = trace.lazy and ahead is not None and (ahead > 0 or any([tracer.later for tracer in end.holds.values()]))
         later = later and all([end.holds[key].node.active for key in every])
         values = tuple([end.holds[key].like if later else end.holds[key].value for key in every])
         course = self._course(first, every)
-        if ahead and not later:
-            further = self._run_on(body, course, ahead, [*values, *(trace.lookup(node).value for node in invariants)])
+        if ahead != 0 and not later:
+            given = [*values, *(trace.lookup(node).value for node in invariants)]
+            further = self._run_out(body, every, given) if ahead is None else self._run_on(body, course, ahead, given)
             if further is None:
                 return False
-            values = further
+            ahead, values = further
+        assert ahead is not None
+        self.ahead = ahead
         course = self._course(first, every, ahead)
         op, args = loop_of(body, course), (*firsts, *invariants)
         node = trace.graph.add(op, args, (), tuple(trace.aval(value) for value in values))  # type: ignore[arg-type]
@@ -498,7 +512,7 @@ class Roller:
             trace.guards[start.guards :] = [guard for guard in trace.guards[start.guards :] if guard.node not in tests]
         for i, key in enumerate(every):
             if key not in aliases:
-                self._bind(end, key, node, i, moved=bool(ahead))
+                self._bind(end, key, node, i, moved=ahead > 0)
         return True
 
     def _body(self, keys: list[Key], late: list[Key], start: Boundary, end: Boundary) -> tuple[Body, list[Node]]:
@@ -561,17 +575,35 @@ class Roller:
         elif not isinstance(tracer.value, np.ndarray):
             tracer.node = self.number(_joined(key), tracer.value).node
 
-    def _run_on(self, body: Body, course: Course, ahead: int, given: list[Any]) -> tuple[Any, ...] | None:
+    def _run_on(self, body: Body, course: Course, ahead: int, given: list[Any]) -> tuple[int, tuple[Any, ...]] | None:
         """What the carried values are after ``ahead`` more iterations; None where one of them raises: it is the user's to."""
         assert course.count is not None
         more = replace(course, count=ahead, start=course.start + course.step * course.count)
+        found = self._run(Loop(body, more), given)
+        return None if found is None else (ahead, found[0])
+
+    def _run_out(self, body: Body, every: list[Key], given: list[Any]) -> tuple[int, tuple[Any, ...]] | None:
+        """How many more iterations there are but for the last one, before the test fails, and what is carried after those."""
+        if TEST not in every:
+            return None
+        n = len(every)
+        before = [body.graph.input(("before", i), node.aval) for i, node in enumerate(body.carry)]
+        twice = replace(body, carry=[*body.carry, *before], after=[*body.after, *body.carry])
+        found = self._run(Loop(twice, Course(test=every.index(TEST))), [*given[:n], *given])
+        if found is None or found[1] < 2:
+            return None
+        values, often = found
+        return often - 1, values[n:]
+
+    def _run(self, loop: Loop, given: list[Any]) -> tuple[tuple[Any, ...], int] | None:
+        """What a loop carries in the end, and how often it ran."""
         try:
             with np.errstate(**dict.fromkeys(self.trace.hooks.silenced, "ignore")):  # type: ignore[arg-type]
-                values = Loop(body, more).run(*given)
+                values, often = loop.counted(*given)
         except Exception:
             return None
-        same = all(aval_of(value) == node.aval for value, node in zip(values, body.carry, strict=True))
-        return values if same else None
+        same = all(aval_of(value) == node.aval for value, node in zip(values, loop.body.carry, strict=True))
+        return (values, often) if same else None
 
     def _aliases(self, start: Boundary, end: Boundary) -> set[Key]:
         """The locals whose Tracer has another name, to which the loop did nothing: it cannot be bound to a result."""

@@ -11,6 +11,7 @@ is the reverse pass of the body.
 from __future__ import annotations
 
 import functools
+import itertools
 import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -120,6 +121,13 @@ class Loop(Op):
         """The loop, one operation after the other; what it saves at ``arrays`` as arrays, not as lists."""
         _, sequences, _ = self.split(args)
         return self._iterated(self.order(sequences), args, arrays)
+
+    def counted(self, *args: Any) -> tuple[tuple[Any, ...], int]:
+        """The results of a loop, and how often it ran."""
+        turns = itertools.count()
+        _, sequences, _ = self.split(args)
+        results = self._iterated((i for i, _ in zip(self.order(sequences), turns)), args, ())  # noqa: B905
+        return results, next(turns) - (self.course.test is not None)  # whose last turn was but the test
 
     def _iterated(self, order: Iterable[Any], args: Sequence[Any], arrays: Sequence[int]) -> tuple[Any, ...]:
         carry, sequences, invariants = self.split(args)
