@@ -576,3 +576,55 @@ def test_what_is_added_to_few_elements_is_added_last(place):
     derivative, dynamic = grad(fun), grad(fun, mode="dynamic")
     for _ in range(3):
         np.testing.assert_allclose(derivative(x), dynamic(x), rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("shape", [(5000,), (300_001,), (700, 600), (600, 700), (40_000, 6), (3, 200)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_maxima_of_numbers_and_arrays(shape, dtype):
+    """NumPy's loops are quicker beside a row of the number; it changes nothing."""
+
+    def fun(x):
+        return np.sum(np.maximum(x, 0) * np.minimum(1.5, np.cos(x)) + np.maximum(-1, x) * x)
+
+    x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    x.flat[:5] = np.nan, 0.0, -0.0, 1.5, -1.0
+    derivative = value_and_grad(fun)
+    with without():
+        plain = value_and_grad(fun)
+    for layout in (x, x, x, np.asfortranarray(x), x[::-1]):
+        with np.errstate(invalid="ignore"):
+            (value, slope), (expected, other) = derivative(layout), plain(layout)
+        assert slope.dtype == dtype
+        assert np.isnan([value, expected]).all()
+        np.testing.assert_allclose(slope, other, rtol=1e-5 if dtype == np.float32 else 1e-13)
+    rows = [c.shape for key, c in derivative.compiled(x).__globals__.items() if re.fullmatch(r"c0(_\d+)?", key)]
+    assert any(rows) == (shape[-1] > 64)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: np.sum(np.maximum(x, 0) ** 2),
+        lambda x: 3.0 * np.sum(np.minimum(x, 0.0) ** 2),
+        lambda x: np.sum(np.maximum(0, 1 - x) ** 2),
+        lambda x: np.sum(np.sin(x) * np.maximum(x, 0.0) ** 2),
+        lambda x: np.sum(np.maximum(x, 0) * np.minimum(x, 0)),
+    ],
+)
+def test_slopes_of_what_is_cut_off_and_squared(fun):
+    """Where it is cut off, it is zero, and so is its slope: no step has to say so."""
+    x = np.array([-1.0, 0.0, -0.0, 0.5, 2.0, 1.0, np.nan, 1e300, 700.0, -3e-9])
+    slopes = grad(fun), grad(fun, mode="dynamic")
+    for point in (x, x, x):
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(*(slope(point) for slope in slopes), rtol=1e-15)
+    assert "where" not in slopes[0].source(x)
+
+
+def test_steps_of_other_things_stay():
+    fun = lambda x, y: np.sum(np.maximum(x, 0) * np.maximum(y, 0) + np.maximum(x, 1) ** 2)
+    x, y = np.array([-1.0, 0.0, 1.0, 2.0, 2.0]), np.array([1.0, -1.0, 0.0, 3.0, 0.0])
+    derivative, dynamic = grad(fun, (0, 1)), grad(fun, (0, 1), mode="dynamic")
+    for _ in range(3):
+        for found, expected in zip(derivative(x, y), dynamic(x, y), strict=True):
+            np.testing.assert_array_equal(found, expected)

@@ -78,9 +78,12 @@ class BlockBuilder(Builder):
             block.append(Line(assign(name(variable), self.exprs[node])))
             self.exprs[node], self.weight[node] = name(variable), 0
 
-    def _into(self, node: Node, args: list[Expr], target: Expr) -> Expr:
+    def _operands(self, node: Node, args: list[Expr]) -> list[Expr]:
+        """The arguments of a ufunc, numbers in the form that it takes quickest."""
+        return [self._number_of(node, arg) or expr for arg, expr in zip(node.args, args, strict=True)]
+
+    def _into(self, node: Node, operands: list[Expr], target: Expr) -> Expr:
         """An elementwise operation with its result written into an array."""
-        operands = [self._number_of(node, arg) or expr for arg, expr in zip(node.args, args, strict=True)]
         if node.op.key in KEYWORD_OUT:
             return call_of(self._function(node), *operands, out=target)
         return call_of(self._function(node), *operands, target)
@@ -90,7 +93,12 @@ class BlockBuilder(Builder):
         return node.op.name if node.op in LIKE_UFUNCS else self.bind(node.op.key.__name__, node.op.key)
 
     def _number_of(self, node: Node, arg: Node) -> Expr | None:
-        """A number beside arrays in a ufunc as a 0-d array, of the dtype that it would be cast to anyway."""
+        """A number beside arrays in a ufunc as a 0-d array, of the dtype that it would be cast to anyway; or as a row."""
+        length = node.aval.shape[-1]
+        return self._row_of(node, arg, length if length <= cost.SIZES.big else 0)
+
+    def _row_of(self, node: Node, arg: Node, length: int) -> Expr | None:
+        """A number as so many in a row where that makes loops faster: those of ``maximum`` are quick for two arrays alone."""
         if arg.op is not CONST or node.op in LIKE_UFUNCS:
             return None
         value = dict(arg.params)["value"]
@@ -105,9 +113,10 @@ class BlockBuilder(Builder):
             dtype,
         ) * len(kinds):
             return None
-        key = (repr(value), dtype)
+        row = (length,) if node.op.key in KEYWORD_OUT and length > cost.SHORT else ()
+        key = (repr(value), dtype, row)
         if key not in self.numbers:
-            self.numbers[key] = np.array(value, dtype)
+            self.numbers[key] = np.full(row, value, dtype)
         return name(self.bind(f"c{number_name(value)}", self.numbers[key]))
 
 
@@ -274,7 +283,7 @@ class _Loop:
             self.tiles[arg] = self.b.names.unique("rows")
             tiled = method(call_of("np.broadcast_to", self.b.exprs[arg], literal((rows, *shape[1:]))), "copy")
             self.block.append(Line(assign(name(self.tiles[arg]), tiled)))
-        return subscript(name(self.tiles[arg]), [ast.Slice(None, ast.BinOp(name(self.hi), ast.Sub(), name(self.lo)), None)])
+        return self._cut(name(self.tiles[arg]))
 
     def _place(self, node: Node) -> Expr:
         """Where a member is written."""
@@ -317,13 +326,25 @@ class _Loop:
             # NumPy 2.4 misreads numbers of stride 4 or 8 that it negates into strided memory
             self._do(call_of(name(b.bind("multiply", np.multiply)), args[0], number(-1), target))
         elif is_elementwise(node):
-            self._do(b._into(node, args, target))
+            self._do(b._into(node, self._operands(node, args), target))
         elif node.op in REDUCE:
             self._do(self._reduction(node, args[0], target))
             if node.op is REGISTRY[np.mean]:
                 self._do(call_of(b.bind("divide", np.true_divide), target, number(self._count(node)), target))
         else:
             self._do(method(args[0], "dot", args[1], target))
+
+    def _operands(self, node: Node, args: list[Expr]) -> list[Expr]:
+        """The arguments of a ufunc; numbers in rows as long as the block where its rows are."""
+        if self.group.lanes[node] != -1 or node.op.key not in KEYWORD_OUT:
+            return self.b._operands(node, args)
+        rows = [self.b._row_of(node, arg, self.layout.rows) for arg in node.args]
+        cut = self._cut if self.layout.rows > cost.SHORT else lambda number: number
+        return [arg if row is None else cut(row) for row, arg in zip(rows, args, strict=True)]
+
+    def _cut(self, row: Expr) -> Expr:
+        """As much of a row as the block is long."""
+        return subscript(row, [ast.Slice(None, ast.BinOp(name(self.hi), ast.Sub(), name(self.lo)), None)])
 
     def _is_strided(self, node: Node) -> bool:
         """Whether blocks of a member may have numbers that are not next to each other."""

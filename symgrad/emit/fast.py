@@ -436,11 +436,10 @@ class FastBuilder(BlockBuilder):
             new = {"out": self._allocate(*kind)} if pooled else {}
             if pooled:
                 self.order[node] = True
-            operands = [self._number_of(node, arg) or expr for arg, expr in zip(node.args, args, strict=True)]
-            self._store(node, call_of(self._function(node), *operands, **new), block)
+            self._store(node, call_of(self._function(node), *self._operands(node, args), **new), block)
             self.owner[node] = expr_name(self.exprs[node])
             return
-        block.append(Line(ast.Expr(self._into(node, args, place)), self._comment(node, block)))
+        block.append(Line(ast.Expr(self._into(node, self._operands(node, args), place)), self._comment(node, block)))
         self.exprs[node], self.weight[node] = place, 0
         if target is not None:
             self.owner[node] = target

@@ -794,14 +794,14 @@ def power_zero(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None
 def step(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``where(x == 0, g / 2, g * (x > 0))``, which maximum's rule gives, as ``g * heaviside(x, 0.5)``; likewise minimum."""
     test, half, rest = args
-    if not is_op(test, np.equal) or not is_number(test.args[1], 0.0):
+    if not is_op(test, np.equal):
         return None
-    x = test.args[0]
-    if x.aval.dtype.kind != "f":
+    x, zero = test.args if is_number(test.args[1], 0.0) else test.args[::-1]
+    if not is_number(zero, 0.0) or x.aval.dtype.kind != "f":
         return None
     for side, sign in ((np.greater, 1.0), (np.less, -1.0)):
-        mask = s.graph.find(REGISTRY[side], test.args, ())
-        g = _without(rest, mask)
+        mask = s.graph.find(REGISTRY[side], (x, zero), ())
+        g = _without(s, rest, mask)
         if g is None:
             continue
         (ch, h), (cg, base) = split(half), split(g)
@@ -812,13 +812,29 @@ def step(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return None
 
 
-def _without(product: Node, factor: Node | None) -> Node | None:
+def _without(s: Simplifier, product: Node, factor: Node | None) -> Node | None:
     """What ``factor`` is multiplied by in ``product``; None where it is no factor of it."""
     c, x = split(product)
     if factor is None or not is_op(x, np.multiply) or factor not in x.args:
         return None
-    other = x.args[1] if x.args[0] is factor else x.args[0]
-    return other if c == 1.0 else None
+    return join(s, c, x.args[1] if x.args[0] is factor else x.args[0])
+
+
+@rewrite(np.multiply, derived=True)
+def step_of_what_is_cut_off(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``g * heaviside(x, 0.5)`` where ``g`` is a multiple of ``maximum(x, 0)`` is ``g``; likewise ``minimum``."""
+    for g, step in (args, args[::-1]):
+        if not is_op(step, np.heaviside) or g.aval != node.aval or const(step.args[1]) is None:
+            continue
+        x = _opposite(step.args[0])
+        _, product = split(g)
+        factors = product.args if is_op(product, np.multiply) else (product,)
+        for factor in factors:
+            cut = is_op(factor, np.maximum) and step.args[0] in factor.args
+            cut = cut or (x is not None and is_op(factor, np.minimum) and x in factor.args)
+            if cut and any(const(arg) == 0 for arg in factor.args):
+                return g
+    return None
 
 
 @rewrite(np.matmul, derived=True)
