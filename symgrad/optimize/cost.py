@@ -12,10 +12,10 @@ import numpy as np
 class Sizes:
     """Sizes that decide how code for big arrays is made.
 
-    ``big``: elements of an array, from which on a loop over blocks pays: four slabs or so.
+    ``big``: elements of an array, from which on a loop over blocks pays: eight slabs or so.
     ``saved``: how many times less a loop over blocks goes through an array's memory, from which on it pays.
     ``slab``: bytes of the largest block of a loop. Its calls cost some 0.3 us each, however small the block, and its blocks
-    should stay in the caches; from 64 KB to 512 KB all do nearly as well.
+    should stay in the caches, some four of them in a core's own; from 64 KB to 512 KB all do nearly as well.
     ``shared``: operations on single numbers in a loop over blocks, from which on threads pay: they are there some 50 us late,
     and wait for the interpreter at each call. ``piece``: bytes of the largest block of such a loop, whose calls last longer.
     ``far``: bytes of a matrix, from which on its way from memory costs more than products with thin matrices.
@@ -24,7 +24,7 @@ class Sizes:
 
     big: int = 131_072
     saved: int = 4
-    slab: int = 262_144
+    slab: int = 131_072
     shared: int = 4_000_000
     piece: int = 524_288
     far: int = 33_554_432

@@ -143,10 +143,10 @@ class _Fuser:
 
     def _natural(self, shape: tuple[int, ...]) -> int | None:
         """The first axis that cuts an array of this shape into pieces that are small enough."""
-        most = cost.SIZES.slab // _WIDTH
+        most = 2 * cost.SIZES.slab // _WIDTH
         for axis, length in enumerate(shape):
             piece = math.prod(shape) // max(length, 1)
-            if length > 1 and piece <= (most if length <= _SHORT else 4 * most):  # many rows may be somewhat longer than a slab
+            if length > 1 and piece <= (most if length <= _SHORT else 4 * most):  # many rows may be somewhat longer
                 return axis - len(shape)
         return None
 
