@@ -74,4 +74,50 @@ def hand(params, x, target):
     return tuple(flat.T @ part.reshape(-1, d) for part in (g_q, g_k, g_v))
 
 
-WORKLOAD = Workload("M", "attention", make, inputs, hand, 8, 1, words={"torch": make_torch, "pytensor": make_pytensor})
+def floor(params, x, target):
+    """The fewest products, and a softmax in place: ``x @ (wq @ wk.T) @ x.T`` for the scores, each sequence's in the cache."""
+    wq, wk, wv = params
+    batch, t, d = x.shape
+    flat, turned = x.reshape(-1, d), x.transpose(0, 2, 1)
+    between, back, g_between = np.empty((3, d, d))
+    left, mean, out, g = np.empty((4, batch, t, d))  # mean: of the rows of x by the weights
+    p, g_p, total = np.empty((batch, t, t)), np.empty((t, t)), np.empty((batch, t, 1))
+    results = [np.empty_like(w) for w in params]
+
+    def calls():
+        np.dot(wq, wk.T, between)
+        np.multiply(between, 1.0 / math.sqrt(d), between)
+        np.dot(flat, between, left.reshape(-1, d))
+        for i in range(batch):
+            np.matmul(left[i], turned[i], p[i])
+            np.maximum.reduce(p[i], 1, None, total[i], True)
+            np.subtract(p[i], total[i], p[i])
+            np.exp(p[i], p[i])
+            np.add.reduce(p[i], 1, None, total[i], True)
+            np.divide(1.0, total[i], total[i])
+            np.matmul(p[i], x[i], mean[i])
+        np.multiply(mean, total, mean)
+        np.dot(mean.reshape(-1, d), wv, out.reshape(-1, d))
+        np.subtract(out, target, out)
+        np.dot(mean.reshape(-1, d).T, out.reshape(-1, d), results[2])
+        np.multiply(wv.T, 2.0 / out.size, back)
+        np.dot(out.reshape(-1, d), back, g.reshape(-1, d))
+        np.multiply(g, total, g)
+        shift = np.vecdot(g, mean)[:, :, None]
+        for i in range(batch):
+            np.matmul(g[i], turned[i], g_p)
+            np.subtract(g_p, shift[i], g_p)
+            np.multiply(g_p, p[i], g_p)
+            np.matmul(g_p, x[i], left[i])
+        np.dot(flat.T, left.reshape(-1, d), g_between)
+        np.multiply(g_between, 1.0 / math.sqrt(d), g_between)
+        np.dot(g_between, wk, results[0])
+        np.dot(g_between.T, wq, results[1])
+        np.multiply(results[2], 2.0 / out.size, results[2])
+        return tuple(results)
+
+    return calls
+
+
+WORDS = {"torch": make_torch, "pytensor": make_pytensor}
+WORKLOAD = Workload("M", "attention", make, inputs, hand, 8, 1, words=WORDS, floor=floor)
