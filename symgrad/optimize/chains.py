@@ -18,7 +18,7 @@ from symgrad.optimize.simplify import Simplifier, is_op
 from symgrad.program import Program
 
 LONGEST = 5  # factors of a chain
-MANY = 4096  # ways to order some chains, up to which all of them are looked at
+MANY = 2048  # ways to order some chains, up to which all of them are looked at
 CALL = 25_000  # products of numbers that take as long as a call
 MOVED = 8  # products of numbers that take as long as writing one
 GAIN = 0.9  # of the cost as written, from which on it stays as written
@@ -207,8 +207,8 @@ def _parts(chain: Chain) -> set[Chain]:
 
 def _ordered(wanted: Sequence[Chain], written: Sequence[Orders]) -> Orders:
     """The orders that cost least together; none where those as written cost hardly more."""
-    ways = [list(_orders(chain)) for chain in wanted]
-    if not 1 < math.prod(map(len, ways)) <= MANY:
+    counts = [len(chain.factors) - 1 for chain in wanted]
+    if not 1 < math.prod(math.comb(2 * n, n) // (n + 1) for n in counts) <= MANY:
         return {}
     costs: dict[tuple[Chain, int], int] = {}
 
@@ -219,8 +219,11 @@ def _ordered(wanted: Sequence[Chain], written: Sequence[Orders]) -> Orders:
             costs[chain, i] = _cost(chain, i)
         return sum(map(costs.__getitem__, cuts))
 
-    best = min(itertools.product(*ways), key=total)
-    return {chain: i for order in best for chain, i in order.items()} if total(best) < GAIN * total(written) else {}
+    most = GAIN * total(written)
+    if most < CALL * len(costs):  # nothing but calls
+        return {}
+    best = min(itertools.product(*[list(_orders(chain)) for chain in wanted]), key=total)
+    return {chain: i for order in best for chain, i in order.items()} if total(best) < most else {}
 
 
 def _orders(chain: Chain) -> Iterator[Orders]:
