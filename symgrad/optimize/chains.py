@@ -1,7 +1,11 @@
 """Products of several matrices in the code that runs: multiplied in the order that costs least.
 
-``x @ wq @ (x @ wk).T`` is ``x @ (wq @ wk.T) @ x.T``: a small product in place of a large one. Derivatives are full of such
-chains. Those that could have a product in common are ordered together, so that what several of them need is computed once.
+``a @ b @ v`` is ``a @ (b @ v)``: a vector in place of a large matrix. Derivatives are full of such chains. Those that could
+have a product in common are ordered together, so that what several of them need is computed once.
+
+Rounding must not grow. A product is wrong by what its last factors are as large as, times what they are multiplied with on the
+way out. Of three factors, either order has the worst case in it: all of them as they are. But in ``(a @ b) @ (c @ d)`` the
+products may be small where their factors are large, which ``a @ (b @ c) @ d`` would never see.
 """
 
 from __future__ import annotations
@@ -222,8 +226,30 @@ def _ordered(wanted: Sequence[Chain], written: Sequence[Orders]) -> Orders:
     most = GAIN * total(written)
     if most < CALL * len(costs):  # nothing but calls
         return {}
-    best = min(itertools.product(*[list(_orders(chain)) for chain in wanted]), key=total)
+    ways = [
+        [order for order in _orders(chain) if _is_safe(chain, order, own)] for chain, own in zip(wanted, written, strict=True)
+    ]
+    best = min(itertools.product(*ways), key=total)
     return {chain: i for order in best for chain, i in order.items()} if total(best) < most else {}
+
+
+def _is_safe(chain: Chain, order: Orders, written: Orders) -> bool:
+    """Whether an order rounds nothing that is larger than what the written one rounds."""
+    known = _ways_in(chain, written)
+    return all(any(way <= other for other in known) for way in _ways_in(chain, order))
+
+
+def _ways_in(chain: Chain, order: Orders) -> list[frozenset[int]]:
+    """Where the chain is cut on each way to a product of two factors: the pieces are what that product's error is made of."""
+    found, waiting = list[frozenset[int]](), [(0, len(chain.factors), frozenset[int]())]
+    while waiting:
+        start, stop, cuts = waiting.pop()
+        part = chain.part(start, stop)
+        cut = start + _place(part, order[part.either()])
+        inner = [(i, j, cuts | {cut}) for i, j in ((start, cut), (cut, stop)) if j > i + 1]
+        waiting += inner
+        found += [] if inner else [cuts | {cut}]
+    return found
 
 
 def _orders(chain: Chain) -> Iterator[Orders]:

@@ -75,21 +75,21 @@ def hand(params, x, target):
 
 
 def floor(params, x, target):
-    """The fewest products, and a softmax in place: ``x @ (wq @ wk.T) @ x.T`` for the scores, each sequence's in the cache."""
+    """The fewest products that round no more than those by hand, and a softmax in place, each sequence's in the cache."""
     wq, wk, wv = params
     batch, t, d = x.shape
     flat, turned = x.reshape(-1, d), x.transpose(0, 2, 1)
-    between, back, g_between = np.empty((3, d, d))
-    left, mean, out, g = np.empty((4, batch, t, d))  # mean: of the rows of x by the weights
+    scaled, back, between = np.empty((3, d, d))
+    q, k, mean, out, g = np.empty((5, batch, t, d))  # mean: of the rows of x by the weights
     p, g_p, total = np.empty((batch, t, t)), np.empty((t, t)), np.empty((batch, t, 1))
     results = [np.empty_like(w) for w in params]
 
     def calls():
-        np.dot(wq, wk.T, between)
-        np.multiply(between, 1.0 / math.sqrt(d), between)
-        np.dot(flat, between, left.reshape(-1, d))
+        np.multiply(wq, 1.0 / math.sqrt(d), scaled)
+        np.dot(flat, scaled, q.reshape(-1, d))
+        np.dot(flat, wk, k.reshape(-1, d))
         for i in range(batch):
-            np.matmul(left[i], turned[i], p[i])
+            np.matmul(q[i], k[i].T, p[i])
             np.maximum.reduce(p[i], 1, None, total[i], True)
             np.subtract(p[i], total[i], p[i])
             np.exp(p[i], p[i])
@@ -108,11 +108,11 @@ def floor(params, x, target):
             np.matmul(g[i], turned[i], g_p)
             np.subtract(g_p, shift[i], g_p)
             np.multiply(g_p, p[i], g_p)
-            np.matmul(g_p, x[i], left[i])
-        np.dot(flat.T, left.reshape(-1, d), g_between)
-        np.multiply(g_between, 1.0 / math.sqrt(d), g_between)
-        np.dot(g_between, wk, results[0])
-        np.dot(g_between.T, wq, results[1])
+            np.matmul(g_p, x[i], q[i])
+        np.dot(flat.T, q.reshape(-1, d), between)
+        np.multiply(between, 1.0 / math.sqrt(d), between)
+        np.dot(between, wk, results[0])
+        np.dot(between.T, wq, results[1])
         np.multiply(results[2], 2.0 / out.size, results[2])
         return tuple(results)
 
