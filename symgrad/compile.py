@@ -57,7 +57,7 @@ SHORT = 40  # lines of code that stand in the function that checks a call, which
 EARLY = 500_000  # bytes of results an operation, of those left for later, from which code for a single call pays
 STEP = 4000  # bytes that are written in the time of one small operation
 SEVERAL = 2  # names of one namespace that are looked up together
-MAX_NODES = 200_000  # of one trace, before its signature goes to dynamic mode
+MAX_NODES = 400_000  # of one trace, before its signature goes to dynamic mode: some 6 KB each, while code is made of them
 
 _serial = itertools.count(1)
 
@@ -248,6 +248,14 @@ class Traced(NamedTuple):
         """Its result, of which all is computed now that was left for later."""
         self.trace.finish([leaf.node for leaf in self.outputs if type(leaf) is Tracer and leaf.later])
         return self.tree.unflatten([_fresh(leaf) for leaf in self.outputs])
+
+    def settle(self) -> None:
+        """Let go of all but the result, where that is there and what was recorded is part of a program by now."""
+        if not self.trace.likes:
+            self.outputs[:] = [leaf.value if type(leaf) is Tracer else leaf for leaf in self.outputs]
+            self.trace.let_go()
+            if self.run is not None:
+                self.run.graph, self.run.guards = self.trace.graph, ()
 
     def left(self) -> list[Node]:
         """What is still to be computed."""
@@ -1098,6 +1106,7 @@ class Compiler:
             if family.dynamic is None:
                 make = family.learn(traced.run, traced.state, impure, at_once)
                 if make is not None:
+                    traced.settle()
                     self.use(make(self.missed))
                 elif family.dynamic is not None:  # the entry in use may be of code that was given up
                     self.use(None)

@@ -163,15 +163,17 @@ class Graph:
         """The node that is this operation already, if there is one."""
         return self._table.get((op, args, params))
 
-    def add(self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...], aval: Any) -> Node:
-        """The node of this operation: the one that exists, else a new one."""
+    def add(
+        self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...], aval: Any, new: Node | None = None
+    ) -> Node:
+        """The node of this operation: the one that exists, else a new one; ``new``, where that was made already."""
         node = self._table.get((op, args, params))
         if node is None:
-            return self.place(Node(op, args, params, aval))
+            return self.place(new or Node(op, args, params, aval))
         if node.aval == aval:
             return node
         node = self._table.get((op, args, params, aval))  # its shape depends on values, and another run had others
-        return self.place(Node(op, args, params, aval), aval) if node is None else node
+        return self.place(new or Node(op, args, params, aval), aval) if node is None else node
 
     def place(self, node: Node, *more: Any) -> Node:
         """Take in a node that is new: ``find`` has not found its operation. ``more`` tells it apart from others of that."""

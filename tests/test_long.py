@@ -8,7 +8,10 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from symgrad import compile as compile_
 from symgrad import custom_vjp, grad, hvp, progress, vjp, without
+from symgrad.emit import printer
+from symgrad.ir import Node
 
 LINES = ("h = np.tanh(w @ h)", "h = h + 0.1 * (h @ h.T)", "h = np.concatenate([h[1:], h[:1]])", "h = h * 0.5 + np.sin(h)")
 
@@ -201,6 +204,38 @@ def test_rules_that_take_derivatives_find_what_was_let_go_of():
     plain = grad(lambda x: np.sum(np.sin(x * np.cos(x))))
     for _ in range(3):
         np.testing.assert_allclose(derivative(x), plain(x), rtol=1e-10, atol=1e-12)
+
+
+def test_code_is_made_when_the_trace_that_asked_for_it_is_gone(monkeypatch):
+    held = []
+
+    def counted():
+        return sum(type(item) is Node for item in gc.get_objects())
+
+    def improved(given, off):
+        held.append((counted() - before, len(given.graph.nodes)))
+        return improve(given, off)
+
+    improve = compile_.improve
+    monkeypatch.setattr(compile_, "improve", improved)
+    w, h = square(4)
+    gc.collect()
+    before = counted()
+    derivative = grad(program(100))
+    np.testing.assert_allclose(compiled(derivative, w, h), grad(program(100), mode="dynamic")(w, h), rtol=1e-9)
+    ((nodes, size),) = held
+    assert nodes < 1.3 * size
+
+
+def test_statements_are_spelled_once(monkeypatch):
+    spelled = []
+    text = printer.text
+    monkeypatch.setattr(printer, "text", lambda node: spelled.append(node) or text(node))
+    w, h = square(4)
+    derivative = grad(program(600))
+    compiled(derivative, w, h)
+    assert "    del " in derivative.source(w, h, fast=True)
+    assert len(spelled) == len({*map(id, spelled)})
 
 
 def test_counters_that_counters_are_made_of():

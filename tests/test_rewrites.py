@@ -1,11 +1,15 @@
 """Single rewrites of the table in ``optimize/simplify.py``: where they apply, where they must not, and what they give."""
 
+import itertools
 import re
 
 import numpy as np
 import pytest
 
 from symgrad import grad, runtime, value_and_grad, without
+from symgrad.ir import Graph, aval_of
+from symgrad.ops.core import REGISTRY
+from symgrad.optimize import simplify
 
 X = np.sin(np.arange(24.0)).reshape(4, 6)
 
@@ -628,3 +632,21 @@ def test_steps_of_other_things_stay():
     for _ in range(3):
         for found, expected in zip(derivative(x, y), dynamic(x, y), strict=True):
             np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("function", [np.add, np.subtract, np.multiply, np.true_divide, np.negative])
+def test_what_arithmetic_gives_is_known_without_running_it(function, monkeypatch):
+    values = [
+        *(2.0, 3, np.float64(2.0), np.float32(2.0), np.complex128(1j), np.array(2.0), np.array(2.0, np.float32)),
+        *(np.ones(3), np.ones((2, 1)), np.ones((2, 3), np.float32), np.ones((4, 1, 3), np.complex128)),
+    ]
+    runs = []
+    like = simplify.like_result
+    monkeypatch.setattr(simplify, "like_result", lambda *args: runs.append(args) or like(*args))
+    for pair in itertools.product(values, repeat=function.nin):
+        if not all(isinstance(value, (int, float)) and not isinstance(value, np.generic) for value in pair):
+            nodes = [Graph().input(i, aval_of(value)) for i, value in enumerate(pair)]
+            runs.clear()
+            assert simplify.infer(REGISTRY[function], nodes, ()) == aval_of(function(*pair))
+            dtypes = {value.dtype for value in pair if isinstance(value, (np.ndarray, np.generic))}
+            assert bool(runs) == (len(dtypes) != 1)

@@ -38,6 +38,7 @@ class BlockBuilder(Builder):
     def __init__(self, program: Program, signature: Signature, off: frozenset[str]) -> None:
         super().__init__(program, signature, fresh=True)
         self.off = off
+        self.cast: dict[Any, str | None] = {}  # numbers beside arrays: the 0-d arrays in their place, if any
 
     def _allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any], scratch: bool = False) -> Expr:
         """A call that gives an array of any content."""
@@ -108,16 +109,26 @@ class BlockBuilder(Builder):
         if len(others) != 1:
             return None
         (dtype,) = others
-        kinds = [type(value) if other is arg else dtype for other in node.args]
-        if dtype.kind != "f" or node.op.key.resolve_dtypes((*kinds, *(None,) * node.op.key.nout))[: len(kinds)] != (
-            dtype,
-        ) * len(kinds):
-            return None
+        kinds = tuple([type(value) if other is arg else dtype for other in node.args])
         row = (length,) if node.op.key in KEYWORD_OUT and length > cost.SHORT else ()
+        key = (node.op, arg, kinds, row)
+        if key not in self.cast:
+            self.cast[key] = self._as_array(value, dtype, row) if _is_cast(node.op.key, kinds, dtype) else None
+        found = self.cast[key]
+        return None if found is None else name(found)
+
+    def _as_array(self, value: float, dtype: np.dtype[Any], row: tuple[int, ...]) -> str:
+        """The name of a number as an array, 0-d or a row."""
         key = (repr(value), dtype, row)
         if key not in self.numbers:
             self.numbers[key] = np.full(row, value, dtype)
-        return name(self.bind(f"c{number_name(value)}", self.numbers[key]))
+        return self.bind(f"c{number_name(value)}", self.numbers[key])
+
+
+def _is_cast(ufunc: np.ufunc, kinds: tuple[Any, ...], dtype: np.dtype[Any]) -> bool:
+    """Whether a ufunc of real numbers takes all arguments, Python's numbers among them, as of this dtype."""
+    taken = ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout))[: len(kinds)] if dtype.kind == "f" else ()
+    return taken == (dtype,) * len(kinds)
 
 
 class _Loop:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import math
 import os
 import re
 from collections import Counter, deque
@@ -122,10 +123,10 @@ def _digits(value: Any) -> Expr:
 
 def number(value: Any) -> Expr:
     """A Python constant; negative numbers as a minus sign, inf and nan through NumPy."""
-    if isinstance(value, float) and not np.isfinite(value):
+    if isinstance(value, float) and not math.isfinite(value):
         text = "np.nan" if np.isnan(value) else "np.inf"
         return ast.UnaryOp(ast.USub(), name(text)) if value == -np.inf else name(text)
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and np.copysign(1.0, value) < 0:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.copysign(1.0, value) < 0:
         return ast.UnaryOp(ast.USub(), ast.Constant(-value))
     if isinstance(value, complex) and value.real != 0:
         sign: ast.operator = ast.Sub() if np.copysign(1.0, value.imag) < 0 else ast.Add()

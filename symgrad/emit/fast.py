@@ -523,7 +523,8 @@ class FastBuilder(BlockBuilder):
             if node.op in (REGISTRY[np.transpose], REGISTRY[np.swapaxes]) and len(node.aval.shape) > 1:
                 found = False
             elif node.args and node.op.family == "elementwise":
-                orders = [self._in_order(arg) for arg in node.args if sum(n > 1 for n in arg.aval.shape) > 1]
+                shaped = [arg for arg in node.args if len(arg.aval.shape) > 1 and sum([n > 1 for n in arg.aval.shape]) > 1]
+                orders = [self._in_order(arg) for arg in shaped]
                 found = False if False in orders else None if None in orders else True
             else:
                 found = is_contiguous(node) or None

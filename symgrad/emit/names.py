@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import keyword
 import re
 
@@ -25,6 +26,15 @@ _OWN = frozenset({"np", "runtime", "Unexplored"})
 def is_used(name: str) -> bool:
     """Whether generated code itself may refer to something by this name."""
     return name in _OWN or hasattr(builtins, name)
+
+
+@functools.cache
+def _allowed(wish: str) -> str:
+    """A name like the one that is wished for, which Python allows and does not use itself."""
+    wish = re.sub(r"\W+", "_", wish).strip("_" if not wish.isidentifier() else "") or "v"
+    if wish[0].isdigit():
+        wish = f"v{wish}"
+    return f"{wish}_" if keyword.iskeyword(wish) or hasattr(builtins, wish) else wish
 
 
 class Names:
@@ -50,12 +60,7 @@ class Names:
 
     def unique(self, wish: str) -> str:
         """``wish``, or ``wish_2``, ``wish_3`` …"""
-        wish = re.sub(r"\W+", "_", wish).strip("_" if not wish.isidentifier() else "") or "v"
-        if wish[0].isdigit():
-            wish = f"v{wish}"
-        if keyword.iskeyword(wish) or hasattr(builtins, wish):
-            wish += "_"
-        name = wish
+        name = wish = _allowed(wish)
         while name in self.taken:
             self._count[wish] = self._count.get(wish, 1) + 1
             name = f"{wish}_{self._count[wish]}"

@@ -49,12 +49,13 @@ _SIGNS: dict[type[ast.AST], tuple[str, int]] = {
 
 def _simple(node: Any, least: int = 0) -> str:
     """A node, in parentheses where it holds together less than ``least``; ``KeyError`` for what is left to astor."""
-    return _SIMPLE[type(node)](node, least)
+    kind = type(node)
+    return node.id if kind is ast.Name else _SIMPLE[kind](node, least)
 
 
 def _bare(node: ast.AST) -> str:
     """A node where a tuple needs no parentheses."""
-    return _listed(node.elts) if isinstance(node, ast.Tuple) and node.elts else _simple(node)
+    return _listed(node.elts) if type(node) is ast.Tuple and node.elts else _simple(node)
 
 
 def _listed(nodes: Sequence[ast.expr]) -> str:
@@ -74,8 +75,9 @@ def _constant(node: ast.Constant, least: int = 0) -> str:
 
 
 def _call(node: ast.Call, least: int) -> str:
-    given = [_simple(arg) for arg in node.args]
-    given += [f"{'**' if item.arg is None else f'{item.arg}='}{_simple(item.value)}" for item in node.keywords]
+    given = [arg.id if type(arg) is ast.Name else _simple(arg) for arg in node.args]
+    for item in node.keywords:
+        given.append(f"{'**' if item.arg is None else f'{item.arg}='}{_simple(item.value)}")
     return f"{_simple(node.func, _OWNER)}({', '.join(given)})"
 
 
@@ -150,6 +152,13 @@ class Line:
     node: ast.stmt
     comment: str = ""
     origin: Origin | None = None
+    shown: str | None = None
+
+    def text(self) -> str:
+        """The statement as source, from when on it stays as it is."""
+        if self.shown is None:
+            self.shown = text(self.node)
+        return self.shown
 
 
 @dataclass
@@ -239,7 +248,7 @@ def _block(body: Block, depth: int, rows: list[Row]) -> None:
         if isinstance(item, Comment):
             rows.append(Row(f"{indent}# {item.text}", None))
         elif isinstance(item, Line):
-            rows.append(Row(indent + text(item.node) + _remark(item.comment), item.origin))
+            rows.append(Row(indent + item.text() + _remark(item.comment), item.origin))
         elif isinstance(item, For):
             rows.append(Row(f"{indent}for {text(item.target)} in {text(item.over)}:", item.origin))
             _block(item.body, depth + 1, rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ def tidy(block: Sequence[Any], keep: set[str]) -> list[Any]:
     later: set[str] = set()
     result: list[Any] = []
     for item in reversed(block):
-        used = _names(item)
+        used = {*_words(item.text())} if isinstance(item, Line) else _names(item)  # other words are no variables
         dead = sorted((used & assigned) - later)
         if dead and not _leaves(item):
             result.append(Line(ast.Delete([ast.Name(name, ast.Del()) for name in dead])))
@@ -57,5 +58,6 @@ def _names(item: Any) -> set[str]:
     return found
 
 
+_words = re.compile(r"\w+").findall
 _SIGNS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 _NAMELESS = {str, int, type(None), ast.Constant, Comment, Origin, *(kind for sign in _SIGNS for kind in sign.__subclasses__())}

@@ -23,6 +23,7 @@ from symgrad.ops.core import REGISTRY, Op, as_numpy
 from symgrad.program import Program
 
 BROADCAST = REGISTRY[np.broadcast_to]
+_op_of = functools.partial(dict.get, REGISTRY)  # the op of a NumPy function; an op is its own: asked for most of all
 Rewrite = Callable[["Simplifier", Node, tuple[Node, ...]], "Node | None"]
 RULES: dict[Any, list[Rewrite]] = {}
 EXPANSIONS: dict[Any, list[Rewrite]] = {}  # what no code can do without
@@ -104,7 +105,8 @@ class Simplifier:
 
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
         """The simplified form of ``node`` on simplified arguments."""
-        start = len(self.graph)
+        nodes = self.graph.nodes
+        start = len(nodes)
         self.phase = node.phase
         if node.op is INPUT:
             new = self.graph.input(dict(node.params)["position"], node.aval)
@@ -114,7 +116,7 @@ class Simplifier:
             new = self.graph.captured(self.program.graph.arrays[node])
         else:
             new = self.make(node.op, args, node.params, None if _may_change(node, args) else node.aval)
-        for made in self.graph.nodes[start:]:  # what a rewrite added belongs to the same line
+        for made in nodes[start:]:  # what a rewrite added belongs to the same line
             made.line, made.phase = made.line or node.line, made.phase or node.phase
             made.exact = self.exact
         new.exact = new.exact or self.exact
@@ -136,9 +138,9 @@ class Simplifier:
             if len(ops) > 1 and op.family in ("elementwise", "constant"):
                 args = self._weaken(op, args)
         rules = self.rules.get(op, ())
+        probe = Node(op, args, params, aval)
         broadcast = BROADCAST in ops and op.family == "elementwise"
         if rules or broadcast:
-            probe = Node(op, args, params, aval)
             for rule in rules:
                 if (self.exact and rule not in EXACT) or (self.phase is None and rule in DERIVED):
                     continue
@@ -148,7 +150,7 @@ class Simplifier:
             slim = _unbroadcast_arguments(self, probe, args) if broadcast else None
             if slim is not None:
                 return slim
-        return self.graph.add(op, args, params, aval)
+        return self.graph.add(op, args, params, aval, probe)
 
     def _weaken(self, op: Op, args: tuple[Node, ...]) -> tuple[Node, ...]:
         """NumPy constants as Python numbers, beside a value whose dtype decides anyway."""
@@ -232,19 +234,25 @@ _ARITHMETIC = {REGISTRY[key] for key in (np.add, np.subtract, np.multiply, np.tr
 
 
 def _common(args: Sequence[Node]) -> Aval | None:
-    """What is known of all the arguments, but for real numbers of Python's; None where arithmetic gives something else."""
-    common = None
+    """What arithmetic gives of arguments of one dtype, and real numbers of Python's; None where that is not known at once."""
+    dtype: np.dtype[Any] | None = None
+    shape: tuple[int, ...] = ()
     for arg in args:
         aval = arg.aval
-        if type(aval) is not Aval or (common is not None and aval.kind != "python" and aval != common):
+        if type(aval) is not Aval:
             return None
-        if aval.kind != "python":
-            common = aval
-        elif aval.dtype.kind == "c":
+        if aval.kind == "python":
+            if aval.dtype.kind == "c":
+                return None
+            continue
+        if dtype is not None and aval.dtype != dtype:
             return None
-    if common is None or common.dtype.char not in "fdFD":
+        dtype = aval.dtype
+        if aval.shape != shape:
+            shape = np.broadcast_shapes(shape, aval.shape) if shape and aval.shape else shape or aval.shape
+    if dtype is None or dtype.char not in "fdFD" or not dtype.isnative:
         return None
-    return common if common.shape or common.kind != "array" else None  # of 0-d arrays it gives numbers
+    return Aval(shape, dtype, "array" if shape else "scalar")  # of 0-d arrays it gives numbers
 
 
 def _ones(node: Node) -> Any:
@@ -277,7 +285,7 @@ def is_zero(node: Node) -> bool:
 
 def is_op(node: Node, key: Any) -> bool:
     """Whether a node is an operation of this NumPy function or op."""
-    return node.op is (key if isinstance(key, Op) else REGISTRY[key])
+    return node.op is _op_of(key, key)
 
 
 # -- broadcasting --------------------------------------------------------------------------------------------------
