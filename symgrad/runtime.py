@@ -84,6 +84,32 @@ def add_each(out: Array, index: Any, value: Array) -> None:
 
 
 _FEW = 64
+_SLAB = 32_768  # numbers of an array that stays in a cache
+
+
+def add_windows(windows: Array, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
+    """What ``sliding_window_view`` shows of an array of this shape along these axes, added up where it is from.
+
+    >>> add_windows(np.array([[1.0, 2.0], [10.0, 20.0]]), (3,), (0,))
+    array([ 1., 12., 20.])
+    """
+    total = np.zeros(shape, windows.dtype)
+    ndim = len(shape)
+    counts, lengths = list(windows.shape[:ndim]), windows.shape[ndim:]
+    if len(set(axes)) == len(axes) and math.prod([counts[i] for i in axes]) < math.prod(lengths):  # few windows, but long
+        for k, i in enumerate(axes):
+            windows = windows.swapaxes(i, ndim + k)
+        counts, lengths = list(windows.shape[:ndim]), windows.shape[ndim:]
+    rows = max(_SLAB * counts[0] // max(math.prod(counts), 1), 1) if ndim else 1
+    for first in range(0, counts[0], rows):
+        block = windows[first : first + rows]
+        for place in np.ndindex(*lengths):
+            start = [first, *[0] * (ndim - 1)]
+            for i, k in zip(axes, place, strict=True):
+                start[i] += k
+            part = total[tuple([slice(k, k + n) for k, n in zip(start, [len(block), *counts[1:]], strict=True)])]
+            part += block[(..., *place)]
+    return total
 
 
 def _is_places(part: Any) -> bool:

@@ -9,6 +9,7 @@ import pytest
 from symgrad import grad, hessian, jacfwd, jacrev, value_and_grad, vmap, without
 
 RNG = np.random.default_rng(0)
+windows = np.lib.stride_tricks.sliding_window_view
 
 
 def array(*shape, dtype=float):
@@ -61,6 +62,15 @@ CASES = {
         lambda a: np.sum(np.sin((a - np.mean(a, axis=0)) / np.std(a, axis=0))) * np.var(a, axis=(0, 1), ddof=2),
         (array(90, 60),),
     ),
+    "windows of images": (
+        lambda a, b: np.sum(np.maximum(np.einsum("bchwij,ocij->bohw", windows(a, (3, 2), (2, 3)), b), 0) ** 2),
+        (array(2, 3, 9, 40), array(4, 3, 3, 2)),
+    ),
+    "windows of images, channels last": (
+        lambda a, b: np.sum(np.sin(np.tensordot(windows(a, (3, 2), (1, 2)), b, ((4, 5, 3), (0, 1, 2))))),
+        (array(2, 9, 40, 3), array(3, 2, 3, 4)),
+    ),
+    "windows of a signal": (lambda a, b: np.sum(np.sin(windows(a, 3) @ b)), (array(90), array(3))),
     "single precision": (lambda a, b: np.sum(np.sin(a @ b)), (array(3, 4, dtype="f"), array(4, 5, dtype="f"))),
     "mixed": (lambda a, b: np.sum(np.sin(a @ b)), (array(3, 4), array(4, 5, dtype="f"))),
     "empty": (lambda a, b: np.sum(np.sin(a @ b)), (array(3, 0), array(0, 5))),
@@ -265,3 +275,12 @@ def test_small_variances_and_norms(reduce, shape, dtype):
             for _ in range(3):
                 for found, expected in zip(derivative(values), dynamic(values), strict=True):
                     np.testing.assert_allclose(found, expected, rtol=1e-5 if dtype == np.float32 else 1e-13, atol=1e-8)
+
+
+def test_windows_are_copied_in_long_rows():
+    x, w = array(8, 3, 28, 28), array(8, 3, 3, 3)
+    loss = lambda w, x: np.sum(np.maximum(np.einsum("bchwij,ocij->bohw", windows(x, (3, 3), (2, 3)), w), 0) ** 2)
+    source = grad(loss, (0, 1)).source(w, x, fast=True)
+    assert source.count("sliding_window_view") == 1
+    assert "transpose((1, 4, 5, 0, 2, 3))" in source
+    assert "multiply(c2," not in source  # the square's 2 and the step's half are one

@@ -119,3 +119,30 @@ def test_derivatives_are_finite_where_they_are(steps, values):
         derivative = grad(lambda x: np.sum(np.where(kept, fun(x), 0.0)), mode=mode)
         for _ in range(3):
             np.testing.assert_allclose(derivative(x), slopes[kept.ravel()].sum(axis=0), 1e-9, 1e-9)
+
+
+NORMS = {
+    "np.sqrt(np.var(x, axis=0) + 1e-5)": True,
+    "np.sqrt(np.mean(x**2) + 1e-8)": True,
+    "(np.var(x) + 1e-6) ** 0.5": True,
+    "(0.1 + np.abs(x))": True,
+    "(2.0 + np.square(x)) ** 2": True,
+    "np.maximum(np.std(x), 1e-3)": True,
+    "np.sqrt(np.var(x, axis=0))": False,
+    "np.sqrt(x + 1e-5)": False,
+    "(np.var(x) + 1e-30)": False,
+    "(np.var(x) - 1e-5)": False,
+    "np.sqrt(np.sum(x[:0] ** 2) + 0.0)": False,
+}
+
+
+@pytest.mark.parametrize("text", NORMS)
+def test_what_is_away_from_zero_needs_no_masks(text):
+    fun = eval(f"lambda x: np.sum(np.maximum(x / {text}, 0.0) * x)", {"np": np})
+    x = np.sin(np.arange(6.0)).reshape(3, 2) ** 2
+    derivative, dynamic = grad(fun), grad(fun, mode="dynamic")
+    with np.errstate(all="ignore"):
+        for point in (x, x, x, np.zeros((3, 2)), np.ones((3, 2))):
+            np.testing.assert_allclose(derivative(point), dynamic(point), rtol=1e-12)
+    masked = any(test in derivative.source(x) for test in ("greater_equal", ">="))
+    assert masked != NORMS[text]

@@ -12,22 +12,13 @@ from typing import Any
 import numpy as np
 
 from symgrad.emit.printer import Comment, For, Line, While, With
-from symgrad.ir import CONST, Aval, Node
+from symgrad.ir import Aval, Node
 from symgrad.ops import index
-from symgrad.ops.core import REGISTRY
+from symgrad.ops.core import REGISTRY, least
 from symgrad.optimize.lower import SELECT
 from symgrad.transform.loop import Loop
 
 _SILENCE = ast.parse("np.errstate(divide='ignore', invalid='ignore')", mode="eval").body
-DEPTH = 6  # how far is looked for signs
-_EXPONENTIALS = {REGISTRY[key] for key in (np.exp, np.exp2, np.cosh)}
-_KEEPING = {  # of numbers that are greater than zero, or no less, results that are
-    REGISTRY[key]
-    for key in (
-        *(np.sum, np.mean, np.max, np.min, np.prod, np.maximum, np.minimum, np.multiply, np.divide, np.sqrt),
-        *(np.expand_dims, np.reshape, np.broadcast_to, np.transpose),
-    )
-}
 _ONLY_LARGE = {REGISTRY[key] for key in (np.exp, np.exp2, np.expm1, np.sinh, np.cosh)}  # of which it says: overflow
 
 
@@ -72,30 +63,9 @@ def _is_wild(node: Node) -> bool:
     """Whether a result may be infinite, or NaN, though no number is large."""
     if not node.args or not isinstance(node.aval, Aval) or node.aval.kind == "python":  # which raise
         return False
-    if node.op is REGISTRY[np.divide] and _sign(node.args[1], DEPTH) == 2:
+    if node.op is REGISTRY[np.divide] and least(node.args[1]):
         return False
     return node.op.family == "elementwise" and node.op not in _ONLY_LARGE and node.op.partial_of(node.args) == "poles"
-
-
-def _sign(node: Node, depth: int) -> int:
-    """2 for a result that is surely greater than zero, but for rounding and what overflows; 1 for one that is no less; else 0.
-
-    How many elements are the largest, as rules of ties have it, is greater than zero, too.
-    """
-    if node.op is CONST:
-        value = dict(node.params)["value"]
-        return 0 if isinstance(value, complex) or value < 0 else 2 if value > 0 else 1
-    if not node.args or not isinstance(node.aval, Aval) or not depth:
-        return 0
-    kept, *others = [_sign(arg, depth - 1) for arg in node.args]
-    if node.op in _EXPONENTIALS or (node.op is REGISTRY[np.sum] and node.args[0].aval.dtype == bool):
-        return 2
-    squared = node.op is REGISTRY[np.square] or (node.op is REGISTRY[np.multiply] and node.args[0] is node.args[1])
-    if squared and node.aval.dtype.kind != "c":
-        return max(kept, 1)
-    if node.op is REGISTRY[np.add]:
-        return max(kept, *others) if min(kept, *others) else 0
-    return min([kept, *others]) if node.op in _KEEPING else 0
 
 
 def _masked(node: Node) -> Sequence[int]:

@@ -86,11 +86,12 @@ class Op:
 
     Two options tell reverse mode what stays zero where the cotangent is known to be (see ``symgrad.transform.lanes``).
     ``partial`` says what an elementwise rule multiplies by: something ``"constant"``, something ``"finite"`` wherever the
-    arguments are, or what may have ``"poles"``; or a function of the arguments that are literal numbers (None for others)
-    says it, and may say ``"zero"``. ``lanes`` says, for each argument or for all, where its elements went: to the ``"same"``
-    places of the result, all ``"moved"`` to places that the rule finds again, ``"some"`` of them, by a ``Choice``, into the
-    result of their ``"row"`` along ``axis``, into what a ``"scan"`` along it has from there on, anywhere in their matrix of a
-    ``"stack"``, or wherever the rule, with ones for other arguments, takes them back from: ``"mixed"``.
+    arguments are, what has one ``"pole"``, where argument ``pole`` is zero, or what may have ``"poles"`` anywhere; or a
+    function of the arguments that are literal numbers (None for others) says it, and may say ``"zero"``. ``lanes`` says, for
+    each argument or for all, where its elements went: to the ``"same"`` places of the result, all ``"moved"`` to places that
+    the rule finds again, ``"some"`` of them, by a ``Choice``, into the result of their ``"row"`` along ``axis``, into what a
+    ``"scan"`` along it has from there on, anywhere in their matrix of a ``"stack"``, or wherever the rule, with ones for other
+    arguments, takes them back from: ``"mixed"``.
     ``labels(*args, **params)`` names the axes of a product's arguments, and of the result, as ``einsum`` does.
     """
 
@@ -111,6 +112,7 @@ class Op:
         alias: bool = False,
         sized: bool = False,
         partial: Any = "poles",
+        pole: int = 0,
         lanes: Any = None,
         labels: Callable[..., tuple[Sequence[str], str]] | None = None,
         domain: Any = (-2.0, 2.0),
@@ -122,7 +124,7 @@ class Op:
         self.name = name or spelling_of(key)
         self.variadic, self.alias, self.sized = variadic, alias, sized
         self.fun: Callable[..., Any] = fun or ((lambda *arrays, **params: key(arrays, **params)) if variadic else key)
-        self.partial = partial
+        self.partial, self.pole = partial, pole
         self.lanes = _LANES.get(family) if lanes is None else lanes
         self.labels = labels
         self.domain, self.samples, self.complex = domain, tuple(samples), complex
@@ -222,6 +224,8 @@ class Op:
         kind = self.partial
         if callable(kind):
             kind = kind(*[literal(arg) for arg in args])
+        if kind == "pole":
+            return "finite" if (least(args[self.pole]) or 0.0) >= AWAY else "poles"
         return str(kind)
 
     def lanes_of(self, position: int) -> Any:
@@ -254,6 +258,64 @@ def literal(node: Node) -> Any:
         else:
             known[one] = one.op.fun(*[known[arg] for arg in one.args], **dict(one.params))
     return known[node]
+
+
+AWAY = 1e-12  # a number that is no less has powers within single precision
+_DEPTH = 8  # operations that are looked through for bounds
+_GREATER = 5e-324  # stands for what is greater than zero
+_EXPONENTIALS = (np.exp, np.exp2, np.cosh)
+_SIZES = (np.abs, np.fabs, np.var, np.std, np.linalg.norm)
+_KEEPING = (np.sum, np.mean, np.max, np.min, np.minimum, np.sqrt, np.prod, np.multiply, np.divide, np.add)
+
+
+def least(node: Node, depth: int = _DEPTH) -> float | None:
+    """What a result is surely no less than, but for rounding and what overflows, if that is zero or more; None for others.
+
+    How many elements are the largest, as rules of ties have it, is greater than zero, too.
+    """
+    if node.op is CONST:
+        value = dict(node.params)["value"]
+        return None if isinstance(value, complex) or not value >= 0 else float(value)
+    if not node.args or not isinstance(node.aval, Aval) or node.aval.dtype.kind not in "fiub" or not depth:
+        return None
+    key, first = node.op.key, node.args[0]
+    if key in _EXPONENTIALS or (key is np.sum and first.aval.dtype == bool):
+        return _GREATER
+    if key is np.square or (key is np.multiply and first is node.args[1]):
+        return _product(*[least(first, depth - 1) or 0.0] * 2)
+    if key in _SIZES:
+        return 0.0
+    if node.op.alias:
+        return least(first, depth - 1)
+    if key is np.power:
+        return _power(least(first, depth - 1), literal(node.args[1]))
+    if key is not np.maximum and key not in _KEEPING:
+        return None
+    found = [least(arg, depth - 1) for arg in node.args]
+    known = [bound for bound in found if bound is not None]
+    if key is np.maximum:
+        return max(known, default=None)
+    if len(known) < len(found):
+        return None
+    if key is np.add:
+        return known[0] + known[1]
+    if key is np.sqrt:
+        return math.sqrt(known[0])
+    if key is np.multiply:
+        return _product(*known)
+    if key in (np.divide, np.prod):
+        return _GREATER if min(known) else 0.0
+    return min(known) if first.aval.shape == () or 0 not in first.aval.shape else 0.0
+
+
+def _product(a: float, b: float) -> float:
+    return max(a * b, _GREATER) if a and b else 0.0
+
+
+def _power(a: float | None, exponent: Any) -> float | None:
+    if exponent is None or isinstance(exponent, complex) or a is None:
+        return 0.0 if exponent == 2 else None
+    return max(a**exponent, _GREATER) if 0 < exponent <= 2 and a else _GREATER if a else 0.0
 
 
 class Choice:

@@ -26,7 +26,7 @@ def product(x1: Any, x2: Any) -> str:
 
 def quotient(x1: Any, x2: Any) -> str:
     """How large the partials of a quotient or a remainder get."""
-    return "zero" if x1 == 0 else "constant" if x2 else "poles"
+    return "zero" if x1 == 0 else "constant" if x2 else "pole"
 
 
 # -- arithmetic ----------------------------------------------------------------------------------------------------
@@ -41,13 +41,13 @@ elementwise(np.multiply,   lambda g, y, x1, x2: g * x2,
                            lambda g, y, x1, x2: g * x1, fun=operator.mul, partial=product)
 elementwise(np.divide,     lambda g, y, x1, x2: g / x2,
                            lambda g, y, x1, x2: -(g / x2) * y, fun=operator.truediv,
-                           partial=quotient, domain=[(-2, 2), (0.5, 2)])
+                           partial=quotient, pole=1, domain=[(-2, 2), (0.5, 2)])
 elementwise(np.remainder,  lambda g, y, x1, x2: g,
                            lambda g, y, x1, x2: -g * np.rint((x1 - y) / x2), fun=operator.mod,
-                           partial=quotient, domain=[(-4.8, -4.2), (1.7, 2)], complex=False)
+                           partial=quotient, pole=1, domain=[(-4.8, -4.2), (1.7, 2)], complex=False)
 elementwise(np.fmod,       lambda g, y, x1, x2: g,
                            lambda g, y, x1, x2: -g * np.rint((x1 - y) / x2),
-                           partial=quotient, domain=[(-4.8, -4.2), (1.7, 2)], complex=False)
+                           partial=quotient, pole=1, domain=[(-4.8, -4.2), (1.7, 2)], complex=False)
 op(np.divmod,              lambda g, y, x1, x2: g[1],
                            lambda g, y, x1, x2: None if g[1] is None else -g[1] * np.rint((x1 - y[1]) / x2),
                            domain=[(-4.8, -4.2), (1.7, 2)], complex=False, samples=[
@@ -57,9 +57,9 @@ op(np.modf,                lambda g, y, x: g[0], complex=False, samples=[
     Sample(A(3, 4, lo=1.1, hi=1.9)), Sample(A(2, lo=-1.9, hi=-1.1)), Sample(A(lo=0.1, hi=0.9))])
 op(np.frexp,               lambda g, y, x: None if g[0] is None else np.ldexp(g[0], -y[1]), complex=False, samples=[
     Sample(A(3, 4, lo=1.1, hi=1.9)), Sample(A(2, lo=-7.9, hi=-4.1)), Sample(A(lo=0.6, hi=0.9))])
-elementwise(np.reciprocal, lambda g, y, x: -g * y * y, domain=(0.5, 2))
+elementwise(np.reciprocal, lambda g, y, x: -g * y * y, partial="pole", domain=(0.5, 2))
 elementwise(np.square,     lambda g, y, x: 2 * g * x, partial="finite")
-elementwise(np.sqrt,       lambda g, y, x: g / (2 * y), domain=(0.5, 3))
+elementwise(np.sqrt,       lambda g, y, x: g / (2 * y), partial="pole", domain=(0.5, 3))
 elementwise(np.cbrt,       lambda g, y, x: g / (3 * y * y), domain=(0.5, 3), complex=False)
 
 
@@ -76,7 +76,9 @@ def powers(x1: Any, x2: Any) -> str:
     """How large the partials of a power get."""
     if x1 == 0 or x2 == 0:
         return "zero"
-    return "finite" if x2 is not None and not isinstance(x2, complex) and x2 >= 1 else "poles"
+    if x2 is None or isinstance(x2, complex):
+        return "poles"
+    return "finite" if x2 >= 1 else "pole" if x2 >= -2 else "poles"
 
 
 # NumPy's ``x ** 0.5`` is the square root; before NumPy 2.3, ``np.power(x, 0.5)`` is not
@@ -101,9 +103,9 @@ elementwise(np.float_power, power_x1, power_x2, partial=powers, domain=[(0.5, 2)
 elementwise(np.exp,   lambda g, y, x: g * y)
 elementwise(np.exp2,  lambda g, y, x: g * (LN2 * y))
 elementwise(np.expm1, lambda g, y, x: g * (y + 1))
-elementwise(np.log,   lambda g, y, x: g / x, domain=(0.5, 3))
-elementwise(np.log2,  lambda g, y, x: g / (LN2 * x), domain=(0.5, 3))
-elementwise(np.log10, lambda g, y, x: g / x / LN10, domain=(0.5, 3))
+elementwise(np.log,   lambda g, y, x: g / x, partial="pole", domain=(0.5, 3))
+elementwise(np.log2,  lambda g, y, x: g / (LN2 * x), partial="pole", domain=(0.5, 3))
+elementwise(np.log10, lambda g, y, x: g / x / LN10, partial="pole", domain=(0.5, 3))
 elementwise(np.log1p, lambda g, y, x: g / (x + 1), domain=(-0.5, 2))
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from symgrad import runtime
 from symgrad.errors import NotDifferentiable
-from symgrad.ops.core import REGISTRY, A, Sample, Traced, composite, linear, refused, static
+from symgrad.ops.core import REGISTRY, A, Op, Sample, Traced, composite, linear, refused, static
 from symgrad.ops.create import contains_traced
 from symgrad.ops.index import SCATTER, Hole, Slice, array_of, take_at
 from symgrad.ops.reduction import along, vector_shape
@@ -596,16 +597,29 @@ def _resize(a: Any, new_shape: Any) -> Any:
     return np.take(np.ravel(a), np.resize(np.arange(np.size(a)), new_shape))
 
 
+ADD_WINDOWS = Op(
+    runtime.add_windows,
+    "linear",
+    (
+        lambda g, y, windows, shape, axes: np.lib.stride_tricks.sliding_window_view(
+            g, np.shape(windows)[len(shape) :], axis=axes
+        ),
+    ),
+    name="runtime.add_windows",
+    samples=[
+        Sample(A(3, 2), shape=(4,), axes=(0,)),
+        Sample(A(2, 3, 4), shape=(2, 6), axes=(1,)),
+        Sample(A(2, 1, 3, 2), shape=(4, 2), axes=(0, 1)),
+        Sample(A(3, 2, 2), shape=(5,), axes=(0, 0)),
+    ],
+)
+
+
 def _windows(g: Any, y: Any, x: Any, window_shape: Any = None, axis: Any = None) -> Any:
     """Each element gets back what all windows that it is in say of it."""
-    shape, total = np.shape(x), np.shape(y)
-    lengths = (window_shape,) if np.ndim(window_shape) == 0 else tuple(window_shape)
-    axes = range(len(shape)) if axis is None else (axis,) if np.ndim(axis) == 0 else axis
-    index = [np.reshape(np.arange(total[i]), vector_shape(i, len(total))) for i in range(len(shape))]
-    for k, (i, n) in enumerate(zip(axes, lengths, strict=True), len(shape)):
-        i %= len(shape)
-        index[i] = index[i] + np.reshape(np.arange(n), vector_shape(k, len(total)))
-    return scatter(g, tuple(index), shape)
+    ndim = np.ndim(x)
+    axes = range(ndim) if axis is None else axis if np.ndim(axis) else (axis,)
+    return ADD_WINDOWS(g, shape=np.shape(x), axes=tuple([i % ndim for i in axes]))
 
 
 linear(

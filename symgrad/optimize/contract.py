@@ -23,13 +23,15 @@ from symgrad.ops import index
 from symgrad.ops.contract import LABELS, matmul_labels, tensordot_labels
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize import simplify
-from symgrad.optimize.lower import LONG
+from symgrad.optimize.lower import LONG, MANY
 from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op, join, rewrite, split
 from symgrad.program import Program
 
 CONTRACT: dict[Any, list[Rewrite]] = {}
+WINDOWS = np.lib.stride_tricks.sliding_window_view
 LARGE = 4096  # elements from which an array is worth the calls that do without it
 WORTH_A_CALL = 512  # elements of a matrix, from which on a product of its own costs less than moving it
+START = 16  # elements in a row that are copied in the time that it takes to get to the next row
 FEW = 4  # elements of an axis that is summed one by one
 SHORT = 64  # an axis so short that NumPy's inner loops start more often than they should
 CENTER = Op(runtime.center, "constant", ())  # made here only, after all derivatives are taken
@@ -165,6 +167,20 @@ def _scaled(s: Contractor, x: Node, v: Node) -> Node | None:
     node = s.plainly(np.multiply, (x, v), shape)
     s.scaled[node] = x, v
     return node
+
+
+@rewrite(np.multiply, rules=CONTRACT)
+def half_step(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``g * heaviside(x, 0.5)`` of many numbers by their signs: NumPy's step branches at each number, its sign does not.
+
+    And the half meets other factors.
+    """
+    for g, step in (args, args[::-1]):
+        if is_op(step, np.heaviside) and const(step.args[1]) == 0.5 and math.prod(step.aval.shape) >= MANY:
+            x = step.args[0]
+            if x.aval.dtype == step.aval.dtype and g.aval.shape:
+                return join(s, 0.5, s.call(np.multiply, g, s.call(np.add, s.call(np.sign, x), 1.0)))
+    return None
 
 
 @rewrite(np.einsum, np.matmul, np.tensordot, rules=CONTRACT)
@@ -498,6 +514,10 @@ def _pair(s: Contractor, a: Node, b: Node, ta: str, tb: str, p: Product) -> Node
     """Two operands: a product of matrices, a stack of them, or a product element by element."""
     stack = [label for label in p.out if label in ta and label in tb]
     summed, rows, columns = _shared(p, ta, tb)
+    for x, term, own in ((a, ta, rows), (b, tb, columns)):
+        if is_op(x, WINDOWS):  # copied anyway: so that its memory is gone through in order
+            for labels in (summed, own):
+                labels.sort(key=_steps(x, term).__getitem__, reverse=True)
     if not summed:
         return s.call(np.multiply, _aligned(s, a, ta, p.out), _aligned(s, b, tb, p.out))
     if not rows and not columns and (stack or len(summed) > 1):
@@ -559,13 +579,30 @@ def _grouped(s: Contractor, x: Node, term: str, groups: list[list[str]], p: Prod
     groups = [group for group in groups if group]
     runs = sorted(groups, key=lambda group: term.index(group[0]))
     if "".join(["".join(group) for group in runs]) != term:  # a group is not in one piece: its axes are brought together
-        order = "".join(["".join(group) for group in groups])
-        x, term, runs = _transposed(s, x, term, p._replace(out=order)), order, groups
+        runs = min([groups, [*groups[:-2], *groups[:-3:-1]]], key=lambda runs: _copying(x, term, runs[-1][-1], p))
+        order = "".join(["".join(group) for group in runs])
+        x, term = _transposed(s, x, term, p._replace(out=order)), order
     merged = tuple([p.size(group) for group in runs])
     if merged != x.aval.shape:
         x = s.plainly(np.reshape, (x,), merged, shape=merged)
     names = [group[0] for group in runs]
     return _transposed(s, x, "".join(names), p._replace(out="".join([group[0] for group in groups])))
+
+
+def _copying(x: Node, term: str, last: str, p: Product) -> float:
+    """How long it takes to copy an element of an operand, so that this axis is the last: in a row, or from here and there."""
+    return START / p.sizes[last] + (_steps(x, term)[last] != 1)
+
+
+def _steps(x: Node, term: str) -> dict[str, int]:
+    """How far apart in memory the elements along each axis are, if the array lies row by row, or what it shows windows of."""
+    inner = x.args[0] if is_op(x, WINDOWS) else x
+    shape = inner.aval.shape
+    steps = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+    if inner is not x:
+        axis = dict(x.params).get("axis")
+        steps += [steps[i] for i in (range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,))]
+    return dict(zip(term, steps, strict=True))
 
 
 def _transposed(s: Contractor, x: Node, labels: str, p: Product) -> Node:

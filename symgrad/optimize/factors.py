@@ -19,6 +19,7 @@ from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op
 from symgrad.program import Program
 
 FACTORS: dict[Any, list[Rewrite]] = {}
+_MOVES = {REGISTRY[key] for key in (np.reshape, np.transpose, np.swapaxes, np.expand_dims)}
 SEVERAL = 8  # terms of a sum, or factors of a product, that are looked at
 
 
@@ -79,6 +80,9 @@ def _absorbed(s: Simplifier, c: float, x: Node) -> Node | None:
     """``c * x`` in as many passes as ``x`` alone; None where there is nothing to put the factor into."""
     if s.used.get(x, 0) > 1 or x.exact:
         return None
+    if x.op in _MOVES and len(x.args) == 1 and math.prod(x.args[0].aval.shape) == math.prod(x.aval.shape):
+        inner = _absorbed(s, c, x.args[0])
+        return None if inner is None else s.make(x.op, (inner,), x.params, x.aval)
     if is_op(x, np.multiply):
         for a, b in (x.args, x.args[::-1]):
             multiple = s.graph.find(REGISTRY[np.multiply], (s.graph.const(c), b), ())
@@ -176,7 +180,7 @@ def _summands(s: Simplifier, node: Node, alike: bool = True) -> list[tuple[float
         sign, x = waiting.pop()
         inner = (is_op(x, np.add) or is_op(x, np.subtract)) and s.phase is not None and not x.exact
         fits = not alike or all(arg.aval == x.aval for arg in x.args)
-        if inner and fits and s.used.get(x, 0) <= 1 and len(found) < SEVERAL and _stepped(x) is None:
+        if inner and fits and s.used.get(x, 0) <= 1 and len(found) < SEVERAL and _stepped(x)[0] is None:
             waiting += [(-sign if is_op(x, np.subtract) else sign, x.args[1]), (sign, x.args[0])]
         else:
             found.append((sign, x))
@@ -291,17 +295,6 @@ def known_multiple(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | 
 # -- steps and logistic functions -------------------------------------------------------------------------------------
 
 
-@rewrite(np.multiply, rules=FACTORS)
-def half_step(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """``g * heaviside(x, 0.5)`` of many numbers by their signs: NumPy's step branches at each number, its sign does not."""
-    for g, step in (args, args[::-1]):
-        if is_op(step, np.heaviside) and const(step.args[1]) == 0.5 and math.prod(step.aval.shape) >= MANY:
-            x = step.args[0]
-            if x.aval.dtype == step.aval.dtype:
-                return s.call(np.multiply, g, s.call(np.add, s.call(np.multiply, s.call(np.sign, x), 0.5), 0.5))
-    return None
-
-
 @rewrite(np.add, np.subtract, rules=FACTORS)
 def logistic(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``heaviside(z, 0.5) - e / (e + 1) * sign(z)`` with ``e = exp(-abs(z))``, which stable cross entropy gives.
@@ -313,9 +306,10 @@ def logistic(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     terms += [(-c if is_op(node, np.subtract) else c, term) for c, term in _summands(s, args[1], False)]
     parts = [(sign * factor, x) for sign, (factor, x) in ((sign, split(term)) for sign, term in terms)]
     for i, (c, step) in enumerate(parts):
-        z = _stepped(step)
+        z, times = _stepped(step)
         if z is None:
             continue
+        c *= times
         minus = z.args[0] if is_op(z, np.negative) else None  # whose sign is the opposite
         for j, (other, term) in enumerate(parts):
             signed = z if other == -c else minus if other == c else None
@@ -333,14 +327,13 @@ def logistic(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
 _UNSIGNED = {op: [rule for rule in rules if rule is not logistic] for op, rules in FACTORS.items()}
 
 
-def _stepped(x: Node) -> Node | None:
-    """``z`` of ``heaviside(z, 0.5)``, however that is computed."""
+def _stepped(x: Node) -> tuple[Node | None, float]:
+    """``z`` of a multiple of ``heaviside(z, 0.5)``, however that is computed, and what multiple it is."""
     if is_op(x, np.heaviside) and const(x.args[1]) == 0.5:
-        return x.args[0]
-    if not is_op(x, np.add) or const(x.args[1]) != 0.5:
-        return None
-    half, sign = split(x.args[0])
-    return sign.args[0] if half == 0.5 and is_op(sign, np.sign) else None
+        return x.args[0], 1.0
+    if is_op(x, np.add) and is_op(x.args[0], np.sign) and const(x.args[1]) == 1.0:
+        return x.args[0].args[0], 2.0
+    return None, 1.0
 
 
 def _stable_share(term: Node, z: Node) -> Node | None:

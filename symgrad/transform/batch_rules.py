@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir import Node
-from symgrad.ops import create, engine, index, linalg, statistics
+from symgrad.ops import create, engine, index, linalg, shape, statistics
 from symgrad.ops.core import ASTYPE, REGISTRY, Op
 from symgrad.transform.batch import RULES, Alike, Batch, CannotBatch, elementwise, interned, line_up, rows_of, rule
 from symgrad.transform.loop import plain
@@ -324,6 +324,12 @@ def tile(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
 def sliding_window_view(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     ndim, axis = _ndim(node.args[0]), dict(node.params).get("axis")
     return _again(b, node, args, axis=tuple(range(1, ndim + 1)) if axis is None else shift(axis, ndim))
+
+
+@rule(shape.ADD_WINDOWS)
+def add_windows(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
+    params = dict(node.params)
+    return _again(b, node, args, shape=(b.size, *params["shape"]), axes=tuple([i + 1 for i in params["axes"]]))
 
 
 @rule(np.pad)
