@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import itertools
 import math
 from typing import Any
 
@@ -95,26 +96,33 @@ def add_windows(windows: Array, shape: tuple[int, ...], axes: tuple[int, ...]) -
     """
     total = np.zeros(shape, windows.dtype)
     ndim = len(shape)
-    counts, lengths = list(windows.shape[:ndim]), windows.shape[ndim:]
-    if len(set(axes)) == len(axes) and math.prod([counts[i] for i in axes]) < math.prod(lengths):  # few windows, but long
-        for k, i in enumerate(axes):
-            windows = windows.swapaxes(i, ndim + k)
-        counts, lengths = list(windows.shape[:ndim]), windows.shape[ndim:]
-    rows = max(_SLAB * counts[0] // max(math.prod(counts), 1), 1) if ndim else 1
-    for first in range(0, counts[0], rows):
-        block = windows[first : first + rows]
-        for place in np.ndindex(*lengths):
-            start = [first, *[0] * (ndim - 1)]
-            for i, k in zip(axes, place, strict=True):
-                start[i] += k
-            part = total[tuple([slice(k, k + n) for k, n in zip(start, [len(block), *counts[1:]], strict=True)])]
-            part += block[(..., *place)]
+    view = np.ndarray(windows.shape, total.dtype, total, 0, total.strides + tuple([total.strides[i] for i in axes]))
+    if len(set(axes)) == len(axes) and math.prod([windows.shape[i] for i in axes]) < math.prod(windows.shape[ndim:]):
+        for k, i in enumerate(axes):  # few windows, but long
+            view, windows = view.swapaxes(i, ndim + k), windows.swapaxes(i, ndim + k)
+    rows = max(_SLAB * len(windows) // max(math.prod(windows.shape[:ndim]), 1), 1)
+    for first in range(0, len(windows), rows):
+        for place in itertools.product(*map(range, windows.shape[ndim:])):
+            where: Any = (slice(first, first + rows), ..., *place)
+            part = view[where]
+            np.add(part, windows[where], part)
     return total
 
 
 def _is_places(part: Any) -> bool:
     """Whether a part of an index is an array of signed integers."""
     return isinstance(part, np.ndarray) and part.dtype.kind == "i" and part.size > 0
+
+
+def correlate(x: Array, g: Array) -> Array:
+    """``np.correlate(x, g, "valid")`` of two long arrays, in pieces that stay in the cache, so that no digits are lost.
+
+    >>> correlate(np.arange(4.0), np.ones(3))
+    array([3., 6.])
+    """
+    more = len(x) - len(g)
+    parts = [np.correlate(x[lo : lo + _SLAB + more], g[lo : lo + _SLAB], "valid") for lo in range(0, len(g), _SLAB)]
+    return np.add.reduce(parts, 0)
 
 
 def repeats(index: Any) -> bool:

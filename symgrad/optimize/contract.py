@@ -117,6 +117,7 @@ def product_of(node: Node) -> Product | None:
 for ufunc, rule in {
     np.negative: simplify.negative,
     np.multiply: simplify.multiply,
+    np.true_divide: simplify.divide,
     np.add: simplify.add,
     np.subtract: simplify.subtract,
 }.items():
@@ -326,7 +327,7 @@ def _elementwise(s: Contractor, x: Node) -> Product | None:
 
 def _made(s: Contractor, given: Product) -> Node | None:
     """The node of a contraction; None where an operand itself broadcasts."""
-    p = _bare(given)
+    p = bare(given)
     if any(x.aval.shape != p.shape(term) for x, term in zip(p.operands, p.terms, strict=True)):
         return None
     for i, operand in enumerate(p.operands):
@@ -348,7 +349,7 @@ def _made(s: Contractor, given: Product) -> Node | None:
     return node
 
 
-def _bare(p: Product) -> Product:
+def bare(p: Product) -> Product:
     """Without factors, moved axes, and axes that are only broadcast."""
     operands, terms, factor = [], [], p.factor
     for operand, term in zip(p.operands, p.terms, strict=True):
@@ -430,11 +431,11 @@ def _outer_difference(p: Product, i: int) -> list[tuple[Node, str]] | None:
         if type(arg.aval) is not Aval or arg.aval.dtype != x.aval.dtype or not len(arg.aval.shape) > 0:
             return None
         labels = term[len(term) - len(arg.aval.shape) :]
-        bare = _bare(Product((arg,), (labels,), labels, p.sizes))
-        inner = bare.operands[0].aval.shape
-        if bare.factor != 1.0 or inner != p.shape(bare.terms[0]) or 4 * math.prod(inner) > math.prod(x.aval.shape):
+        slim = bare(Product((arg,), (labels,), labels, p.sizes))
+        inner = slim.operands[0].aval.shape
+        if slim.factor != 1.0 or inner != p.shape(slim.terms[0]) or 4 * math.prod(inner) > math.prod(x.aval.shape):
             return None
-        parts.append((bare.operands[0], bare.terms[0]))
+        parts.append((slim.operands[0], slim.terms[0]))
     return parts
 
 

@@ -259,6 +259,17 @@ def _part(s: Simplifier, x: Node, spec: index.Spec, places: list[Node], shape: t
     return s.make(index.GETITEM, (x, *used), (("spec", tuple(own)),))
 
 
+@rewrite(np.pad, rules=LOWER, exact=True)
+def pad_with_zeros(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Zeros with a slice written: ``np.pad`` looks long at what it is asked for."""
+    params, (x,) = dict(node.params), args
+    if params.get("mode", "constant") != "constant" or np.any(params.get("constant_values", 0)) or not x.aval.shape:
+        return None
+    widths = np.broadcast_to(params["pad_width"], (len(x.aval.shape), 2)).tolist()
+    spec = tuple([index.Slice(before, before + n, None) for (before, _), n in zip(widths, x.aval.shape, strict=True)])
+    return s.graph.add(index.SCATTER, (x,), (("shape", node.aval.shape), ("spec", spec)), node.aval)
+
+
 @rewrite(index.INDEX_ADD, index.SCATTER, rules=LOWER)
 def slice_of_zeros(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """Of zeros with a slice written, which are written or added to a slice, the slice of the slice alone."""

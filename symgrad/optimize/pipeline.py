@@ -18,6 +18,7 @@ from symgrad.optimize.scalarize import cost, scalarize
 from symgrad.optimize.share import share
 from symgrad.optimize.simplify import simplify
 from symgrad.optimize.structure import structure
+from symgrad.optimize.taps import taps
 from symgrad.program import Program
 from symgrad.transform.loop import Loop
 
@@ -26,6 +27,7 @@ SHARED: dict[str, Callable[[Program], Program]] = {"loops": trim_loops, "share":
 FAST: dict[str, Callable[[Program], Program]] = {
     "structure": structure,
     "chains": chains,
+    "taps": taps,
     "contract": contract,
     "lower": lower,
     "factors": factors,
@@ -35,7 +37,7 @@ FAST: dict[str, Callable[[Program], Program]] = {
 #: Of which it takes one at the end: numbers, or arrays of all iterations of a loop.
 ENDS: dict[str, Callable[[Program], Program]] = {"scalarize": scalarize, "distribute": distribute}
 #: What the bodies of loops go through before.
-INSIDE = {name: (FAST | ENDS)[name] for name in ("structure", "contract", "layout", "lower", "distribute")}
+INSIDE = {name: (FAST | ENDS)[name] for name in ("structure", "taps", "contract", "layout", "lower", "distribute")}
 
 
 def improve(program: Program, off: frozenset[str]) -> Program:

@@ -13,6 +13,7 @@ OPTIMISATIONS = {
     "simplify": "the table of rewrites",
     "structure": "what is known of Cholesky factors, diagonal matrices and outer products, in the code that runs",
     "chains": "products of several matrices in the order that costs least, in the code that runs",
+    "taps": "convolutions written as sums of products with shifted slices as one product over windows, in the code that runs",
     "contract": "products that sum over axes as few large matrix products, in the code that runs",
     "factors": "numbers that big arrays are multiplied by put where they cost less, in the code that runs",
     "products": "what products of big arrays have in common multiplied once, in the code that runs",
