@@ -279,8 +279,34 @@ def test_small_variances_and_norms(reduce, shape, dtype):
 
 def test_windows_are_copied_in_long_rows():
     x, w = array(8, 3, 28, 28), array(8, 3, 3, 3)
-    loss = lambda w, x: np.sum(np.maximum(np.einsum("bchwij,ocij->bohw", windows(x, (3, 3), (2, 3)), w), 0) ** 2)
+    loss = lambda w, x: np.sum((np.maximum(np.einsum("bchwij,ocij->bohw", windows(x, (3, 3), (2, 3)), w), 0) - 0.5) ** 2)
     source = grad(loss, (0, 1)).source(w, x, fast=True)
     assert source.count("sliding_window_view") == 1
     assert "transpose((1, 4, 5, 0, 2, 3))" in source
     assert "multiply(c2," not in source  # the square's 2 and the step's half are one
+
+
+KERNELS = {
+    "np.exp(-q)": True,
+    "np.tanh(q) / 3.0": True,
+    "np.exp(-q) * 2.5 + np.cos(q)": True,
+    "np.sqrt(q + 0.01)": False,
+    "1 / (q + 0.01)": False,
+    "(q + 0.01) ** -3": False,
+}
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+@pytest.mark.parametrize("text", KERNELS)
+def test_gradients_of_kernels_between_points(text, offset):
+    """A gradient's sums of differences, weighted by what stays small, are products; others need the digits."""
+    kernel = eval(f"lambda q: {text}", {"np": np})
+    fun = lambda x, c: np.sum(kernel(np.sum((x[:, None] - c) ** 2, axis=-1)) ** 2)
+    x, c = array(90, 3) + offset, array(60, 3) + offset
+    with without("contract"):
+        plain = grad(fun, (0, 1))
+    derivative = grad(fun, (0, 1))
+    for _ in range(3):
+        for got, want in zip(derivative(x, c), plain(x, c), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-13 * np.max(np.abs(want)))
+    assert ("runtime.center" in derivative.source(x, c, fast=True)) == KERNELS[text]

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from symgrad import runtime
-from symgrad.ir import Node
+from symgrad.ir import Aval, Node
 from symgrad.ops import index
 from symgrad.ops.contract import LABELS
 from symgrad.ops.core import Op
@@ -163,7 +163,8 @@ def _read(node: Node) -> Product | None:
     """A multiple of a product of two arrays, or of an array and a number, as a contraction."""
     c, x = split(node)
     p = product_of(x)
-    if p is None and node.aval.dtype.kind == "f" and not any(arg.aval.dtype != x.aval.dtype for arg in x.args):
+    alike = all([type(arg.aval) is Aval and arg.aval.dtype == x.aval.dtype for arg in x.args])
+    if p is None and alike and x.aval.dtype.kind == "f":
         labels = LABELS[: len(x.aval.shape)]
         if is_op(x, np.multiply) and sorted([arg.aval.shape for arg in x.args]) == [(), x.aval.shape]:
             terms = tuple(["" if not arg.aval.shape else labels for arg in x.args])
