@@ -101,7 +101,7 @@ def hand(theta, x, y):
 
 
 def floor(theta, x, y):
-    """LAPACK's inverse of half of a symmetric matrix, and a few passes to and from it; without SciPy, NumPy's inverse."""
+    """LAPACK's inverse of half of a symmetric matrix, which SciPy has, and a few passes to and from it."""
     n, columns = len(x), x.T.copy()
     distance, kernel, product, matrix = np.empty((4, n, n))
 
@@ -130,11 +130,6 @@ def floor(theta, x, y):
 
 def inverted(matrix, y):
     """``inv(matrix) @ y``, while the matrix's inverse takes its place, of which only a triangle is there."""
-    if lapack is None:
-        matrix[...] = np.linalg.inv(matrix)
-        alpha = matrix @ y
-        matrix[...] = np.tril(matrix)
-        return alpha
     factor, _ = lapack.dpotrf(matrix.T, overwrite_a=1)
     alpha, _ = lapack.dpotrs(factor, y)
     lapack.dpotri(factor, overwrite_c=1)
@@ -142,4 +137,6 @@ def inverted(matrix, y):
 
 
 WORDS = {"autograd": make_autograd, "torch": make_torch, "jax": make_jax, "pytensor": make_pytensor}
-WORKLOAD = Workload("N", "Gaussian process", make, inputs, hand, 300, 8, words=WORDS, skips=("mygrad",), floor=floor)
+WORKLOAD = Workload(
+    "N", "Gaussian process", make, inputs, hand, 300, 8, words=WORDS, skips=("mygrad",), floor=floor if lapack else None
+)
