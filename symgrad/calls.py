@@ -517,6 +517,8 @@ class Calls(Reads):
                 return made
             elif is_users(setup) and not self.harmless(setup):
                 self.stop(f"{kind.__name__}.__init__ is not followed")
+        elif kind is np.ndarray and len(args) <= 2 and kwargs.keys() <= {"shape", "dtype"}:
+            return self.call(np.empty, *args, **kwargs)  # without a buffer, it is the same
         elif kind is warnings.catch_warnings and not args and not kwargs:
             return kind()
         elif issubclass(kind, np.errstate) and set(kwargs.values()) <= {"ignore", "warn"} and not args:

@@ -43,6 +43,14 @@ def long_loop(x):
 
 
 @program
+def by_their_class(x):
+    b, c = np.ndarray(3), np.ndarray((2, 3), dtype=np.float64)
+    b[:2], c[0], c[1] = x[:2], x * x, 1.0
+    b[2] = c[0, 1]
+    return b, c
+
+
+@program
 def imported_by_name(x):
     b = zeros(3)
     b[:] = x

@@ -641,7 +641,7 @@ class Builder:
         value, *arrays = [self.exprs[arg] for arg in node.args[base is not None :]]
         index_nodes = node.args[len(node.args) - len(arrays) :]
         self._comment(node, block)
-        if base is not None and base in self.buffers and self.uses[base] == 1:
+        if base is not None and base in self.buffers and self._is_over(base):
             variable = self.buffers[base]
         else:
             variable = self._buffer(node, base, block)
@@ -657,6 +657,10 @@ class Builder:
             block.append(Line(ast.AugAssign(target, ast.Add(), value)))
         self.exprs[node], self.weight[node] = name(variable), 0
         self.buffers[node] = variable
+
+    def _is_over(self, base: Node) -> bool:
+        """Whether nothing but the write that comes now needs an array."""
+        return self.uses[base] == 1
 
     def _buffer(self, node: Node, base: Node | None, block: list[Any]) -> str:
         """The variable of the array that a write, and those that follow it, go into."""

@@ -73,6 +73,7 @@ from symgrad.transform.loop import Loop
 FAST: dict[Any, Spelling] = {}
 LARGE = 4096  # numbers of an array, from which on the order in which they are put together matters for the time
 BIG = 1 << 16  # bytes of an array, and statements of a program, from which it pays to let go of what is dead
+COPY = 2048  # bytes that are copied in the time that it takes to begin with it
 MANY = 500
 SEVERAL = 3  # lists that are better one of tuples
 
@@ -140,6 +141,7 @@ class FastBuilder(BlockBuilder):
         self.into: dict[Node, Node] = {}  # of values that may be computed in such an array: the write that puts them there
         self.written: dict[Node, Node] = {}  # of writes whose value was
         self.assemblies: dict[Node, str] = {}
+        self.early: set[Node] = set()  # reads of arrays that are written over before what is read is used
         self.straight = False  # no branch follows: what is not used below is used nowhere
 
     def _keep_together(self, nodes: Sequence[Node], ends: Sequence[Node]) -> None:
@@ -203,7 +205,9 @@ class FastBuilder(BlockBuilder):
     def _nodes(self, nodes: list[Node], block: list[Any], done: set[Node]) -> None:
         if not self.remaining:
             self.remaining = dict(self.uses)
-        self._look_at_writes(nodes)
+        if "buffers" not in self.off:
+            self._look_at_writes(nodes)
+            nodes = self._read_before_writes(nodes)
         for unit in fuse(nodes, self.uses, self.turned) if "blocks" not in self.off else nodes:
             if isinstance(unit, Group):
                 done.update(unit.nodes)
@@ -233,6 +237,9 @@ class FastBuilder(BlockBuilder):
             self._pack(node, block)
             return
         self._in_order(node)  # once for each, so that it need not look far back
+        if node in self.early:
+            self._read_early(node, block)
+            return
         view = may_be_view(node)
         if view and node.args:
             root = self.root.get(node.args[0], node.args[0])
@@ -272,6 +279,53 @@ class FastBuilder(BlockBuilder):
         self._store(node, expr, block)
         if node.op in _NEW and node.aval.shape:
             self.owner[node] = expr_name(self.exprs[node])
+
+    def _read_early(self, node: Node, block: list[Any]) -> None:
+        """``x[index].copy()``, so that ``x`` can be written over."""
+        for arg in node.args:
+            self.remaining[arg] -= 1
+        expr, variable = self._spell(node, block), self.names.of(node)
+        block.append(Line(assign(name(variable), method(expr, "copy") if _is_slice(node) else expr)))
+        self.exprs[node], self.weight[node] = name(variable), 0
+        if node.aval.shape:
+            self.owner[node] = variable
+
+    def _read_before_writes(self, nodes: list[Node]) -> list[Node]:
+        """``nodes`` with the reads ``x[index]`` before writes over ``x``, where nothing else needs ``x`` then.
+
+        What they read is copied if it is used later: that costs less than a copy of ``x`` for each write.
+        """
+        place = {node: i for i, node in enumerate(nodes)}
+        writes = [node for node in nodes if node.op in WRITES[:2] and node.aval.shape and node.args[0] in place]
+        writes = [node for node in writes if node.args[0].args and not may_be_view(node.args[0])]
+        if not writes:
+            return nodes
+        readers: dict[Node, list[Node]] = {}
+        for node in nodes:
+            for arg in reads(node):
+                readers.setdefault(arg, []).append(node)
+        last: dict[Node, float] = {}  # where a value is needed for the last time
+        for node in reversed(nodes):
+            own = readers.get(node, [])
+            elsewhere = len(own) < self.uses.get(node, 0) or any([isinstance(reader.op, Loop) for reader in own])
+            seen = [last[reader] if may_be_view(reader) else place[reader] for reader in own]
+            last[node] = math.inf if elsewhere else max(seen, default=0)
+        moved: dict[Node, list[Node]] = {}
+        for write in writes:
+            base, now = write.args[0], place[write]
+            others = [node for node in readers[base] if node is not write]
+            if not others or len(others) + 1 != self.uses[base]:
+                continue
+            later = [node for node in others if place[node] > now or (may_be_view(node) and last[node] > now)]
+            sizes = [size_of(node) + COPY for node in later if node.op is index.GETITEM and _is_slice(node)]
+            if all([node.op is index.GETITEM and len(node.args) == 1 for node in later]) and sum(sizes) <= size_of(base) + COPY:
+                self.early.update(later)
+                moved[write] = [node for node in later if place[node] > now]
+        gone = {node for some in moved.values() for node in some}
+        return [one for node in nodes if node not in gone for one in (*moved.get(node, ()), node)]
+
+    def _is_over(self, base: Node) -> bool:
+        return super()._is_over(base) or (self.straight and self._dies(base))
 
     def _unpack(self, node: Node, block: list[Any]) -> None:
         """``x_0, x_1, _ = x.tolist()``: the elements that are read get names; few of many are asked for one by one."""
@@ -363,6 +417,8 @@ class FastBuilder(BlockBuilder):
             if fresh and self._in_order(base) and self._dies(base):
                 self.buffers[base] = self.owner.pop(base)
             super()._write(node, block)
+            if node.aval.shape and "buffers" not in self.off:
+                self.owner[node] = self.buffers[node]
             return
         variable = self._assembly(node, block)  # its value is there already
         self.exprs[node], self.weight[node], self.buffers[node] = name(variable), 0, variable
@@ -374,7 +430,7 @@ class FastBuilder(BlockBuilder):
             if node.op in WRITES[:2] and node.args[0].op in WRITES and self.uses[node.args[0]] == 1:
                 following[node.args[0]] = node
         here = set(nodes)
-        for first in nodes if "buffers" not in self.off else ():
+        for first in nodes:
             if first.op not in WRITES or not (first.op is index.SCATTER or first.args[0].op is create.ZEROS):
                 continue
             chain = [first]
@@ -605,6 +661,13 @@ class FastBuilder(BlockBuilder):
     def _is_own(self, node: Node) -> bool:
         """Whether it is a number of an array that was taken apart."""
         return self.program.apart and getattr(node.aval, "kind", "") == "python"
+
+
+def _is_slice(read: Node) -> bool:
+    """Whether ``x[index]`` is a view of ``x``, of one element (``x[..., 0]``) or more, and not a number or a copy."""
+    spec, axes = dict(read.params)["spec"], len(read.args[0].aval.shape)
+    element = len(spec) == axes and all([type(part) in (int, index.Hole) for part in spec])
+    return not element and not any([arg.aval.shape for arg in read.args[1:]])
 
 
 def _is_own_array(item: Node) -> bool:

@@ -12,7 +12,7 @@ from symgrad.ir import Aval, Node, ancestors
 from symgrad.ir import Sequence as Sequence_
 from symgrad.ops.core import as_numpy, fit
 from symgrad.ops.engine import ADD_LISTS, ITEM
-from symgrad.ops.index import GETITEM, INDEX_ADD, fill
+from symgrad.ops.index import GETITEM, INDEX_ADD, SETITEM, fill
 from symgrad.runtime import add_at
 from symgrad.trace import Tape, Trace
 from symgrad.tracer import Tracer
@@ -115,6 +115,8 @@ def _sweep(
                 _add_at(pending, owned, node, g, lookup, lanes)
             else:
                 places = node.flows if whole else [i for i in node.flows if node.args[i] in flows]
+                if node.op is SETITEM:  # what is read from the cotangent, before it is written over: no copy is needed
+                    places = places[::-1]
                 if lanes is not None:
                     for i, (part, state) in zip(places, _in_lanes(node, places, g, lookup, lanes), strict=True):
                         if part is not None:

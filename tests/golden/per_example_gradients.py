@@ -31,6 +31,6 @@ def vmap_cross_entropy(w, b, x, label):
     z[const, label] += -1.0
     multiply(prod, prod, prod)
     subtract(c1, prod, prod)
-    multiply(z, prod, prod)
-    g_w = multiply(x[:, :, None], prod[:, None, :])
-    return np.ascontiguousarray(g_w), prod
+    multiply(z, prod, z)
+    g_w = multiply(x[:, :, None], z[:, None, :])
+    return np.ascontiguousarray(g_w), z
