@@ -197,6 +197,16 @@ class _Check:
         self.settled &= bool(np.all(settled))
         return best
 
+    def bends(self, v: Vector) -> bool:
+        """Whether a kink is nearer than the steps: slopes to both sides differ, and by no less where steps are shorter."""
+        with np.errstate(all="ignore"):
+            long, short = (
+                np.abs(self.near(self.x + h * v) - 2 * self.y + self.near(self.x - h * v)) / h
+                for h in (self.step, self.step / 4)
+            )
+        doubt = self.atol * self.scale + self.rtol * np.max(np.abs(self.slope(v)), initial=0.0)
+        return bool(np.any((short > doubt) & (short > 0.6 * long)))
+
     def near(self, x: Vector) -> Vector:
         """The function a step away, where it may take another branch."""
         try:
@@ -232,9 +242,9 @@ class _Check:
         for i in range(self.x.size if small else min(self.x.size, LOCATED)):
             slope = self.slope_at(i)
             if not self.close(self.u @ slope, g[i], np.abs(self.u) @ np.abs(slope)):
-                self.fail("rev", _place(i, self.point, self.names), self.u @ slope, g[i])
+                self.fail("rev", self.unit(i), _place(i, self.point, self.names), self.u @ slope, g[i])
         if not small:
-            self.fail("rev", "a random direction", self.u @ slope, g @ self.v)
+            self.fail("rev", self.v, "a random direction", self.u @ slope, g @ self.v)
 
     def check_fwd(self, small: bool) -> None:
         out, got = jvp(self.fun, self.point, _like(self.v, self.point))
@@ -251,9 +261,9 @@ class _Check:
             for j in range(self.y.size):
                 if not self.close(slope[j], t[j], abs(slope[j])):
                     of = f"{_place(j, self.out, names)} of " if self.y.size > 1 else ""
-                    self.fail("fwd", _place(i, self.point, self.names), slope[j], t[j], of)
+                    self.fail("fwd", self.unit(i), _place(i, self.point, self.names), slope[j], t[j], of)
         if not small:
-            self.fail("fwd", "a random direction", slope, _vector(got))
+            self.fail("fwd", self.v, "a random direction", slope, _vector(got))
 
     def check_dot(self) -> None:
         """``<u, J v> == <J' u, v>``: both modes at once, without the error of finite differences."""
@@ -293,8 +303,12 @@ class _Check:
         """Whether a derivative is what finite differences say; both may be NaN, one may not."""
         return _close(expected, actual, self.atol * self.scale + self.rtol * size)
 
-    def fail(self, mode: str, place: str, expected: Any, actual: Any, of: str = "") -> None:
-        unknown = "" if self.settled else "; they do not settle: is there a kink, a jump or the end of the domain near?"
+    def fail(self, mode: str, v: Vector, place: str, expected: Any, actual: Any, of: str = "") -> None:
+        unknown = (
+            ""
+            if self.settled and not self.bends(v)
+            else "; they do not settle: is there a kink, a jump or the end of the domain near?"
+        )
         raise CheckFailed(
             f"the derivative of {of}{self.title} with respect to {place} is wrong ({self.order(mode)})\n"
             f"  expected {_shown(expected)}, by finite differences{unknown}\n"

@@ -259,6 +259,13 @@ def test_programs_with_trees_as_outputs(program: Program) -> None:
     assert "if " not in program.source
 
 
+def test_kinks_nearer_than_the_steps():
+    with pytest.raises(CheckFailed, match="do not settle"):
+        check_grads(lambda x: np.max(x) + np.sin(x[0]), (np.array([1.0, 1.000001]),))
+    with pytest.raises(CheckFailed, match="do not settle"):
+        check_grads(lambda x: np.maximum(x, 0.5), (np.float32([0.5001, 0.1, 0.9]),))
+
+
 def test_functions_that_change_shape_a_step_away():
     """Finite differences are no witness there, and what the function raises is not the derivative's fault."""
     x = np.array([0.5, 1.0])
