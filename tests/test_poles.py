@@ -107,7 +107,7 @@ def test_derivatives_are_finite_where_they_are(steps, values):
     exact = run(steps, np.array([Number(v, {i: np.float64(1)}) for i, v in enumerate(x)]), True)
     slopes = np.array([[number.slopes.get(i, 0.0) for i in range(x.size)] for number in exact.flat])
     fun = lambda x: run(steps, x, False)
-    np.testing.assert_allclose(fun(x).ravel(), [number.value for number in exact.flat], 1e-9)
+    np.testing.assert_allclose(fun(x).ravel(), [number.value for number in exact.flat], 1e-9, 1e-12)
     finite = np.isfinite(slopes)
     for derivative in (jacrev(fun), jacfwd(fun), jacrev(fun, mode="dynamic"), jacfwd(fun, mode="dynamic")):
         for _ in range(3):
