@@ -302,6 +302,22 @@ def test_repeated_rows_add_up(dtype):
             runtime.add_each(np.zeros((7, 5)), wrong, np.ones((90, 5) if isinstance(wrong, np.ndarray) else 90))
 
 
+@pytest.mark.parametrize("columns", [1, 3, 4])
+def test_few_columns_add_up_one_by_one(columns):
+    rng = np.random.default_rng(0)
+    places, value = rng.integers(0, 7, 40), rng.normal(size=(40, columns))
+    for at in (places, places - 7, places.astype("i1"), places[:5], np.full(40, 7), np.full(40, -8)):
+        out, expected = np.ones((7, columns)), np.ones((7, columns))
+        try:
+            np.add.at(expected, at, value[: len(at)])
+        except IndexError:
+            with pytest.raises(IndexError):
+                runtime.add_each(out, at, value[: len(at)])
+        else:
+            runtime.add_each(out, at, value[: len(at)])
+            np.testing.assert_allclose(out, expected, rtol=1e-14)
+
+
 @pytest.mark.parametrize("dtype", ["f8", "f4", "c16"])
 @pytest.mark.parametrize("ufunc", [np.add, np.maximum, np.minimum])
 def test_many_short_rows_are_put_together_in_long_ones(ufunc, dtype):
