@@ -117,7 +117,6 @@ def product_of(node: Node) -> Product | None:
 for ufunc, rule in {
     np.negative: simplify.negative,
     np.multiply: simplify.multiply,
-    np.true_divide: simplify.divide,
     np.add: simplify.add,
     np.subtract: simplify.subtract,
 }.items():
