@@ -593,7 +593,13 @@ class _Rewriter(ast.NodeTransformer):
         loop, private, numbers, _ = self._loop(node)
         start = _at(ast.Assign([ast.Name(loop, ast.Store())], _hook("start", node, _constant(private))), node)
         if not isinstance(node.test, ast.Constant):
-            node.test = _hook("again", node.test, ast.Name(loop, ast.Load()), self.visit(node.test))
+            whole, together = node.test, _looked_at_together(node.test)
+            test = self.visit(whole)
+            if together:
+                names = _constant(tuple(sorted(together)))
+                parts = [_hook("part", part, ast.Name(loop, ast.Load()), part, names) for part in test.values[:-1]]
+                test.values[:-1] = parts
+            node.test = _hook("again", whole, ast.Name(loop, ast.Load()), test)
         node.body, node.orelse = self._body(node.body), self._body(node.orelse)
         self._loops -= 1
         return [start, *numbers, node]
@@ -835,14 +841,50 @@ def _way_out(body: list[ast.stmt]) -> ast.If | None:
     return exits[0] if len(exits) == 1 and not exits[0].orelse else None
 
 
+def _looked_at_together(test: ast.expr) -> set[str]:
+    """The names in ``b`` of a test ``a and b``, where ``b`` may be computed though ``a`` is false, if these are numbers."""
+    if not isinstance(test, ast.BoolOp) or not isinstance(test.op, ast.And) or not all(map(_is_harmless, test.values[1:])):
+        return set()
+    return {name for part in test.values[1:] for name in _reads(part)}
+
+
+def _is_harmless(node: ast.expr) -> bool:
+    """Whether an expression compares, adds and multiplies variables and numbers, and no more."""
+    if isinstance(node, ast.Call):
+        return (
+            isinstance(node.func, ast.Name)
+            and node.func.id == "abs"
+            and not node.keywords
+            and all(map(_is_harmless, node.args))
+        )
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)) and _is_harmless(node.left) and _is_harmless(node.right)
+    if isinstance(node, ast.UnaryOp):
+        return _is_harmless(node.operand)
+    if isinstance(node, ast.Compare):
+        return (
+            len(node.ops) == 1
+            and isinstance(node.ops[0], _COMPARISONS)
+            and all(map(_is_harmless, (node.left, *node.comparators)))
+        )
+    return isinstance(node, (ast.Name, ast.Constant))
+
+
+_COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
+
+
 def _counted(node: ast.AST) -> Iterator[str]:
-    """The name that a statement counts with: ``k += 1``, ``k = 2 * k + 1``."""
+    """The names that a statement counts with: ``k += 1``, ``k = 2 * k + 1``, ``y, k = 0.5 * y, k + 1``."""
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
         yield node.target.id
-    elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and isinstance(node.targets[0], ast.Name):
-        name = node.targets[0].id
-        if any(isinstance(item, ast.Name) and item.id == name for item in _walk(node.value)):
-            yield name
+    elif isinstance(node, ast.Assign):
+        (target, *_), value = node.targets, node.value
+        pairs: list[tuple[ast.expr, ast.expr]] = [(target, value)]
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            pairs = list(zip(target.elts, value.elts, strict=True))
+        for name, made in pairs:
+            if isinstance(name, ast.Name) and isinstance(made, ast.BinOp) and name.id in _reads(made):
+                yield name.id
 
 
 def _filled(node: ast.AST) -> Iterator[tuple[str, set[str]]]:

@@ -32,7 +32,7 @@ from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, ancestors, aval_of
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT
 from symgrad.trace import Trace
-from symgrad.tracer import Tracer
+from symgrad.tracer import NUMBERS, Tracer
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 
 SHORTEST = 4  # iterations that are worth a loop
@@ -97,6 +97,7 @@ class Roller:
         self.alike = 0  # iterations in a row
         self.counter: Any = None  # the index, in a loop that an ``if`` may leave
         self.tests: list[Node] = []
+        self.parts: list[Tracer] = []  # of the test that is being computed, but for its last one
         self.anew: set[Node] = set()  # arrays that iterations made for themselves, if nothing else holds them
         self.held: Counter[int] = Counter()  # the values that the locals hold, by identity
 
@@ -144,8 +145,21 @@ class Roller:
         self._boundary(frame, None)
         self._finish()
 
+    def part(self, frame: FrameType, value: Tracer, names: tuple[str, ...]) -> bool:
+        """A part of the test. Those that follow are computed where it ends the loop, too, if their names stand for numbers."""
+        self.parts.append(value)
+        if value.value or not self.boundaries:
+            return bool(value.value)
+        known = {**frame.f_builtins, **frame.f_globals, **frame.f_locals}
+        return all(type(known.get(name)) in (Tracer, *NUMBERS) or known.get(name) is abs for name in names)
+
     def again(self, frame: FrameType, test: Any) -> bool:
         """A loop with a test comes to it: does it go on?"""
+        parts, self.parts = self.parts, []
+        if parts and (type(test) is Tracer or not parts[-1].value):
+            test = functools.reduce(AND, [*parts, test] if type(test) is Tracer else parts)
+        elif not all(parts):
+            test = False
         return self._tested(frame, test, {})
 
     def leaves(self, frame: FrameType, condition: Any) -> bool:

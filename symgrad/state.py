@@ -81,18 +81,18 @@ class State(Calls):
     def again(self, roller: Roller | None, test: Any) -> bool:
         """The test of a ``while`` statement."""
         test = self.test(test)
-        if roller is None:
-            return bool(test)
-        return roller.again(sys._getframe(1), BOOL(test) if type(test) is Tracer and test.node.aval.dtype.kind != "b" else test)
+        return bool(test) if roller is None else roller.again(sys._getframe(1), _truth(test))
+
+    def part(self, roller: Roller | None, value: Any, names: tuple[str, ...]) -> Any:
+        """A part of such a test, ``value and ...``, with the names in the parts that follow: what Python goes on from."""
+        if roller is None or type(value) is not Tracer:
+            return value
+        return roller.part(sys._getframe(1), _truth(value), names)
 
     def ends(self, roller: Any, condition: Any) -> bool:
         """The condition of the ``if`` that leaves a loop."""
         condition = self.test(condition)
-        if type(roller) is not Roller:
-            return bool(condition)
-        if type(condition) is Tracer and condition.node.aval.dtype.kind != "b":
-            condition = BOOL(condition)
-        return roller.leaves(sys._getframe(1), condition)
+        return roller.leaves(sys._getframe(1), _truth(condition)) if type(roller) is Roller else bool(condition)
 
     # ---- statements ----
 
@@ -191,6 +191,11 @@ class Finished(State):
     def call(self, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
         """A call."""
         return fun(*args, **kwargs)
+
+
+def _truth(value: Any) -> Any:
+    """A traced value as one that is true or false."""
+    return BOOL(value) if type(value) is Tracer and value.node.aval.dtype.kind != "b" else value
 
 
 _PLAIN_KINDS = (BuiltinFunctionType, FunctionType)

@@ -24,6 +24,7 @@ from symgrad import (
     jvp,
     rolling,
     value_and_grad,
+    vmap,
     without,
 )
 from symgrad.pytree import flatten
@@ -773,6 +774,36 @@ def leap_while_both(x):
     return y * i
 
 
+def leap_while_one_of_three_fails(x):
+    y, i, left = x, 0, 10.0
+    while i < 150 and abs(y) > 1e-9 and left > 0.5:
+        y, left, i = y * 0.95, left - 0.1 * y, i + 1
+    return y * i + left
+
+
+def leap_while_an_element_is_there(x):
+    values, y, i = [0.1 * k for k in range(60)], x, 0
+    while i < 60 and values[i] < 100.0:
+        y, i = y + values[i] * x, i + 1
+    return y
+
+
+def leap_while_a_number_is_there(x):
+    y, i, limit = x, 0, 100.0
+    while i < 60 and y < limit:
+        y = y + 0.1 * x
+        i += 1
+        limit = 100.0 if i < 60 else None
+    return y * i
+
+
+def leap_while_nothing_is_to_do(x):
+    y, i = x, 0
+    while y > 10.0 and before > i:  # noqa: F821
+        y, before, i = y * 0.9, y, i + 1  # noqa: F841
+    return y * 2.0
+
+
 def leap_while_with_late_branch(x):
     y, i = x, 0
     while i < 200:
@@ -890,6 +921,23 @@ def test_long_loops_leap_to_no_other_result(fun):
         np.testing.assert_allclose(slope, want[1], rtol=1e-9)
 
 
+def test_loops_that_end_by_either_of_two_tests():
+    def fun(x, most):
+        y, i = x, 0
+        while i < most and abs(y) > 1e-3:
+            y = y * 0.5 + 0.01 * y * y
+            i += 1
+        return y * i + x
+
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x, most in [(0.5, 60.0), (0.25, 60.0), (0.7, 3.0), (0.9, 0.0), (1e-4, 60.0), (0.5, 5.0), (20.0, 60.0), (0.3, 60.0)] * 2:
+        np.testing.assert_allclose(derivative(x, most), dynamic(x, most), rtol=1e-12)
+    assert derivative.cache_info().misses <= 4  # however often it runs
+    x = np.array([0.5, 1e-4, 0.9, 20.0])
+    np.testing.assert_allclose(vmap(grad(fun), (0, None))(x, 60.0), [grad(fun, mode="dynamic")(t, 60.0) for t in x], rtol=1e-12)
+    np.testing.assert_allclose(hessian(fun)(0.5, 60.0), hessian(fun, mode="dynamic")(0.5, 60.0), rtol=1e-10)
+
+
 @pytest.mark.parametrize(
     ("fun", "boundaries"),
     [
@@ -899,6 +947,7 @@ def test_long_loops_leap_to_no_other_result(fun):
         (leap_by_late_branch, None),
         (leap_while_counting, 40),
         (leap_while_value, 40),
+        (leap_while_both, 40),
         (leap_while_true, 40),
         (leap_to_a_break, 40),
         (leap_past_a_break, 40),
