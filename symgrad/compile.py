@@ -849,7 +849,7 @@ class Piece:
     def plain(self, *values: Any) -> Any:
         """The code run by NumPy alone, which has infinities and warnings where Python's numbers raise."""
         if self._plain is None:
-            off = self.variant.family.off | {"scalarize", "math"}
+            off = self.variant.family.off | {"scalarize", "math", "hoist"}
             code = build_fast(speed_up(self.simplified, off), self.signature, off)
             self._plain = self.variant.load(code.source, code)
         with np.errstate(**dict.fromkeys(self.variant.silenced, "ignore")):  # type: ignore[arg-type]

@@ -16,6 +16,18 @@ import numpy as np
 Array = Any
 
 
+def product(a: float, b: float) -> float:
+    """``a * b`` of Python's numbers; raises ``ArithmeticError`` where it is so large or small that digits may be lost.
+
+    >>> product(2.0, 3.0)
+    6.0
+    """
+    result = a * b
+    if 1e-200 < abs(result) < 1e200 or (result == 0.0 and 0.0 in (a, b)):
+        return result
+    raise ArithmeticError(f"{a} times {b}")
+
+
 def setitem(base: Array, value: Array, index: Any) -> Array:
     """A copy of ``base`` with ``base[index] = value``."""
     out = np.array(base)

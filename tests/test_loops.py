@@ -1151,3 +1151,67 @@ def test_loops_keep_what_takes_no_more_memory_than_what_it_is_made_of(fun, lists
             for found, expected in zip(derivative(u, k, 40), dynamic(u, k, 40), strict=True):
                 np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
         assert derivative.source(u, k, 40).count(".append(") == lists
+
+
+# -- what is done once ---------------------------------------------------------------------------------------------
+
+
+def decays(x, rate, step, n):
+    total = 0.0
+    for i in range(n):
+        x = x - step * (rate * x)
+        total = total + step * (x * rate) * x - i * step
+    return total * x
+
+
+def drifts(x, rate, step, n):
+    v = 1.0
+    for _ in range(n):
+        v = v + step * ((rate - step) * x - 0.5 * v)
+        x = x + step * v
+    return x * v
+
+
+def turns(x, rate, step, n):
+    y = np.array([1.0, 0.5])
+    for _ in range(n):
+        y = y + step * (rate * np.array([x * y[1], -y[0]]))
+    return y @ y
+
+
+@pytest.mark.parametrize("fun", [decays, drifts, turns])
+def test_what_does_not_change_is_put_together_before_the_loop(fun):
+    derivative, first = value_and_grad(fun, (0, 1, 2)), (0.75, 1.5, 0.01, 50)
+    with without("hoist"):
+        plain = value_and_grad(fun, (0, 1, 2))
+    for _ in range(3):
+        derivative(*first), plain(*first)
+    assert "runtime.product(" in derivative.source(*first, fast=True)
+    assert "runtime.product(" not in plain.source(*first, fast=True)
+    for args in [first, (0.0, 0.0, 0.01, 50), (-0.5, 2.0, 0.0, 50), (1e-150, 1e-170, 1e-140, 50), (np.inf, 0.0, 0.01, 50)]:
+        with np.errstate(invalid="ignore"):
+            value, slopes = derivative(*args)
+            expected = plain(*args)
+        np.testing.assert_allclose([value, *slopes], [expected[0], *expected[1]], rtol=1e-12)
+
+
+@pytest.mark.parametrize(("rate", "step"), [(1e200, 1e200), (1e-200, 1e-200), (1e-200, 1e200), (1e180, 1e-150)])
+def test_numbers_too_large_or_small_to_be_put_together_stay_apart(rate, step):
+    """``rate * step`` is no number with all its digits, ``step * (rate * x)`` is."""
+
+    def fun(x, rate, step):
+        total = 0.0
+        for _ in range(20):
+            total = total + step * (rate * x)
+        return total
+
+    derivative = value_and_grad(fun)
+    x = 1.0 / rate
+    for _ in range(3):
+        derivative(0.5, 0.5, 0.5)
+    traced = derivative.cache_info().misses
+    value, slope = derivative(x, rate, step)
+    np.testing.assert_allclose(value, 20.0 * step * (rate * x), rtol=1e-12)
+    with np.errstate(over="ignore"):
+        np.testing.assert_allclose(slope, 20.0 * np.float64(step) * rate, rtol=1e-12)
+    assert derivative.cache_info().misses == traced

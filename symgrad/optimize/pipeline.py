@@ -10,6 +10,7 @@ from symgrad.optimize.chains import chains
 from symgrad.optimize.contract import contract
 from symgrad.optimize.distribute import distribute
 from symgrad.optimize.factors import factors
+from symgrad.optimize.hoist import hoist
 from symgrad.optimize.layout import layout
 from symgrad.optimize.loops import expand, inside, trim_loops
 from symgrad.optimize.lower import lower
@@ -53,7 +54,7 @@ def speed_up(program: Program, off: frozenset[str]) -> Program:
         program = inside(program, lambda body: _through(INSIDE, body, off))
     program = _through(FAST, program, off)
     apart, whole = (_through({name: step}, program, off) for name, step in ENDS.items())
-    return apart if apart.apart and cost(apart) <= cost(whole) else whole
+    return _through({"hoist": hoist}, apart if apart.apart and cost(apart) <= cost(whole) else whole, off)
 
 
 def _through(passes: dict[str, Any], program: Program, off: frozenset[str]) -> Program:
