@@ -7,6 +7,7 @@ subexpressions are shared by construction, and two traces of one function share 
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import sys
@@ -34,10 +35,16 @@ class Aval(NamedTuple):
         return math.prod(self.shape) * self.dtype.itemsize
 
     def __str__(self) -> str:
-        sizes = ", ".join(map(str, self.shape))
+        name = name_of(self.dtype)
         if self.kind == "python":
-            return _PYTHON_NAMES.get(self.dtype.kind, self.dtype.name)
-        return f"{self.dtype.name}[{sizes}]" if self.kind == "array" else self.dtype.name
+            return _PYTHON_NAMES.get(self.dtype.kind, name)
+        return f"{name}[{', '.join(map(str, self.shape))}]" if self.kind == "array" else name
+
+
+@functools.cache
+def name_of(dtype: np.dtype[Any]) -> str:
+    """``dtype.name``, which takes NumPy a while."""
+    return dtype.name
 
 
 class Sequence(NamedTuple):

@@ -12,7 +12,7 @@ from symgrad.buffers import empty
 from symgrad.emit.build import SPELLINGS, Builder, Expr, Signature, default_spelling, literal, mark, method, name, number
 from symgrad.emit.build import call as call_of
 from symgrad.emit.printer import Def, For, If, Line
-from symgrad.ir import CONST, Node
+from symgrad.ir import CONST, Node, name_of
 from symgrad.ops import engine
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize import cost
@@ -44,7 +44,9 @@ class BlockBuilder(Builder):
         """A call that gives an array of any content."""
         pooled = self._is_pooled(shape, dtype) or (scratch and "pool" not in self.off)
         function = self.bind("empty", empty if pooled else np.empty)
-        return call_of(function, literal(shape if len(shape) != 1 or pooled else shape[0]), name(self.bind(dtype.name, dtype)))
+        return call_of(
+            function, literal(shape if len(shape) != 1 or pooled else shape[0]), name(self.bind(name_of(dtype), dtype))
+        )
 
     def _dead_buffer(self, kind: tuple[Any, ...]) -> str | None:
         """A variable whose array nothing reads any more, of this shape, dtype and order in memory."""

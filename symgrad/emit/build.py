@@ -21,7 +21,7 @@ import numpy as np
 
 from symgrad.emit.names import Names
 from symgrad.emit.printer import Comment, For, If, Line, Origin, While, source, statements, text
-from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors
+from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors, name_of
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.elementwise import operator_power
@@ -102,7 +102,8 @@ def literal(value: Any) -> Expr:
     if isinstance(value, np.dtype):
         if value.char in "gG":  # their own names hang on the machine
             return name("np.longdouble" if value.char == "g" else "np.clongdouble")
-        return name(f"np.{value.name}") if value.name in np.sctypeDict else call("np.dtype", ast.Constant(value.str))
+        known = name_of(value)
+        return name(f"np.{known}") if known in np.sctypeDict else call("np.dtype", ast.Constant(value.str))
     if isinstance(value, type) and issubclass(value, np.generic):
         return literal(np.dtype(value))
     if isinstance(value, type):
@@ -124,9 +125,9 @@ def _digits(value: Any) -> Expr:
 def number(value: Any) -> Expr:
     """A Python constant; negative numbers as a minus sign, inf and nan through NumPy."""
     if isinstance(value, float) and not math.isfinite(value):
-        text = "np.nan" if np.isnan(value) else "np.inf"
-        return ast.UnaryOp(ast.USub(), name(text)) if value == -np.inf else name(text)
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.copysign(1.0, value) < 0:
+        text = "np.nan" if math.isnan(value) else "np.inf"
+        return ast.UnaryOp(ast.USub(), name(text)) if value == -math.inf else name(text)
+    if (isinstance(value, float) and math.copysign(1.0, value) < 0) or (isinstance(value, int) and value < 0):
         return ast.UnaryOp(ast.USub(), ast.Constant(-value))
     if isinstance(value, complex) and value.real != 0:
         sign: ast.operator = ast.Sub() if np.copysign(1.0, value.imag) < 0 else ast.Add()

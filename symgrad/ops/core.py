@@ -239,6 +239,8 @@ class Op:
 
 def literal(node: Node) -> Any:
     """The value of a literal number, or of what a few operations compute of them alone; None for others."""
+    if node.active:
+        return None
     known: dict[Node, Any] = {}
     waiting = [node]
     while waiting:

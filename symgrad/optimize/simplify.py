@@ -256,9 +256,11 @@ def _common(args: Sequence[Node]) -> Aval | None:
 
 
 def _ones(node: Node) -> Any:
-    if node.op is CONST:
-        return const(node)
-    aval = node.aval
+    return const(node) if node.op is CONST else _ones_like(node.aval)
+
+
+@functools.lru_cache(maxsize=1000)
+def _ones_like(aval: Aval) -> Any:
     one = aval.dtype.type(0 if aval.dtype.kind in "iu" else 1)  # an integer may be an index, and 0 always is one
     if aval.kind == "array":
         return np.broadcast_to(one, aval.shape)
