@@ -274,6 +274,34 @@ def test_what_is_cut_away_is_not_computed():
         assert "log(x[1:])" in value_and_grad(fun).source(x, y, fast=True)
 
 
+CUBE = np.sin(np.arange(2280.0)).reshape(30, 4, 19)
+
+
+@pytest.mark.parametrize(
+    ("pick", "in_order"),
+    [
+        (lambda x: x[np.arange(30), 1], True),
+        (lambda x: x[1, np.arange(4)], True),
+        (lambda x: x[:, np.arange(4), -1], True),
+        (lambda x: x[np.arange(30)], True),
+        (lambda x: x[1, :, np.arange(19)], False),  # which are the rows of the result
+        (lambda x: x[np.arange(20), 1], False),
+        (lambda x: x[:2, 1][np.array([False, True])], False),  # a mask
+        (lambda x: x[np.arange(30)[::-1], 1], False),
+        (lambda x: x[np.arange(30), [1, 0, 2] * 10], False),
+        (lambda x: x[np.arange(30)[:, None], 1], False),
+    ],
+)
+def test_places_in_order_are_a_slice(pick, in_order):
+    fun = lambda x: np.sum(np.sin(pick(x)) ** 2)
+    derivative, expected = value_and_grad(fun), value_and_grad(fun, mode="dynamic")(CUBE)
+    for _ in range(3):
+        value, slopes = derivative(CUBE)
+        np.testing.assert_allclose(value, expected[0], rtol=1e-13)
+        np.testing.assert_allclose(slopes, expected[1], rtol=1e-13)
+    assert ("const" not in derivative.source(CUBE, fast=True).split("# backward")[0]) == in_order
+
+
 @pytest.mark.parametrize("dtype", ["f8", "f4", "c16", "i8"])
 def test_repeated_rows_add_up(dtype):
     rng = np.random.default_rng(0)

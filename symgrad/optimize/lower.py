@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad import runtime
-from symgrad.ir import CONST, Node
+from symgrad.ir import CAPTURED, CONST, Node
 from symgrad.ops import index
 from symgrad.ops.core import Op
 from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op, len_of, rewrite, writes_one_each
@@ -225,6 +225,21 @@ def leading_axes(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
 def _is_leading(x: Node) -> bool:
     axis = dict(x.params)["axis"]
     return {axis} <= {0} if isinstance(axis, int) else sorted(axis) == list(range(len(axis)))
+
+
+@rewrite(index.GETITEM, rules=LOWER, exact=True)
+def places_in_order(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``x[np.arange(n), 0]`` as ``x[:, 0]``, which copies nothing."""
+    (x, *places), spec = args, dict(node.params)["spec"]
+    if len(places) != 1 or places[0].op is not CAPTURED or places[0].aval.dtype.kind not in "iu":
+        return None
+    if not all(type(part) in (index.Hole, index.Slice, int) for part in spec):
+        return None
+    picked = [axis for axis, part in enumerate(spec) if type(part) is not index.Slice]
+    axis, count = spec.index(index.Hole(0)), s.graph.arrays[places[0]]
+    if picked[-1] - picked[0] >= len(picked) or not np.array_equal(count, np.arange(x.aval.shape[axis])):
+        return None  # with a slice between them, the axis of an index array comes first
+    return s.call(index.GETITEM, x, spec=(*spec[:axis], index.Slice(None, None, None), *spec[axis + 1 :]))
 
 
 @rewrite(index.GETITEM, rules=LOWER, exact=True)
