@@ -330,6 +330,23 @@ def test_repeated_rows_add_up(dtype):
             runtime.add_each(np.zeros((7, 5)), wrong, np.ones((90, 5) if isinstance(wrong, np.ndarray) else 90))
 
 
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("text", ["(0, x)", "(x, 0.0)", "(-2.5, x)", "(x, 3)"])
+def test_slopes_of_softplus_are_logistic_functions(text, dtype):
+    odd = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-30, 1.5, -2.5, 40.0, -40.0, -60.0, 900.0, -900.0], dtype)
+    x = np.tile(odd, 200)
+    fun = eval(f"lambda x: np.sum(np.logaddexp{text})", {"np": np})
+    derivative, dynamic = grad(fun), grad(fun, mode="dynamic")
+    with np.errstate(invalid="ignore"):  # NumPy warns of NaNs
+        for point in (x, x[::-1], 0.5 * x):
+            found, expected = derivative(point), dynamic(point)
+            assert found.dtype == dtype
+            np.testing.assert_allclose(found, expected, rtol=1e-14 if dtype == "f8" else 1e-5)
+        assert "runtime.logistic" in derivative.source(x, fast=True)
+        both = grad(lambda x: np.sum(np.logaddexp(x, x[::-1])))
+        assert "logistic" not in both.source(x, fast=True)
+
+
 @pytest.mark.parametrize("columns", [1, 3, 4])
 def test_few_columns_add_up_one_by_one(columns):
     rng = np.random.default_rng(0)

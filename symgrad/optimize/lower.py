@@ -308,6 +308,34 @@ def _are_slices(spec: index.Spec) -> bool:
     return all(type(part) is index.Slice for part in spec)
 
 
+@rewrite(np.where, rules=LOWER)
+def slope_of_softplus(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """The derivative of ``logaddexp(c, x)`` by ``x``, as its rule has it for infinities too: it is a logistic function."""
+    both, half, rest = args
+    if const(half) != 0.5 or not is_op(rest, np.exp) or not is_op(rest.args[0], np.subtract):
+        return None
+    choices = [_choice(arg) for arg in rest.args[0].args]
+    if None in choices or math.prod(node.aval.shape) < MANY or node.aval.dtype.char not in "fd":
+        return None
+    (alone, zero, x), (again, nothing, y) = [choice for choice in choices if choice is not None]
+    known = alone is again and alone in both.args and is_op(alone, np.equal) and {*alone.args} == {x, y}
+    if not known or const(zero) != 0 or const(nothing) != 0 or not is_op(y, np.logaddexp) or x.aval != node.aval:
+        return None
+    c = const(y.args[1] if y.args[0] is x else y.args[0])
+    if x not in y.args or not isinstance(c, (int, float)) or not abs(c) < 1e6:  # so that both cannot be the sum
+        return None
+    minus = s.call(np.subtract, c, x) if c else s.call(np.negative, x)
+    return s.graph.add(LOGISTIC, (minus,), (), node.aval)
+
+
+def _choice(x: Node) -> tuple[Node, Node, Node] | None:
+    """The mask of a choice, and what is chosen from."""
+    if not is_op(x, np.where) and x.op is not SELECT:
+        return None
+    mask, first, second = x.args
+    return mask.args[0] if mask.op is BITS else mask, first, second
+
+
 @rewrite(np.where, rules=LOWER, exact=True)
 def select(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """A choice between many numbers without a branch at each."""
