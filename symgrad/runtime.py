@@ -82,7 +82,12 @@ def add_each(out: Array, index: Any, value: Array) -> None:
     if np.size(value) < _FEW or out.ndim < 2 or not out.flags.c_contiguous or not all(map(_is_places, arrays)):
         np.add.at(out, index, value)
         return
-    places, *more = np.broadcast_arrays(*[array.astype(np.intp, copy=False) for array in arrays])
+    places, *more = [array.astype(np.intp, copy=False) for array in arrays]
+    if not more and _are_columns(out, places, value):
+        for k in range(out.shape[1]):
+            out[:, k] += np.bincount(places, value[:, k], len(out))
+        return
+    places, *more = np.broadcast_arrays(places, *more)
     if more and any(not 0 <= array.min() <= array.max() < n for array, n in zip(arrays, out.shape, strict=False)):
         np.add.at(out, index, value)
         return
@@ -91,10 +96,6 @@ def add_each(out: Array, index: Any, value: Array) -> None:
     rest = out.shape[len(arrays) :]
     count = math.prod(rest)
     values = np.broadcast_to(value, places.shape + rest)
-    if len(arrays) == 1 and _are_columns(out, places, values):
-        for k in range(count):
-            out[:, k] += np.bincount(places, values[:, k], len(out))
-        return
     if rest:  # rows counted from the end stay there
         places = places[..., None] * count + np.arange(count)
     np.add.at(out.reshape(-1), places.reshape(-1), values.reshape(-1))
@@ -126,10 +127,12 @@ def add_windows(windows: Array, shape: tuple[int, ...], axes: tuple[int, ...]) -
     return total
 
 
-def _are_columns(out: Array, places: Array, values: Array) -> bool:
+def _are_columns(out: Array, places: Array, value: Array) -> bool:
     """Whether few columns of many doubles are added up, at places counted from the start: ``np.bincount`` does that best."""
-    narrow = values.ndim == 2 and values.shape[1] <= _NARROW and len(out) <= len(values)
-    return narrow and out.dtype == values.dtype == np.float64 and places.min() >= 0 and places.max() < len(out)
+    if out.ndim != 2 or out.shape[1] > _NARROW or len(out) > len(places) or np.shape(value) != (*places.shape, out.shape[1]):
+        return False
+    doubles = out.dtype == value.dtype == np.float64
+    return doubles and bool(places.min() >= 0 and places.max() < len(out))
 
 
 def _is_places(part: Any) -> bool:
