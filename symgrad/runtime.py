@@ -319,11 +319,12 @@ def inverse(factor: Array, out: Array | None = None) -> Array:
         stop = start + _BLOCK
         out[start:stop, stop:] = out[stop:, start:stop].T
         corner = out[start:stop, start:stop]
-        corner += np.tril(corner, -1).T
+        np.copyto(corner, corner.T, where=_ABOVE[: len(corner), : len(corner)])
     return out
 
 
 _BLOCK = 64  # rows and columns of a matrix that are in the caches both
+_ABOVE = ~np.tri(_BLOCK, dtype=bool)
 
 
 def _invert_triangle(lower: Array, out: Array) -> None:
