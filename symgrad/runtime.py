@@ -88,7 +88,9 @@ def add_each(out: Array, index: Any, value: Array) -> None:
             out[:, k] += np.bincount(places, value[:, k], len(out))
         return
     places, *more = np.broadcast_arrays(places, *more)
-    if more and any(not 0 <= array.min() <= array.max() < n for array, n in zip(arrays, out.shape, strict=False)):
+    lowest = 0 if more else -len(out)  # rows counted from the end stay there
+    fits = [lowest <= array.min() <= array.max() < n for array, n in zip(arrays, out.shape, strict=False)]
+    if not all(fits):  # nor do places wrap round
         np.add.at(out, index, value)
         return
     for array, n in zip(more, out.shape[1:], strict=False):
@@ -96,7 +98,7 @@ def add_each(out: Array, index: Any, value: Array) -> None:
     rest = out.shape[len(arrays) :]
     count = math.prod(rest)
     values = np.broadcast_to(value, places.shape + rest)
-    if rest:  # rows counted from the end stay there
+    if rest:
         places = places[..., None] * count + np.arange(count)
     np.add.at(out.reshape(-1), places.reshape(-1), values.reshape(-1))
 

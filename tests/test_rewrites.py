@@ -325,9 +325,10 @@ def test_repeated_rows_add_up(dtype):
             np.add.at(expected, places, value)
             runtime.add_each(out, places, value)
             np.testing.assert_array_equal(out, expected)
-    for wrong in (np.full(90, 7), np.full(90, -8), (np.zeros(90, int), np.full(90, 5))):
+    wild = np.full(90, -(2**63))  # which NumPy makes of NaN; the place of its row in memory would be 0 again
+    for wrong in (np.full(90, 7), np.full(90, -8), wild, wild // 4, (np.zeros(90, int), np.full(90, 8)), (wild, wild)):
         with pytest.raises(IndexError):
-            runtime.add_each(np.zeros((7, 5)), wrong, np.ones((90, 5) if isinstance(wrong, np.ndarray) else 90))
+            runtime.add_each(np.zeros((7, 8)), wrong, np.ones((90, 8) if isinstance(wrong, np.ndarray) else 90))
 
 
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
