@@ -167,15 +167,25 @@ def inner(a: Array, b: Array) -> Array:
     >>> float(inner(np.arange(300.0), np.ones(300)))
     44850.0
     """
+    return np.add.reduce(inner_rows(a, b))
+
+
+def inner_rows(a: Array, b: Array) -> Array:
+    """The sums of products that ``inner`` adds up.
+
+    >>> inner_rows(np.ones(300), np.ones(300))
+    array([256.,  44.])
+    """
     if a.ndim > 1:
         if a.flags.f_contiguous and b.flags.f_contiguous:
             a, b = a.T, b.T
         if not (a.flags.c_contiguous and b.flags.c_contiguous):
-            return np.add.reduce(a * b, None)
+            return np.add.reduce(a * b, None, keepdims=True).ravel()
         a, b = a.ravel(), b.ravel()
     whole = len(a) - len(a) % 256
-    total = np.add.reduce(np.vecdot(a[:whole].reshape(-1, 256), b[:whole].reshape(-1, 256)))
-    return total + np.vecdot(a[whole:], b[whole:]) if whole < len(a) else total
+    if whole < len(a):
+        return np.concatenate((inner_rows(a[:whole], b[:whole]), [np.vecdot(a[whole:], b[whole:])]))
+    return np.vecdot(a.reshape(-1, 256), b.reshape(-1, 256))
 
 
 def reduce_rows(ufunc: np.ufunc, x: Array, keepdims: bool = False) -> Array:

@@ -398,12 +398,13 @@ class _Loop:
         if node.op in REDUCE:
             part = self._reduction(node, args[0], ast.Constant(None))
         else:
-            part = call_of("runtime.inner", *args) if node.op is INNER else method(args[0], "dot", args[1])
+            part = call_of("runtime.inner_rows", *args) if node.op is INNER else method(args[0], "dot", args[1])
         if self.layout.shared:
             self._set(subscript(name(parts), [self.turn]), part)
         else:
             self._do(method(name(parts), "append", part))
-        total = call_of(self._reduce(node), name(parts), number(0))
+        all_parts = call_of("np.concatenate", name(parts)) if node.op is INNER else name(parts)
+        total = call_of(self._reduce(node), all_parts, number(0))
         if node.op is REGISTRY[np.mean]:
             total = ast.BinOp(total, ast.Div(), number(self._count(node)))
         self.after.append(Line(assign(name(variable), total)))
