@@ -113,6 +113,13 @@ def test_few_taps_and_those_used_elsewhere_stay():
     assert "correlate" not in two.source(w, x, fast=True)
 
 
+def test_products_of_complex_numbers_are_not_conjugated():
+    w, x, v = (array(n) + 1j * array(n) for n in (4, 303, 300))
+    derivative = grad(lambda w, x, v: sum(w[k] * (x[k : k + 300] @ v) for k in range(4)), holomorphic=True)
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(w, x, v), [x[k : k + 300] @ v for k in range(4)], rtol=1e-12)
+
+
 def test_sums_of_long_lines_lose_no_digits():
     w, x = array(3), array(1_000_002) + 3.0
     derivative = grad(lambda w, x: np.sum((w[0] * x[:-2] + w[1] * x[1:-1] + w[2] * x[2:]) ** 2))
