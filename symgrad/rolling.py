@@ -516,6 +516,8 @@ class Roller:
         assert ahead is not None
         self.ahead = ahead
         course = self._course(first, every, ahead)
+        if self.open:  # what a leap has put there stands for this run alone, until the loop has ended as it should
+            (trace.leaping.add if ahead else trace.leaping.discard)(self.serial)
         op, args = loop_of(body, course), (*firsts, *invariants)
         node = trace.graph.add(op, args, (), tuple(trace.aval(value) for value in values))  # type: ignore[arg-type]
         (trace.likes if later else trace.values)[node] = values
@@ -664,7 +666,7 @@ class Roller:
         return self.trace.constant(made.item() if aval.kind == "python" else made)[0]
 
     def _course(self, first: int, keys: list[Key], ahead: int = 0) -> Course:
-        if self.open:
+        if self.open and not ahead:
             return Course(test=keys.index(TEST))
         count = len(self.boundaries) - 1 - first + self.skipped + ahead
         if self.what is None or self.tested:

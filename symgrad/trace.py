@@ -80,6 +80,7 @@ class Trace:
         self.outside: dict[int, tuple[Tracer, Any]] = {}  # Tracers of arrays from outside that the function writes to, by id
         self.quiet = False  # nobody will read the names of what is recorded: it goes round in a loop
         self.peeks: list[Node] = []  # what Python looked at that hangs on no argument: it may change in the course of a loop
+        self.leaping: set[int] = set()  # loops that other calls may run more often, of which iterations were not traced
         self.watched = False  # whether in-place writes matter: there is a loop that another call may run more often
         self.writes: list[Any] = []  # objects of the function's own that it changed
         self.loans: list[tuple[str, Any, Any]] = []  # of drafts taken in whose memory others hold: the line, it, a copy
@@ -269,7 +270,9 @@ class Trace:
             self._copies[_place(value)] = (value, tracer.value, tracer.node)
 
     def check_captured(self) -> None:
-        """Note, at the end of the run, whether a captured array was changed while it ran."""
+        """Note, at the end of the run, whether a captured array was changed while it ran, or a loop ended in an odd way."""
+        if self.leaping:
+            self.impure = self.impure or "the last iteration of a long loop is not like those before"
         for array, copy, _ in self._copies.values():
             if copy is not array and not _identical(copy, array):
                 self.impure = "a plain array that the function reads is changed in place while it runs"

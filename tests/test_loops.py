@@ -788,6 +788,15 @@ def leap_while_an_element_is_there(x):
     return y
 
 
+def leap_while_something_holds_the_last_iteration(x):
+    y, i, share = x, 0, 1.0
+    while i < 200 and y > 0.02:
+        i += 1
+        share = 1.0 / (i + 1)
+        y = y * 0.97
+    return y * (i + 1) + share * x
+
+
 def leap_while_a_number_is_there(x):
     y, i, limit = x, 0, 100.0
     while i < 60 and y < limit:
@@ -965,6 +974,14 @@ def test_long_loops_are_not_traced_to_their_end(fun, boundaries, monkeypatch):
     for _ in range(3):
         derivative(*args)
     assert (len(seen) <= 2 * boundaries) if boundaries else (len(seen) > 200)
+
+
+def test_a_leap_that_no_loop_took_the_place_of_is_of_one_call(monkeypatch):
+    monkeypatch.setattr(rolling.Roller, "_finish", lambda self: None)
+    derivative = value_and_grad(leap_while_value)
+    for x in (0.5, 0.5, 0.9, 0.3):
+        assert derivative(x) == pytest.approx(value_and_grad(leap_while_value, mode="dynamic")(x), rel=1e-12)
+    assert "not like those before" in derivative.explain()
 
 
 def test_what_a_long_loop_leaves_behind():
