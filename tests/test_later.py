@@ -46,6 +46,15 @@ def products(x):
     return np.sum(np.log1p(h**2)) + np.sum((x - np.mean(x, axis=1, keepdims=True))[rows, rows + 1])
 
 
+def taps(x):
+    rows, columns = 190, 198
+    z = 0.0
+    for i in range(2):
+        for j in range(3):
+            z = z + x[i, j] * x[i : i + rows, j : j + columns]
+    return np.sum(np.tanh(z))
+
+
 def a_loop(x):
     s = x[0, :3]
     for _ in range(200):
@@ -62,7 +71,7 @@ def a_number_in_a_loop(x):
     return total
 
 
-FUNCTIONS = [elementwise, looked_at, written_through_views, written_through_copies, products, a_loop, a_number_in_a_loop]
+FUNCTIONS = [elementwise, looked_at, written_through_views, written_through_copies, products, taps, a_loop, a_number_in_a_loop]
 
 
 @pytest.mark.parametrize("fun", FUNCTIONS)
@@ -81,9 +90,21 @@ def test_first_calls_give_what_later_ones_do(fun):
         np.testing.assert_allclose(product(X, v), wanted, 1e-8, 1e-8)
 
 
-def test_what_nobody_looks_at_is_computed_by_code(monkeypatch):
+def convolution(x, w):
+    """The derivative by ``w`` is written element by element."""
+    z = 0
+    for i in range(w.shape[0]):
+        for j in range(w.shape[1]):
+            z = z + w[i, j] * x[i : i + 190, j : j + 190]
+    return np.sum(np.tanh(z))
+
+
+@pytest.mark.parametrize(("fun", "argnums"), [(elementwise, 0), (convolution, 1)])
+def test_what_nobody_looks_at_is_computed_by_code(monkeypatch, fun, argnums):
     x = np.tile(X, (10, 10))[:, :200]
-    derivative, expected = grad(elementwise), grad(elementwise, mode="dynamic")(x)
+    given = (x, X[:5, :5].copy())[: argnums + 1]
+    one, expected = grad(fun, argnums), grad(fun, argnums, mode="dynamic")(*given)
+    derivative = lambda x: one(*given)
     alone = []
     computed = Trace.computed
     monkeypatch.setattr(Trace, "computed", lambda self, node: alone.extend(self.missing([node])) or computed(self, node))

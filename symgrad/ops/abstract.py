@@ -128,9 +128,10 @@ def _scattered(op: Op, g: Any, *arrays: Any, spec: Spec, shape: tuple[int, ...])
 
 
 def _written(op: Op, base: Any, value: Any, *arrays: Any, spec: Spec) -> Any:
-    if arrays or np.result_type(base, value) != base.dtype or not _lies_in_order(base):
+    numbers = all([np.ndim(part) == 0 and np.result_type(part).kind in "iu" for part in arrays])  # which are known already
+    if not numbers or np.result_type(base, value) != base.dtype or not _lies_in_order(base):
         return None
-    np.broadcast_to(value, base[fill(spec, ())].shape)  # raises where it does not fit
+    np.broadcast_to(value, base[fill(spec, arrays)].shape)  # raises where it does not fit
     return _blank(base.shape, base.dtype)
 
 
