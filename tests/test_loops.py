@@ -1092,10 +1092,14 @@ def loops(draw, depth=0, targets="pqr"):
 
 
 def compiled(lines):
-    """The function of these lines, in a file of its own, where its source is found again."""
+    """The function of these lines."""
+    return of_source(SETUP + "".join(f"    {line}\n" for line in lines) + RESULT)
+
+
+def of_source(text):
+    """The function ``program`` of a text, in a file of its own, where its source is found again."""
     import linecache
 
-    text = SETUP + "".join(f"    {line}\n" for line in lines) + RESULT
     filename = f"/nowhere/loops_{abs(hash(text))}.py"
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     space = {"np": np, "norm": norm, "Box": Box}
@@ -1232,3 +1236,93 @@ def test_numbers_too_large_or_small_to_be_put_together_stay_apart(rate, step):
     with np.errstate(over="ignore"):
         np.testing.assert_allclose(slope, 20.0 * np.float64(step) * rate, rtol=1e-12)
     assert derivative.cache_info().misses == traced
+
+
+# -- arrays that loops read and write ------------------------------------------------------------------------------
+
+
+def recurrence(u):
+    x = np.zeros(len(u))
+    x[0] = u[0]
+    for i in range(1, len(u)):
+        x[i] = np.sin(x[i - 1]) * 0.5 + u[i]
+    return np.sum(x**2)
+
+
+def unrolled_network(u):
+    h = np.zeros((len(u) + 1, 3))
+    for t in range(len(u)):
+        h[t + 1] = np.tanh(0.5 * h[t] + u[t])
+    return np.sum(h**2)
+
+
+@pytest.mark.parametrize("fun", [recurrence, unrolled_network])
+def test_loops_over_arrays_take_memory_for_what_they_read(fun):
+    derivative, peaks = grad(fun), []
+    u = np.linspace(-1.0, 1.0, 40)
+    expected = grad(fun, mode="dynamic")(u)
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(u), expected, rtol=1e-12)
+    for n in (1000, 4000):
+        for _ in range(3):
+            tracemalloc.start()
+            derivative(np.linspace(-1.0, 1.0, n))
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    assert peaks[5] < 8 * peaks[2]  # of four times the size; a copy for each iteration would be sixteen times as much
+    assert peaks[5] < 4000 * 400
+    assert not re.search(r"^ {8}\w+ = \w+\.copy\(\)", str(derivative.source(u, fast=True)), re.MULTILINE)
+
+
+PLACES = ["{a}[i]", "{a}[i - 1]", "{a}[0]", "{a}[-1]", "{a}[2]", "np.sum({a}[1:3])", "({a}[:3] @ {b}[i - 1 : i + 2])"]
+WRITTEN = [
+    "{a}[i] = np.sin({p}) * 0.5 + u[i]",
+    "{a}[i] += {p} * {q} * 0.3",
+    "{a}[i - 1] = 0.5 * {p} + 0.1",
+    "{a}[i] *= np.tanh({p} + {q})",
+    "{a}[1:-1] = 0.3 * ({a}[:-2] + {b}[1:-1] + {a}[2:]) * {a}[1:-1]",
+    "{a}[2:] += 0.1 * np.sin({b}[:-2])",
+    "{a}[i - 1 : i + 1] *= 0.9",
+    "t = {p}; {a}[i] = {q} * 0.5; {b}[i - 1] += 0.3 * t",
+    "z = {a}[1:4]; {a}[2] = np.sum(z) * 0.2; {b}[0] += 0.1 * z[1]",
+    "s = 0.5 * s + {p}",
+    "{a}[i] += s",
+    "w = {a}[2:5]",
+    "{b}[1:4] += 0.2 * w",
+    "{a}[::-1][i] = {p}",
+]
+
+
+@st.composite
+def recurrences(draw):
+    """The source of a function with a loop that reads and writes arrays."""
+    lines = []
+    for _ in range(draw(st.integers(1, 4))):
+        a, b = draw(st.permutations("xy"))
+        p, q = (draw(st.sampled_from(PLACES)).format(a=draw(st.sampled_from("xy")), b=b) for _ in range(2))
+        lines.append("        " + draw(st.sampled_from(WRITTEN)).format(a=a, b=b, p=p, q=q))
+    head = draw(st.sampled_from(["range(1, 7)", "range(6, 1, -1)", "[k % 5 + 2 for k in range(11)]"]))
+    start = draw(st.sampled_from(["np.zeros(9)", "0.5 * u", "x[::-1].copy()", "x[::-1]", "np.sin(u)"]))
+    return "\n".join([
+        "def program(u):",
+        f"    x = np.cos(u); y = {start}; s = u[0]; w = u[:3]",
+        f"    for i in {head}:",
+        *lines,
+        "    return np.sum(x**2) + np.sum(np.sin(y)) + s + np.sum(w)",
+    ])  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(recurrences(), st.integers(0, 2**32 - 1))
+def test_random_recurrences(text, seed):
+    """Traced, compiled and dynamic runs agree, with all optimisations and with none."""
+    fun, _ = of_source(text)
+    rng = np.random.default_rng(seed)
+    derivative, dynamic = grad(fun), grad(fun, mode="dynamic")
+    with without():
+        plain = grad(fun)
+    for u in [0.5 * rng.standard_normal(9) for _ in range(3)]:
+        expected = dynamic(u)
+        size = np.max(np.abs(expected))
+        for run in (derivative, derivative, plain, plain):
+            np.testing.assert_allclose(run(u), expected, rtol=1e-9, atol=1e-11 * size, err_msg=text)

@@ -13,7 +13,7 @@ import math
 import os
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -390,6 +390,7 @@ class Builder:
     def __init__(self, program: Program, signature: Signature, fresh: bool) -> None:
         self.program, self.signature, self.fresh = program, signature, fresh
         self.nodes = program.nodes()
+        self.arrays = dict(program.graph.arrays)  # and those in the bodies of loops
         self.names = Names(set(signature.names))
         self.namespace: dict[str, Any] = {}
         self.bound: dict[int, str] = {}
@@ -610,7 +611,7 @@ class Builder:
 
     def _captured(self, node: Node) -> Expr:
         """An array that the function made itself, without a traced value: as NumPy makes it, where that is plain."""
-        array = self.program.graph.arrays[node]
+        array = self.arrays[node]
         shown = _spelled_out(array) if not self.fresh else None
         return shown or name(self.bind(node.name or "const", array))
 
@@ -685,7 +686,7 @@ class Builder:
         shape = np.broadcast_shapes(*[n.aval.shape for n in nodes])
         for n in nodes:
             if n.op is CAPTURED and n.aval.shape == shape and n.aval.dtype.kind in "iu":
-                array = self.program.graph.arrays[n]
+                array = self.arrays[n]
                 if np.all(array >= 0) and len(np.unique(array)) == array.size:  # -1 may be 0 again
                     return True
         return False
@@ -695,9 +696,10 @@ class Builder:
         op: Loop = node.op
         body, course = op.body, op.course
         carry, sequences, invariants = op.split(node.args)
+        self.arrays |= body.graph.arrays
         self._comment(node, block)
         variables = [self.names.of(item) for item in body.carry]
-        written = _written_in_place(body)
+        written = self._overwritten(body)
         for variable, item, first in zip(variables, body.carry, carry, strict=True):
             value = self._own(first)
             if item in written:
@@ -751,7 +753,7 @@ class Builder:
         changed = [
             (ast.Name(variable, ast.Store()), item)
             for variable, item, old in zip(variables, body.after, body.carry, strict=True)
-            if item is not old and old not in written
+            if item is not old and not (old in written and text(self.exprs[item]) == variable)
         ]
         if len(changed) == 1:
             ((target, item),) = changed
@@ -786,6 +788,10 @@ class Builder:
         targets = ast.Tuple([target for target, _ in changed], ast.Store())
         values = ast.Tuple([value for _, value in changed], ast.Load())
         block.append(Line(ast.Assign([targets], values, lineno=0)))
+
+    def _overwritten(self, body: Body) -> set[Node]:
+        """The carried arrays that iterations write into, in place."""
+        return {item for item, readers in written_over(body) if not any(readers)}
 
     def _own(self, first: Node) -> Expr:
         """What a carried value starts with."""
@@ -860,24 +866,24 @@ class Builder:
         return ""
 
 
-def _written_in_place(body: Body) -> set[Node]:
-    """The carried arrays that an iteration does nothing with but write into them."""
+def written_over(body: Body) -> Iterator[tuple[Node, list[list[Node]]]]:
+    """The carried arrays that an iteration ends with after writes into them, and what else it does with each version of them:
+    with what it began with first, with what it ends with last. None that is saved whole."""
     readers: dict[Node, list[Node]] = {}
     for node in body.nodes():
         for arg in node.args:
             readers.setdefault(arg, []).append(node)
     ends = Counter([*body.after, *body.saved])
-    found = set()
     for item, after in zip(body.carry, body.after, strict=True):
-        node = item
-        while not ends[node] and len(readers.get(node, ())) == 1:
-            (reader,) = readers[node]
-            if reader.op not in (index.SETITEM, index.INDEX_ADD) or reader.args[0] is not node:
+        node, others = item, []
+        while not ends[node]:
+            writes = [reader for reader in readers.get(node, ()) if reader.op in WRITES[:2] and reader.args[0] is node]
+            if len(writes) != 1:
                 break
-            node = reader
-        if node is after and node is not item and ends[node] == 1 and node not in readers and item.aval.shape:
-            found.add(item)
-    return found
+            others.append([reader for reader in readers[node] if reader is not writes[0]])
+            (node,) = writes
+        if node is after and node is not item and ends[node] == 1 and item.aval.shape:
+            yield item, [*others, readers.get(node, [])]
 
 
 def _common(root: Tree) -> dict[int, deque[Node]]:

@@ -36,6 +36,7 @@ from symgrad.emit.build import (
     name,
     number,
     reads,
+    written_over,
     zeros,
 )
 from symgrad.emit.build import call as call_of
@@ -68,7 +69,7 @@ from symgrad.optimize.scalarize import LIST, PACK, PICK, UNPACK
 from symgrad.optimize.simplify import const, is_number
 from symgrad.optimize.structure import CHOLESKY, INVERSE
 from symgrad.program import Branch, Leaf, Program, Tree, leaves_of
-from symgrad.transform.loop import Loop
+from symgrad.transform.loop import Body, Loop
 
 FAST: dict[Any, Spelling] = {}
 LARGE = 4096  # numbers of an array, from which on the order in which they are put together matters for the time
@@ -284,7 +285,12 @@ class FastBuilder(BlockBuilder):
         """``x[index].copy()``, so that ``x`` can be written over."""
         for arg in node.args:
             self.remaining[arg] -= 1
-        expr, variable = self._spell(node, block), self.names.of(node)
+        expr, row = self._spell(node, block), self.rows.get(node)
+        if row is not None:
+            block.append(Line(ast.Assign([ast.Subscript(name(row), ast.Constant(...), ast.Store())], expr, lineno=0)))
+            self.exprs[node], self.weight[node] = name(row), 0
+            return
+        variable = self.names.of(node)
         block.append(Line(assign(name(variable), method(expr, "copy") if _is_slice(node) else expr)))
         self.exprs[node], self.weight[node] = name(variable), 0
         if node.aval.shape:
@@ -296,8 +302,9 @@ class FastBuilder(BlockBuilder):
         What they read is copied if it is used later: that costs less than a copy of ``x`` for each write.
         """
         place = {node: i for i, node in enumerate(nodes)}
-        writes = [node for node in nodes if node.op in WRITES[:2] and node.aval.shape and node.args[0] in place]
-        writes = [node for node in writes if node.args[0].args and not may_be_view(node.args[0])]
+        bases = {node.args[0]: node for node in nodes if node.op in WRITES[:2] and node.aval.shape}
+        own = [base for base in bases if base in self.buffers or (base in place and base.args and not may_be_view(base))]
+        writes = [bases[base] for base in own]
         if not writes:
             return nodes
         readers: dict[Node, list[Node]] = {}
@@ -306,9 +313,9 @@ class FastBuilder(BlockBuilder):
                 readers.setdefault(arg, []).append(node)
         last: dict[Node, float] = {}  # where a value is needed for the last time
         for node in reversed(nodes):
-            own = readers.get(node, [])
-            elsewhere = len(own) < self.uses.get(node, 0) or any([isinstance(reader.op, Loop) for reader in own])
-            seen = [last[reader] if may_be_view(reader) else place[reader] for reader in own]
+            here = readers.get(node, [])
+            elsewhere = len(here) < self.uses.get(node, 0) or any([isinstance(reader.op, Loop) for reader in here])
+            seen = [last[reader] if may_be_view(reader) else place[reader] for reader in here]
             last[node] = math.inf if elsewhere else max(seen, default=0)
         moved: dict[Node, list[Node]] = {}
         for write in writes:
@@ -318,11 +325,27 @@ class FastBuilder(BlockBuilder):
                 continue
             later = [node for node in others if place[node] > now or (may_be_view(node) and last[node] > now)]
             sizes = [size_of(node) + COPY for node in later if node.op is index.GETITEM and _is_slice(node)]
-            if all([node.op is index.GETITEM and len(node.args) == 1 for node in later]) and sum(sizes) <= size_of(base) + COPY:
+            known = all([node.op is index.GETITEM and max([place.get(arg, 0) for arg in node.args]) < now for node in later])
+            if known and sum(sizes) <= size_of(base) + COPY:
                 self.early.update(later)
                 moved[write] = [node for node in later if place[node] > now]
         gone = {node for some in moved.values() for node in some}
         return [one for node in nodes if node not in gone for one in (*moved.get(node, ()), node)]
+
+    def _overwritten(self, body: Body) -> set[Node]:
+        """With those that are read, too: what is read before a write, and used after it, is copied."""
+        found = super()._overwritten(body)
+        kept = [*body.after, *body.saved, *(arg for node in body.nodes() if isinstance(node.op, Loop) for arg in node.args)]
+        for item, readers in written_over(body) if "buffers" not in self.off else ():
+            views = [reader for some in readers for reader in some if may_be_view(reader)]
+            if all([view.op is index.GETITEM for view in views]):
+                found.add(item)
+                for node in kept:  # the next iteration writes over what this one ends with
+                    while node.args and may_be_view(node):
+                        if node in readers[-1]:
+                            self.early.add(node)
+                        node = node.args[0]
+        return found
 
     def _is_over(self, base: Node) -> bool:
         return super()._is_over(base) or (self.straight and self._dies(base))

@@ -2,12 +2,13 @@
 
 Reverse mode writes a loop that runs backwards and computes anew what an iteration needs from what it began with. What it ended
 with is what the next one began with, which has been read just before: it goes round. Anything else that is dear (products of
-matrices, exponentials), the loop forwards keeps, if it is an array; so what takes no more memory than what it is made of, which
-need not be kept then.
+matrices, exponentials), the loop forwards keeps, if it is an array; so what takes no more memory than what it is made of,
+and the parts of an array that are all that is read of it: the rest need not be kept then.
 """
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ import numpy as np
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, Sequence, size_of
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import ITEM
+from symgrad.ops.index import GETITEM
 from symgrad.optimize.loops import BodyProgram, copied, trim_loops
 from symgrad.optimize.simplify import Simplifier
 from symgrad.program import Program
@@ -78,12 +80,18 @@ class _Sharer(Simplifier):
             for arg in inner.args:
                 readers.setdefault(arg, []).append(inner)
         kept = {item for item in twins if (item in given or _is_dear(item)) and item not in ends}
+        items = [item for item in body.elements if item in twins and item not in needed]
+        parts = {part for item in items for part in _parts(item, readers, twins)}
         for inner in reversed(body.nodes()):
             if inner not in needed:
                 continue
             if inner in ends:
                 self.ended.setdefault(node, []).append(ends[inner])
-            elif inner in twins and inner not in given and (_is_dear(inner) or _spares(inner, kept, readers, needed)):
+            elif (
+                inner in twins
+                and inner not in given
+                and (inner in parts or _is_dear(inner) or _spares(inner, kept, readers, needed))
+            ):
                 source, other = twins[inner]
                 saved = self.saved.setdefault(source, [])
                 if other not in saved:
@@ -175,6 +183,13 @@ def _is_made(node: Node) -> bool:
     """Whether it is an array that is computed."""
     array = isinstance(node.aval, Aval) and node.aval.shape != ()
     return array and node.op not in (CONST, CAPTURED, INPUT) and not node.op.alias
+
+
+def _parts(item: Node, readers: dict[Node, list[Node]], twins: Container[Node]) -> list[Node]:
+    """The parts of an array that are all that is read of it, if to keep them takes far less memory."""
+    parts = readers.get(item, [])
+    few = all([part.op is GETITEM and part.args[0] is item and part in twins for part in parts])
+    return parts if few and 8 * sum([part.aval.nbytes for part in parts]) <= size_of(item) else []
 
 
 def _spares(node: Node, kept: set[Node], readers: dict[Node, list[Node]], needed: set[Node]) -> bool:
