@@ -46,6 +46,10 @@ CASES = {
         lambda a, b, c: np.sum(np.sin(np.einsum("kij,kil->jl", a, b) @ c)) + np.sum((b @ c) ** 2),
         (array(5, 60, 40), array(5, 60, 30), array(30, 2)),
     ),
+    "rows of stacks in different orders": (
+        lambda a, b, c: np.sum(np.sin(np.reshape(a, (-1, 40), order="F").T @ np.reshape(b, (-1, 30)) @ c)),
+        (array(5, 60, 40), array(5, 60, 30), array(30, 2)),
+    ),
     "matrix before a stack": (lambda a, b, x: np.sum(np.sin(a @ (b @ x))), (array(5, 60), array(60, 60), array(7, 60, 60))),
     "stacks that broadcast": (lambda a, b, x: np.sum(np.sin(a @ b @ x)), (array(1, 60, 60), array(60, 9), array(7, 9, 60))),
     "used as such, too": (

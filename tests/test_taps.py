@@ -120,6 +120,13 @@ def test_products_of_complex_numbers_are_not_conjugated():
         np.testing.assert_allclose(derivative(w, x, v), [x[k : k + 300] @ v for k in range(4)], rtol=1e-12)
 
 
+def test_products_of_sums_are_no_correlation():
+    w, x, v = array(5), array(204), array(200)
+    derivative = grad(lambda w, x, v: sum(w[k] * np.einsum("a,b->", x[k : k + 200], v) for k in range(5)))
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(w, x, v), [np.sum(x[k : k + 200]) * np.sum(v) for k in range(5)], rtol=1e-12)
+
+
 def test_sums_of_long_lines_lose_no_digits():
     w, x = array(3), array(1_000_002) + 3.0
     derivative = grad(lambda w, x: np.sum((w[0] * x[:-2] + w[1] * x[1:-1] + w[2] * x[2:]) ** 2))

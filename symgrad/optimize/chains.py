@@ -148,6 +148,8 @@ def _rows_of_stacks(node: Node) -> tuple[Node, Node] | None:
     if left is None or not is_op(left, np.reshape) or not is_op(right, np.reshape):
         return None
     (a,), (b,) = left.args, right.args
+    if any("order" in dict(x.params) for x in (left, right)):
+        return None
     stacks = len(a.aval.shape) > 2 and a.aval.shape[:-1] == b.aval.shape[:-1]
     rows = all(len(x.aval.shape) == 2 and x.aval.shape[1] == x.args[0].aval.shape[-1] for x in (left, right))
     return (a, b) if stacks and rows else None

@@ -199,21 +199,16 @@ def _is_stack(node: Node) -> bool:
 
 @rewrite(np.sum, rules=CONTRACT)
 def sum_of_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """A sum over axes of a contraction, or of a product of arrays that are there anyway, is a contraction.
-
-    The gradients by both parts of a difference are sums of one product.
-    """
+    """A sum over axes of a contraction, or of a product of arrays that are there anyway, is a contraction."""
     assert isinstance(s, Contractor)
     (x,) = args
-    params, axes = dict(node.params), axes_of(node)
-    kept, uses = params.pop("keepdims", False), s.used.get(x, 0)
-    if not set(params) <= {"axis"} or node.aval.dtype.kind != "f" or node.aval.dtype != x.aval.dtype or uses > 2:
+    if not set(dict(node.params)) <= {"axis"} or node.aval.dtype.kind != "f" or node.aval.dtype != x.aval.dtype:
         return None
-    inner = (None if kept or uses == 2 else s.products.get(x) or _elementwise(s, x)) or _of_difference(s, x)
+    inner = None if s.used.get(x, 0) > 1 else s.products.get(x) or _elementwise(s, x)
     if inner is None:
         return None
-    total = _made(s, inner._replace(out="".join(label for i, label in enumerate(inner.out) if i not in axes)))
-    return s.call(np.expand_dims, total, axis=axes) if kept and total is not None else total
+    axes = axes_of(node)
+    return _made(s, inner._replace(out="".join(label for i, label in enumerate(inner.out) if i not in axes)))
 
 
 @rewrite(np.swapaxes, np.transpose, rules=CONTRACT)
@@ -325,41 +320,6 @@ def _elementwise(s: Contractor, x: Node) -> Product | None:
     out = LABELS[:ndim]
     terms = tuple([out[ndim - len(arg.aval.shape) :] for arg in operands])
     return Product(operands, terms, out, dict(zip(out, x.aval.shape, strict=True)))
-
-
-def _of_difference(s: Contractor, x: Node) -> Product | None:
-    """``p[:, :, None] * (a[:, None] - b)`` of a derivative as a contraction, for the difference is pushed through its sum.
-
-    Not where ``p`` grows without bound as the difference gets small: then nearly all of its digits are needed.
-    """
-    if not is_op(x, np.multiply) or x.phase is None or x.aval.dtype.kind != "f":
-        return None
-    out = LABELS[: len(x.aval.shape)]
-    for p, gap in (x.args, x.args[::-1]):
-        if gap.aval != x.aval or p.aval.dtype != x.aval.dtype or len(p.aval.shape) != len(out):
-            continue
-        term = "".join([label for label, n, size in zip(out, p.aval.shape, x.aval.shape, strict=True) if n == size > 1])
-        product = Product((p, gap), (term, out), out, dict(zip(out, x.aval.shape, strict=True)))
-        if len(term) < len(out) and _outer_difference(product, 1) is not None and _is_tame(p):
-            return product.put(0, s.call(np.reshape, p, shape=product.shape(term)), term)
-    return None
-
-
-def _is_tame(p: Node) -> bool:
-    """Whether nothing in a chain of elementwise operations is divided by what is as large, nor a power but small ones."""
-    size, waiting, seen = math.prod(p.aval.shape), [p], set[Node]()
-    while waiting:
-        x = waiting.pop()
-        if x in seen or math.prod(x.aval.shape) < size:
-            continue
-        seen.add(x)
-        if is_op(x, np.reciprocal) or (is_op(x, np.true_divide) and math.prod(x.args[1].aval.shape) == size):
-            return False
-        if is_op(x, np.power) and const(x.args[1]) not in (2, 3):
-            return False
-        if is_op(x, np.expand_dims) or getattr(x.op, "family", "") == "elementwise":
-            waiting += [arg for arg in x.args if type(arg.aval) is Aval]
-    return True
 
 
 def _made(s: Contractor, given: Product) -> Node | None:

@@ -336,6 +336,8 @@ def _to_kernel(
     if not p.out:
         if len(slices[0]) != 1 or len(places[0]) != 1 or not _is_plain(shifts, slices[0]):
             return None
+        if p.terms[0] != p.terms[1]:  # the sums of both, multiplied
+            return None
         if x.aval.dtype.kind == "c":  # which np.correlate conjugates
             return None
         whole = _cut(s, x, shifts, slices[0])
