@@ -800,3 +800,23 @@ def test_writes_over_what_was_read_need_no_copies():
     assert not any(line.split(" = ")[1] in ("y.copy()", "new.copy()", "g.copy()") for line in copies)
     with without("buffers"):
         np.testing.assert_allclose(grad(filtered)(x), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("count", [3, 40])
+def test_masks_known_beforehand_may_be_needed_in_loops(count):
+    """What a write into a constant place leaves of a cotangent is the same in all iterations: an array in the loop's body."""
+
+    def fun(x, y):
+        b = x.copy()
+        for _ in range(8):
+            b[b > 5.0] = -1.0
+            b[0] = 0.1
+            b = np.sqrt(np.abs(b)) + y
+        return np.sum(b)
+
+    x, y = np.linspace(-2.0, 2.5, count), np.linspace(0.1, 0.3, count)
+    expected = grad(fun, (0, 1), mode="dynamic")(x, y)
+    derivative = grad(fun, (0, 1))
+    for _ in range(3):  # traced, compiled
+        np.testing.assert_allclose(derivative(x, y), expected, rtol=1e-12)
+    assert "np.sqrt" in derivative.source(x, y)
