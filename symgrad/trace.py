@@ -335,7 +335,7 @@ class Trace:
         taken = self.constant_like(first, x.node.aval) if same else self.lookup(self.constant(value)[0])
         self.taken.append((x, x.tape))
         x.tape = self
-        x.bind(taken)
+        x.bind(self.adopt(taken))  # a 0-d array is no number
         x.version += 1  # views of it look again
         return x
 

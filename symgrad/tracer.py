@@ -872,6 +872,8 @@ def _inplace(name: str, ufunc: np.ufunc, tracer: Tracer, other: Any) -> Any:
     new = _binary(ufunc, tracer, other)
     if new is NotImplemented:
         return new
+    if type(new) is not Tracer:  # arithmetic on plain 0-d arrays gives numbers
+        new = tracer.tape.adopt(new)
     if np.shape(new.like) != tracer.like.shape:
         raise ValueError(f"{where()}: the result of shape {np.shape(new.like)} does not fit into {tracer.like.shape} in place")
     tracer.assign(new, f"x {_SYMBOLS[name]}= y")

@@ -624,3 +624,19 @@ def test_calls_beside_assertions(mode):
     exec("def fun(x):\n assert np.ndim(x) == 1, f'x has {np.ndim(x)} dimensions'\n return np.sum(x, None, None) * 3.0", space)
     for _ in range(3):
         np.testing.assert_allclose(grad(space["fun"], mode=mode)(np.ones(3)), [3.0, 3.0, 3.0])
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_plain_0d_arrays_are_written_in_place(mode):
+    def fun(x):
+        total, view = np.zeros(()), np.where(x.size > 1, 2.0, 1.0)
+        same = view[...]
+        total += 0.5 * total + 1.0  # of plain numbers
+        view += 0.1 * x[0]
+        total[()] += x[1]
+        total *= x[0]
+        return total * same
+
+    derivative = grad(fun, mode=mode)
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(np.array([3.0, 2.0])), [6.9 + 0.9, 6.9], rtol=1e-14)
