@@ -131,10 +131,10 @@ def add_windows(windows: Array, shape: tuple[int, ...], axes: tuple[int, ...]) -
 
 def _are_columns(out: Array, places: Array, value: Array) -> bool:
     """Whether few columns of many doubles are added up, at places counted from the start: ``np.bincount`` does that best."""
-    if out.ndim != 2 or out.shape[1] > _NARROW or len(out) > len(places) or np.shape(value) != (*places.shape, out.shape[1]):
+    if (out.ndim, places.ndim) != (2, 1) or out.shape[1] > _NARROW or np.shape(value) != (len(places), out.shape[1]):
         return False
     doubles = out.dtype == value.dtype == np.float64
-    return doubles and bool(places.min() >= 0 and places.max() < len(out))
+    return doubles and len(out) <= len(places) and bool(places.min() >= 0 and places.max() < len(out))
 
 
 def _is_places(part: Any) -> bool:

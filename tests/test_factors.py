@@ -56,6 +56,31 @@ def test_fewer_passes_and_the_same_results(fun, x, passes):
     assert passes is None or len(found) == passes
 
 
+def named(x, y):
+    half = 0.5 * (x * y)
+    quarter = 0.5 * half
+    return np.sum(quarter * np.sin(y))
+
+
+MULTIPLES = {
+    "the same number twice": lambda x, y: np.sum(0.5 * (0.5 * np.tanh(x * y) * y) * x),
+    "with names": named,
+    "of steps": lambda x, y: np.mean(np.maximum(np.minimum(x - y, 0.0) ** 2 * (x * y), 0)) + np.sum(x * y),
+    "quotients": lambda x, y: np.sum(0.25 * (np.sin(x * y) / 4.0) * x) - np.sum(2.0 * -(2.0 * np.cos(x * y))),
+}
+
+
+@pytest.mark.parametrize("case", MULTIPLES)
+def test_multiples_of_multiples(case):
+    """Their rewriting came back to where it began."""
+    fun, args = MULTIPLES[case], (X, X[::-1].copy())
+    derivative, dynamic = value_and_grad(fun, (0, 1)), value_and_grad(fun, (0, 1), mode="dynamic")
+    for _ in range(3):
+        (value, slopes), (expected, others) = derivative(*args), dynamic(*args)
+        np.testing.assert_allclose(value, expected, rtol=1e-12)
+        np.testing.assert_allclose(slopes, others, rtol=1e-12, atol=1e-15)
+
+
 SUMMED = [
     "np.sum(np.tanh((x - m) / v), axis=0) @ m",
     "np.sum(np.exp(-(((x - m) / v) ** 2)) * np.cos(x * v))",

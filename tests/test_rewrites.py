@@ -364,6 +364,17 @@ def test_few_columns_add_up_one_by_one(columns):
             np.testing.assert_allclose(out, expected, rtol=1e-14)
 
 
+@pytest.mark.parametrize("shape", [(200,), (40, 5), (1, 200), (5, 8, 5)])
+def test_few_columns_are_read_at_index_arrays_of_any_shape(shape):
+    rng = np.random.default_rng(0)
+    x, places, weights = rng.normal(size=(7, 3)), rng.integers(0, 7, shape), rng.normal(size=(*shape, 3))
+    derivative = grad(lambda x: np.sum(x[places] ** 2 * weights))
+    sums = np.zeros((7, 3))
+    np.add.at(sums, places, weights)
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(x), 2 * x * sums, rtol=1e-13)
+
+
 @pytest.mark.parametrize("dtype", ["f8", "f4", "c16"])
 @pytest.mark.parametrize("ufunc", [np.add, np.maximum, np.minimum])
 def test_many_short_rows_are_put_together_in_long_ones(ufunc, dtype):

@@ -83,8 +83,13 @@ def _absorbed(s: Simplifier, c: float, x: Node) -> Node | None:
     if x.op in _MOVES and len(x.args) == 1 and math.prod(x.args[0].aval.shape) == math.prod(x.aval.shape):
         inner = _absorbed(s, c, x.args[0])
         return None if inner is None else s.make(x.op, (inner,), x.params, x.aval)
+    own, y = split(x)
+    if own != 1.0:
+        return _multiple(s, c * own, y)
     if is_op(x, np.multiply):
         for a, b in (x.args, x.args[::-1]):
+            if const(a) is not None:  # a multiple that has a name
+                return None
             multiple = s.graph.find(REGISTRY[np.multiply], (s.graph.const(c), b), ())
             if multiple is not None and multiple.aval.shape == b.aval.shape:
                 return s.call(np.multiply, a, multiple)
