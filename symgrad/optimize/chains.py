@@ -1,7 +1,10 @@
-"""Products of several matrices in the code that runs: multiplied in the order that costs least.
+"""Products of several matrices in derivatives, in the code that runs: multiplied in the order that costs least.
 
 ``a @ b @ v`` is ``a @ (b @ v)``: a vector in place of a large matrix. Derivatives are full of such chains. Those that could
 have a product in common are ordered together, so that what several of them need is computed once.
+
+What the user multiplies is multiplied as written: ``d @ x`` may be differences of large numbers, to the last digit, of which
+``d @ (x @ v)`` leaves few.
 
 Rounding must not grow. A product is wrong by what its last factors are as large as, times what they are multiplied with on the
 way out. Of three factors, either order has the worst case in it: all of them as they are. But in ``(a @ b) @ (c @ d)`` the
@@ -12,6 +15,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -84,11 +88,14 @@ def chains(program: Program) -> Program:
     """The same program with chains of products in a better order."""
     places = {node: place for place, node in enumerate(program.nodes())}
     exact = set(ancestors(program.decisions()))
+    users = [node for node in places if _turned(node) is None]
+    uses = Counter([_bare(x)[0] for x in (*itertools.chain(*[node.args for node in users]), *program.roots())])
+    whole = {node for node in places if node.phase is None and uses[node] < 2}  # what is there anyway is no loss
     written: dict[Node, Orders] = {}
     found: dict[Node, Chain] = {}
     for node in places:
         if node not in exact:
-            _read(node, places, found, written)
+            _read(node, places, found, written, whole)
     if not any(len(chain.factors) > 2 for chain in found.values()):
         return program
     best: Orders = {}
@@ -100,8 +107,8 @@ def chains(program: Program) -> Program:
 # -- reading -------------------------------------------------------------------------------------------------------
 
 
-def _read(node: Node, places: dict[Node, int], found: dict[Node, Chain], written: dict[Node, Orders]) -> None:
-    """Note which chain a product is, and the order in which it is written."""
+def _read(node: Node, places: dict[Node, int], found: dict[Node, Chain], written: dict[Node, Orders], whole: set[Node]) -> None:
+    """Note which chain a product is, and the order in which it is written; those that are ``whole`` are only factors."""
     if not _is_product(node):
         return
     pair = _rows_of_stacks(node)
@@ -114,7 +121,7 @@ def _read(node: Node, places: dict[Node, int], found: dict[Node, Chain], written
         side = Chain((Factor(places[x], False, x),))
         inner = found.get(x, side)
         apart = inner.summed and (stack or any(chain.summed for chain in sides))  # another sum than that of the others
-        if x in found and len(inner.factors) - 1 <= room and not apart:
+        if x in found and x not in whole and node.phase is not None and len(inner.factors) - 1 <= room and not apart:
             side = inner
             orders |= written[x]
             room -= len(inner.factors) - 1
