@@ -1238,6 +1238,27 @@ def test_numbers_too_large_or_small_to_be_put_together_stay_apart(rate, step):
     assert derivative.cache_info().misses == traced
 
 
+def strays(x, y, n):
+    z = x + y
+    for _ in range(n):
+        y = y - 0.3 * y * y
+        x = x * 0.9 + 0.05 * z
+    return x
+
+
+def test_what_grows_beyond_all_bounds_and_reaches_no_result():
+    """Its cotangent and its tangent do not go round: zero times infinity is no number."""
+    for derivative in (grad(strays, (0, 1)), grad(strays, (0, 1), mode="dynamic")):
+        for _ in range(3):
+            with np.errstate(all="ignore"):
+                slopes = derivative(2.0, -0.3, 60)
+            assert slopes == pytest.approx((0.5 + 0.5 * 0.9**60, 0.5 - 0.5 * 0.9**60), rel=1e-12)
+    pushed = jacfwd(lambda x: strays(x, np.float64(-0.3), 60))
+    for _ in range(3):
+        with np.errstate(all="ignore"):
+            assert pushed(2.0) == pytest.approx(0.5 + 0.5 * 0.9**60, rel=1e-12)
+
+
 # -- arrays that loops read and write ------------------------------------------------------------------------------
 
 

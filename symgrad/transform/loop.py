@@ -276,7 +276,8 @@ class Loop(Op):
             return self._made["backward", key]  # type: ignore[no-any-return]
         given, levels, sure, double = key
         n, m, _ = self.counts
-        flows = [i for i, node in enumerate(self.body.carry) if is_inexact(node.aval)]
+        reaching = {i for item in itertools.compress(range(len(given)), given) for i in self._reach(item)}
+        flows = [i for i in range(n) if i in reaching]  # the others' cotangents stay zero
         uses = [i for i, node in enumerate(self.body.invariants) if is_inexact(node.aval)]
         elements = [i for i, node in enumerate(self.body.elements) if is_inexact(node.aval)]
         sub, starts, index, items, fixed, after, saved = self._retrace(carry, sequences, invariants)
@@ -350,7 +351,7 @@ class Loop(Op):
     def _jvp(self, ts: Sequence[Any], y: Any, *args: Any) -> Any:
         n, m, _ = self.counts
         carry, sequences, invariants = self.split(args)
-        moving = tuple(t is not None for t in ts[n:])
+        moving = tuple(t is not None for t in ts)
         pushed, flows = self._forward(moving, carry, sequences, invariants)
         first = [zero_of(carry[i]) if ts[i] is None else ts[i] for i in flows]
         more = [t for t in ts[n : n + m] if t is not None]
@@ -371,7 +372,7 @@ class Loop(Op):
         key = ("forward", moving)
         if key in self._made:
             return self._made[key]  # type: ignore[no-any-return]
-        flows = [i for i, node in enumerate(self.body.carry) if is_inexact(node.aval)]
+        flows = [i for i in range(self.counts[0]) if any([moving[j] for j in self._reach(i)])]  # the others' tangents stay zero
         sub, starts, index, items, fixed, after, saved = self._retrace(carry, sequences, invariants)
         sub.phase = "tangents"
         tangents = {starts[i].node: sub.input(("tangent", i), one_like(plain(carry[i]))) for i in flows}
@@ -380,7 +381,7 @@ class Loop(Op):
             t.node.name = f"t_{self.body.carry[i].name or 'state'}"
         others = [*items, *fixed]
         more = []
-        for j, moves in enumerate(moving):
+        for j, moves in enumerate(moving[len(starts) :]):
             if moves:
                 t = sub.input(("tangent", "element", j), one_like(others[j].value))
                 tangents[others[j].node] = t
