@@ -146,3 +146,16 @@ def test_what_is_away_from_zero_needs_no_masks(text):
             np.testing.assert_allclose(derivative(point), dynamic(point), rtol=1e-12)
     masked = any(test in derivative.source(x) for test in ("greater_equal", ">="))
     assert masked != NORMS[text]
+
+
+def test_masks_smaller_than_what_was_chosen():
+    """Of a number that a mask chooses, broadcast to what several are made of."""
+
+    def chosen(x):
+        stacked = np.stack([x, x])
+        return np.sum(np.where(x > 0.1, (x - 0.1) ** 0.7 * stacked, np.sin(stacked)))
+
+    for derivative in (grad(chosen), grad(chosen, mode="dynamic")):
+        for _ in range(3):
+            assert derivative(0.1) == pytest.approx(2 * np.cos(0.1), rel=1e-12)
+            assert derivative(0.4) == pytest.approx(2 * (0.3**0.7 + 0.4 * 0.7 * 0.3**-0.3), rel=1e-12)

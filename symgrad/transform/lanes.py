@@ -209,7 +209,8 @@ class Masks:
         if (lanes is None or lanes.cover is not None) and fixed:
             plain = [np.empty(arg.aval.shape, bool) if other is arg else _plain(self.lookup(other)) for other in node.args]
             ones = np.ones(node.aval.shape, bool) if lanes is None else lanes.cover
-            cover = _reached(node, position, ones, np.empty(np.shape(ones), bool), plain)
+            shape = node.aval.shape if isinstance(node.aval, Aval) else np.shape(ones)  # masks may be smaller
+            cover = _reached(node, position, ones, np.empty(shape, bool), plain)
             return None if cover.all() else Lanes(None, (node, position), cover, True, explicit, cover)
         if lanes is None and node.op is GETITEM:
             arrays = [self.lookup(array) for array in node.args[1:]]
