@@ -521,9 +521,9 @@ class Roller:
         op, args = loop_of(body, course), (*firsts, *invariants)
         node = trace.graph.add(op, args, (), tuple(trace.aval(value) for value in values))  # type: ignore[arg-type]
         (trace.likes if later else trace.values)[node] = values
-        if self.open:  # a loop with a test needs no guard on it, unless something is there only after an iteration
+        if self.open:  # a loop with a test needs no guard on it, unless something is so only after an iteration
             tests = set(self.tests)
-            if self._unborn(start, end, late):
+            if self._unborn(start, end, late) or self._parted(start, end, keys):
                 tests.discard(start.nodes[TEST])
             trace.guards[start.guards :] = [guard for guard in trace.guards[start.guards :] if guard.node not in tests]
         for i, key in enumerate(every):
@@ -638,6 +638,11 @@ class Roller:
         """Whether locals that are read later are not there where the loop does not run at all."""
         names = {str(key[0]) for key in late} | {name for name in end.rest if name not in start.rest}
         return not names <= self.private
+
+    def _parted(self, start: Boundary, end: Boundary, keys: list[Key]) -> bool:
+        """Whether locals that are one after an iteration are not where the loop does not run at all."""
+        begun: dict[int, Node] = {}
+        return any([begun.setdefault(id(end.holds[key]), start.nodes[key]) is not start.nodes[key] for key in keys])
 
     def _closed(self, start: Boundary, end: Boundary, late: list[Key]) -> bool:
         """Whether all that an open loop leaves behind is in the pattern."""
