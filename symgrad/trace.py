@@ -367,7 +367,7 @@ class Trace:
 
     def record(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run ``op`` on traced and plain values; its result, traced. A tuple result gives a tuple of Tracers."""
-        count, start = len(self.graph.nodes), self.graph.next_index
+        start = self.graph.next_index
         result = self.lookup(self.run(op, args, params))
         node, like = result.node, result.like
         if self.lean and node.index >= start and _is_big(like) and not result.later:
@@ -378,7 +378,7 @@ class Trace:
         if not (op.alias or op is EINSUM or op is STOP):
             return result
         arrays = type(like) is np.ndarray and args and type(args[0]) is Tracer
-        if arrays and node.index < count and op is not STOP:
+        if arrays and node.index < start and op is not STOP:  # a node that was there
             self.see_from(result, args[0], op, args[1:], params)
         return self.wrap(op, args, params, result)
 

@@ -921,8 +921,9 @@ def _install() -> None:
     ).split():
         setattr(Tracer, name, lambda self, *args, fun=getattr(np, name), **kwargs: fun(self, *args, **kwargs))
         setattr(Tracer, name, _Only(getattr(Tracer, name), name))
-    for name in ("conj", "conjugate", "nonzero"):  # which take less than the functions do
-        setattr(Tracer, name, _Only(lambda self, *, fun=getattr(np, name): fun(self), name))
+    for name in ("conj", "conjugate"):  # real arrays are given back as they are: no copies
+        setattr(Tracer, name, _Only(lambda self: np.conj(self) if np.iscomplexobj(self.like) else self, name))
+    Tracer.nonzero = _Only(lambda self: np.nonzero(self), "nonzero")  # type: ignore[attr-defined]
     for name in ("var", "std"):
         setattr(Tracer, name, _Only(_without_correction(getattr(np, name)), name))
     for name in (

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ops_samples import OPERATIONS, cases
 
 import symgrad.numpy as snp
-from symgrad import grad, graph, jacobian, jvp, runtime, without
+from symgrad import grad, graph, jacobian, jvp, runtime, value_and_grad, without
 from symgrad.errors import MutatedInput, NotDifferentiable
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.pytree import flatten
@@ -820,3 +820,39 @@ def test_masks_known_beforehand_may_be_needed_in_loops(count):
     for _ in range(3):  # traced, compiled
         np.testing.assert_allclose(derivative(x, y), expected, rtol=1e-12)
     assert "np.sqrt" in derivative.source(x, y)
+
+
+def test_real_arrays_are_their_own_conjugates():
+    """``x.conj()`` of a real array is ``x`` itself, not a copy."""
+
+    def fun(x):
+        x = x.copy()
+        same, copied = x.conj(), np.conj(x)
+        x[0] = 3.0
+        same.conjugate()[1] *= 2.0
+        return np.sum(same * x * copied)
+
+    for mode in ("auto", "dynamic"):
+        derivative = grad(fun, mode=mode)
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(np.array([2.0, 1.0, 0.5])), [9.0, 12.0, 0.75])
+
+
+def test_views_of_copies_made_again_after_a_loop():
+    """Nodes are known by their numbers, of which there are more than nodes once a loop has been rolled up."""
+
+    def fun(x, y):
+        for _ in range(6):
+            y = y + np.cos(y)
+        for _ in range(6):
+            b = x.copy()
+            w = b[1:]
+            w += 0.5
+        return np.sum(b * b) + np.sum(y)
+
+    x = np.array([0.3, 0.7, 1.1])
+    derivative = value_and_grad(fun)
+    for _ in range(3):
+        value, slope = derivative(x, 2 * x)
+        assert value == fun(x, 2 * x)
+        np.testing.assert_allclose(slope, [0.6, 2.4, 3.2], rtol=1e-14)
