@@ -576,3 +576,22 @@ def test_loops_over_what_they_are_differentiated_by(fun, count, dtype):
     if fun in (filtered, backwards, row_by_row) and dtype is np.float64:
         loops = grad(fun).source(x, 0.7, fast=True).split("for ")
         assert "] += " not in "".join(loops[2:]).split("reverse()")[0]
+
+
+def test_loops_that_fill_arrays_are_not_taken_apart():
+    """What an inner loop saves may be arrays already, where an outer loop is taken apart: AttributeError."""
+
+    def fun(x):
+        total, b = 0.0, x * 2
+        for _ in range(6):
+            a = b
+            for _ in range(6):
+                total += b[0] * b[-1]
+                a += np.roll(b, 1) * np.roll(a, 1) * 1e-3
+        return total + np.sum(np.sin(a)) + np.sum(np.sin(b))
+
+    x = np.linspace(-0.5, 0.7, 6)
+    derivative = grad(lambda x: np.sum(np.sin(grad(fun)(x))))
+    expected = grad(lambda x: np.sum(np.sin(grad(fun)(x))), mode="dynamic")(x)
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(x), expected, rtol=1e-10)

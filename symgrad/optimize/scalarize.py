@@ -319,6 +319,8 @@ class Scalarizer(Simplifier):
                 return self._input(node, self.graph.captured(array))
             return self._each(lambda value: self.graph.const(value), array.astype(object))
         if isinstance(op, Loop):
+            if "arrays" in params:  # what it saves are arrays already, not lists
+                raise Unsuited
             return self._loop(node)
         if op is engine.ITEM:
             return self.grids[node.args[0]][params["item"]]
