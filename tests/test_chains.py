@@ -139,6 +139,19 @@ def test_what_the_user_multiplies_is_multiplied_as_written(text, total):
             np.testing.assert_allclose(g, want.astype(float), rtol=0, atol=1e-13 * np.max(np.abs(want)))
 
 
+def test_differences_along_edges_keep_their_digits():
+    """There are more of them than of points: a derivative would have taken them of what is summed over the points."""
+    edges = np.zeros((2000, 200))
+    edges[np.arange(2000), np.arange(2000) % 200] = 1
+    edges[np.arange(2000), (7 * np.arange(2000) + 3) % 200] -= 1
+    args = (array(200, 60) + 1e8, array(60, 3))
+    fun = lambda x, w: np.sum(np.sin(edges.astype(x.dtype) @ x @ w))
+    want = grad(fun, 1, mode="dynamic")(*[arg.astype(np.longdouble) for arg in args]).astype(float)
+    derivative = grad(lambda x, w: np.sum(np.sin(edges @ x @ w)), (0, 1))
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(*args)[1], want, rtol=0, atol=1e-13 * np.max(np.abs(want)))
+
+
 def test_what_costs_the_same_stays_as_written():
     assert "a.dot(b)" in code(lambda a, b, c: np.sum(np.sin(a @ b @ c)), array(60, 60), array(60, 60), array(60, 60))
 

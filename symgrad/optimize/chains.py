@@ -3,8 +3,9 @@
 ``a @ b @ v`` is ``a @ (b @ v)``: a vector in place of a large matrix. Derivatives are full of such chains. Those that could
 have a product in common are ordered together, so that what several of them need is computed once.
 
-What the user multiplies is multiplied as written: ``d @ x`` may be differences of large numbers, to the last digit, of which
-``d @ (x @ v)`` leaves few.
+What the user multiplies is multiplied as written, and stays whole in derivatives: ``d @ x`` may be differences of large
+numbers, to the last digit, of which ``d @ (x @ v)`` leaves few. But stacks of rows times weights, which are not like that, may
+be taken apart.
 
 Rounding must not grow. A product is wrong by what its last factors are as large as, times what they are multiplied with on the
 way out. Of three factors, either order has the worst case in it: all of them as they are. But in ``(a @ b) @ (c @ d)`` the
@@ -90,7 +91,7 @@ def chains(program: Program) -> Program:
     exact = set(ancestors(program.decisions()))
     users = [node for node in places if _turned(node) is None]
     uses = Counter([_bare(x)[0] for x in (*itertools.chain(*[node.args for node in users]), *program.roots())])
-    whole = {node for node in places if node.phase is None and uses[node] < 2}  # what is there anyway is no loss
+    whole = {node for node in places if node.phase is None and not (uses[node] > 1 and _is_layer(node))}
     written: dict[Node, Orders] = {}
     found: dict[Node, Chain] = {}
     for node in places:
@@ -146,6 +147,11 @@ def _is_product(node: Node) -> bool:
         return False
     least, most = sorted(len(x.aval.shape) for x in node.args)
     return most < 3 or (least > 1 and is_op(node, np.matmul))
+
+
+def _is_layer(node: Node) -> bool:
+    """Whether it is a stack of rows times weights."""
+    return _is_product(node) and [len(x.aval.shape) > 2 for x in node.args] == [True, False]
 
 
 def _rows_of_stacks(node: Node) -> tuple[Node, Node] | None:
