@@ -838,6 +838,18 @@ def test_real_arrays_are_their_own_conjugates():
             np.testing.assert_allclose(derivative(np.array([2.0, 1.0, 0.5])), [9.0, 12.0, 0.75])
 
 
+@pytest.mark.skipif(not hasattr(np, "astype"), reason="NumPy 2.1")
+def test_casts_that_need_not_copy_do_not():
+    def fun(x):
+        x = x * 1.0
+        same = np.astype(x, float, copy=False)
+        x[0] = 3.0
+        return np.sum(same * x)
+
+    for mode in ("auto", "dynamic"):
+        np.testing.assert_allclose(grad(fun, mode=mode)(np.array([2.0, 1.0])), [0.0, 2.0])
+
+
 def test_views_of_copies_made_again_after_a_loop():
     """Nodes are known by their numbers, of which there are more than nodes once a loop has been rolled up."""
 

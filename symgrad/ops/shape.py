@@ -291,7 +291,7 @@ linear(
 )
 if hasattr(np, "astype"):  # NumPy 2.1
     composite(np.astype, samples=[Sample(A(3), np.complex128), Sample(A(2, 3), complex)])(
-        lambda x, dtype, /, *, copy=True, device=None: x.astype(dtype)
+        lambda x, dtype, /, *, copy=True, device=None: x.astype(dtype, copy=copy)
     )
 
 
