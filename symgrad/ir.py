@@ -202,6 +202,12 @@ class Graph:
         node.active = True
         return node
 
+    def stand_in(self, node: Node) -> Node:
+        """An input for a node of another graph, and for no other one, whatever inputs are copied from there."""
+        new = self.input(("for", node), node.aval)
+        new.name = node.name
+        return new
+
     def const(self, value: Any) -> Node:
         """A number known when code is generated. ``1``, ``1.0``, ``True``, ``0.0`` and ``-0.0`` are five constants."""
         key = (CONST, type(value), repr(value))

@@ -1283,6 +1283,26 @@ def test_what_grows_beyond_all_bounds_and_reaches_no_result():
             assert pushed(2.0) == pytest.approx(0.5 + 0.5 * 0.9**60, rel=1e-12)
 
 
+def test_inputs_of_loops_that_are_trimmed_again_and_again_stay_apart():
+    """Arrays that stay what they were are taken out of what goes round, in several rounds."""
+
+    def fun(x, y):
+        a, b, c = x * y, x.copy(), x.copy()
+        for j in range(4, 0, -1):
+            a[-j] = b[j - 1]
+            c += c * np.roll(a, 1)
+        for i in range(4):
+            b[i - 1] = a[1] * a[-1]
+        return np.sum(c * c)
+
+    slope = grad(fun)
+    twice = lambda x, y: np.sum(slope(x, y) ** 2)
+    x, y = np.linspace(-0.5, 0.8, 5), np.linspace(0.3, -0.7, 5)
+    derivative, expected = grad(twice), grad(twice, mode="dynamic")(x, y)
+    for _ in range(4):
+        np.testing.assert_allclose(derivative(x, y), expected, rtol=1e-10)
+
+
 # -- arrays that loops read and write ------------------------------------------------------------------------------
 
 

@@ -438,8 +438,7 @@ class _Distributor(Contractor):
         copier = Simplifier(BodyProgram(body), {})
         more: list[Node] = []
         for item in plan.before:
-            more.append(copier.graph.input(("element", len(body.elements) + len(more)), item.aval))
-            more[-1].name = item.name
+            more.append(copier.graph.stand_in(item))
             copier.mapping[item] = more[-1]
         saved = [item for item in plan.saved if item not in body.saved]
         whole = copied(body, copier, {}, elements=more, saved=saved)

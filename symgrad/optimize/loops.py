@@ -235,8 +235,7 @@ def _without(body: Body, settled: dict[int, int], fixed: list[Node]) -> Body:
     more = []
     for i, twin in settled.items():
         if twin == i:
-            more.append(copier.graph.input(("steady", i, len(body.invariants)), body.carry[i].aval))
-            more[-1].name = body.carry[i].name
+            more.append(copier.graph.stand_in(body.carry[i]))
             copier.mapping[body.carry[i]] = more[-1]
     for item, value in numbers.items():
         copier.mapping[item] = copier.graph.const(dict(value.params)["value"])

@@ -217,12 +217,11 @@ def _reading(body: Body, known: list[Node], ended: list[End], saved: list[Node])
     """The body with what is known as elements of sequences, the last ones, what others ended with carried, and more saved."""
     copier = Simplifier(BodyProgram(body), {})
 
-    def given(node: Node, role: str, place: int) -> Node:
-        copier.mapping[node] = new = copier.graph.input((role, place), node.aval)
-        new.name = node.name
+    def given(node: Node) -> Node:
+        copier.mapping[node] = new = copier.graph.stand_in(node)
         return new
 
-    more = [given(node, "known", len(body.elements) + i) for i, node in enumerate(known)]
-    ends = [given(end.node, "ended", len(body.carry) + i) for i, end in enumerate(ended)]
+    more = [given(node) for node in known]
+    ends = [given(end.node) for end in ended]
     made = copied(body, copier, {}, elements=more, saved=saved)
     return replace(made, carry=[*made.carry, *ends], after=[*made.after, *[copier.mapping[end.start] for end in ended]])

@@ -448,6 +448,7 @@ _loops: weakref.WeakValueDictionary[Any, Loop] = weakref.WeakValueDictionary()
 
 def loop_of(body: Body, course: Course) -> Loop:
     """The loop of a body: one and the same operation for bodies that are alike, names and lines too."""
+    assert len(set(body.inputs)) == len(body.inputs), "two inputs of a loop are one"
     key = (fingerprint(body), course)
     found = _loops.get(key)
     if found is None:
