@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad import value_and_grad
+from symgrad import value_and_grad, without
 from symgrad.pytree import flatten
 
 
@@ -60,6 +60,25 @@ def agrees(fun: Callable[..., Any], *args: Any, modes: tuple[str, ...] = ("auto"
             np.testing.assert_allclose(got, value, rtol=1e-12, atol=1e-12)
             for slope, grad in zip(expected, grads, strict=True):
                 np.testing.assert_allclose(grad, slope, rtol=2e-6, atol=2e-7)
+
+
+def agrees_without(name: str, fun: Callable[..., Any], args: Sequence[Any], slack: float = 0.0) -> None:
+    """A function's value and gradients are the same with an optimisation and without, in layout and dtype, too.
+
+    ``slack``: how many times the tolerance the value may be off by where it is near zero.
+    """
+    everything = tuple(range(len(args)))
+    with without(name):
+        plain = value_and_grad(fun, everything)
+    optimised = value_and_grad(fun, everything)
+    for _ in range(3):
+        want, got = plain(*args), optimised(*args)
+    tight = 1e-5 if any(arg.dtype == np.float32 for arg in args) else 1e-13
+    np.testing.assert_allclose(got[0], want[0], rtol=tight, atol=slack * tight)
+    for mine, theirs in zip(got[1], want[1], strict=True):
+        assert mine.flags.c_contiguous
+        assert mine.dtype == theirs.dtype
+        np.testing.assert_allclose(mine, theirs, rtol=tight, atol=tight * np.max(np.abs(theirs), initial=0))
 
 
 def alike(found: Any, expected: Any, rtol: float = 1e-12, atol: float = 1e-13) -> None:
