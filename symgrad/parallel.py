@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
+from dataclasses import dataclass
 
 MOST = 8  # threads of one loop: more would wait for one another, and for memory
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # where SYMGRAD_NUM_THREADS is not set
@@ -61,18 +62,27 @@ def share(loop: Callable[[Iterable[int]], None], blocks: range) -> None:
     if helpers < 1:
         loop(blocks)
         return
-    waiting = deque(blocks)
+    task = _Task(loop, deque(blocks))
     started: list[Future[tuple[int, BaseException] | None]] = []
     with suppress(RuntimeError):  # no thread can be started, such as at the interpreter's exit
         for _ in range(helpers):
-            started.append(_helpers().submit(copy_context().run, _work, loop, _Turns(waiting)))
-    ends = [_work(loop, _Turns(waiting)), *(future.result() for future in started if not future.cancel())]
+            started.append(_helpers().submit(copy_context().run, _work, task))
+    ends = [_work(task), *(future.result() for future in started if not future.cancel())]
+    del task.loop  # whoever comes too late finds it cancelled, but would hold its arrays until then
     failed = [end for end in ends if end is not None]
     if failed:
         try:
             raise min(failed, key=lambda end: end[0])[1]
         finally:
             del ends, failed, started  # they would hold the error, and that this frame
+
+
+@dataclass
+class _Task:
+    """A loop, and the blocks that no thread has taken yet."""
+
+    loop: Callable[[Iterable[int]], None]
+    waiting: deque[int]
 
 
 class _Turns:
@@ -93,10 +103,11 @@ class _Turns:
         return self.block
 
 
-def _work(loop: Callable[[Iterable[int]], None], turns: _Turns) -> tuple[int, BaseException] | None:
+def _work(task: _Task) -> tuple[int, BaseException] | None:
     """Take turns in a loop; the block that raised an exception, and that, if one did."""
+    turns = _Turns(task.waiting)
     try:
-        loop(turns)
+        task.loop(turns)
     except BaseException as error:
         turns.waiting.clear()
         return turns.block, error

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import gc
 import os
 import re
 import subprocess
@@ -18,8 +19,8 @@ from test_blocks import CASES, SHARED, TINY, compiled, each_alone, sizes, source
 
 import symgrad
 from symgrad import grad, parallel, value_and_grad, without
-from symgrad.buffers import POOL
-from symgrad.parallel import MOST, share, threads
+from symgrad.buffers import POOL, _Lease
+from symgrad.parallel import MOST, _helpers, share, threads
 from symgrad.pytree import flatten
 
 
@@ -280,17 +281,31 @@ def test_from_many_threads_at_once():
                 np.testing.assert_array_equal(gradient, expected[k % 6])
 
 
-def test_threads_give_their_memory_back():
+@pytest.mark.parametrize("late", [False, True])
+def test_threads_give_their_memory_back(late):
+    """Also those that have other work until the loops are over."""
+
     def fun(x):
         return np.sum(np.exp(np.sin(x)) * x)
 
-    derivative = grad(fun)
+    def leased() -> int:
+        gc.collect()  # what other tests left goes back now
+        return sum(isinstance(thing, _Lease) for thing in gc.get_objects())
+
+    derivative, over = grad(fun), threading.Event()
     with threads(3):
         compiled(derivative, np.linspace(0, 1, 50), given=SHARED)
-        before = sum(len(blocks) for blocks in POOL.free.values())
-        for _ in range(50):
-            derivative(np.linspace(0, 1, 50))
-    assert sum(len(blocks) for blocks in POOL.free.values()) <= before + 6  # two arrays for each thread
+        before = leased()
+        free = sum(len(blocks) for blocks in POOL.free.values())
+        busy = [_helpers().submit(over.wait) for _ in range(MOST - 1)] if late else []
+        try:
+            for _ in range(50):
+                derivative(np.linspace(0, 1, 50))
+            assert leased() <= before
+        finally:
+            over.set()
+        assert all(future.result() for future in busy)
+    assert sum(len(blocks) for blocks in POOL.free.values()) <= free + 6  # two arrays for each thread
 
 
 def test_the_profile_has_the_lines_of_a_shared_loop():
