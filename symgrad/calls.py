@@ -463,7 +463,7 @@ class Calls(Reads):
         result = self._on_copies(fun, args, kwargs, inside)
         for array, tracer in list(self._arrays):
             if not same_value(array, tracer.value) and self.writes_to(tracer):
-                tracer.node, tracer.value = self.trace.constant(array.copy())
+                tracer.node, tracer.value = self.trace.constant(array.copy("K"))
                 tracer.version += 1
         return result
 
@@ -477,7 +477,7 @@ class Calls(Reads):
         def out(value: Any) -> Any:
             given = self._out(value) if inside or type(value) is Tracer else value
             if type(value) is Tracer and type(given) is np.ndarray and given.base is value.value:
-                given = given.copy()
+                given = given.copy("K")
                 lent.append((value, given))
             return given
 

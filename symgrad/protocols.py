@@ -109,9 +109,9 @@ def _kind(value: Any) -> Any:
     """What hangs on more than the numbers in arrays: types, shapes, dtypes, options."""
     if type(value) is Tracer:
         value = value.value
-        return (value.shape, value.dtype) if hasattr(value, "dtype") else type(value)
+        return (value.shape, value.dtype, value.strides) if hasattr(value, "dtype") else type(value)
     if type(value) is np.ndarray:
-        return value.shape, value.dtype
+        return value.shape, value.dtype, value.strides
     if type(value) is slice:
         return slice, _kind(value.start), _kind(value.stop), _kind(value.step)
     if type(value) in (list, tuple):
@@ -142,6 +142,8 @@ def _alike(result: Any, known: Any) -> Any:
         return result
     if result.dtype != known.dtype:
         result = result.astype(known.dtype)
+    if known.ndim > 1 and isinstance(result, Traced):
+        result = result.laid_as(known)
     return result[()] if isinstance(known, np.generic) and isinstance(plain(result), np.ndarray) else result
 
 
@@ -316,7 +318,8 @@ class UFuncMethods:
         if rest:
             return _call(trace, ufunc, args, rest)
         if mask is True:
-            return trace.record(handler, args, {}) if cast_first else _apply(trace, ufunc, handler, args)
+            result = trace.record(handler, args, {}) if cast_first else _apply(trace, ufunc, handler, args)
+            return result.copy(kwargs["order"]) if kwargs.get("order") in ("C", "F") and np.ndim(result) > 1 else result
         if fallback is None:
             raise NotDifferentiable(f"{where()}: where= without out= leaves values undefined; use np.where or give out=")
         safe = np.atleast_2d(handler.domain).mean(axis=-1)  # so that no NaN arises where nothing is computed

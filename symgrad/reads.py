@@ -219,14 +219,14 @@ class Reads:
         elif value.nbytes > MAX_BYTES:
             self.stop(f"{path!r} is an array of dtype {value.dtype}, too large to be compared at every call")
         else:
-            self.check(path, "array", value.copy())
+            self.check(path, "array", value.copy("K"))
         self.root(value, path)
 
     def _lift(self, path: Path, value: Any) -> Any:
         tracer = self.lifts.get(path)
         if tracer is None:
             array = type(value) is np.ndarray and value.flags.writeable
-            tracer = self.trace.input(path, value.copy() if array else value)
+            tracer = self.trace.input(path, value.copy("K") if array else value)
             last = path.steps[-1][1] if path.steps else "state"
             tracer.node.name = str(last) if str(last).isidentifier() else _named(path)
             self.lifts[path] = tracer
@@ -629,7 +629,7 @@ class Reads:
                 return value
             if value.base is not None:
                 value.refresh()
-            return value.value.copy() if isinstance(value.value, np.ndarray) else value.value
+            return value.value.copy("K") if isinstance(value.value, np.ndarray) else value.value
         if kind in QUICK or depth > 8 or isinstance(value, (type, ModuleType, *FUNCTIONS)):
             return value
         if kind is list:
@@ -669,7 +669,7 @@ class Reads:
         """What shares memory with an array that was written to has changed, too."""
         for other, known in self._arrays:
             if known is not tracer and np.may_share_memory(other, array):
-                known.node, known.value = self.trace.constant(other.copy())
+                known.node, known.value = self.trace.constant(other.copy("K"))
                 known.version += 1
 
     def _real(self, tracer: Tracer) -> Any:

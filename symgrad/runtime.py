@@ -28,6 +28,17 @@ def product(a: float, b: float) -> float:
     raise ArithmeticError(f"{a} times {b}")
 
 
+def layout(x: Array) -> int:
+    """How an array lies in memory, as far as NumPy's views and copies hang on it: 0 as C has it, 1 as Fortran has it.
+
+    2 where rows come first with gaps, or backwards, and 3 otherwise.
+    """
+    if x.flags.forc:
+        return int(x.flags.fnc)
+    strides = [abs(step) for step, n in zip(x.strides, x.shape, strict=True) if n > 1]
+    return 2 if strides == sorted(strides, reverse=True) else 3
+
+
 def setitem(base: Array, value: Array, index: Any) -> Array:
     """A copy of ``base`` with ``base[index] = value``."""
     out = np.array(base)

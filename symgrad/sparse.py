@@ -429,10 +429,9 @@ def convolution(p: Patterns, node: Node, i: int) -> Matrix:
 @rule(np.diff)
 def difference(p: Patterns, node: Node, i: int) -> Matrix:
     """Neighbours along one axis."""
-    params = dict(node.params)
-    axis, order = params.get("axis", -1), params.get("n", 1)
+    axis = dict(node.params).get("axis", -1)
     ins, outs = np.moveaxis(places(node.args[i].aval), axis, -1), np.moveaxis(places(node.aval), axis, -1)
-    windows = np.lib.stride_tricks.sliding_window_view(ins, order + 1, -1) if outs.size else outs[..., None]
+    windows = np.lib.stride_tricks.sliding_window_view(ins, 2, -1) if outs.size else outs[..., None]
     return pairs(outs[..., None], windows, sizes(node, i))
 
 

@@ -24,7 +24,7 @@ from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, aval_of, is_in
 from symgrad.ops import create, index
 from symgrad.ops.abstract import like_result, stand_in
 from symgrad.ops.core import REGISTRY, Op, as_numpy
-from symgrad.ops.engine import IDENTITY, ITEM, STOP, TO_ARRAY
+from symgrad.ops.engine import IDENTITY, ITEM, LAYOUT, STOP, TO_ARRAY
 from symgrad.tracer import EINSUM, NUMBERS, Run, Tracer, escaped, plain
 
 __all__ = ["Guard", "Tape", "Trace", "active_trace", "followed", "running", "tracing"]
@@ -88,13 +88,18 @@ class Trace:
         self.refusal: SymgradError | None = None  # of what the plain function may do
         self.lanes = 0  # how many vmaps it is in: in them a value stands for many, and what Python sees of it is noted
         self.one_by_one = False  # whether a vmap runs its function for each element
+        self.shaped = False  # whether NumPy made views or copies, as arrays lie in memory
+        self.matrices: list[Tracer] = []  # arguments whose layout no other call need have yet
         self.remarks: dict[str, None] = {}  # what is slower than one might think, in order
 
     def input(self, position: Any, value: Any) -> Tracer:
         """A traced argument."""
         node = self.graph.input(position, aval_of(value))
         self.values[node] = value
-        return Tracer(self, node, value, frozen=True)
+        tracer = Tracer(self, node, value, frozen=True)
+        if type(value) is np.ndarray and value.ndim > 1:
+            self.matrices.append(tracer)
+        return tracer
 
     def lookup(self, node: Node) -> Tracer:
         """The Tracer of a node of this run."""
@@ -234,7 +239,7 @@ class Trace:
             if _identical(copy, array):
                 return node, copy
             self.note("a plain array is changed in place while the function runs")
-        copy = array.copy() if array.flags.writeable else array
+        copy = array.copy("K") if array.flags.writeable else array
         node = self.hold(array if known is None else copy)
         self._copies[place] = (array, copy, node)
         self.values[node] = copy
@@ -328,14 +333,14 @@ class Trace:
             return x
         value = x.value
         if any(loan() is not None for loan in x.lent or ()):
-            value = value.copy()
+            value = value.copy("K")
             self.loans.append((where(), x.value, value))
         first = value.flat[0] if value.size else 0.0
         same = np.array_equal(value, np.broadcast_to(first, value.shape)) and (first != 0 or not np.signbit(value.real).any())
         taken = self.constant_like(first, x.node.aval) if same else self.lookup(self.constant(value)[0])
         self.taken.append((x, x.tape))
         x.tape = self
-        x.bind(self.adopt(taken))  # a 0-d array is no number
+        x.bind(self.adopt(taken).laid_as(value))  # a 0-d array is no number
         x.version += 1  # views of it look again
         return x
 
@@ -354,7 +359,7 @@ class Trace:
             if not x.node.active:
                 x.tape = drafts
                 if x.base is None:
-                    x.value = x.value.copy()
+                    x.value = x.value.copy("K")
                 else:
                     op, rest, params = x.how
                     x.value = op.fun(x.base.value, *plain(list(rest)), **params)
@@ -376,15 +381,24 @@ class Trace:
             parts = [self.record(ITEM, (result,), {"item": i}) for i in range(len(like))]
             return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
         if not (op.alias or op is EINSUM or op is STOP):
-            return result
+            return self.lay(result, op, args, params) if node.index < start and np.ndim(like) > 1 else result
         arrays = type(like) is np.ndarray and args and type(args[0]) is Tracer
         if arrays and node.index < start and op is not STOP:  # a node that was there
             self.see_from(result, args[0], op, args[1:], params)
         return self.wrap(op, args, params, result)
 
+    def lay(self, result: Tracer, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Tracer:
+        """A result whose node was known, lying in memory as it does of these arguments."""
+        likes = [arg.like if type(arg) is Tracer else arg for arg in args]
+        if all([like.flags.c_contiguous for like in (result.like, *likes) if isinstance(like, np.ndarray)]):
+            return result
+        laid: Tracer = result.laid_as(_compute_anyway(op, likes, params))
+        return laid
+
     def wrap(self, op: Op, args: Sequence[Any], params: dict[str, Any], result: Tracer) -> Tracer:
         """A result, told what it is a view of."""
         if type(result.like) is np.ndarray and args and type(args[0]) is Tracer:
+            self.shaped = self.shaped or (op in _BY_LAYOUT and np.ndim(args[0].like) > 1)
             if (op.alias or op is EINSUM) and _is_view(result.like, args[0].like):
                 result.base, result.how, result.seen = args[0], (op, tuple(args[1:]), params), args[0].version
             elif op is STOP:  # the same array in the eyes of the user
@@ -489,6 +503,16 @@ class Trace:
         else:
             self.peeks.append(node)
 
+    def guard_layouts(self) -> None:
+        """Note that what is a view, and what a copy, hangs on how the arguments lie in memory."""
+        for tracer in self.matrices:
+            node = self.run(LAYOUT, (Tracer(self, tracer.node, self.values[tracer.node]),), {})
+            kind = self.computed(node)
+            if kind == 3:  # there are many such
+                self.note("an argument lies in memory by columns, and hence what is a view")
+            self.guard(node, kind)
+        self.matrices.clear()
+
 
 class Tape(Trace):
     """One run that no code is made of: a plain list of the operations that derivatives flow through.
@@ -522,7 +546,7 @@ class Tape(Trace):
         if kind in NUMBERS:
             return self._append(CONST, (), (("value", value),), value, False), value
         if type(value) is np.ndarray and value.nbytes <= _SMALL and value.dtype.kind in "fciub":
-            value = value.copy() if value.flags.writeable else value  # cheaper than to ask whether it has changed
+            value = value.copy("K") if value.flags.writeable else value  # cheaper than to ask whether it has changed
             return self.hold(value), value
         return super().constant(value)
 
@@ -612,6 +636,7 @@ class Tape(Trace):
         return Tracer(self, node, x.value, frozen=True)
 
 
+_BY_LAYOUT = (REGISTRY[np.reshape], REGISTRY[np.ravel])
 _DIVISIONS = frozenset({np.true_divide, np.floor_divide, np.remainder})
 _SMALL = 4096  # bytes
 _BIG = 131_072

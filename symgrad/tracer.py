@@ -85,6 +85,7 @@ class Run(Protocol):
     user: bool
     watched: bool
     lent: bool
+    shaped: bool
     lanes: int
     phase: str | None
     double_where: bool
@@ -107,6 +108,7 @@ class Run(Protocol):
     def array_function(self, like: Tracer, func: Any, args: Any, kwargs: Any) -> Any: ...
     def array_ufunc(self, ufunc: np.ufunc, method: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any: ...
     def guard(self, node: Node, value: Any) -> None: ...
+    def guard_layouts(self) -> None: ...
     def note(self, reason: str) -> None: ...
     def text(self, words: str) -> str: ...
     def refuse(self, error: SymgradError) -> SymgradError: ...
@@ -184,6 +186,8 @@ class Tracer(Traced):
             raise TypeError(f"{where()}: {type(self.like).__name__} does not support {verb}")
         if not self.tape.open or self.tape.thread != get_ident():
             raise escaped(self)
+        if self.tape.shaped:
+            self.tape.guard_layouts()
         one: Tracer | None = self
         while one is not None:
             if one.frozen and not (self.tape.hooks is not None and self.tape.hooks.writes_to(one)):
@@ -495,7 +499,7 @@ class Tracer(Traced):
         return other // self, other % self
 
     def __copy__(self) -> Any:
-        return self.copy() if isinstance(self.like, np.ndarray) else self
+        return self.copy("K") if isinstance(self.like, np.ndarray) else self
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self.__copy__()
@@ -605,7 +609,8 @@ class Tracer(Traced):
             raise TypeError(f"{where()}: Cannot cast array data from {self.dtype} to {dtype} by the rule {casting!r}")
         if not copy and dtype == self.dtype:
             return self
-        return self.tape.record(ASTYPE, (self,), {"dtype": dtype})
+        result: Any = self.tape.record(ASTYPE, (self,), {"dtype": dtype})
+        return result.copy(order) if order in ("C", "F") and not result.flags[order] else result
 
     def copy(self, order: str = "C") -> Any:
         """A Tracer of its own for the same value: later writes to one do not reach the other."""
@@ -614,6 +619,14 @@ class Tracer(Traced):
         layout: Any = order if order in ("C", "F", "A", "K") else "C"  # whether a later reshape is a view hangs on it
         value = np.array(self.value, order=layout) if isinstance(self.value, np.ndarray) else self.value
         return Tracer(self.tape, self.node, value)
+
+    def laid_as(self, other: Any) -> Any:
+        if not isinstance(other, np.ndarray) or self.base is not None or other.strides == self.like.strides:
+            return self
+        laid = np.empty_like(other, self.like.dtype)
+        if not self.later:
+            laid[...] = self.like
+        return Tracer(self.tape, self.node, laid, later=self.later)
 
     def flatten(self, order: str = "C") -> Any:
         return np.ravel(self, order=order).copy()  # type: ignore[call-overload]
@@ -644,6 +657,8 @@ class Tracer(Traced):
             return lambda *args: getattr(np, name)(self, *args)
         if hasattr(Tracer, name) or not hasattr(self.like, name) or (name.startswith("__") and name != "__array_namespace__"):
             raise AttributeError(f"{type(self.like).__name__!r} object has no attribute {name!r}")
+        if name in ("strides", "flags") and np.ndim(self.like) > 1:
+            self.tape.guard_layouts()
         if name in ("nbytes", "itemsize", "strides", "flags", "device", "__array_namespace__"):
             return getattr(self.like, name)
         if self.tape.draft:
@@ -775,7 +790,7 @@ def plain(tree: Any, copy: bool = False, like: bool = False) -> Any:
             tree.refresh()
         if like:
             return tree.like
-        return tree.value.copy() if copy and isinstance(tree.value, np.ndarray) else tree.value
+        return tree.value.copy("K") if copy and isinstance(tree.value, np.ndarray) else tree.value
     if isinstance(tree, (list, tuple)):
         items = [plain(item, copy, like) for item in tree]
         return type(tree)(*items) if hasattr(tree, "_fields") else type(tree)(items)

@@ -968,8 +968,6 @@ def may_be_view(node: Node) -> bool:
     """Whether a result may share memory with the operation's first argument."""
     if node.op is REGISTRY[np.einsum]:
         return len(node.args) == 1
-    if node.op is REGISTRY[np.diff]:
-        return dict(node.params).get("n") == 0
     return bool(node.op.alias) or node.op is engine.ITEM
 
 

@@ -62,6 +62,10 @@ class Traced:
         """A plain array, or an object array of traced values, as a traced value of the same run."""
         raise NotImplementedError
 
+    def laid_as(self, other: Any) -> Any:
+        """The same value, lying in memory as ``other`` does: what NumPy makes a view of later hangs on that."""
+        return self
+
     def over(self, y: Any) -> Any:
         """By what this is a multiple of ``y``, as far as that was written down; None where nothing is known."""
         return None

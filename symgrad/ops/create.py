@@ -36,21 +36,23 @@ def full(like: Any, shape: Any, value: Any, dtype: Any) -> Any:
     return like.record(FULL, (value,), params)
 
 
-def array(like: Any, value: Any, dtype: Any = None, copy: Any = True, ndmin: int = 0, **rest: Any) -> Any:
+def array(like: Any, value: Any, dtype: Any = None, copy: Any = True, order: Any = "K", ndmin: int = 0, **rest: Any) -> Any:
     """``np.array`` and ``np.asarray`` of plain and traced numbers, in lists too, as a traced array."""
     if isinstance(value, Traced):
         result = like.adopt(value)
-        result = result.copy() if copy else result
+        result = result.copy(order or "K") if copy else result
     else:
         result = like.adopt(value if contains_traced(value) else np.array(value, dtype))
     if dtype is not None and result.dtype != np.dtype(dtype):
         result = result.astype(dtype)
+    if order in ("C", "F") and np.ndim(result) and not result.flags[order]:
+        result = result.copy(order)
     return np.reshape(result, (1,) * (ndmin - result.ndim) + result.shape) if result.ndim < ndmin else result
 
 
 def scalar(value: Any, kind: type[np.generic]) -> Any:
     """``np.float64(value)`` and its kin: an array stays one, but of no dimensions is a number."""
-    made = value.astype(kind) if isinstance(value, np.ndarray) else np.multiply(value, kind(1)).astype(kind)
+    made = value.astype(kind, copy=False) if isinstance(value, np.ndarray) else np.multiply(value, kind(1)).astype(kind)
     return made[()] if np.ndim(made) == 0 else made
 
 
@@ -130,16 +132,22 @@ def join(like: Any, maker: Any, key: Any) -> Any:
 
 
 def _like_one(fill: float) -> Callable[..., Any]:
-    def make(like: Any, a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
-        return full(like, np.shape(a) if shape is None else shape, fill, dtype or _dtype(a))
+    def make(like: Any, a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None) -> Any:
+        return _like_full(like, a, fill, dtype, order, shape=shape)
 
     return make
 
 
 def _like_full(
-    like: Any, a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
+    like: Any, a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None
 ) -> Any:
-    return full(like, np.shape(a) if shape is None else shape, fill_value, dtype or _dtype(a))
+    result = full(like, np.shape(a) if shape is None else shape, fill_value, dtype or _dtype(a))
+    return result.laid_as(np.empty_like(a.like if isinstance(a, Traced) else a, result.dtype, order, shape=shape))
+
+
+def _full(like: Any, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **rest: Any) -> Any:
+    result = full(like, shape, fill_value, dtype or _dtype(fill_value))
+    return result.laid_as(np.empty(result.shape, result.dtype, order)) if order == "F" else result
 
 
 def _dtype(a: Any) -> Any:
@@ -149,16 +157,28 @@ def _dtype(a: Any) -> Any:
 
 
 def _as(like: Any, a: Any, dtype: Any = None, order: Any = None, copy: Any = False, **rest: Any) -> Any:
-    result = array(like, a, dtype, copy)
-    return result.copy(order) if order in ("C", "F") and not result.flags[f"{order}_CONTIGUOUS"] else result
+    return array(like, a, dtype, copy, order)
 
 
 def _in_order(order: str) -> Callable[..., Any]:
-    def make(like: Any, a: Any, dtype: Any = None, **rest: Any) -> Any:
-        result = array(like, a, dtype, copy=False, ndmin=1)
-        return result if result.flags[order] else result.copy()
+    return lambda like, a, dtype=None, **rest: array(like, a, dtype, False, order, ndmin=1)
 
-    return make
+
+def _as_finite(like: Any, a: Any, dtype: Any = None, order: Any = None) -> Any:
+    result = array(like, a, dtype, False, order)
+    if not np.all(np.isfinite(result)):
+        raise ValueError("array must not contain infs or NaNs")
+    return result
+
+
+def _require(like: Any, a: Any, dtype: Any = None, requirements: Any = None, **rest: Any) -> Any:
+    wanted = {need[0].upper() for need in ([requirements] if isinstance(requirements, str) else requirements or ())}
+    if wanted >= {"C", "F"}:
+        raise ValueError('Cannot specify both "C" and "F" order')
+    order = "C" if "C" in wanted else "F" if "F" in wanted else "K"
+    result = array(like, a, dtype, False, order)
+    short = any(not result.flags[need] for need in wanted & {"O", "W"})
+    return result.copy(order) if short else result
 
 
 LIKE: dict[Any, Callable[..., Any]] = {
@@ -166,24 +186,25 @@ LIKE: dict[Any, Callable[..., Any]] = {
     np.empty_like: _like_one(0.0),
     np.ones_like: _like_one(1.0),
     np.full_like: _like_full,
-    np.zeros: lambda like, shape, dtype=None, order="C", **rest: full(like, shape, 0.0, dtype or float),
-    np.empty: lambda like, shape, dtype=None, order="C", **rest: full(like, shape, 0.0, dtype or float),
-    np.ones: lambda like, shape, dtype=None, order="C", **rest: full(like, shape, 1.0, dtype or float),
-    np.full: lambda like, shape, fill_value, dtype=None, order="C", **rest: full(
-        like, shape, fill_value, dtype or _dtype(fill_value)
-    ),
+    np.zeros: lambda like, shape, dtype=None, order="C", **rest: _full(like, shape, 0.0, dtype, order),
+    np.empty: lambda like, shape, dtype=None, order="C", **rest: _full(like, shape, 0.0, dtype, order),
+    np.ones: lambda like, shape, dtype=None, order="C", **rest: _full(like, shape, 1.0, dtype, order),
+    np.full: _full,
     np.array: array,
     np.asarray: _as,
     np.asanyarray: _as,
-    np.ascontiguousarray: _in_order("C_CONTIGUOUS"),
-    np.asfortranarray: _in_order("F_CONTIGUOUS"),
-    np.require: lambda like, a, dtype=None, requirements=None, **rest: array(like, a, dtype, copy=False),
-    np.asarray_chkfinite: _as,
+    np.ascontiguousarray: _in_order("C"),
+    np.asfortranarray: _in_order("F"),
+    np.require: _require,
+    np.asarray_chkfinite: _as_finite,
     np.arange: lambda like, *args, **rest: _arange(like, *args, **rest),
 }
 ARRAYS = frozenset(
-    {np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray, np.require, np.full, np.arange}
-)
+    {
+        np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray, np.require, np.asarray_chkfinite,
+        np.full, np.arange,
+    }
+)  # fmt: skip
 
 
 def _arange(like: Any, *args: Any, dtype: Any = None, device: Any = None, **ends: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad import runtime
 from symgrad.ir import Node
 from symgrad.ops.core import ASTYPE as ASTYPE  # the cast is one of them
 from symgrad.ops.core import Op
@@ -38,6 +39,7 @@ TO_FLOAT = _engine("float", "linear", float, lambda g, y, x: g)
 BOOL = _engine("bool", "constant", bool)
 INT = _engine("int", "constant", int)
 ROUND = _engine("round", "constant", round)
+LAYOUT = _engine("layout", "constant", runtime.layout)
 SIZE = _engine("size", "constant", np.size)
 IS_COMPLEX = _engine("iscomplexobj", "constant", np.iscomplexobj)
 NOT = _engine("not", "constant", lambda x: not x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -89,8 +90,16 @@ if hasattr(np, "cumulative_sum"):  # NumPy 2.1
 
 
 def _ends(a: Any, n: int = 1, axis: int = -1, prepend: Any = NONE, append: Any = NONE) -> dict[str, Any]:
-    parts = [p if p is a else _end(p, a, axis) for p in (prepend, a, append) if n and p is not NONE]
-    return {"a": np.concatenate(parts, axis) if len(parts) > 1 else a, "n": n, "axis": axis}
+    parts = [p if p is a else _end(p, a, axis) for p in (prepend, a, append) if p is not NONE]
+    return {"a": np.concatenate(parts, axis) if len(parts) > 1 else a, "axis": axis}
+
+
+def _again_and_again(a: Any, n: int, axis: int = -1, **ends: Any) -> Any:
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n}")
+    for _ in range(operator.index(n)):  # none: the very array
+        a, ends = np.diff(a, axis=axis, **ends), {}
+    return a
 
 
 def _end(value: Any, a: Any, axis: int) -> Any:
@@ -104,6 +113,7 @@ def _end(value: Any, a: Any, axis: int) -> Any:
 @linear(
     np.diff,
     prepare=_ends,
+    instead={"n": _again_and_again},
     samples=[
         Sample(A(5)),
         Sample(A(3, 4)),
@@ -118,15 +128,12 @@ def _end(value: Any, a: Any, axis: int) -> Any:
         Sample(A(4), prepend=A(2), append=A()),
     ],
 )
-def _diff(g: Any, y: Any, a: Any, n: int = 1, axis: int = -1) -> Any:
-    if n == 0:
+def _diff(g: Any, y: Any, a: Any, axis: int = -1) -> Any:
+    if not np.shape(a)[axis]:
         return g
-    ndim, n = np.ndim(a), min(n, np.shape(a)[axis])
-    axis %= ndim
-    for _ in range(n):
-        zero = np.zeros_like(a[along(axis, slice(0, 1))])
-        g = -np.diff(np.concatenate((zero, g, zero), axis), axis=axis - ndim)
-    return g
+    axis %= np.ndim(a)
+    zero = np.zeros_like(a[along(axis, slice(0, 1))])
+    return -np.diff(np.concatenate((zero, g, zero), axis), axis=axis - np.ndim(a))
 
 
 @composite(

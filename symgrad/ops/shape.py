@@ -28,23 +28,28 @@ refused("depends on the value; use np.result_type", np.min_scalar_type)
 # -- new shapes -----------------------------------------------------------------------------------------------------
 
 
-def _layout(order: str, a: Any) -> str:
-    if order in ("C", "F") or np.ndim(a) < 2:
-        return order if order == "F" and np.ndim(a) > 1 else "C"
-    raise NotDifferentiable(f"order={order!r} depends on how the array lies in memory; write 'C' or 'F'")
+def _ravel_args(a: Any, order: str = "C") -> dict[str, Any]:
+    if np.ndim(a) < 2:
+        return {"a": a}
+    if order == "K":  # as the elements lie in memory
+        a, order = array_of(a), "C"
+        a = np.transpose(a, sorted(range(np.ndim(a)), key=lambda axis: -abs(a.strides[axis])))
+    return {"a": a, "order": _known_order(a, order)}
 
 
-def _reshape_args(a: Any, shape: Any = None, order: str = "C", newshape: Any = None, copy: Any = None) -> Any:
-    shape = newshape if shape is None else shape
-    if order in ("A", "K"):
-        raise NotDifferentiable(f"order={order!r} depends on how the array lies in memory; write 'C' or 'F'")
-    return {"a": a, "shape": shape, "order": order}
+def _known_order(a: Any, order: str) -> str:
+    return ("F" if array_of(a).flags.fnc else "C") if order == "A" else order
+
+
+def _reshape_args(a: Any, shape: Any = None, order: str = "C", newshape: Any = None) -> dict[str, Any]:
+    return {"a": a, "shape": newshape if shape is None else shape, "order": _known_order(a, order)}
 
 
 @linear(
     np.reshape,
     lanes="moved",
     prepare=_reshape_args,
+    instead={"copy": lambda a, copy, **options: np.reshape(a, **options).copy() if copy else np.reshape(a, **options)},
     fun=lambda a, shape, order="C": np.reshape(a, shape, order=order),
     alias=True,
     samples=[
@@ -64,7 +69,7 @@ def _reshape(g: Any, y: Any, a: Any, shape: Any = None, order: Any = "C") -> Any
 @linear(
     np.ravel,
     lanes="moved",
-    prepare=lambda a, order="C": {"a": a, "order": _layout(order, a)},
+    prepare=_ravel_args,
     alias=True,
     samples=[
         Sample(A(3, 4)),
@@ -140,7 +145,7 @@ linear(
 @composite(np.broadcast_arrays, samples=[Sample(A(3), A(2, 1)), Sample(A(), A(2)), Sample(A(2, 3))])
 def _broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     shape = np.broadcast_shapes(*map(np.shape, args))
-    return tuple(np.broadcast_to(a, shape) for a in args)
+    return tuple(array_of(a) if np.shape(a) == shape else np.broadcast_to(a, shape) for a in args)
 
 
 def _at_least(key: Any, reshape: Any) -> None:
