@@ -37,13 +37,14 @@ from symgrad.errors import NotDifferentiable, Unexplored
 from symgrad.guards import Argument, Check, Path
 from symgrad.ir import INPUT, Aval, Node, ancestors, aval_of
 from symgrad.nans import WatchedTrace
+from symgrad.ops import create
 from symgrad.optimize.pipeline import improve, speed_up
 from symgrad.optimize.switches import switched_off
 from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import LEAF, TreeDef
 from symgrad.state import Finished, State, watch
 from symgrad.trace import Tape, Trace, running, tracing
-from symgrad.tracer import Tracer
+from symgrad.tracer import Tracer, plain
 from symgrad.transform.calculus import traced
 from symgrad.transform.loop import Loop
 
@@ -360,6 +361,9 @@ class Family:
                 out = body(trace, args, dict(zip(self.layout.keywords, values, strict=True)), trace.symbolic)
                 outputs, tree = pytree.flatten(out)
                 outputs = [_settled(trace, leaf) for leaf in outputs]
+        except Exception as error:
+            _tell_plainly(error)
+            raise
         finally:
             if state is not None:
                 state.__class__ = Finished
@@ -942,8 +946,8 @@ def _forget(filenames: list[str]) -> None:
 
 def _shown(kind: Any) -> str:
     if isinstance(kind, Static):
-        plain = isinstance(kind.value, (str, bytes, bool, type(None)))
-        return repr(kind.value)[:40] if plain else getattr(kind.value, "__name__", type(kind.value).__name__)
+        shown = isinstance(kind.value, (str, bytes, bool, type(None)))
+        return repr(kind.value)[:40] if shown else getattr(kind.value, "__name__", type(kind.value).__name__)
     return str(kind[1] if type(kind) is tuple else kind)
 
 
@@ -999,6 +1003,15 @@ def _check_kind(kind: Any, name: str, checks: list[str], space: dict[str, Any]) 
 
 def _comparable(kind: Static) -> bool:
     return isinstance(kind.value, (str, bytes, bool, int, float))
+
+
+def _tell_plainly(error: Exception) -> None:
+    """Put plain values in place of traced ones in an error of the user's: who catches it can do nothing with others."""
+    if create.contains_traced(error.args):
+        error.args = plain(error.args, copy=True)
+    for name, value in list(vars(error).items()):
+        if create.contains_traced(value):
+            setattr(error, name, plain(value, copy=True))
 
 
 def _settled(trace: Trace, leaf: Any) -> Any:
