@@ -315,6 +315,8 @@ def how(node: Node) -> How | None:
     ``aval``; arguments with ``flags`` have a first axis more, for the iterations."""
     if is_elementwise(node) or (isinstance(node.op.key, np.ufunc) and node.op.family == "elementwise" and not node.params):
         return _elementwise
+    if is_op(node, np.reshape) and "order" in dict(node.params):
+        return None
     if node.op in ALL:
         return ALL[node.op]
     return _product if _is_product(node) else None
@@ -368,7 +370,7 @@ def _getitem(s: Contractor, node: Node, args: list[Node], flags: list[bool], ava
 
 @_for_all(np.sum)
 def _sum(s: Contractor, node: Node, args: list[Node], flags: list[bool], aval: Aval) -> Node:
-    return s.make(node.op, tuple(args), (("axis", summed(node)),), aval)
+    return s.make(node.op, tuple(args), tuple(sorted({**dict(node.params), "axis": summed(node)}.items())), aval)
 
 
 def summed(node: Node) -> tuple[int, ...]:
@@ -448,7 +450,7 @@ class _Distributor(Contractor):
     def _total(self, term: Node, plan: Plan, course: Course, known: dict[Node, tuple[Node, bool]]) -> Node:
         """The sum of a term over all iterations."""
         axes: tuple[int, ...] = (0,)
-        if is_op(term, np.sum) and term not in known:
+        if is_op(term, np.sum) and term not in known and not dict(term.params).keys() - {"axis"}:
             axes, (term,) = (0, *summed(term)), term.args
         x, flag = self._all(term, plan, course, known)
         if not flag:
