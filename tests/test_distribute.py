@@ -136,8 +136,8 @@ def by_columns(w, u, b, xs, h):
     return np.sum(h)
 
 
-PROGRAMS = [soft(np.max), soft(np.min), kept, by_columns, rnn, gated, lstm, backwards, shifted, every_state, columns, summed, descent, nested, in_parts]
-PROGRAMS += [runge_kutta, nothing_to_save]
+PROGRAMS = [rnn, gated, lstm, backwards, shifted, every_state, columns, summed, descent, nested, in_parts]
+PROGRAMS += [runge_kutta, nothing_to_save, soft(np.max), soft(np.min), kept, by_columns]
 
 
 def arguments(fun, dtype=float, rows=8, size=40):
