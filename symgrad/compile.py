@@ -51,6 +51,7 @@ from symgrad.transform.loop import Loop
 MAX_SIGNATURES = 64  # of one derivative; the least recently used goes first
 MAX_LEAVES = 64  # ends of one signature's branch tree, before no more are looked for
 AT_ONCE = 8  # ends that are traced and compiled at once; others, when calls in dynamic mode have cost as much
+DOUBTS = 3  # errors that code raises, and the function does not, before nobody tries it again
 WORTH = 10  # calls that code may try in vain for one that it answers
 LOOKING = 0.25  # of the time of calls in dynamic mode may go into traces that find new ends
 MAX_VARIANTS = 8  # of what one signature found outside its arguments
@@ -328,6 +329,7 @@ class Family:
         self.history: list[str] = []
         self.remarks: dict[str, None] = {}
         self.account = Account()
+        self.errors: list[str] = []  # of its code, in calls of which the function raised none
 
     def trace(self, body: Body, fun: Any, leaves: list[Any], kind: type[Trace] = Trace) -> Traced:
         """One traced run of the user's function, which runs once."""
@@ -639,7 +641,8 @@ class Variant:
                     return piece.run(*values)
                 except Unexplored as other:
                     exit = other
-                except (ArithmeticError, ValueError, IndexError):
+                except Exception as error:
+                    self.raised(error)
                     break
         return _MISSED
 
@@ -650,8 +653,14 @@ class Variant:
             return self.whole.plain(*values)
         except Unexplored as exit:
             return self.further(exit, *values)
-        except (ArithmeticError, ValueError, IndexError):
+        except Exception as error:
+            self.raised(error)
             return _MISSED
+
+    def raised(self, error: Exception) -> None:
+        """Remember an error of the code's own: where the function raises none again and again, the code is no good."""
+        if not isinstance(error, (ArithmeticError, np.linalg.LinAlgError)):
+            self.family.errors.append(f"{type(error).__name__}: {error}")
 
     def load(self, source: str, code: Code, **more: Any) -> Callable[..., Any]:
         """The function that a source defines, with what ``code`` refers to, and more."""
@@ -716,7 +725,7 @@ class Variant:
             space |= {"_errstate": np.errstate, "_silenced": dict.fromkeys(sorted(self.silenced), "ignore")}
             body = ["with _errstate(**_silenced):", *(f"    {line}" for line in body)]
         given_on = "".join(f", {name}" for name in (*names, *state))
-        space |= {"_further": self.further, "_rescued": self.rescued, "_MISSED": _MISSED}
+        space |= {"_further": self.further, "_rescued": self.rescued, "_raised": self.raised, "_MISSED": _MISSED}
         rescue = [
             f"                if (_result := _rescued({given_on[2:]})) is not _MISSED:",
             "                    return _result",
@@ -744,8 +753,8 @@ class Variant:
             "            except _Unexplored as _exit:",
             f"                if (_result := _further(_exit{given_on})) is not _MISSED:",
             "                    return _result",
-            f"            except (ArithmeticError, ValueError{', IndexError' if code.python else ''}):",
-            *(rescue if code.python else ["                pass  # to be traced: an error as Python has it"]),
+            f"            except Exception{'' if code.python else ' as _error'}:",
+            *(rescue if code.python else ["                _raised(_error)  # and traced: an error as Python has it"]),
             "            _hits -= 1.0",
             f"            return _miss({within})",
             f"        return _miss({given})",
@@ -1094,8 +1103,11 @@ class Compiler:
         compiles = self.mode != "dynamic" and family.dynamic is None
         symbolic = compiles and (at_once or family.account.allows())
         start = time.perf_counter()
+        errors, family.errors = family.errors, []
         traced = family.trace(self.body, self.fun, leaves, Trace if symbolic else Tape)
         family.account.called(symbolic, time.perf_counter() - start)
+        if errors and compiles:
+            self._doubt(family, errors)
         code = self._learn(family, traced, at_once) if traced.run is not None else None
         try:
             return traced.result() if code is None else code.result(traced, leaves)
@@ -1105,6 +1117,17 @@ class Compiler:
         finally:
             traced.trace.let_go()
         return family.trace(self.body, self.fun, leaves, Tape).result()  # an error as Python has it
+
+    def _doubt(self, family: Family, errors: list[str]) -> None:
+        """Go to dynamic mode, and say so, where code has done nothing but raise errors that the function does not."""
+        family.errors = errors
+        if len(errors) >= DOUBTS and not any(variant.hits() for variant in family.variants):
+            family.give_up(f"its code raises an error, and the function does not: {errors[-1]}")
+            warnings.warn(
+                f"{self.name} is traced at every call: {family.dynamic}. This is a flaw of symgrad's: please report it",
+                RuntimeWarning,
+                stacklevel=_outside_symgrad(),
+            )
 
     def _learn(self, family: Family, traced: Traced, at_once: bool) -> Piece | None:
         assert traced.run is not None

@@ -60,6 +60,7 @@ def agrees(fun: Callable[..., Any], *args: Any, modes: tuple[str, ...] = ("auto"
             np.testing.assert_allclose(got, value, rtol=1e-12, atol=1e-12)
             for slope, grad in zip(expected, grads, strict=True):
                 np.testing.assert_allclose(grad, slope, rtol=2e-6, atol=2e-7)
+        assert derivative.cache_info().hits or "\n  compiled" not in derivative.explain(), "its code answers no call"
 
 
 def agrees_without(name: str, fun: Callable[..., Any], args: Sequence[Any], slack: float = 0.0) -> None:
