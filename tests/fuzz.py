@@ -105,12 +105,12 @@ def check(program: Program, oracles: dict[str, Oracle], counts: Counter[str]) ->
     """Compare all ways to the gradient of a program; counts what each of them did."""
     args, argnums = program.arguments(), tuple(range(len(program.specs)))
     try:
-        expected = value_and_grad(program, argnums, mode="dynamic")(*args)
+        expected = value_and_grad(program.fun, argnums, mode="dynamic")(*args)
     except NotDifferentiable:
         counts["refused"] += 1
         return
     counts["programs"] += 1
-    compiled = value_and_grad(program, argnums)
+    compiled = value_and_grad(program.fun, argnums)
     for call in range(4):
         with naming(f"compiled, call {call + 1}"):
             same(compiled(*args), expected, args)
@@ -119,14 +119,14 @@ def check(program: Program, oracles: dict[str, Oracle], counts: Counter[str]) ->
         try:
             if not np.isfinite(program(*others)):
                 continue
-            wanted = value_and_grad(program, argnums, mode="dynamic")(*others)
+            wanted = value_and_grad(program.fun, argnums, mode="dynamic")(*others)
         except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError, NotDifferentiable):
             continue  # the source was written for other branches
         with naming(f"compiled, arguments of seed {seed}"):
             for _ in range(3):
                 same(compiled(*others), wanted, others)
     try:
-        check_grads(program, args, order=1)
+        check_grads(program.fun, args, order=1)
     except CheckFailed as error:
         if "settle" not in str(error):
             raise

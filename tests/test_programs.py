@@ -34,7 +34,7 @@ def few(fraction: float) -> settings:
 
 def check(program: Program, order: int) -> None:
     try:
-        check_grads(program, program.arguments(), order=order)
+        check_grads(program.fun, program.arguments(), order=order)
     except CheckFailed as error:
         assume("settle" not in str(error))  # a kink happens to be near: no finite differences there
         raise
@@ -73,8 +73,8 @@ def test_what_is_not_selected_stays_out(program: Program) -> None:
 @given(programs(max_ops=8), st.lists(st.integers(0, 9), min_size=3, max_size=9))
 def test_compiled_and_dynamic_agree_on_all_branches(program: Program, seeds: list[int]) -> None:
     """Arguments of other seeds take other branches; each end of the tree is compiled when it was met twice."""
-    compiled = value_and_grad(program, argnums=all_of(program))
-    dynamic = value_and_grad(program, argnums=all_of(program), mode="dynamic")
+    compiled = value_and_grad(program.fun, argnums=all_of(program))
+    dynamic = value_and_grad(program.fun, argnums=all_of(program), mode="dynamic")
     for seed in [*seeds, *seeds, *seeds]:
         args = program.arguments(seed)
         with np.errstate(all="ignore"):
@@ -102,9 +102,9 @@ def test_batches_are_stacks(program: Program, seeds: list[int], shared: int) -> 
             assume(all(np.all(np.isfinite(program(*row))) for row in rows))
         except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError):
             assume(False)  # the source was written for other branches
-        single = value_and_grad(program, argnums=all_of(program), mode="dynamic")
+        single = value_and_grad(program.fun, argnums=all_of(program), mode="dynamic")
         results = [single(*row) for row in rows]
-        batched = vmap(value_and_grad(program, argnums=all_of(program)), tuple(axes))
+        batched = vmap(value_and_grad(program.fun, argnums=all_of(program)), tuple(axes))
         columns = [draws[0][i] if axis is None else np.stack([row[i] for row in rows]) for i, axis in enumerate(axes)]
         expected = [np.stack(leaves) for leaves in zip(*[flatten(result)[0] for result in results], strict=True)]
         for _ in range(3):
@@ -116,9 +116,9 @@ def test_batches_are_stacks(program: Program, seeds: list[int], shared: int) -> 
 def test_gradients_are_tangents(program: Program) -> None:
     """Public forward and reverse mode agree, and so does what both return beside the derivative."""
     args, others = program.arguments(), program.arguments(program.seed + 1)
-    value, grads = value_and_grad(program, argnums=all_of(program))(*args)
-    out, tangent = jvp(program, args, others)
-    again, pullback = vjp(program, *args)
+    value, grads = value_and_grad(program.fun, argnums=all_of(program))(*args)
+    out, tangent = jvp(program.fun, args, others)
+    again, pullback = vjp(program.fun, *args)
     same(value, out, args)
     same(value, again, args)
     same(grads, pullback(np.ones_like(value)[()]), args)
@@ -132,8 +132,8 @@ def test_gradients_are_tangents(program: Program) -> None:
 def test_jacobians_agree(program: Program) -> None:
     args = program.arguments()
     assume(not any(map(np.iscomplexobj, program(*args).values())))
-    rows, columns = jacrev(program, argnums=all_of(program)), jacfwd(program, argnums=all_of(program))
-    expected = jacobian(program, argnums=all_of(program), mode="dynamic")(*args)
+    rows, columns = jacrev(program.fun, argnums=all_of(program)), jacfwd(program.fun, argnums=all_of(program))
+    expected = jacobian(program.fun, argnums=all_of(program), mode="dynamic")(*args)
     for _ in range(3):
         same(rows(*args), expected, args)
         same(columns(*args), expected, args)
@@ -143,7 +143,7 @@ def test_jacobians_agree(program: Program) -> None:
 @given(programs(max_ops=6, forms=REAL))
 def test_hessians_are_symmetric(program: Program) -> None:
     args = program.arguments()
-    matrix = hessian(program, argnums=all_of(program))
+    matrix = hessian(program.fun, argnums=all_of(program))
     first = matrix(*args)
     same(matrix(*args), first, args)
     same(matrix(*args), first, args)
@@ -154,7 +154,7 @@ def test_hessians_are_symmetric(program: Program) -> None:
             np.testing.assert_allclose(block, mirror.T, rtol=0, atol=precision * (1 + np.max(np.abs(block), initial=0)))
         assert np.shape(first[i][i]) == np.shape(x) * 2
     v = program.arguments(program.seed + 1)[0]
-    product = hvp(program)(args[0], v, *args[1:])
+    product = hvp(program.fun)(args[0], v, *args[1:])
     expected = np.tensordot(first[0][0], v, np.ndim(v))
     np.testing.assert_allclose(product, expected, rtol=0, atol=precision * (1 + np.max(np.abs(expected), initial=0)))
 
@@ -164,7 +164,7 @@ def test_hessians_are_symmetric(program: Program) -> None:
 def test_both_printings_run_alone(program: Program) -> None:
     """The readable source and the fast one are valid Python, and give the derivative without symgrad around them."""
     args = program.arguments()
-    derivative = grad(program, argnums=all_of(program))
+    derivative = grad(program.fun, argnums=all_of(program))
     expected = derivative(*args)
     same(derivative.compiled(*args)(*args), expected, args)
     spec = derivative._compiler.traced(args, {})
@@ -187,8 +187,8 @@ def test_both_printings_run_alone(program: Program) -> None:
 def test_optimisations_change_nothing(program: Program, off: set[str]) -> None:
     args = program.arguments()
     with without(*off):
-        plain = grad(program, argnums=all_of(program))
-    full = grad(program, argnums=all_of(program))
+        plain = grad(program.fun, argnums=all_of(program))
+    full = grad(program.fun, argnums=all_of(program))
     for _ in range(3):
         same(plain(*args), full(*args), args)
 
@@ -197,7 +197,7 @@ def test_optimisations_change_nothing(program: Program, off: set[str]) -> None:
 @given(programs(max_ops=12))
 def test_graphs_are_well_formed(program: Program) -> None:
     args = program.arguments()
-    for view in (graph(program, *args), grad(program, argnums=all_of(program)).graph(*args)):
+    for view in (graph(program.fun, *args), grad(program.fun, argnums=all_of(program)).graph(*args)):
         view.graph.verify()
         assert str(view).endswith("return " + ", ".join(f"%{node.index}" for node in view.outputs))
 
@@ -207,7 +207,7 @@ def test_graphs_are_well_formed(program: Program) -> None:
 def test_operations_have_the_types_that_numpy_gives(program: Program) -> None:
     """No rewrite changes what an operation is of, and believes it to be as it was."""
     args = program.arguments()
-    traced = value_and_grad(program, argnums=all_of(program))._compiler.traced(args, {})
+    traced = value_and_grad(program.fun, argnums=all_of(program))._compiler.traced(args, {})
     for node in with_bodies(speed_up(improve(traced.program, frozenset()), frozenset()).nodes()):
         if node.args and isinstance(node.op.key, np.ufunc) and isinstance(node.aval, Aval):
             wanted = infer(node.op, node.args, node.params)
@@ -226,7 +226,7 @@ def with_bodies(nodes: list[Node]) -> Iterator[Node]:
 def test_arguments_stay_as_they_are(program: Program) -> None:
     """Nothing writes into an argument, and no result shares memory with one or with another result."""
     args = program.arguments()
-    derivative = value_and_grad(program, argnums=all_of(program))
+    derivative = value_and_grad(program.fun, argnums=all_of(program))
     for _ in range(3):
         results = [r for r in flatten(derivative(*args))[0] if isinstance(r, np.ndarray)]
         for a, b in zip(args, program.arguments(), strict=True):

@@ -1,0 +1,85 @@
+"""Random loops over rows: what passes take out of them, save in arrays, and put together is what the loop computes."""
+
+import random
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from symgrad import value_and_grad
+from symgrad.optimize import distribute
+from symgrad.testing import Program
+
+# statements on the states {a} (a matrix), {v} (one of its rows), {u} (one of its columns), {s} (a number), and on what is given
+MATRICES = """
+    np.tanh({a}) np.exp(-np.abs({a})) 1/(1+np.exp(-{a})) np.sqrt(1+{a}**2) np.maximum({a},0.1) np.where({a}>0,0.5,{b})
+    {a}*{b} {a}-{b} {a}+{v} {a}*{v} {a}-{u}[:,None] {a}*{s} {a}@W {a}[::-1] np.roll({a},1,axis={i}) np.outer({u},{v})
+    {a}-np.{r}({b},axis={i},keepdims=True) {a}/(2+np.{r}(np.abs({b}),axis={i},keepdims=True))
+    {a}/(1+np.sum({b}>0.2,axis={i},keepdims=True)) {a}/np.count_nonzero({b}<9,axis={i},keepdims=True)
+    np.exp({a}-np.max({a},axis={i},keepdims=True)) {a}/(0.1+np.linalg.norm({b},axis={i},keepdims=True))
+    np.concatenate([{a}[:2],{b}[2:]]) np.reshape({a},{b}.shape,order="F") np.reshape({a}.T,{b}.shape)
+    np.cumsum({a},axis={i}) np.sort({a},axis={i}) np.einsum("ij,j->ij",{a},{v}) {a}*(np.sum({b},axis=1)[:,None]>0)
+""".split()
+ROWS = """
+    np.tanh({v})*{w} {v}@W {u}@{a} np.{r}({a},axis=0) {a}[2] {v}+{s} np.mean({a}-{u}[:,None],axis=0) {v}/(1+np.sum({b}>0))
+""".split()
+COLUMNS = """
+    np.sin({u}) {a}@{v} np.{r}({a},axis=1) {a}[:,1] np.log(np.sum(np.exp({a}),axis=1)) {u}-np.sum({a}*{b},axis=-1)
+""".split()
+NUMBERS = "{v}@{w} np.sum({a}*{b}) np.{r}({a}) {u}@{u} {s}*np.sum({v}) np.sum({a}>0.1)*{s}".split()
+FORMS = {"a": MATRICES, "v": ROWS, "u": COLUMNS, "s": NUMBERS}
+LOOPS = ["for t in range(12):", "for t in range(11, -1, -1):", "for t in range(2, 12):", "for t, x in enumerate(X):"]
+STARTS = ["a, v, u, s = C, c, d, 0.1", "a, v, u, s = np.zeros((5, 4)), np.zeros(4), np.zeros(5), 0.0"]
+SPECS = {"C": (5, 4), "X": (12, 5, 4), "c": (4,), "xs": (12, 4), "d": (5,), "W": (4, 4)}
+
+
+def lines(rng: random.Random) -> Iterator[str]:
+    known = {"a": ["a", "C", "X[t]"], "v": ["v", "c", "xs[t]"], "u": ["u", "d"], "s": ["s", "xs[t, 0]"]}
+    yield f"def program({', '.join(SPECS)}):"
+    yield f"    {rng.choice(STARTS)}"
+    yield f"    {rng.choice(LOOPS)}"
+    for number in range(rng.randrange(2, 9)):
+        kind = rng.choice("aaavus")
+        drawn = {name: rng.choice(known[name]) for name in known}
+        drawn |= {"b": rng.choice(known["a"]), "w": rng.choice(known["v"])}
+        reduce = rng.choice(["sum", "mean", "max", "min", "std", "var"])
+        text = rng.choice(FORMS[kind]).format(**drawn, i=rng.randrange(2), r=reduce)
+        if rng.random() < 0.6:
+            yield "        " + rng.choice(
+                ["{0} = 0.5 * {0} + np.tanh({1})", "{0} = np.tanh({1})", "{0} = {0} + {1} * 0.1"]
+            ).format(kind, text)
+        else:
+            known[kind].append(f"x{number}")
+            yield f"        x{number} = {text}"
+    yield "    return np.sum(a * np.cos(a)) + np.sum(v**2) + np.sum(u**3) + s"
+
+
+@pytest.fixture
+def small_arrays_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is done for large arrays is done for small ones."""
+    monkeypatch.setattr(distribute, "SOME", 1)
+    monkeypatch.setattr(distribute, "MUCH", 1)
+
+
+@pytest.mark.usefixtures("small_arrays_too")
+@given(st.integers(0, 2**40))
+def test_loops_over_rows(seed: int) -> None:
+    program = Program(
+        "\n".join(lines(random.Random(seed))) + "\n", {name: ("float64", shape) for name, shape in SPECS.items()}, seed
+    )
+    args = program.arguments()
+    with np.errstate(all="ignore"):
+        value = program(*args)
+        assume(np.isfinite(value) and abs(value) < 1e6)
+        expected = value_and_grad(program.fun, tuple(range(len(args))), mode="dynamic")(*args)
+        derivative = value_and_grad(program.fun, tuple(range(len(args))))
+        for _ in range(3):
+            found = derivative(*args)
+    assert derivative.cache_info().hits, derivative.explain()
+    np.testing.assert_allclose(found[0], value, rtol=1e-10)
+    size = max(np.max(np.abs(part)) for part in expected[1])
+    assume(size < 1e6)  # a chaotic one
+    for name, mine, theirs in zip(SPECS, found[1], expected[1], strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-9 * (1 + size), err_msg=name)
