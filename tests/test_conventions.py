@@ -433,6 +433,17 @@ def test_missing_data_stays_out():
         np.testing.assert_array_equal(hessian(fun, mode=mode)(p), np.diag([2.0, 0.0, 2.0]))
 
 
+@pytest.mark.parametrize("quantile", [np.nanmedian, lambda a: np.nanquantile(a, 0.5), lambda a: np.nanpercentile(a, [50])[0]])
+def test_missing_data_stays_out_of_quantiles(quantile):
+    y, p = np.array([1.0, np.nan, 3.0]), np.array([2.0, 5.0, 1.0])
+    fun = lambda p: quantile((p - y) ** 2)
+    for mode in ("auto", "dynamic"):
+        first, second = grad(fun, mode=mode), hessian(fun, mode=mode)
+        for _ in range(3):
+            np.testing.assert_array_equal(first(p), [1.0, 0.0, -2.0])
+            np.testing.assert_array_equal(second(p), np.diag([1.0, 0.0, 1.0]))
+
+
 Z0 = np.array([0.0, 1 + 1j, 2.0])
 OF_ALL_KINDS = [
     *((lambda x: np.where(x > 0, np.log(x), 0.0), x) for x in (0.0, np.float64(0), np.array(0.0), np.zeros((0, 3)))),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import NotDifferentiable
-from symgrad.ops.core import A, Choice, Sample, composite, constant, expand, linear, op
+from symgrad.ops.core import A, Choice, Sample, composite, constant, dtype_of, expand, linear, op
 from symgrad.ops.index import array_of
 from symgrad.ops.reduction import spread, vector_shape
 from symgrad.ops.shape import scatter
@@ -227,15 +227,23 @@ def _weighted(a: Any, q: Any, weights: Any, axis: Any, keepdims: bool, nan: bool
     return np.reshape(found, np.shape(q) + kept) if keepdims else found
 
 
-def _plain(overwrite_input: bool = False, **rest: Any) -> dict[str, Any]:
-    return rest
+def _counted(a: Any) -> Any:
+    """``a``, with NaNs that depend on nothing: they do not count."""
+    return np.where(np.isnan(a), np.nan, a) if dtype_of(a).kind == "f" else a
+
+
+def _median_call(nan: bool) -> Callable[..., dict[str, Any]]:
+    def prepare(a: Any, overwrite_input: bool = False, **rest: Any) -> dict[str, Any]:
+        return {"a": _counted(a) if nan else a, **rest}
+
+    return prepare
 
 
 def _quantile_call(nan: bool) -> Callable[..., dict[str, Any]]:
     """Where there are weights, the quantile proper is of the one element that they choose."""
 
     def prepare(a: Any, q: Any, weights: Any = None, overwrite_input: bool = False, **rest: Any) -> dict[str, Any]:
-        q = np.asarray(q) if isinstance(q, (list, tuple)) else q
+        a, q = _counted(a) if nan else a, np.asarray(q) if isinstance(q, (list, tuple)) else q
         if nan and np.ndim(q) > 1:
             raise NotDifferentiable("np.nanquantile mixes up the axes of q with more than one; ravel it")
         if weights is None:
@@ -264,8 +272,8 @@ _quantiles = [
     Sample(A(5, kind="distinct"), A(lo=0.55, hi=0.7)),
     Sample(A(5, kind="distinct"), 1.0),
 ]
-op(np.median, _median_a(False), prepare=_plain, lanes=_quantile_lanes(False), samples=_medians, complex=False)
-op(np.nanmedian, _median_a(True), prepare=_plain, lanes=_quantile_lanes(True), samples=_medians, complex=False)
+op(np.median, _median_a(False), prepare=_median_call(False), lanes=_quantile_lanes(False), samples=_medians, complex=False)
+op(np.nanmedian, _median_a(True), prepare=_median_call(True), lanes=_quantile_lanes(True), samples=_medians, complex=False)
 _methods = [
     *(Sample(A(6, kind="distinct"), [0.13, 0.62], method=method) for method in (*_PASSED, "midpoint", "nearest", "lower")),
     Sample(A(6, kind="distinct"), A(2, lo=0.21, hi=0.24), method="hazen"),
