@@ -33,18 +33,17 @@ from symgrad import progress, pytree, runtime
 from symgrad.emit.build import Code, Signature, build
 from symgrad.emit.fast import build_fast
 from symgrad.emit.names import Names, is_used
-from symgrad.errors import NotDifferentiable, Unexplored
+from symgrad.errors import NotDifferentiable, SymgradError, Unexplored
 from symgrad.guards import Argument, Check, Path
 from symgrad.ir import INPUT, Aval, Node, ancestors, aval_of
 from symgrad.nans import WatchedTrace
-from symgrad.ops import create
 from symgrad.optimize.pipeline import improve, speed_up
 from symgrad.optimize.switches import switched_off
 from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import LEAF, TreeDef
 from symgrad.state import Finished, State, watch
 from symgrad.trace import Tape, Trace, running, tracing
-from symgrad.tracer import Tracer, plain
+from symgrad.tracer import Tracer, plain, tracers
 from symgrad.transform.calculus import traced
 from symgrad.transform.loop import Loop
 
@@ -364,7 +363,7 @@ class Family:
                 outputs, tree = pytree.flatten(out)
                 outputs = [_settled(trace, leaf) for leaf in outputs]
         except Exception as error:
-            _tell_plainly(error)
+            _tell_plainly(error, trace.texts)
             raise
         finally:
             if state is not None:
@@ -1014,13 +1013,23 @@ def _comparable(kind: Static) -> bool:
     return isinstance(kind.value, (str, bytes, bool, int, float))
 
 
-def _tell_plainly(error: Exception) -> None:
-    """Put plain values in place of traced ones in an error of the user's: who catches it can do nothing with others."""
-    if create.contains_traced(error.args):
-        error.args = plain(error.args, copy=True)
-    for name, value in list(vars(error).items()):
-        if create.contains_traced(value):
-            setattr(error, name, plain(value, copy=True))
+def _tell_plainly(error: Exception, texts: set[str]) -> None:
+    """Put plain values in place of traced ones in an error of the user's, and of their texts, which are marked.
+
+    Who catches it can do nothing with others.
+    """
+    if isinstance(error, SymgradError):
+        return
+
+    def told(value: Any) -> Any:
+        if isinstance(value, str):
+            for words in texts:
+                value = str.replace(value, words, words.removeprefix("Traced(").removesuffix(")"))
+            return value
+        return plain(value, copy=True) if tracers(value) else value
+
+    error.args = tuple(map(told, error.args))
+    vars(error).update({name: told(value) for name, value in vars(error).items()})
 
 
 def _settled(trace: Trace, leaf: Any) -> Any:

@@ -91,6 +91,7 @@ class Trace:
         self.shaped = False  # whether NumPy made views or copies, as arrays lie in memory
         self.matrices: list[Tracer] = []  # arguments whose layout no other call need have yet
         self.remarks: dict[str, None] = {}  # what is slower than one might think, in order
+        self.texts: set[str] = set()  # of values that a derivative follows
 
     def input(self, position: Any, value: Any) -> Tracer:
         """A traced argument."""
@@ -256,6 +257,7 @@ class Trace:
     def text(self, words: str) -> str:
         """Text of a value that a derivative follows."""
         self.note("a traced value becomes text")
+        self.texts.add(words)
         return _Text(words)
 
     def refuse(self, error: SymgradError) -> SymgradError:

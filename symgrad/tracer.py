@@ -433,7 +433,7 @@ class Tracer(Traced):
                 f"{where()}: np.asarray or np.array takes a traced array of {np.size(value)} elements apart; leave it out, "
                 "or use symgrad.numpy.asarray"
             )
-        out = np.empty(np.shape(value), dtype=object)
+        out = np.empty_like(value, dtype=object)  # in the same order: whether NumPy copies it hangs on that
         for place in np.ndindex(out.shape):
             out[place] = self[place] if place else self[()] if isinstance(value, np.ndarray) else self
         if not copy:
@@ -607,7 +607,7 @@ class Tracer(Traced):
             return self.__array__(object, copy=True)
         if not np.can_cast(self.dtype, dtype, casting):
             raise TypeError(f"{where()}: Cannot cast array data from {self.dtype} to {dtype} by the rule {casting!r}")
-        if not copy and dtype == self.dtype:
+        if not copy and dtype == self.dtype and (order not in ("C", "F") or self.flags[order]):
             return self
         result: Any = self.tape.record(ASTYPE, (self,), {"dtype": dtype})
         return result.copy(order) if order in ("C", "F") and not result.flags[order] else result

@@ -588,6 +588,28 @@ def test_errors_of_the_function_hold_plain_values(mode):
             assert vars(found.value) == vars(plain.value)
 
 
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_errors_of_the_function_say_plain_values(mode):
+    def fun(x):
+        for i in range(len(x)):
+            if x[i] < 0:
+                raise ValueError(f"element {i} is {x[i]:.2f}", i, {"value": x[i]}, f"{x}")
+        return np.sum(x)
+
+    derivative = grad(fun, mode=mode)
+    for place in (None, None, None, 4, 1):
+        x = np.ones(5)
+        if place is None:
+            derivative(x)
+            continue
+        x[place] = -2.5
+        with pytest.raises(ValueError, match="element") as plain:
+            fun(x)
+        with pytest.raises(ValueError, match="element") as found:
+            derivative(x)
+        assert repr(found.value.args) == repr(plain.value.args)
+
+
 def test_all_is_usable_after_an_error():
     derivative = value_and_grad(lambda x: np.sum(x) * math.exp(x[0]) if x[0] > 1 else np.sum(x))
     for _ in range(3):

@@ -149,6 +149,8 @@ VIEWS = {
     "copy": lambda z: z.copy(),
     "astype that copies": lambda z: z.astype(float),
     "astype that does not": lambda z: z.astype(float, copy=False),
+    "astype in C": lambda z: z.astype(float, order="C", copy=False),
+    "astype in F": lambda z: z.astype(float, order="F", copy=False),
     "real of real": lambda z: z.real,
     "einsum diagonal": lambda z: np.einsum("ii->i", z[:, :3]),
     "einsum transpose": lambda z: np.einsum("ij->ji", z),
@@ -160,6 +162,19 @@ VIEWS = {
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
 def test_views(view):
     agrees(through(view), M)
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_views_of_arrays_in_order_f(view):
+    agrees(through(view), np.asfortranarray(M))
+
+
+@pytest.mark.parametrize("second", ["np.asfortranarray(z.T)", "np.asarray(z.T, order='F')", "np.require(z.T, None, 'F')"])
+def test_second_names_in_order_f_are_refused_without_source(second):
+    scope = {"np": np}
+    exec(f"def fun(x):\n z = x * 1.0\n y = {second}\n y[0] = 7.0\n return np.sum(z)", scope)
+    with pytest.raises(MutatedInput):
+        grad(scope["fun"])(M)
 
 
 def test_aliases_and_sibling_views():
