@@ -139,8 +139,28 @@ def by_columns(w, u, b, xs, h):
     return np.sum(h)
 
 
+def edges(w, u, b, xs, h):
+    for i, j in np.argsort(xs[:17, 0], axis=1)[:, :2]:
+        step = w[i] - w[j]
+        h = np.tanh(h @ np.outer(step, step) + b)
+    return np.sum(h)
+
+
+def in_front(w, u, b, xs, h):
+    places, x = np.arange(16)[::-1], xs[:, :8, :, None] * np.ones(16)
+    for slab in x:
+        h = np.tanh(slab[places % 8, :, 0] @ w @ u)[:8] + h
+    return np.sum(h)
+
+
+def outer_of_matrices(w, u, b, xs, h):
+    for x in xs[:, :2, :4]:
+        h = np.tanh(h @ u + np.outer(x, b.reshape(4, 10)))
+    return np.sum(h)
+
+
 PROGRAMS = [rnn, gated, lstm, backwards, shifted, every_state, columns, summed, descent, nested, in_parts]
-PROGRAMS += [runge_kutta, nothing_to_save, soft(np.max), soft(np.min), kept, by_columns]
+PROGRAMS += [runge_kutta, nothing_to_save, soft(np.max), soft(np.min), kept, by_columns, edges, in_front, outer_of_matrices]
 
 
 def arguments(fun, dtype=float, rows=8, size=40):

@@ -293,7 +293,7 @@ def _is_much(sequence: Node) -> bool:
 
 
 def _is_product(node: Node) -> bool:
-    return is_op(node, np.outer) or product_of(node) is not None
+    return (is_op(node, np.outer) and all(len(arg.aval.shape) == 1 for arg in node.args)) or product_of(node) is not None
 
 
 def line(node: Node, body: Body, course: Course) -> tuple[Node, index.Spec] | None:
@@ -316,6 +316,8 @@ def how(node: Node) -> How | None:
     if is_elementwise(node) or (isinstance(node.op.key, np.ufunc) and node.op.family == "elementwise" and not node.params):
         return _elementwise
     if is_op(node, np.reshape) and "order" in dict(node.params):
+        return None
+    if node.op is index.GETITEM and len(node.args) > 1:  # index arrays decide where the axes of a result stand
         return None
     if node.op in ALL:
         return ALL[node.op]
