@@ -369,7 +369,12 @@ class UFuncMethods:
         axis = 0 if axis is None else axis  # of a single one
         if ufunc in _SCANS:
             return _SCANS[ufunc](array, axis=axis, **({} if dtype is None else {"dtype": dtype}))
-        rows = list(np.moveaxis(array if dtype is None else array.astype(dtype), axis, 0))
+        whole = np.moveaxis(array if dtype is None else array.astype(dtype), axis, 0)
+        if ufunc in _EXTREMES:  # of twice as many in each step: that some are counted twice changes nothing
+            for step in [1 << k for k in range((len(whole) - 1).bit_length())]:
+                whole = np.concatenate((whole[:step], ufunc(whole[:-step], whole[step:])))
+            return _alike(np.moveaxis(whole, 0, axis), known)
+        rows = list(whole)
         for i in range(1, len(rows)):
             rows[i] = ufunc(rows[i - 1], rows[i])
         return _alike(np.stack(rows, axis=axis) if rows else array, known)
@@ -440,6 +445,7 @@ _REDUCTIONS: dict[Any, Any] = {
     np.logical_or: np.any,
 }  # fmt: skip
 _SCANS: dict[Any, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
+_EXTREMES = (np.maximum, np.minimum, np.fmax, np.fmin)
 
 
 def _value(x: Any) -> Any:

@@ -19,14 +19,21 @@ MATRICES = """
     {a}-np.{r}({b},axis={i},keepdims=True) {a}/(2+np.{r}(np.abs({b}),axis={i},keepdims=True))
     {a}/(1+np.sum({b}>0.2,axis={i},keepdims=True)) {a}/np.count_nonzero({b}<9,axis={i},keepdims=True)
     np.exp({a}-np.max({a},axis={i},keepdims=True)) {a}/(0.1+np.linalg.norm({b},axis={i},keepdims=True))
-    np.concatenate([{a}[:2],{b}[2:]]) np.reshape({a},{b}.shape,order="F") np.reshape({a}.T,{b}.shape)
-    np.cumsum({a},axis={i}) np.sort({a},axis={i}) np.einsum("ij,j->ij",{a},{v}) {a}*(np.sum({b},axis=1)[:,None]>0)
+    np.concatenate([{a}[:2],{b}[2:]]) np.reshape({a},{b}.shape,order="F") np.reshape({a}.T,{b}.shape) {a}[[1,0,2,4,3]]
+    {a}[:,[1,0,3,2]] {a}[[[1,0,2,4,3]]][0] np.outer({a}[:,:1],{b}[:1]) np.tensordot({a},W,1) np.inner({a},W) {a}@W.T
+    np.einsum("ij,kj->ik",{a},W) np.swapaxes({a},0,1).T {a}.T.reshape({b}.shape) np.expand_dims({a},1)[:,0]
+    np.squeeze({a}[None]) np.stack([{a},{b}])[1] np.take({a},[1,0,2,4,3],axis=0) np.broadcast_to({v},{a}.shape)
+    np.clip({a},-0.5,0.5) np.tril({a}) np.flip({a},{i}) np.diff(np.vstack([{a},{v}]),axis=0) np.moveaxis({a},0,1).T
+    np.sum({a}[:,:,None]*W,axis=1) np.cumsum({a},axis={i}) np.sort({a},axis={i}) np.einsum("ij,j->ij",{a},{v})
+    {a}*(np.sum({b},axis=1)[:,None]>0)
 """.split()
 ROWS = """
     np.tanh({v})*{w} {v}@W {u}@{a} np.{r}({a},axis=0) {a}[2] {v}+{s} np.mean({a}-{u}[:,None],axis=0) {v}/(1+np.sum({b}>0))
+    {a}[[0,1,2,3],[3,2,1,0]] np.diagonal({a}) np.tensordot({u},{a},1) np.einsum("i,ij->j",{u},{a}) {a}.T@{u} np.dot({u},{a})
 """.split()
 COLUMNS = """
     np.sin({u}) {a}@{v} np.{r}({a},axis=1) {a}[:,1] np.log(np.sum(np.exp({a}),axis=1)) {u}-np.sum({a}*{b},axis=-1)
+    np.vecdot({a},{b}) {a}[[0,1,2,3,4],[0,1,2,3,0]] np.einsum("ij,ij->i",{a},{b}) np.inner({a},{v}) np.sum({a}*{v},1)
 """.split()
 NUMBERS = "{v}@{w} np.sum({a}*{b}) np.{r}({a}) {u}@{u} {s}*np.sum({v}) np.sum({a}>0.1)*{s}".split()
 FORMS = {"a": MATRICES, "v": ROWS, "u": COLUMNS, "s": NUMBERS}

@@ -139,6 +139,15 @@ def test_complex_arguments(dtype):
         "reduce all by hand": (lambda x: [np.logaddexp.reduce(x, axis=None), np.hypot.reduce(x, axis=(1, 0))], M),
         "reduce booleans": (lambda x: [np.logical_and.reduce(x > -1) * x, np.logical_or.reduce(x > 0, 1) * x[:, 0]], M),
         "accumulate": (lambda x: [np.add.accumulate(x), np.multiply.accumulate(x, axis=1), np.maximum.accumulate(x)], M),
+        "extremes": (
+            lambda x: [
+                f.accumulate(y, axis)
+                for f in (np.maximum, np.minimum, np.fmax, np.fmin)
+                for y in (np.sin(9.0 * x), x[:1])
+                for axis in (0, 1)
+            ],
+            M,
+        ),
         "accumulate by hand": (lambda x: [np.subtract.accumulate(x, 1), np.logaddexp.accumulate(x, dtype=float)], M),
         "outer": (lambda x: [np.multiply.outer(x, x), np.subtract.outer(x, [1, 2]), np.maximum.outer(0.3, x)], V),
         "outer of matrices": (lambda x: np.add.outer(x, x[0]), M),
@@ -710,3 +719,16 @@ def test_tracers_do_not_show():
         assert type(aux["parts"][1][0]) is np.ndarray
         assert aux["parts"][1][1:] == (3, "name")
         assert not any(type(leaf) is Tracer for leaf in (value, g, *aux.values()))
+
+
+def test_running_extremes_of_long_arrays():
+    """In a few steps, with the gradient of each to the element that it is."""
+    x = np.cumsum(np.cos(np.arange(3000.0) ** 2))
+    derivative = grad(lambda x: np.sum(np.maximum.accumulate(x) * np.arange(3000.0)))
+    expected = np.zeros(3000)
+    np.add.at(expected, np.maximum.accumulate(np.where(x == np.maximum.accumulate(x), np.arange(3000), 0)), np.arange(3000.0))
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(x), expected)
+    assert len(str(derivative.source(x)).splitlines()) < 300
+    tied = grad(lambda x: np.maximum.accumulate(x)[-1])(np.ones(4))
+    np.testing.assert_allclose(tied, 0.25)
