@@ -39,6 +39,7 @@ from symgrad.ir import INPUT, Aval, Node, ancestors, aval_of
 from symgrad.nans import WatchedTrace
 from symgrad.optimize.pipeline import improve, speed_up
 from symgrad.optimize.switches import switched_off
+from symgrad.origins import METHODS
 from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import LEAF, TreeDef
 from symgrad.state import Finished, State, watch
@@ -341,11 +342,11 @@ class Family:
         slots: list[Any] = []
         for position, (leaf, kind) in enumerate(zip(leaves, self.layout.kinds, strict=True)):
             if isinstance(kind, Static):
-                slots.append(leaf)
-                if state is not None and isinstance(leaf, np.ndarray):
-                    state.read(Path(Argument(position), ()), leaf)
+                if state is not None and isinstance(leaf, (np.ndarray, *METHODS)):
+                    leaf = state.read(Path(Argument(position), ()), leaf)
                 elif state is not None and not isinstance(leaf, (str, bytes, bool, type)):
                     state.root(leaf, Path(Argument(position), ()))
+                slots.append(leaf)
             else:
                 slots.append(trace.input(position, leaf))
         if state is not None:
@@ -1006,11 +1007,12 @@ def _check_kind(kind: Any, name: str, checks: list[str], space: dict[str, Any]) 
         if space.setdefault(slot, kind.dtype) is not kind.dtype:
             slot = f"{slot}_{len(space)}"
             space[slot] = kind.dtype
-        checks.append(f"type({name}) is _ndarray and {name}.dtype is {slot} and {name}.shape == {kind.shape!r}")
+        same = f"({name}.dtype is {slot} or {name}.dtype == {slot})"  # unpickled arrays have a dtype object of their own
+        checks.append(f"type({name}) is _ndarray and {same} and {name}.shape == {kind.shape!r}")
 
 
 def _comparable(kind: Static) -> bool:
-    return isinstance(kind.value, (str, bytes, bool, int, float))
+    return isinstance(kind.value, (str, bytes, bool, int, float, np.dtype, *METHODS))
 
 
 def _tell_plainly(error: Exception, texts: set[str]) -> None:

@@ -51,6 +51,7 @@ VALUES = frozenset({fractions.Fraction, decimal.Decimal, datetime.date, datetime
 KEYS = (bool, int, float, complex, str, bytes, type(None), np.generic, enum.Enum)
 FUNCTIONS = (FunctionType, BuiltinFunctionType, np.ufunc, type(np.sum), types.MethodWrapperType, types.WrapperDescriptorType,
               types.MethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType)  # fmt: skip
+METHODS = (MethodType, BuiltinFunctionType, types.MethodWrapperType)  # bound to an object; the second also without
 # special methods that Python calls of its own accord, where no hook follows them
 _IMPLICIT = frozenset(
     f"__{name}__"

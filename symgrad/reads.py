@@ -16,7 +16,7 @@ import operator
 import sys
 import types
 from collections.abc import Iterator, Sequence
-from types import BuiltinMethodType, MethodType, ModuleType
+from types import BuiltinMethodType, MethodType, ModuleType, NoneType
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from symgrad.origins import (
     CONTAINERS,
     FUNCTIONS,
     LOCAL,
+    METHODS,
     PLAIN,
     RANDOM,
     VALUES,
@@ -186,13 +187,20 @@ class Reads:
             self.check(path, "type", kind)
             self.read(path.then("attr", "__func__"), value.__func__)
             self.read(path.then("attr", "__self__"), value.__self__)
+        elif isinstance(value, METHODS) and not isinstance(value.__self__, (ModuleType, NoneType)):
+            self.check(path, "type", kind)
+            self.check(path.then("attr", "__qualname__"), "eq", value.__qualname__)
+            owner = self.read(path.then("attr", "__self__"), value.__self__)
+            if type(owner) is not Tracer:
+                self.root(value, path)
+            elif hasattr(owner, value.__name__):
+                return getattr(owner, value.__name__)
+            else:
+                self.stop(f"{path!r} is bound to an array, and is not followed")
         elif isinstance(value, (*FUNCTIONS, type, ModuleType)):
             self.check(path, "is", value)
             if isinstance(value, ModuleType) and is_library_module(value):
                 return value
-            owner = None if isinstance(value, ModuleType) else getattr(value, "__self__", None)
-            if isinstance(value, BuiltinMethodType) and owner is not None and not isinstance(owner, ModuleType):
-                self.read(path.then("attr", "__self__"), owner)
             self.root(value, path)
         elif kind in (tuple, frozenset) and not value:  # there is but one of each, which has no place of its own
             self.check(path, "eq", value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import pickle
 import sys
 import threading
 import types
@@ -792,3 +793,77 @@ class Linear:
 def test_calling_objects_does_not_compare_them():
     derivative = grad(lambda x: Linear(x)(x))
     assert [derivative(2.0) for _ in range(3)] == [4.0] * 3
+
+
+class Wave:
+    def __init__(self) -> None:
+        self.height, self.table, self.on = 2.0, np.ones(2), True
+
+    def of(self, x: Any) -> Any:
+        return self.height * x**2 if self.on else x
+
+    def change(self) -> None:
+        self.height, self.on = 5.0, not self.on
+        self.table += 3.0
+
+
+METHODS = {
+    "own": lambda wave: wave.of,
+    "array": lambda wave: wave.table.dot,
+    "wrapper": lambda wave: wave.table.__mul__,
+    "item": lambda wave: wave.table.__getitem__,
+}
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("which", METHODS)
+def test_what_a_method_is_bound_to_changes(which: str, kept: bool) -> None:
+    """Methods are given as arguments, the same object or one made anew, and read from outside."""
+    wave = Wave()
+    box = types.SimpleNamespace(method=METHODS[which](wave))
+
+    def given(x: Any, method: Any) -> Any:
+        return np.sum(method(x) if which != "item" else x * method(1))
+
+    def read(x: Any) -> Any:
+        return given(x, box.method)
+
+    by_argument, by_name = grad(given), grad(read)
+    for _ in range(3):
+        for _ in range(CALLS):
+            method = box.method if kept else METHODS[which](wave)
+            expected = differences(functools.partial(given, method=method), X)
+            np.testing.assert_allclose(by_argument(X, method), expected, rtol=1e-6)
+            np.testing.assert_allclose(by_name(X), expected, rtol=1e-6)
+        wave.change()
+    assert by_argument.cache_info().misses <= 4, by_argument.explain()
+    assert by_name.cache_info().misses <= 4, by_name.explain()
+
+
+def test_a_method_of_an_array_that_is_not_followed_is_not_compiled() -> None:
+    table = np.ones(2)
+    box = types.SimpleNamespace(device=table.__dlpack_device__)
+    derivative = grad(lambda x: np.sum(x) * (2.0 if box.device() else 0.0))
+    for _ in range(CALLS):
+        np.testing.assert_allclose(derivative(X), 2.0)
+    assert "is not followed" in derivative.explain()
+
+
+def test_arrays_whose_dtype_is_equal_and_another_object_are_answered_by_code() -> None:
+    """As those that were pickled, and those of a foreign byte order."""
+    foreign = X.astype(X.dtype.newbyteorder())
+    for first in (X, pickle.loads(pickle.dumps(X)), foreign):
+        box = types.SimpleNamespace(table=first)
+        by_argument, by_name = grad(lambda x, a: np.sum(x * a)), grad(lambda x, box=box: np.sum(x * box.table))
+        for i in range(CALLS):
+            box.table = np.array([i, -1.0]).astype(pickle.loads(pickle.dumps(first.dtype)))
+            np.testing.assert_allclose(by_argument(X, box.table), box.table)
+            np.testing.assert_allclose(by_name(X), box.table)
+        assert by_argument.cache_info().misses == by_name.cache_info().misses == 2
+
+
+def test_equal_dtypes_are_one_argument() -> None:
+    derivative = grad(lambda x, kind: np.sum(x.astype(kind) * 2))
+    for _ in range(CALLS):
+        np.testing.assert_allclose(derivative(X, pickle.loads(pickle.dumps(np.dtype("f4")))), 2.0)
+    assert derivative.cache_info().misses == 2
