@@ -317,8 +317,8 @@ def cholesky(a: Array, out: Array | None = None) -> Array:
 
 
 def _copied(x: Array, out: Array | None) -> Array:
-    """A copy in C order, in ``out`` if given."""
-    out = np.empty(x.shape, x.dtype) if out is None else out
+    """A copy in C order and in the machine's byte order, in ``out`` if given."""
+    out = np.empty(x.shape, x.dtype.newbyteorder("=")) if out is None else out
     np.copyto(out, x)
     return out
 

@@ -425,3 +425,14 @@ def test_rules_have_numpys_names(op):
         assert len(arrays) == len(op.rules)
         assert arrays == list(theirs)[: len(arrays)]
         assert {p.name for p in own} <= set(theirs)
+
+
+def test_matrices_of_a_foreign_byte_order_are_decomposed() -> None:
+    """Compiled code, too, which has LAPACK work in place."""
+    matrix, weights = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]]), np.arange(9.0).reshape(3, 3)
+    for function in (np.linalg.cholesky, np.linalg.inv, lambda a: np.linalg.solve(a, weights)):
+        derivative = grad(lambda a, function=function: np.sum(weights * function(a)))
+        foreign = matrix.astype(matrix.dtype.newbyteorder())
+        for _ in range(4):
+            np.testing.assert_allclose(derivative(foreign), derivative(matrix))
+        assert derivative.cache_info().hits == 4
