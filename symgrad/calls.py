@@ -169,7 +169,11 @@ class Calls(Reads):
             self.trace.writes.append(args[0])
         elif isinstance(fun, np.ufunc):
             self.trace.writes += args[fun.nin :]
-        return self.own(fun, create.call(self.trace, fun, self._seen(args), self._seen(kwargs)), args)
+        args, kwargs = self._seen(args), self._seen(kwargs)
+        if fun is np.piecewise:  # the only one that takes functions in a list
+            args = tuple(map(self._called_within, args))
+            kwargs = {name: self._called_within(value) for name, value in kwargs.items()}
+        return self.own(fun, create.call(self.trace, fun, args, kwargs), args)
 
     def own(self, fun: Any, made: Any, args: Sequence[Any]) -> Any:
         """What a function in C or of NumPy's has made; an array of NumPy's as a draft, where the user's function fills such."""
@@ -706,6 +710,10 @@ class Calls(Reads):
         if back is value:
             self._operand(value)
         return back
+
+    def _called_within(self, value: Any) -> Any:
+        """Functions in a list that other code will call."""
+        return [self._called_back(item) for item in value] if type(value) in (list, tuple) else value
 
     def _called_back(self, value: Any) -> Any:
         """A function that other code will call: followed, if it is the user's."""

@@ -867,3 +867,24 @@ def test_equal_dtypes_are_one_argument() -> None:
     for _ in range(CALLS):
         np.testing.assert_allclose(derivative(X, pickle.loads(pickle.dumps(np.dtype("f4")))), 2.0)
     assert derivative.cache_info().misses == 2
+
+
+def test_what_functions_in_a_list_for_numpy_read() -> None:
+    wave = Wave()
+    box = types.SimpleNamespace(height=2.0, parts=[lambda x: x * box.height, wave.of])
+
+    def tall(x: Any) -> Any:
+        return x**3 * box.height
+
+    funs = [
+        lambda x: np.sum(np.piecewise(x, [x > 0], box.parts)),
+        lambda x: np.sum(np.piecewise(x, [x > 0], [tall, wave.of])),
+        lambda x: np.sum(np.piecewise(x, condlist=[x > 0, x <= 0], funclist=(tall, 1.0))),
+    ]
+    for fun in funs:
+        derivative = grad(fun)
+        for when in ("first", "changed", "changed again"):
+            check(derivative, fun, when)
+            box.height += 1.0
+            wave.change()
+        assert derivative.cache_info().hits
