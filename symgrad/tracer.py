@@ -628,6 +628,9 @@ class Tracer(Traced):
             laid[...] = self.like
         return Tracer(self.tape, self.node, laid, later=self.later)
 
+    def second_name_of(self, array: Any) -> None:
+        self.lent = [*(self.lent or ()), weakref.ref(array)]
+
     def flatten(self, order: str = "C") -> Any:
         return np.ravel(self, order=order).copy()  # type: ignore[call-overload]
 

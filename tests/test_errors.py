@@ -23,6 +23,7 @@ from math import sin as bare_sin
 
 import numpy as np
 import pytest
+from agreement import slopes
 
 from symgrad import elementwise_grad, errors, grad, hessian, hvp, jacobian, jvp, stop_gradient, value_and_grad, vjp
 from symgrad.errors import (
@@ -608,6 +609,21 @@ def test_errors_of_the_function_say_plain_values(mode):
         with pytest.raises(ValueError, match="element") as found:
             derivative(x)
         assert repr(found.value.args) == repr(plain.value.args)
+
+
+@pytest.mark.parametrize("again", [np.asarray, np.ravel, np.atleast_1d])
+def test_second_names_of_arrays_of_objects(again):
+    """``np.polynomial`` makes such of traced numbers; what NumPy takes for a view of one cannot be written into unseen."""
+
+    def fun(x, copy=False):
+        z = np.polynomial.polynomial.polymul(x, [1.0, 2.0])
+        y = again(z)
+        y = np.array(y) if copy else y
+        y[0] = 7.0
+        return np.sum(z * z) + np.sum(y)
+
+    refuses(lambda x: fun(x), MutatedInput, "second name", "np.array", line=False)
+    np.testing.assert_allclose(grad(lambda x: fun(x, copy=True))(V), slopes(lambda x: fun(x, copy=True), (V,))[0], rtol=1e-6)
 
 
 def test_all_is_usable_after_an_error():

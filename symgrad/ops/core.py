@@ -66,6 +66,9 @@ class Traced:
         """The same value, lying in memory as ``other`` does: what NumPy makes a view of later hangs on that."""
         return self
 
+    def second_name_of(self, array: Any) -> None:
+        """Note that this is what NumPy takes for a view of an array of objects; writes to it must not go unseen there."""
+
     def over(self, y: Any) -> Any:
         """By what this is a multiple of ``y``, as far as that was written down; None where nothing is known."""
         return None

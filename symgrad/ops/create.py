@@ -43,6 +43,8 @@ def array(like: Any, value: Any, dtype: Any = None, copy: Any = True, order: Any
         result = result.copy(order or "K") if copy else result
     else:
         result = like.adopt(value if contains_traced(value) else np.array(value, dtype))
+        if type(value) is np.ndarray and value.dtype == object and not copy:
+            result.second_name_of(value)
     if dtype is not None and result.dtype != np.dtype(dtype):
         result = result.astype(dtype)
     if order in ("C", "F") and np.ndim(result) and not result.flags[order]:
@@ -106,7 +108,7 @@ def call(like: Any, fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> An
 
 
 def _gathered(like: Any, value: Any) -> Any:
-    return array(like, value) if isinstance(value, (list, tuple, np.ndarray)) and is_of_numbers(value) else value
+    return array(like, value, copy=False) if isinstance(value, (list, tuple, np.ndarray)) and is_of_numbers(value) else value
 
 
 def _wants_objects(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
