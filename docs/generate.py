@@ -30,7 +30,7 @@ def how_it_works() -> str:
     gradient = symgrad.grad(loss)
     for _ in range(3):
         result = gradient(w, x, y)
-    variant = gradient._compiler.ready((w, x, y), {})
+    variant = gradient._compiler.ready(gradient._user, (w, x, y), {})
     simplified = improve(variant.program.confirmed(), frozenset())
     parts = {
         "function": inspect.getsource(loss).rstrip(),
@@ -121,6 +121,10 @@ shapes. From then on a call checks types, shapes and what the function reads fro
 ```
 
 The result of the call above: `{result}`.
+
+That code is found again by the code of the function: the gradient of another function object of the same code, such as a
+closure that each training step makes anew, is checked by the same text, with that function's variables in place of the first
+one's (Python keeps a function's text and its variables apart), and nothing is traced.
 
 Where the function looks at a value (`if r @ r > 1.0:`), the trace notes the *guard*, and the code gets an `if`; the side that
 no call has taken yet is traced when one does. What cannot be compiled without changing what the function means (random

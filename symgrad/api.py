@@ -12,14 +12,28 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, Unp
 import numpy as np
 
 from symgrad import pytree
-from symgrad.compile import FOREIGN, CacheInfo, Compiler, Family, Foreign, Form, Variant, check_foreign, foreign
+from symgrad.compile import (
+    FOREIGN,
+    CacheInfo,
+    Compiler,
+    Family,
+    Foreign,
+    Form,
+    User,
+    Variant,
+    check_foreign,
+    compiler_of,
+    foreign,
+)
 from symgrad.draw import dot, svg
 from symgrad.emit.names import Names
 from symgrad.guards import describe
 from symgrad.ir import INPUT, Graph, Node, ancestors
+from symgrad.likeness import likeness
 from symgrad.look import Annotation, Profile, Source, profile
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import STOP
+from symgrad.optimize.switches import switched_off
 from symgrad.state import watch
 from symgrad.trace import Tape, Trace, active_trace, tracing
 from symgrad.tracer import Tracer
@@ -38,7 +52,8 @@ class Derivative(Generic[P, R]):
     """A derivative of a function: called as the function is, compiled and cached by the signature of its arguments.
 
     Made by ``grad``, ``value_and_grad``, ``jacobian`` and the others. The first two calls of a signature trace the function
-    (which runs once in each); later ones run generated code.
+    (which runs once in each); later ones run generated code. So do those of the same derivative made anew, of this function
+    or another one of the same code.
 
     >>> square = grad(lambda x: x ** 2)
     >>> square(3.0)
@@ -49,7 +64,7 @@ class Derivative(Generic[P, R]):
     __slots__ = ("__call__", "__dict__", "__weakref__")
     __call__: Callable[P, R]
 
-    def __init__(self, kind: str, fun: Fun, options: dict[str, Any]) -> None:
+    def __init__(self, kind: str, fun: Fun, options: dict[str, Any], off: frozenset[str] | None = None) -> None:
         if not callable(fun):
             raise TypeError(f"{kind} needs a function, got {type(fun).__name__}")
         functools.update_wrapper(self, fun, updated=())
@@ -58,8 +73,10 @@ class Derivative(Generic[P, R]):
         self._mode = options.get("mode", "auto")
         title = getattr(fun, "__name__", type(fun).__name__)
         name = f"{kind}_{title if title.isidentifier() else 'fun'}"
-        self._compiler = Compiler(self._body, fun, name, self._form(), self._mode, self._use, self._general)
-        self._use(None)
+        off = switched_off() if off is None else off
+        self._user = User(fun, self._body, self._use, self._general)
+        self._compiler = compiler_of(self._key(name, off), lambda: Compiler(name, self._form(), self._mode, off))
+        self._compiler.join(self._user)
         self._methods: Derivative[..., Any] | None = None
         self._stand_ins: dict[Any, Derivative[..., Any]] = {}
 
@@ -75,7 +92,7 @@ class Derivative(Generic[P, R]):
         """A call that is not of the last signature, or beside a trace."""
         if active_trace() is None:
             try:
-                return self._compiler.miss(args, kwargs)
+                return self._compiler.miss(self._user, args, kwargs)
             except Foreign as kind:
                 return kind.bridge.call(self, args, kwargs)
         return self._nested(args, kwargs)
@@ -107,8 +124,7 @@ class Derivative(Generic[P, R]):
         """The same derivative of ``wrap(fun)``, which is to see arguments of another kind; made once for each ``key``."""
         found = self._stand_ins.get(key)
         if found is None:
-            found = self._stand_ins[key] = Derivative(self._kind, wrap(self._fun), self._options)
-            found._compiler.off = self._compiler.off
+            found = self._stand_ins[key] = Derivative(self._kind, wrap(self._fun), self._options, self._compiler.off)
         return found
 
     def _of_arrays(
@@ -117,6 +133,16 @@ class Derivative(Generic[P, R]):
         """The derivative of arrays, and its arguments, that a call comes down to: itself, unless they are of another kind."""
         bridge = foreign(pytree.flatten((args, kwargs))[0])
         return (self, args, kwargs) if bridge is None else bridge.plain(self, args, kwargs)
+
+    def _key(self, name: str, off: frozenset[str]) -> Any:
+        """What derivatives of functions that are alike have in common, if they may share their code."""
+        like = likeness(self._fun) if active_trace() is None else None  # those within a trace are of that
+        key = like and (self._kind, name, off, tuple(self._options.items()), like)
+        try:
+            hash(key)
+        except TypeError:
+            return None
+        return key
 
     def _form(self) -> Form:
         """How the derivative is called."""
@@ -153,7 +179,7 @@ class Derivative(Generic[P, R]):
         True
         """
         inner, args, kwargs = self._of_arrays(args, kwargs)
-        variant = inner._compiler.traced(args, kwargs)
+        variant = inner._compiler.traced(inner._user, args, kwargs)
         reason = variant.family.dynamic
         code = variant.running() if fast else variant.readable()
         return Source((f"# runs in dynamic mode: {reason}\n" if reason else "") + code.source.rstrip("\n"))
@@ -164,7 +190,7 @@ class Derivative(Generic[P, R]):
         Lines of the backward pass are marked ``<``, those of tangents ``>``. ``fast=True`` shows the code that runs.
         """
         inner, args, kwargs = self._of_arrays(args, kwargs)
-        variant = inner._compiler.traced(args, kwargs)
+        variant = inner._compiler.traced(inner._user, args, kwargs)
         return Annotation(self._fun, variant.running() if fast else variant.readable())
 
     def profile(self, *args: Any, seconds: float = 0.5, **kwargs: Any) -> Profile:
@@ -173,12 +199,12 @@ class Derivative(Generic[P, R]):
         Runs the compiled code for about so many ``seconds``. Raises ``RuntimeError`` where it runs in dynamic mode.
         """
         inner, args, kwargs = self._of_arrays(args, kwargs)
-        return profile(self._fun, inner._compiler.ready(args, kwargs), args, kwargs, seconds)
+        return profile(self._fun, inner._compiler.ready(inner._user, args, kwargs), args, kwargs, seconds)
 
     def graph(self, *args: Any, **kwargs: Any) -> GraphView:
         """The graph of the derivative for arguments like these, one line a node when printed."""
         inner, args, kwargs = self._of_arrays(args, kwargs)
-        variant = inner._compiler.traced(args, kwargs)
+        variant = inner._compiler.traced(inner._user, args, kwargs)
         return GraphView(variant.program.graph, variant.program.roots())
 
     def compiled(self, *args: Any, fast: bool = True, **kwargs: Any) -> Callable[..., Any]:
@@ -190,7 +216,7 @@ class Derivative(Generic[P, R]):
         ``RuntimeError`` where it runs in dynamic mode.
         """
         inner, args, kwargs = self._of_arrays(args, kwargs)
-        variant = inner._compiler.ready(args, kwargs)
+        variant = inner._compiler.ready(inner._user, args, kwargs)
         if not fast:
             code = variant.readable(confirmed=True)
             return variant.load(code.source, code)
@@ -209,14 +235,17 @@ class Derivative(Generic[P, R]):
         return "\n".join(lines + inner)
 
     def cache_info(self) -> CacheInfo:
-        """Calls answered by compiled code, calls traced, the bound on signatures, and signatures held."""
+        """Calls answered by compiled code, calls traced, the bound on signatures, and signatures held.
+
+        Derivatives of functions of the same code, with the same options, share that code, and these counts.
+        """
         own = self._compiler.info()
         others = [inner.cache_info() for inner in self._stand_ins.values()]
         counts = [sum(column) for column in zip(own, *others, strict=True)]
         return CacheInfo(counts[0], counts[1], own.maxsize, counts[3])
 
     def cache_clear(self) -> None:
-        """Forget all traces and code."""
+        """Forget all traces and code, also for those derivatives that share them."""
         self._compiler.clear()
         self._stand_ins.clear()
 

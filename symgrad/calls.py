@@ -264,10 +264,10 @@ class Calls(Reads):
         if isinstance(fun, FunctionType):
             names = fun.__code__.co_varnames[: fun.__code__.co_argcount]
             if name in (fun.__kwdefaults__ or {}):
-                return self.read(Path(fun, (("attr", "__kwdefaults__"), ("item", name))), value)
+                return self.read(self.home(fun).then("attr", "__kwdefaults__").then("item", name), value)
             if name in names:
                 place = names.index(name) - len(names) + len(fun.__defaults__ or ())
-                return self.read(Path(fun, (("attr", "__defaults__"), ("item", place))), value)
+                return self.read(self.home(fun).then("attr", "__defaults__").then("default", (place, name)), value)
         self.stop(f"the default of {name} is not followed")
         return value
 
@@ -289,7 +289,7 @@ class Calls(Reads):
             return self._call_library(fun, args, kwargs)
         if HOOKS in code.co_freevars:  # made by an instrumented function, and so instrumented itself
             return fun(*args, **kwargs)
-        self.check(Path(fun, (("attr", "__code__"),)), "is", code)
+        self.check(self.home(fun).then("attr", "__code__"), "is", code)
         inside = instrumented(fun, Frame(self, fun))
         args, kwargs = self._with_defaults(fun, args, kwargs)
         if inside is None:
@@ -306,7 +306,7 @@ class Calls(Reads):
             return fun(*map(self.given, args), **{name: self.given(value) for name, value in kwargs.items()})
         if code is _MANAGER_CODE:
             wrapped = fun.__dict__["__wrapped__"]
-            self.check(Path(fun, (("attr", "__wrapped__"),)), "is", wrapped)
+            self.read(Path(fun, (("attr", "__wrapped__"),)), wrapped)
             started = self.call(wrapped, *args, **kwargs)
             return contextlib.contextmanager(lambda: started)()
         followed = standard.follow(self, fun, args, kwargs)
@@ -344,19 +344,19 @@ class Calls(Reads):
         start = len(names) - len(defaults)
         given, found = list(args), {}
         if len(args) < len(names) and defaults:
-            path = Path(fun, (("attr", "__defaults__"),))
+            path = self.home(fun).then("attr", "__defaults__")
             self.check(path, "len", len(defaults))
             for i, value in enumerate(defaults):
                 place, name = start + i, names[start + i]
                 if place < len(args) or (name in kwargs and place >= code.co_posonlyargcount):
                     continue
                 if place >= code.co_posonlyargcount:
-                    found[name] = self.read(path.then("item", i), value)
+                    found[name] = self.read(path.then("default", (i, name)), value)
                 elif place == len(given):
-                    given.append(self.read(path.then("item", i), value))
+                    given.append(self.read(path.then("default", (i, name)), value))
         for name, value in (fun.__kwdefaults__ or {}).items():
             if name not in kwargs:
-                found[name] = self.read(Path(fun, (("attr", "__kwdefaults__"), ("item", name))), value)
+                found[name] = self.read(self.home(fun).then("attr", "__kwdefaults__").then("item", name), value)
         return tuple(given), {**found, **kwargs}
 
     def matmul(self, left: Any, right: Any) -> Any:
@@ -383,6 +383,8 @@ class Calls(Reads):
         path = self.path_of(value)
         if path is not None and is_sparse(value):
             return self._sparse(value)
+        if path is not None and type(value).__module__.startswith("symgrad."):  # what it holds is not followed
+            self.check(path, "is", value)
         if path is None or depth > 20 or isinstance(value, type) or not dataclasses.is_dataclass(value):
             return value
         made = copy.copy(value)
@@ -403,10 +405,10 @@ class Calls(Reads):
         known = self._harmless_kinds.get(fun)
         if known is None:
             self._harmless_kinds[fun] = True  # it may call itself
-            self.check(Path(fun, (("attr", "__code__"),)), "is", fun.__code__)
+            self.check(self.home(fun).then("attr", "__code__"), "is", fun.__code__)
             cells = list(zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True))
             names = names_in(fun.__code__)
-            known = all([self._steady(cell.cell_contents, Path(cell, (("cell", name),)), names) for name, cell in cells])
+            known = all([self._steady(cell.cell_contents, self.variable(fun, name), names) for name, cell in cells])
             known = known and all([self._constant(fun, name, names) for name in names])
             self._harmless_kinds[fun] = known
         return known
@@ -735,9 +737,8 @@ class Frame:
     """The hooks as one function sees them: with its own globals and closure cells."""
 
     def __init__(self, state: Calls, fun: FunctionType) -> None:
-        self._state = state
+        self._state, self._fun = state, fun
         self._space = fun.__globals__
-        self._closure = dict(zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True))
 
     def glob(self, name: str, value: Any) -> Any:
         """A global or builtin name."""
@@ -748,7 +749,7 @@ class Frame:
 
     def cell(self, name: str, value: Any) -> Any:
         """A variable of an enclosing function."""
-        return self._state.read(Path(self._closure[name], (("cell", name),)), value)
+        return self._state.read(self._state.variable(self._fun, name), value)
 
     def imported(self, module: str, level: int, name: str, value: Any) -> Any:
         """``from module import name``, in the function's own package."""

@@ -24,7 +24,7 @@ import warnings
 import weakref
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,12 +34,12 @@ from symgrad.emit.build import Code, Signature, build
 from symgrad.emit.fast import build_fast
 from symgrad.emit.names import Names, is_used
 from symgrad.errors import NotDifferentiable, SymgradError, Unexplored
-from symgrad.guards import Argument, Check, Path
+from symgrad.guards import Argument, Check, Free, Path
 from symgrad.ir import INPUT, Aval, Node, ancestors, aval_of
+from symgrad.likeness import Likeness, likeness
 from symgrad.nans import WatchedTrace
 from symgrad.optimize.pipeline import improve, speed_up
-from symgrad.optimize.switches import switched_off
-from symgrad.origins import METHODS
+from symgrad.origins import METHODS, is_made_anew, is_users
 from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import LEAF, TreeDef
 from symgrad.state import Finished, State, watch
@@ -48,6 +48,7 @@ from symgrad.tracer import Tracer, plain, tracers
 from symgrad.transform.calculus import traced
 from symgrad.transform.loop import Loop
 
+MAX_SHARED = 64  # compilers that wait for more functions that are alike; the least recently used goes first
 MAX_SIGNATURES = 64  # of one derivative; the least recently used goes first
 MAX_LEAVES = 64  # ends of one signature's branch tree, before no more are looked for
 AT_ONCE = 8  # ends that are traced and compiled at once; others, when calls in dynamic mode have cost as much
@@ -77,12 +78,23 @@ class CacheInfo(NamedTuple):
 
 
 class Static:
-    """A leaf of the arguments that is no number: part of the signature, by value where it has one, else by identity."""
+    """A leaf of the arguments that is no number: part of the signature, by value where it has one, else by identity.
+
+    Functions that are made anew are known by what they are alike in; what they hold is read.
+    """
 
     __slots__ = ("key", "value")
 
     def __init__(self, value: Any) -> None:
         self.value = value
+        self.key: Any
+        if _is_anew(value) and (like := likeness(value)) is not None:
+            self.value = like
+            self.key = (type(value), like)
+            return
+        if _is_slice(value):
+            self.key = (type(value), repr(value))
+            return
         try:
             hash(value)
             self.key = (type(value), value)
@@ -234,7 +246,8 @@ class Form:
 # -- one signature -------------------------------------------------------------------------------------------------
 
 Body = Callable[[Trace, "tuple[Any, ...]", dict[str, Any], bool], Any]
-Make = Callable[[Callable[..., Any]], Callable[..., Any]]  # makes code, and an entry: see Variant
+Use = Callable[["Callable[..., Any] | None"], None]
+Make = Callable[[], None]  # makes code, and what entries are made of: see Variant
 
 
 class Traced(NamedTuple):
@@ -273,6 +286,7 @@ class Account:
 
     def __init__(self) -> None:
         self.calls = 0
+        self.free = AT_ONCE  # ends that code is made for at once
         self.new = 0  # ends that were seen once
         self.ends = 0  # that code was made for
         self.wanted = 0  # that code waits to be made for
@@ -287,7 +301,7 @@ class Account:
 
     def affords(self, ends: int) -> bool:
         """Whether code for so many ends is made now."""
-        return self.ends + ends <= AT_ONCE or self.paid + self.each * ends <= self.waited
+        return self.ends + ends <= self.free or self.paid + self.each * ends <= self.waited
 
     def called(self, traced: bool, seconds: float) -> None:
         """A call took so long."""
@@ -303,16 +317,15 @@ class Account:
         if found and new > AT_ONCE:
             self.looked += self.last
 
-    def compiled(self, ends: int, make: Make, miss: Callable[..., Any]) -> Callable[..., Any]:
-        """Make code for so many ends; the entry."""
+    def compiled(self, ends: int, make: Make) -> None:
+        """Make code for so many ends."""
         start = time.perf_counter()
-        entry = make(miss)
+        make()
         seconds = time.perf_counter() - start
         self.ends += ends
         self.each = seconds / max(ends, 1)
-        if self.ends > AT_ONCE:
+        if self.ends > self.free:
             self.paid += seconds
-        return entry
 
 
 class Family:
@@ -320,6 +333,7 @@ class Family:
 
     def __init__(self, signature: Layout, name: str, form: Form, accept_effects: bool, off: frozenset[str]) -> None:
         self.layout, self.name, self.form = signature, name, form
+        self.itself = Argument(-1, form.title)
         self.names = form.names(self.positional, signature.keywords)
         self.accept_effects = accept_effects
         self.off = off  # the optimisations that are switched off
@@ -329,20 +343,22 @@ class Family:
         self.history: list[str] = []
         self.remarks: dict[str, None] = {}
         self.account = Account()
+        self.answered = CellType(0.0)  # how many calls code has answered; counts faster than an int
         self.errors: list[str] = []  # of its code, in calls of which the function raised none
 
-    def trace(self, body: Body, fun: Any, leaves: list[Any], kind: type[Trace] = Trace) -> Traced:
+    def trace(self, user: User, leaves: list[Any], kind: type[Trace] = Trace) -> Traced:
         """One traced run of the user's function, which runs once."""
+        fun = user.fun
         trace = kind()
         trace.one_by_one = not trace.symbolic
         if kind is Trace:
             trace.lazy, trace.errors = True, np.geterr()
-        state = State(trace, self.lifted, self.accept_effects, leaves) if kind is Trace else None
-        watch(trace, fun, state)
+        state = State(trace, self.lifted, self.accept_effects, [*leaves, fun]) if kind is Trace else None
+        watch(trace, fun, state, leaves)
         slots: list[Any] = []
         for position, (leaf, kind) in enumerate(zip(leaves, self.layout.kinds, strict=True)):
             if isinstance(kind, Static):
-                if state is not None and isinstance(leaf, (np.ndarray, *METHODS)):
+                if state is not None and (isinstance(leaf, (np.ndarray, *METHODS)) or _is_anew(leaf)):
                     leaf = state.read(Path(Argument(position), ()), leaf)
                 elif state is not None and not isinstance(leaf, (str, bytes, bool, type)):
                     state.root(leaf, Path(Argument(position), ()))
@@ -354,13 +370,15 @@ class Family:
                 if type(slot) is Tracer:
                     slot.node.name = self._input_name(path)
         if state is not None:
-            owner = fun.__self__ if isinstance(fun, MethodType) else fun
-            if not isinstance(owner, (FunctionType, BuiltinFunctionType, type)):
-                state.root(owner, Path(owner, ()))
+            owner, place = fun, Path(self.itself, ())
+            if isinstance(fun, MethodType):
+                owner, place = fun.__self__, place.then("attr", "__self__")
+            if not isinstance(owner, (BuiltinFunctionType, type)) and (type(owner) is not FunctionType or is_users(owner)):
+                state.root(owner, place)
         args, values = self.layout.tree.unflatten(slots)
         try:
             with tracing(trace):
-                out = body(trace, args, dict(zip(self.layout.keywords, values, strict=True)), trace.symbolic)
+                out = user.body(trace, args, dict(zip(self.layout.keywords, values, strict=True)), trace.symbolic)
                 outputs, tree = pytree.flatten(out)
                 outputs = [_settled(trace, leaf) for leaf in outputs]
         except Exception as error:
@@ -399,8 +417,12 @@ class Family:
         """How many arguments are passed by position."""
         return len(self.layout.tree.children[0].children)
 
-    def learn(self, run: Run, state: State, impure: str | None, at_once: bool) -> Make | None:
+    def learn(self, user: User, traced: Traced, at_once: bool) -> tuple[Variant, Make] | None:
         """Take a trace in. What makes new code of that, when there is some to be made; ``at_once``: whatever it costs."""
+        run, state = traced.run, traced.state
+        assert run is not None
+        assert state is not None
+        impure = state.impure or state.trace.impure
         if impure:
             self.give_up(impure)
             return None
@@ -412,10 +434,16 @@ class Family:
                 return self._add(variant, run, state, at_once)
         if self._lift_ints(state):
             return None
-        if len(self.variants) >= MAX_VARIANTS:
+        own = sum([variant.user() is user for variant in self.variants])
+        if own >= MAX_VARIANTS:
             self.give_up(f"what it reads from outside had more than {MAX_VARIANTS} forms: {self.history[-1]}")
             return None
-        variant = Variant(self)
+        if len(self.variants) >= MAX_VARIANTS:  # those of others are not to blame
+            oldest = next(variant for variant in self.variants if variant.user() is not user)
+            self.variants.remove(oldest)
+        if self.variants and not own:  # another function of the same code, which has done nothing yet
+            self.account.free += AT_ONCE
+        variant = Variant(self, user)
         self.variants.append(variant)
         return self._add(variant, run, state, at_once)
 
@@ -432,7 +460,7 @@ class Family:
                 found = True
         return found
 
-    def _add(self, variant: Variant, run: Run, state: State, at_once: bool) -> Make | None:
+    def _add(self, variant: Variant, run: Run, state: State, at_once: bool) -> tuple[Variant, Make] | None:
         variant.traces += 1
         try:
             leaf = run.leaf = variant.add(run)
@@ -444,7 +472,7 @@ class Family:
             line = variant.program.busiest()
             place = f" (mostly at {os.path.basename(line[0])}:{line[1]})" if line else ""
             self.dynamic = f"its branches have more than {MAX_LEAVES} ends{place}"
-            if variant.hits() * WORTH < self.account.calls:
+            if self.hits() * WORTH < self.account.calls:
                 self.give_up(self.dynamic)
             return None
         grown = variant.take(state)
@@ -454,7 +482,7 @@ class Family:
             return None
         for cost, make in variant.ways(leaf):
             if leaf.linked or at_once or self.account.affords(cost):
-                return functools.partial(self.account.compiled, cost, make)
+                return variant, functools.partial(self.account.compiled, cost, make)
             self.account.wanted = cost
         return None
 
@@ -462,7 +490,7 @@ class Family:
         """Go to dynamic mode for good."""
         self.dynamic = reason
         for variant in self.variants:
-            variant.entry = variant.probe = variant.whole = variant.early = None
+            variant.template = variant.whole = variant.early = None
 
     def code_for(self, traced: Traced) -> Piece | None:
         """Code that computes what a trace has left for later; None where to compute it step by step costs no more."""
@@ -479,6 +507,10 @@ class Family:
                     variant.early = Piece(variant, variant.program)
                 return next((piece for piece in (variant.whole, variant.early) if piece and piece.answers(traced.run)), None)
         return None
+
+    def hits(self) -> int:
+        """How many calls its code has answered."""
+        return int(self.answered.cell_contents)
 
     def forget(self) -> None:
         """Take the generated sources out of linecache."""
@@ -502,8 +534,9 @@ class Change(NamedTuple):
 class Variant:
     """The traces of one signature that found the same outside their arguments, and the code made of them."""
 
-    def __init__(self, family: Family) -> None:
+    def __init__(self, family: Family, user: User | None = None) -> None:
         self.family = family
+        self.user: Callable[[], User | None] = (lambda: None) if user is None else weakref.ref(user)  # that it was made for
         self.program = Program()
         self.checks: dict[tuple[Path, str], Check] = {}
         self.lifts: dict[Path, Any] = {}
@@ -512,11 +545,9 @@ class Variant:
         self.whole: Piece | None = None
         self.early: Piece | None = None  # of the first trace alone, where its result was computed by code at once
         self.pieces: dict[tuple[int, Any], Piece] = {}  # made since, by where the other code leaves off
-        self.entry: Callable[..., Any] | None = None
-        self.probe: Callable[..., Any] | None = None
+        self.template: Template | None = None
         self.filenames: list[str] = []
         weakref.finalize(self, _forget, self.filenames)
-        self.counters: list[Callable[[], int]] = []
 
     def add(self, run: Run) -> Leaf:
         """Merge a trace into the program; raises ``Diverged`` when it contradicts what is there."""
@@ -537,7 +568,7 @@ class Variant:
                 if mine.kind == "same":
                     holds = now is _now(mine.expected, state)
                 else:
-                    holds = not isinstance(now, Missing) and mine.holds(now)
+                    holds = not isinstance(now, Missing) and _holds(mine, now)
                 if not holds:
                     found.append(Change(key[0], mine.expected, now, mine.line, False))
         for path, kind in self.lifts.items():
@@ -617,21 +648,19 @@ class Variant:
         """Whether there is code, and it takes all that is read from outside by now."""
         return self.whole is not None and self.whole.signature.names == self.signature().names
 
-    def compile(self, miss: Callable[..., Any]) -> Callable[..., Any]:
-        """Make the function of all confirmed branches, and the entry that checks a call and runs it, else ``miss``."""
+    def compile(self) -> None:
+        """Make the function of all confirmed branches, and what checks a call and runs it."""
         program = self.program.confirmed()
         known = self.early if self.early is not None and self.early.is_of(program) else None
         self.whole, self.early, self.pieces = known or Piece(self, program), None, {}
         self.whole.link()
-        return self.link(miss)
+        self.link()
 
-    def extend(self, leaf: Leaf, miss: Callable[..., Any]) -> Callable[..., Any]:
+    def extend(self, leaf: Leaf) -> None:
         """Make the piece that gets to a new end."""
-        assert self.entry is not None
         place, program = self.program.missing(leaf)
         self.pieces[place] = Piece(self, program)
         self.pieces[place].link()
-        return self.entry
 
     def further(self, exit: Unexplored, *values: Any) -> Any:
         """What pieces answer to a call that the other code has left; ``_MISSED`` if it goes a new way."""
@@ -669,14 +698,10 @@ class Variant:
         function: Callable[..., Any] = namespace[self.family.name]
         return function
 
-    def hits(self) -> int:
-        """How many calls its code has answered."""
-        return sum(count() for count in self.counters)
-
-    def arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
-        """What the function is called with: the arguments of a call, and what it reads from outside, as it is now."""
+    def lifted(self, fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+        """What the function reads from outside in a call, as it is now."""
         leaves, _ = pytree.flatten((tuple(args), tuple(kwargs.values())))
-        return [*args, *kwargs.values(), *(path.find(leaves) for path in self.lifts)]
+        return [path.find([*leaves, fun]) for path in self.lifts]
 
     def _execute(self, text: str, name: str, namespace: dict[str, Any]) -> None:
         filename = f"<symgrad {name} {next(_serial)}>"
@@ -688,12 +713,10 @@ class Variant:
         """Take the generated sources out of linecache."""
         _forget(self.filenames)
 
-    def link(self, miss: Callable[..., Any]) -> Callable[..., Any]:
-        """Make the two functions that check whether a call is one of this variant, and run its code if it is.
+    def link(self) -> None:
+        """Make the function that checks whether a call is one of this variant, and runs its code if it is.
 
-        Both are one text: ``entry`` is what the derivative is called by; ``probe`` also runs beside a trace, and returns
-        ``_MISSED`` for other calls. Short code stands in that text itself, else it is called. Names of its own start with
-        an underscore.
+        Short code stands in its text itself, else it is called. Names of its own start with an underscore.
         """
         assert self.whole is not None
         family, code, function = self.family, self.whole.code, self.whole.function
@@ -713,8 +736,8 @@ class Variant:
         children = [child for group in family.layout.tree.children for child in group.children]
         for name, child in zip(names, children, strict=True):
             _check(child, name, kinds, checks, space, leaves)
-        cells: dict[str, CellType] = {}
-        outside = self._outside(state, leaves, space, cells)
+        cells: dict[str, CellType | Free] = {"_hits": family.answered}
+        outside = self._outside(state, [*leaves, "_fun"], space, cells)
         if clear and len(code.body) <= SHORT:
             space = {**self._namespace(code), **space}
             body = [line[4:] for line in code.body]
@@ -731,8 +754,7 @@ class Variant:
             "                    return _result",
         ]
         lines = [
-            f"def link({', '.join(['_busy', '_miss', *cells])}):",
-            "    _hits = 0.0",  # counts faster than an int
+            f"def link({', '.join(['_busy', '_miss', '_fun', *cells])}):",
             f"    def {self.family.name}({header}):",
             "        nonlocal _hits",
             f"        if {' and '.join([*form, *checks])}:",
@@ -758,28 +780,27 @@ class Variant:
             "            _hits -= 1.0",
             f"            return _miss({within})",
             f"        return _miss({given})",
-            f"    return {self.family.name}, lambda: int(_hits)",
+            f"    return {self.family.name}",
         ]
         self._execute("\n".join(lines) + "\n", f"{self.family.name} entry", space)
-        entry, hits = space["link"](running, miss, *cells)
-        probe, more = space["link"]((), _missed, *cells)
-        self.entry, self.probe = _sharing(entry, cells), _sharing(probe, cells)
-        self.entry.__qualname__ = self.probe.__qualname__ = family.form.title
-        self.counters += [hits, more]
-        return self.entry
+        made = space["link"](*[None] * (3 + len(cells)))
+        made.__qualname__ = family.form.title
+        self.template = Template(made, cells)
 
     def _namespace(self, code: Code) -> dict[str, Any]:
         return {"np": np, "runtime": runtime, "Unexplored": Unexplored, **code.namespace}
 
-    def _outside(self, state: list[str], leaves: list[str], space: dict[str, Any], cells: dict[str, CellType]) -> list[str]:
+    def _outside(
+        self, state: list[str], leaves: list[str], space: dict[str, Any], cells: dict[str, CellType | Free]
+    ) -> list[str]:
         """Conditions that what lies outside is as it was, which also fetch what is lifted.
 
         What they refer to goes into ``space``, and what are to be variables of the user's own into ``cells``.
         """
 
         def bind(value: Any) -> str:
-            known, letter = (cells, "_c") if isinstance(value, CellType) else (space, "_r")
-            same = (key for key, other in known.items() if other is value and key.startswith(letter))
+            known, letter = (cells, "_c") if isinstance(value, (CellType, Free)) else (space, "_r")
+            same = (key for key, other in known.items() if _is_same(other, value) and key.startswith(letter))
             name = next(same, f"{letter}{len(known)}")
             known[name] = value
             return name
@@ -846,7 +867,8 @@ class Piece:
         """The result of a traced call with these arguments."""
         args, values = self.variant.family.layout.tree.unflatten(leaves)
         read = {dict(node.params)["position"]: value for node, value in traced.trace.values.items() if node.op is INPUT}
-        lifted = [read[path] if path in read else path.find(leaves) for path in self.variant.lifts]
+        assert traced.state is not None
+        lifted = [read[path] if path in read else path.find(traced.state.leaves) for path in self.variant.lifts]
         with np.errstate(**dict.fromkeys(self.variant.silenced, "ignore")):  # type: ignore[arg-type]
             return self.run(*args, *values, *lifted)
 
@@ -869,13 +891,41 @@ class Piece:
             return self._plain(*values)
 
 
-def _sharing(function: FunctionType, cells: dict[str, CellType]) -> FunctionType:
-    """The function with others' cells as its own: it reads their variables as they are now, as fast as its own."""
-    own = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    closure = tuple([cells.get(name, cell) for name, cell in own])
-    made = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, closure)
-    made.__kwdefaults__ = function.__kwdefaults__
-    return made
+def _is_same(a: Any, b: Any) -> bool:
+    return a is b or (type(a) is Free and a == b)
+
+
+class Template:
+    """What a call of any function of some code is checked and answered by, once it has that function's variables.
+
+    ``cells`` are of variables that it reads as they are now, as fast as its own: ones there are, or the function's.
+    """
+
+    def __init__(self, function: FunctionType, cells: dict[str, CellType | Free]) -> None:
+        self.function = function
+        names = function.__code__.co_freevars
+        self.closure: list[Any] = [cells.get(name) for name in names]
+        self.free = [(i, cell.place) for i, cell in enumerate(self.closure) if type(cell) is Free]
+        self.own = [names.index(name) if name in names else None for name in ("_busy", "_miss", "_fun")]
+
+    def entry(self, user: User) -> Callable[..., Any]:
+        """What a derivative is called by."""
+        return self._of(running, user.missed, user.fun)
+
+    def probe(self, fun: Any) -> Callable[..., Any]:
+        """The same for calls beside a trace, too; it returns ``_MISSED`` for those that it does not answer."""
+        return self._of((), _missed, fun)
+
+    def _of(self, *own: Any) -> Callable[..., Any]:
+        closure, like = self.closure.copy(), self.function
+        for place, value in zip(self.own, own, strict=True):
+            if place is not None:
+                closure[place] = CellType(value)
+        for place, variable in self.free:
+            closure[place] = own[-1].__closure__[variable]
+        made = FunctionType(like.__code__, like.__globals__, like.__name__, like.__defaults__, tuple(closure))
+        made.__kwdefaults__, made.__qualname__ = like.__kwdefaults__, like.__qualname__
+        return made
 
 
 def _stand_for(named: dict[Path, Check]) -> Callable[[], bool]:
@@ -918,10 +968,8 @@ def _loops(outputs: Sequence[Any]) -> set[Any]:
 
 def node_name(path: Path) -> str:
     """The last name in a path: what the user calls the value."""
-    last = path.steps[-1][1] if path.steps else "state"
-    if path.steps[-2:-1] == (("attr", "__defaults__"),) and not isinstance(path.root, Argument):
-        code, defaults = path.upto(-2).find(()).__code__, path.upto(-1).find(())
-        last = code.co_varnames[code.co_argcount - len(defaults) + last]
+    kind, last = path.steps[-1] if path.steps else ("", "state")
+    last = last[1] if kind == "default" else last
     return str(last) if str(last).isidentifier() else "".join(c if c.isalnum() else "_" for c in repr(path)).strip("_")
 
 
@@ -942,6 +990,13 @@ def _now(path: Path, state: State) -> Any:
         return Missing(error)
 
 
+def _holds(check: Check, now: Any) -> bool:
+    try:
+        return check.holds(now)
+    except (LookupError, AttributeError, TypeError, ValueError):  # it is of another kind
+        return False
+
+
 def _both_int(a: Check, b: Check) -> bool:
     """Whether it is an integer that has changed."""
     kind = type(a.expected)
@@ -955,7 +1010,9 @@ def _forget(filenames: list[str]) -> None:
 
 def _shown(kind: Any) -> str:
     if isinstance(kind, Static):
-        shown = isinstance(kind.value, (str, bytes, bool, type(None)))
+        shown = _is_slice(kind.value) or isinstance(kind.value, (str, bytes, bool, type(None)))
+        if isinstance(kind.value, Likeness):
+            return kind.value.name
         return repr(kind.value)[:40] if shown else getattr(kind.value, "__name__", type(kind.value).__name__)
     return str(kind[1] if type(kind) is tuple else kind)
 
@@ -993,7 +1050,11 @@ def _check(tree: TreeDef, name: str, kinds: Any, checks: list[str], space: dict[
 
 def _check_kind(kind: Any, name: str, checks: list[str], space: dict[str, Any]) -> None:
     """Conditions that a value is of a kind."""
-    if isinstance(kind, Static):
+    if isinstance(kind, Static) and type(kind.value) is Likeness:
+        return  # what they are alike in is guarded as it is read
+    if isinstance(kind, Static) and _is_slice(kind.value):
+        checks.append(f"type({name}) is {type(kind.value).__name__} and repr({name}) == {repr(kind.value)!r}")
+    elif isinstance(kind, Static):
         slot = f"_s{len(space)}"
         space[slot] = kind.value
         same = f"type({name}) is type({slot}) and {name} == {slot}" if _comparable(kind) else f"{name} is {slot}"
@@ -1009,6 +1070,15 @@ def _check_kind(kind: Any, name: str, checks: list[str], space: dict[str, Any]) 
             space[slot] = kind.dtype
         same = f"({name}.dtype is {slot} or {name}.dtype == {slot})"  # unpickled arrays have a dtype object of their own
         checks.append(f"type({name}) is _ndarray and {same} and {name}.shape == {kind.shape!r}")
+
+
+def _is_anew(value: Any) -> bool:
+    return is_made_anew(value) or type(value) is functools.partial
+
+
+def _is_slice(value: Any) -> bool:
+    """Whether it is a slice or a range of Python's own ints, which are as their text says."""
+    return type(value) in (slice, range) and all([type(n) in (int, NoneType) for n in (value.start, value.stop, value.step)])
 
 
 def _comparable(kind: Static) -> bool:
@@ -1055,27 +1125,38 @@ _MISSED = object()
 ABSENT = object()  # an argument that was not given
 
 
-class Compiler:
-    """The calls of one derivative: finds the variant of each, traces, compiles, runs."""
+class User:
+    """One derivative that uses a compiler: its function, what runs that traced, and how its calls get to an entry.
 
-    def __init__(
-        self,
-        body: Body,
-        fun: Any,
-        name: str,
-        form: Form,
-        mode: str,
-        use: Callable[[Callable[..., Any] | None], None],
-        missed: Callable[..., Any],
-    ) -> None:
-        self.body, self.fun, self.name, self.form, self.mode = body, fun, name, form, mode
-        self.use = use  # how calls get to an entry: the derivative's own
-        self.missed = missed  # where an entry sends calls that it does not answer
-        self.off = switched_off()
+    Entries send calls that they do not answer to ``missed``.
+    """
+
+    def __init__(self, fun: Any, body: Body, use: Use, missed: Callable[..., Any]) -> None:
+        self.fun, self.body, self.use, self.missed = fun, body, use, missed
+
+
+class Compiler:
+    """The calls of derivatives whose functions are alike: finds the variant of each, traces, compiles, runs."""
+
+    def __init__(self, name: str, form: Form, mode: str, off: frozenset[str]) -> None:
+        self.name, self.form, self.mode, self.off = name, form, mode, off
         self.known: OrderedDict[Layout, Family] = OrderedDict()
         self.lock = threading.RLock()
         self.misses = 0
+        self.users: weakref.WeakSet[User] = weakref.WeakSet()
+        self.last: Variant | None = None  # that answered, which is the first to be tried by another user
         self._warned = False
+
+    def join(self, user: User) -> None:
+        """One more derivative, whose calls get to code that there is."""
+        self.users.add(user)
+        self._use(user, self.last)
+
+    def _use(self, user: User, variant: Variant | None) -> None:
+        template = None if variant is None else variant.template
+        if template is not None:
+            self.last = variant
+        user.use(None if template is None else template.entry(user))
 
     def family(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Family, list[Any]]:
         """The family of a call, new if need be, and the leaves of its arguments."""
@@ -1090,36 +1171,36 @@ class Compiler:
                 self.known.move_to_end(key)
         return found, leaves
 
-    def miss(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def miss(self, user: User, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that the current entry did not answer: another variant may, or it is traced."""
         family, leaves = self.family(args, kwargs)
         for variant in list(family.variants):
-            probe = variant.probe
-            if probe is not None:
-                result = probe(*args, **kwargs)
+            template = variant.template
+            if template is not None:
+                result = template.probe(user.fun)(*args, **kwargs)
                 if result is not _MISSED:
-                    self.use(variant.entry)
+                    self._use(user, variant)
                     return result
-        return self.explore(family, leaves)
+        return self.explore(user, family, leaves)
 
-    def explore(self, family: Family, leaves: list[Any], at_once: bool = False) -> Any:
+    def explore(self, user: User, family: Family, leaves: list[Any], at_once: bool = False) -> Any:
         """A call that no code answers. ``at_once``: it is traced, and code made of it, whatever that costs."""
         with progress.seldom():
-            return self._explored(family, leaves, at_once)
+            return self._explored(user, family, leaves, at_once)
 
-    def _explored(self, family: Family, leaves: list[Any], at_once: bool) -> Any:
+    def _explored(self, user: User, family: Family, leaves: list[Any], at_once: bool) -> Any:
         self.misses += 1
         if self.mode == "debug_nans":
-            return family.trace(self.body, self.fun, leaves, WatchedTrace).result()
+            return family.trace(user, leaves, WatchedTrace).result()
         compiles = self.mode != "dynamic" and family.dynamic is None
         symbolic = compiles and (at_once or family.account.allows())
         start = time.perf_counter()
         errors, family.errors = family.errors, []
-        traced = family.trace(self.body, self.fun, leaves, Trace if symbolic else Tape)
+        traced = family.trace(user, leaves, Trace if symbolic else Tape)
         family.account.called(symbolic, time.perf_counter() - start)
         if errors and compiles:
             self._doubt(family, errors)
-        code = self._learn(family, traced, at_once) if traced.run is not None else None
+        code = self._learn(user, family, traced, at_once) if traced.run is not None else None
         try:
             return traced.result() if code is None else code.result(traced, leaves)
         except Exception:
@@ -1127,12 +1208,12 @@ class Compiler:
                 raise
         finally:
             traced.trace.let_go()
-        return family.trace(self.body, self.fun, leaves, Tape).result()  # an error as Python has it
+        return family.trace(user, leaves, Tape).result()  # an error as Python has it
 
     def _doubt(self, family: Family, errors: list[str]) -> None:
         """Go to dynamic mode, and say so, where code has done nothing but raise errors that the function does not."""
         family.errors = errors
-        if len(errors) >= DOUBTS and not any(variant.hits() for variant in family.variants):
+        if len(errors) >= DOUBTS and not family.hits():
             family.give_up(f"its code raises an error, and the function does not: {errors[-1]}")
             warnings.warn(
                 f"{self.name} is traced at every call: {family.dynamic}. This is a flaw of symgrad's: please report it",
@@ -1140,10 +1221,9 @@ class Compiler:
                 stacklevel=_outside_symgrad(),
             )
 
-    def _learn(self, family: Family, traced: Traced, at_once: bool) -> Piece | None:
+    def _learn(self, user: User, family: Family, traced: Traced, at_once: bool) -> Piece | None:
         assert traced.run is not None
         assert traced.state is not None
-        impure = traced.state.impure or traced.state.trace.impure
         if traced.state.effects and self.mode == "compiled" and not self._warned:
             self._warned = True
             warnings.warn(
@@ -1151,23 +1231,26 @@ class Compiler:
             )
         with self.lock:
             if family.dynamic is None:
-                make = family.learn(traced.run, traced.state, impure, at_once)
-                if make is not None:
+                made = family.learn(user, traced, at_once)
+                if made is not None:
+                    variant, make = made
                     traced.settle()
-                    self.use(make(self.missed))
-                elif family.dynamic is not None:  # the entry in use may be of code that was given up
-                    self.use(None)
+                    make()
+                    self._use(user, variant)
+                elif family.dynamic is not None:  # the entries in use may be of code that was given up
+                    for other in list(self.users):
+                        other.use(None)
             return family.code_for(traced)
 
-    def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
+    def traced(self, user: User, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
         """A variant for a call, with at least one trace."""
         family, leaves = self.family(args, kwargs)
         if not family.variants:
-            traced = family.trace(self.body, self.fun, leaves)
+            traced = family.trace(user, leaves)
             assert traced.run is not None
             assert traced.state is not None
             if family.dynamic is None:
-                self._learn(family, traced, True)
+                self._learn(user, family, traced, True)
             if not family.variants:  # dynamic mode: for the reader alone
                 variant = Variant(family)
                 variant.program.add(traced.run)
@@ -1175,7 +1258,7 @@ class Compiler:
                 return variant
         return family.variants[-1]
 
-    def ready(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
+    def ready(self, user: User, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
         """The variant whose code answers a call, all in one; it is traced until there is one.
 
         Raises ``RuntimeError`` where it runs in dynamic mode.
@@ -1183,18 +1266,19 @@ class Compiler:
         for _ in range(5):  # traced, confirmed, and both again where an int from outside turned out to change
             family, leaves = self.family(args, kwargs)
             for variant in family.variants:
-                if variant.probe is not None and variant.probe(*args, **kwargs) is not _MISSED:
+                template = variant.template
+                if template is not None and template.probe(user.fun)(*args, **kwargs) is not _MISSED:
                     if variant.pieces or not variant.fits():
-                        variant.compile(self.missed)
+                        variant.compile()
                     return variant
-            self.explore(family, leaves, at_once=True)
+            self.explore(user, family, leaves, at_once=True)
         raise RuntimeError(f"{self.name} is not compiled: {family.dynamic or 'mode=' + repr(self.mode)}")
 
     def info(self) -> CacheInfo:
         """Counts, as ``functools.lru_cache`` gives them."""
         with self.lock:
-            variants = [variant for family in self.known.values() for variant in family.variants]
-            return CacheInfo(sum(variant.hits() for variant in variants), self.misses, MAX_SIGNATURES, len(self.known))
+            hits = sum([family.hits() for family in self.known.values()])
+            return CacheInfo(hits, self.misses, MAX_SIGNATURES, len(self.known))
 
     def clear(self) -> None:
         """Forget everything."""
@@ -1202,8 +1286,29 @@ class Compiler:
             for family in self.known.values():
                 family.forget()
             self.known.clear()
-            self.use(None)
+            self.last = None
+            for user in list(self.users):
+                user.use(None)
             self.misses = 0
+
+
+_shared: OrderedDict[Any, Compiler] = OrderedDict()
+_sharing = threading.RLock()
+
+
+def compiler_of(key: Any, make: Callable[[], Compiler]) -> Compiler:
+    """The compiler of all derivatives with this key, made if need be; None is the key of one by itself."""
+    if key is None:
+        return make()
+    with _sharing:
+        found = _shared.get(key)
+        if found is None:
+            found = _shared[key] = make()
+            while len(_shared) > MAX_SHARED:
+                _shared.popitem(last=False)
+        else:
+            _shared.move_to_end(key)
+    return found
 
 
 def _outside_symgrad() -> int:

@@ -107,6 +107,7 @@ class _Module:
 
     def __init__(self, derivative: Derivative[..., Any]) -> None:
         self.compiler: Compiler = derivative._compiler
+        self.user = derivative._user
         fun = derivative.__wrapped__
         self.title = f"{TITLES.get(derivative._kind, derivative._kind)} of {getattr(fun, '__qualname__', type(fun).__name__)}"
         self.examples: list[_Example] = []
@@ -117,7 +118,7 @@ class _Module:
         """Take an example call in."""
         args, kwargs = map_tree(_copied, self.compiler.form.normal(args, kwargs))
         try:
-            variant = self.compiler.ready(args, kwargs)
+            variant = self.compiler.ready(self.user, args, kwargs)
         except RuntimeError as error:
             raise NotExportable(str(error)) from None
         names = variant.family.names
@@ -134,10 +135,10 @@ class _Module:
                     f"the argument {name} is a {type(odd[0]).__name__}, which a module cannot check for: leave it out, "
                     f"as in grad(lambda {', '.join(n for n in names if n != name)}: fun({bound}))"
                 )
-        leaves, _ = flatten((args, tuple(kwargs.values())))
-        self.constants[variant] = {name: path.find(leaves) for path, name in variant.state_names().items()}
-        assert variant.probe is not None
-        result = variant.probe(*args, **kwargs)
+        lifted = variant.lifted(self.user.fun, args, kwargs)
+        self.constants[variant] = dict(zip(variant.state_names().values(), lifted, strict=True))
+        assert variant.template is not None
+        result = variant.template.probe(self.user.fun)(*args, **kwargs)
         self.examples.append(_Example([*args, *kwargs.values()], result, variant))
 
     def text(self, filed: bool, check: bool) -> tuple[str, dict[str, np.ndarray[Any, Any]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from keyword import iskeyword
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -14,16 +15,30 @@ from symgrad.origins import is_library_module
 
 
 class Argument(NamedTuple):
-    """The root of a path that starts at an argument: the ``position``-th leaf of the call."""
+    """The root of a path that starts at the ``position``-th leaf of a call: an argument, or the function itself.
+
+    The latter is the last leaf, and has its ``name``: another function of the same code may take its place.
+    """
 
     position: int
+    name: str = ""
+
+
+CLOSURE = ("attr", "__closure__")
+
+
+@dataclass(frozen=True)
+class Free:
+    """A variable from around the function itself, by its place."""
+
+    place: int
 
 
 class Path:
     """Where a value was found: steps from an object, or from an argument.
 
-    Steps are ``("item", key)``, ``("attr", name)``, ``("cell", name)``, ``("call", args)``; and the questions
-    ``("has", name)`` (an attribute), ``("in", key)`` and ``("true", None)``, which find a bool.
+    Steps are ``("item", key)``, ``("attr", name)``, ``("cell", name)``, ``("default", (place, name))``, ``("call", args)``; and
+    the questions ``("has", name)`` (an attribute), ``("in", key)`` and ``("true", None)``, which find a bool.
     """
 
     __slots__ = ("_hash", "root", "steps")
@@ -58,6 +73,8 @@ class Path:
                 value = value.cell_contents
             elif kind == "item":
                 value = value[key]
+            elif kind == "default":
+                value = value[key[0]]
             elif kind == "call":
                 value = value(*key)
             elif kind == "has":
@@ -89,6 +106,8 @@ class Path:
         if not self.steps:
             return leaves[self.root.position] if isinstance(self.root, Argument) else bind(self.root)
         kind, key = self.steps[-1]
+        if kind == "cell" and (variable := self.variable()) is not None:
+            return bind(variable)
         name = repr(key) if type(key) in (int, str) else bind(key)
         if kind == "attr" and len(self.steps) == 1 and type(self.root) is ModuleType and key in vars(self.root):
             return f"{bind(vars(self.root))}[{name}]"  # in half the time: NumPy's module has a ``__getattr__``
@@ -99,11 +118,26 @@ class Path:
             return f"(not not {text})"
         if kind == "in":
             return f"({name} in {text})"
-        return text + {"attr": f".{key}", "cell": "", "item": f"[{name}]", "call": f"(*{name})"}[kind]
+        if kind == "default":
+            return f"{text}[{key[0]}]"
+        return text + {"attr": f".{key}", "cell": ".cell_contents", "item": f"[{name}]", "call": f"(*{name})"}[kind]
+
+    def variable(self) -> Any:
+        """The cell that the path leads into, where code can have it as a variable of its own; else None.
+
+        That of the function itself is said by its place among the function's.
+        """
+        where = self.steps[:-1]
+        if not where:
+            return self.root
+        own = type(self.root) is Argument and self.root.position < 0 and len(where) == 2 and where[0] == CLOSURE
+        return Free(where[1][1]) if own else None
 
     def __repr__(self) -> str:
         root = self.root
         shown = f"{root.__name__}" if isinstance(root, (FunctionType, type, ModuleType)) else ""
+        if isinstance(root, Argument):
+            shown = root.name
         for kind, key in self.steps:
             if kind == "attr":
                 shown += f".{key}"
@@ -111,6 +145,8 @@ class Path:
                 shown = key
             elif kind == "item":
                 shown += f"[{key!r}]" if shown or not isinstance(key, str) else key
+            elif kind == "default":
+                shown += f"[{key[0]}]"
             elif kind == "call":
                 shown += f"({', '.join(map(repr, key))})"
             elif kind == "has":
@@ -183,7 +219,9 @@ def describe(path: Path, check: Check) -> str | None:
     """A guard in words, with the line that looked; ``None`` for what nobody asks: code objects, libraries, builtins."""
     kind, expected = check.kind, check.expected
     step = path.steps[-1] if path.steps else ("", "")
-    if isinstance(expected, CodeType) or (isinstance(expected, ModuleType) and is_library_module(expected)):
+    if isinstance(expected, CodeType) or step == ("attr", "__globals__") or path.steps[-2:-1] == (CLOSURE,):
+        return None  # of functions that are made anew
+    if isinstance(expected, ModuleType) and is_library_module(expected):
         return None
     if step[0] == "attr" and isinstance(path.root, ModuleType) and is_library_module(path.root):
         return None

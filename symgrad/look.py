@@ -174,7 +174,7 @@ def profile(fun: Any, variant: Variant, args: Sequence[Any], kwargs: dict[str, A
     code = variant.running()
     clock = _Clock(len(code.body))
     timed = variant.load(_ticking(code), code, _tick=clock.tick)
-    given = variant.arguments(args, kwargs)
+    given = [*args, *kwargs.values(), *variant.lifted(fun, args, kwargs)]
     with threads(1):
         clock.time(timed, given, 0.0)  # warm
         calls = clock.time(timed, given, seconds)

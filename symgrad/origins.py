@@ -82,6 +82,11 @@ def is_users(fun: Any) -> bool:
     return isinstance(fun, FunctionType) and not is_library(fun.__code__.co_filename)
 
 
+def is_made_anew(fun: Any) -> bool:
+    """Whether something is a function of the user's that a function of theirs has made, and may make again."""
+    return type(fun) is FunctionType and "<locals>" in fun.__qualname__ and not is_library(fun.__code__.co_filename)
+
+
 def is_library_module(module: ModuleType) -> bool:
     file = vars(module).get("__file__")
     if file is not None:

@@ -16,14 +16,14 @@ import operator
 import sys
 import types
 from collections.abc import Iterator, Sequence
-from types import BuiltinMethodType, MethodType, ModuleType, NoneType
+from types import BuiltinMethodType, FunctionType, MethodType, ModuleType, NoneType
 from typing import Any
 
 import numpy as np
 
 from symgrad import standard
 from symgrad.frames import where
-from symgrad.guards import Check, Path, same_value
+from symgrad.guards import CLOSURE, Check, Path, same_value
 from symgrad.ir import Node
 from symgrad.ops import create
 from symgrad.ops.core import Traced
@@ -39,6 +39,7 @@ from symgrad.origins import (
     VALUES,
     find_own_ways,
     is_library_module,
+    is_made_anew,
     is_numpys,
     is_plain_key,
     is_users,
@@ -84,6 +85,22 @@ class Reads:
             self._keep.append(value)
         elif known != path:  # what is read from it has the first path: the two must go on leading to one object
             self.check(path, "same", known)
+
+    def home(self, fun: Any) -> Path:
+        """Where the paths to what a function holds begin: one that is made anew is to be found again, others are there."""
+        path = self._paths.get(id(fun))
+        return path if path is not None and (not path.steps or is_made_anew(fun)) else Path(fun, ())
+
+    def variable(self, fun: FunctionType, name: str) -> Path:
+        """The path to what a function reads as a variable of a function around it."""
+        home, number = self.home(fun), fun.__code__.co_freevars.index(name)
+        assert fun.__closure__ is not None
+        cell = fun.__closure__[number]
+        if home.root is fun:
+            return Path(cell, (("cell", name),))
+        path = Path(home.root, (*home.steps, CLOSURE, ("item", number)))
+        self.root(cell, path)  # others may read the same variable
+        return self._paths.get(id(cell), path).then("cell", name)
 
     def path_of(self, value: Any) -> Path | None:
         """Where an object is from, if it was there before the call."""
@@ -197,6 +214,11 @@ class Reads:
                 return getattr(owner, value.__name__)
             else:
                 self.stop(f"{path!r} is bound to an array, and is not followed")
+        elif is_made_anew(value):  # the next one does the same, and what it reads is found there
+            self.root(value, path)
+            if self._paths[id(value)] == path:
+                self.check(path.then("attr", "__code__"), "is", value.__code__)
+                self.check(path.then("attr", "__globals__"), "is", value.__globals__)
         elif isinstance(value, (*FUNCTIONS, type, ModuleType)):
             self.check(path, "is", value)
             if isinstance(value, ModuleType) and is_library_module(value):
@@ -556,6 +578,8 @@ class Reads:
             return value
         if isinstance(value, CONTAINERS):
             return self.deep(value)
+        if is_made_anew(value) and (path := self.path_of(value)) is not None:
+            self.check(path, "is", value)
         self._operand(value)
         return value
 

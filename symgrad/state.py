@@ -9,6 +9,7 @@ import abc
 import functools
 import sys
 import warnings
+from collections.abc import Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Protocol
 
@@ -259,8 +260,13 @@ class Plain(Finished):
         return functools.wraps(value)(lambda *args, **kwargs: self.call(value, *args, **kwargs)) if followed else value
 
 
-def watch(trace: Trace, fun: Any, state: State | None = None) -> None:
-    """Give a run of ``fun`` its hooks: a ``State``, or where it is not compiled what it needs of them."""
+def watch(trace: Trace, fun: Any, state: State | None = None, given: Sequence[Any] = ()) -> None:
+    """Give a run of ``fun`` its hooks: a ``State``, or where it is not compiled what it needs of them.
+
+    ``given``: its arguments, functions among which may need some, too.
+    """
+    functions = [value for value in given if isinstance(value, (FunctionType, MethodType, functools.partial))]
+    fun = (fun, *functions) if functions else fun
     filling = fills(fun)
     trace.drafts = Drafts(trace) if filling else None
     plain = filling or asks_for_type(fun) or makes_lists(fun) or ("scipy.sparse" in sys.modules and multiplies(fun))

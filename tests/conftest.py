@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,10 +18,22 @@ if sys.version_info < (3, 12):
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("SYMGRAD_NUM_THREADS", "8")
 
+from symgrad import compile  # noqa: E402
+
 # "default" finds the same examples at every run of CI; `pytest --hypothesis-profile=deep` searches for long.
 settings.register_profile("default", deadline=None, max_examples=50, derandomize="CI" in os.environ)
 settings.register_profile("deep", deadline=None, max_examples=5000, derandomize=False)
 settings.load_profile("default")
+
+
+compile.MAX_SHARED = 0  # each derivative of a test has code of its own, unless the test is about that
+
+
+@pytest.fixture
+def sharing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Derivatives of functions that are alike share their code, as they do for users."""
+    monkeypatch.setattr(compile, "MAX_SHARED", 8)
+    monkeypatch.setattr(compile, "_shared", OrderedDict())
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

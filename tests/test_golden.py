@@ -116,7 +116,7 @@ def test_golden(case, golden, monkeypatch):
     built = []
     monkeypatch.setattr("symgrad.compile.build", lambda *args, **kwargs: built.append(build(*args, **kwargs)) or built[-1])
     shown = derivative.source(*case.calls[-1])
-    run = execute(built[-1], derivative._compiler.traced(case.calls[-1], {}))
+    run = execute(built[-1], derivative._compiler.traced(derivative._user, case.calls[-1], {}))
     if case.fast:
         shown += "\n\n# the code that runs\n\n" + derivative.source(*case.calls[-1], fast=True)
     golden(f"{case.name}.py", shown)

@@ -41,7 +41,8 @@ ARGS = RNG.normal(size=3), RNG.normal(size=(4, 3)), RNG.normal(size=4)
 @pytest.mark.parametrize("make", [value_and_grad, hessian])
 @pytest.mark.parametrize("fun", [logistic, branch, loop, writes])
 def test_invariants_hold_after_each_pass(fun, make):
-    program = make(fun)._compiler.traced(ARGS, {}).program
+    derivative = make(fun)
+    program = derivative._compiler.traced(derivative._user, ARGS, {}).program
     for step in (None, trim_loops, simplify, lower):
         program = program if step is None else step(program)
         program.graph.verify()

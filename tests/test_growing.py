@@ -164,8 +164,7 @@ def test_code_is_kept_where_there_are_too_many_ends(monkeypatch):
 
 def test_an_account():
     account = Account()
-    entry = account.compiled(8, lambda miss: miss, len)
-    assert entry is len
+    account.compiled(8, lambda: None)
     assert account.allows()
     account.each = account.last = 1.0
     assert not account.affords(2)

@@ -167,7 +167,7 @@ def test_both_printings_run_alone(program: Program) -> None:
     derivative = grad(program.fun, argnums=all_of(program))
     expected = derivative(*args)
     same(derivative.compiled(*args)(*args), expected, args)
-    spec = derivative._compiler.traced(args, {})
+    spec = derivative._compiler.traced(derivative._user, args, {})
     code = build(improve(spec.program, frozenset()), spec.signature(), fresh=False)
     assert code.source.rstrip("\n") == derivative.source(*args)
     for text in (code.source, derivative.source(*args, fast=True)):
@@ -207,7 +207,8 @@ def test_graphs_are_well_formed(program: Program) -> None:
 def test_operations_have_the_types_that_numpy_gives(program: Program) -> None:
     """No rewrite changes what an operation is of, and believes it to be as it was."""
     args = program.arguments()
-    traced = value_and_grad(program.fun, argnums=all_of(program))._compiler.traced(args, {})
+    derivative = value_and_grad(program.fun, argnums=all_of(program))
+    traced = derivative._compiler.traced(derivative._user, args, {})
     for node in with_bodies(speed_up(improve(traced.program, frozenset()), frozenset()).nodes()):
         if node.args and isinstance(node.op.key, np.ufunc) and isinstance(node.aval, Aval):
             wanted = infer(node.op, node.args, node.params)

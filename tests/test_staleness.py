@@ -849,6 +849,24 @@ def test_a_method_of_an_array_that_is_not_followed_is_not_compiled() -> None:
     assert "is not followed" in derivative.explain()
 
 
+@pytest.mark.parametrize("call", [lambda law: law.logpdf, lambda law: law(0.5, 2.0).logpdf, lambda law: law(0.5, 2.0)])
+def test_distributions_from_outside_may_be_others(call) -> None:
+    """Held under a name, frozen, or as a bound method: what they compute is theirs, not of their kind."""
+    stats = pytest.importorskip("symgrad.scipy.stats")
+    box = types.SimpleNamespace()
+    derivatives = [
+        grad(lambda x: np.sum(box.law(x) if callable(box.law) else box.law.logpdf(x))),
+        grad(lambda x, law: np.sum(law(x) if callable(law) else law.logpdf(x))),
+    ]
+    for law in (stats.norm, stats.laplace):
+        box.law = call(law)
+        expected = grad(lambda x, law=box.law: np.sum(law(x) if callable(law) else law.logpdf(x)), mode="dynamic")(X)
+        for _ in range(CALLS):
+            np.testing.assert_allclose(derivatives[0](X), expected)
+            np.testing.assert_allclose(derivatives[1](X, box.law), expected)
+    assert derivatives[0].cache_info().misses == 4
+
+
 def test_arrays_whose_dtype_is_equal_and_another_object_are_answered_by_code() -> None:
     """As those that were pickled, and those of a foreign byte order."""
     foreign = X.astype(X.dtype.newbyteorder())

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -56,7 +57,11 @@ class Frozen:
         function = getattr(type(self.dist), name, None)
         if function is None:
             return getattr(self.dist._scipys()(*self.args, **self.kwds), name)
-        return lambda *x: function(self.dist, *x, *self.args, **self.kwds)
+        return functools.partial(_frozen, self, function)
+
+
+def _frozen(frozen: Frozen, function: Fun, *x: Any) -> Any:
+    return function(frozen.dist, *x, *frozen.args, **frozen.kwds)
 
 
 class Continuous(Distribution):

@@ -1,0 +1,528 @@
+"""Derivatives of functions that are made anew share their code: right whatever those hold, and traced but once."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import threading
+import types
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad import custom_vjp, grad, hessian, jacobian, value_and_grad, vmap
+
+pytestmark = pytest.mark.usefixtures("sharing")
+
+X = np.array([0.7, -1.3, 2.1])
+CALLS = 4
+
+SCALE = 2.0
+
+
+# -- functions that functions make: of a state, which is another one each time ---------------------------------------
+
+
+def arrays(n):
+    a, b = np.arange(3.0) + n, np.full((2, 3), float(n))
+    return lambda x: np.sum((b @ x - 1.0) ** 2) + a @ np.sin(x)
+
+
+def numbers(n):
+    k, whole = 0.5 + n, n
+    return lambda x: np.sum(x * k) ** 2 * whole
+
+
+def flags(n):
+    odd, name = bool(n % 2), ("sin", "cos")[n % 2]
+    return lambda x: np.sum(getattr(np, name)(x)) * (2.0 if odd else -1.0)
+
+
+def within_functions(n):
+    a = np.arange(3.0) * n
+
+    def model(x):
+        return np.tanh(a * x)
+
+    def penalty(x, weight=0.1 * n):
+        return weight * np.sum(x**2)
+
+    def loss(x):
+        return np.sum(model(x)) + penalty(x)
+
+    return loss
+
+
+def within_lists(n):
+    layers = [lambda x, k=k: np.tanh(x * k) for k in (n + 1.0, 2.0, n - 3.0)]
+    parts = {"a": np.ones(3) * n, "b": [n, 2.5]}
+
+    def loss(x):
+        for layer in layers:
+            x = layer(x)
+        return np.sum(x * parts["a"]) + parts["b"][0] * parts["b"][1]
+
+    return loss
+
+
+def by_choice(n):
+    return (lambda inner: lambda x: np.sum(inner(x)))((np.sin, np.cos, lambda x: x**2, lambda x: x**3)[n % 4])
+
+
+def defaults(n):
+    return lambda x, a=np.ones(3) * n, *, power=n: np.sum(a * x**power)
+
+
+def recursion(n):
+    def power(x, k):
+        return x if k == 0 else x * power(x, k - 1)
+
+    return lambda x: np.sum(power(x, n % 3))
+
+
+def itself(n):
+    def loss(x, k=2):
+        return np.sum(x) * n if k == 0 else np.sum(np.sin(x)) * loss(x, k - 1)
+
+    return loss
+
+
+def same_or_not(n):
+    first, other = (lambda x: np.sin(x)), (lambda x: np.cos(x))
+    second = other if n % 2 else first
+
+    def loss(x):
+        known = first is second
+        return np.sum(first(x) * second(x)) * (3.0 if known else 5.0) * (1.0 if first == second else 7.0)
+
+    return loss
+
+
+def twins(n):
+    def made(k):
+        return lambda x: x * k
+
+    one = made(n)
+    other = made(n) if n % 2 else one
+    return lambda x: np.sum(one(x) * other(x)) * (3.0 if one is other else 5.0) * (2.0 if other in (one,) else 1.0)
+
+
+def shared_variable(n):
+    a = np.ones(3) * n
+
+    def outer(x):
+        return a * x
+
+    def inner(x):
+        return np.sin(a + x)
+
+    return lambda x: np.sum(outer(x) * inner(x) * a)
+
+
+def rows(n):
+    table = np.arange(12.0).reshape(4, 3) / (n + 1.0)
+
+    def loss(x):
+        total = 0.0
+        for row in table:
+            total = total + np.sin(row @ x) * total
+            total = total + row @ x
+        return total
+
+    return loss
+
+
+def branches(n):
+    limit = n - 2.0
+
+    def loss(x):
+        if np.sum(x) > limit:
+            return np.sum(x**2)
+        return np.sum(np.exp(x)) * limit
+
+    return loss
+
+
+def fills(n):
+    a = np.arange(3.0) + n
+
+    def loss(x):
+        out = np.zeros(3)
+        for i in range(3):
+            out[i] = a[i] * x[i] ** 2
+        return np.sum(out)
+
+    return loss
+
+
+def sizes(n):
+    a = np.arange(3.0 + n % 3)
+    return lambda x: np.sum(np.outer(a, x) ** 2)
+
+
+def partials(n):
+    def loss(x, a, *, b):
+        return np.sum(a * x**2) + b * np.sum(x)
+
+    return functools.partial(loss, a=np.ones(3) * n, b=n)
+
+
+def vectorized(n):
+    k = 1.0 + n
+    return lambda x: np.sum(np.vectorize(lambda v: v**2 * k)(x))
+
+
+def rules_of_its_own(n):
+    k = 1.0 + n
+
+    @custom_vjp
+    def scaled(x):
+        return x * k
+
+    scaled.defvjp(lambda x: (x * k, None), lambda _, g: (g * k,))
+    return lambda x: np.sum(scaled(x) ** 2)
+
+
+def wrapped(n):
+    def doubled(inner):
+        @functools.wraps(inner)
+        def outer(x):
+            return 2.0 * inner(x)
+
+        return outer
+
+    @doubled
+    def loss(x):
+        return np.sum(x**2) * n
+
+    return loss
+
+
+def attributes(n):
+    def loss(x):
+        return np.sum(x) ** 2 * loss.k
+
+    loss.k = n
+    return loss
+
+
+def attributes_within(n):
+    def helper(x):
+        return np.sum(x) ** 2 * helper.k
+
+    helper.k = n + 0.5
+    return lambda x: helper(x)
+
+
+def classes(n):
+    class Model:
+        scale = n + 0.5
+
+        def of(self, x):
+            return self.scale * x
+
+    model = Model()
+    return lambda x: np.sum(model.of(x) ** 2)
+
+
+def derivatives(n):
+    k = n + 0.5
+    inner = grad(lambda x: np.sum(x**3) * k)
+    return lambda x: np.sum(inner(x))
+
+
+def maps(n):
+    k = np.ones(3) * n
+    return lambda x: np.sum(vmap(lambda v, w: v**2 * w)(x, k))
+
+
+def late(n):
+    def loss(x):
+        return np.sum(x**2) * k
+
+    k = n + 0.5
+    return loss
+
+
+def caught(n):
+    table = {"a": 1.0} if n % 2 else {"b": 2.0}
+
+    def loss(x):
+        try:
+            return np.sum(x**2) * table["a"]
+        except KeyError:
+            return np.sum(x**3)
+
+    return loss
+
+
+def comprehensions(n):
+    weights = [0.5 * n, 1.5, 2.5]
+    return lambda x: sum([w * v**2 for w, v in zip(weights, x, strict=True)])
+
+
+def texts(n):
+    unit = f"k{n % 2}"
+    table = {"k0": 1.0, "k1": 3.0}
+    return lambda x: np.sum(x**2) * table[unit]
+
+
+def of_other_globals(n):
+    function = arrays(n)
+    space = {**globals(), "np": np, "SCALE": n + 0.5}
+    return types.FunctionType((lambda x: np.sum(x**2) * SCALE).__code__, space, "loss", None, function.__closure__ and ())
+
+
+class Model:
+    def __init__(self, n):
+        self.a, self.on = np.arange(3.0) * n, bool(n % 2)
+
+    def loss(self, x):
+        return np.sum(self.a * x**2) * (1.0 if self.on else self.inner(x))
+
+    def inner(self, x):
+        return np.cos(np.sum(x))
+
+
+class Other(Model):
+    def inner(self, x):
+        return np.sin(np.sum(x))
+
+
+def methods(n):
+    return (Model if n % 3 else Other)(n).loss
+
+
+# those that are traced as often as the first alone, or once more where what they hold is of several forms
+TRACED_ONCE = (
+    arrays,
+    numbers,
+    within_functions,
+    within_lists,
+    defaults,
+    shared_variable,
+    rows,
+    fills,
+    partials,
+    late,
+    vectorized,
+)
+OTHERS = (
+    flags, by_choice, recursion, itself, same_or_not, twins, branches, sizes, rules_of_its_own, wrapped, attributes,
+    attributes_within, classes, derivatives, maps, caught, comprehensions, texts, of_other_globals, methods,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [grad, value_and_grad, jacobian, hessian])
+@pytest.mark.parametrize("make", TRACED_ONCE + OTHERS)
+def test_functions_made_anew(make: Callable[[int], Any], kind: Any) -> None:
+    for n in (1, 2, 3, 4, 5, 4, 3, 2, 1, 2):
+        if make is rules_of_its_own and kind is hessian:  # such a rule is for the first order
+            return
+        fun = make(n)
+        expected = symgrad.pytree.flatten(kind(fun, mode="dynamic")(X))[0]
+        derivative = kind(fun)
+        for _ in range(CALLS):
+            for got, wanted in zip(symgrad.pytree.flatten(derivative(X))[0], expected, strict=True):
+                np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12)
+    if make in TRACED_ONCE:
+        assert derivative.cache_info().misses <= 6, derivative.explain()
+
+
+@pytest.mark.parametrize("make", TRACED_ONCE + OTHERS)
+def test_functions_made_anew_as_arguments(make: Callable[[int], Any]) -> None:
+    derivative = grad(lambda x, fun: fun(x))
+    for n in (1, 2, 3, 4, 5, 4, 3, 2, 1, 2):
+        expected = grad(make(n), mode="dynamic")(X)
+        for _ in range(CALLS):
+            np.testing.assert_allclose(derivative(X, make(n)), expected, rtol=1e-12, atol=1e-12)
+    if make in TRACED_ONCE:
+        assert derivative.cache_info().misses <= 6, derivative.explain()
+
+
+@pytest.mark.parametrize("make", TRACED_ONCE + OTHERS)
+def test_functions_made_anew_from_outside(make: Callable[[int], Any]) -> None:
+    box = types.SimpleNamespace()
+    derivative = grad(lambda x: box.fun(x))
+    for n in (1, 2, 3, 4, 5, 4, 3, 2, 1, 2):
+        expected = grad(make(n), mode="dynamic")(X)
+        for _ in range(CALLS):
+            box.fun = make(n)
+            np.testing.assert_allclose(derivative(X), expected, rtol=1e-12, atol=1e-12)
+    if make in TRACED_ONCE:
+        assert derivative.cache_info().misses <= 6, derivative.explain()
+
+
+def test_one_derivative_a_step() -> None:
+    """As training loops have it: nothing is traced after the second step."""
+    seen = []
+
+    def step(w, x, y):
+        def loss(w):
+            return np.mean((x @ w - y) ** 2)
+
+        derivative = grad(loss)
+        seen.append(derivative)
+        return w - 0.1 * derivative(w)
+
+    rng, w = np.random.default_rng(0), np.zeros(3)
+    for _ in range(20):
+        x, y = rng.normal(size=(8, 3)), rng.normal(size=8)
+        expected = w - 0.1 * (2 / 8) * x.T @ (x @ w - y)
+        w = step(w, x, y)
+        np.testing.assert_allclose(w, expected)
+    assert seen[-1].cache_info().misses == 2
+
+
+def test_variables_that_change_later() -> None:
+    """Each derivative sees those of its own function, as they are now."""
+
+    def make(k):
+        def loss(x):
+            return np.sum(x**2) * k
+
+        def change(new):
+            nonlocal k
+            k = new
+
+        return grad(loss), change
+
+    pairs = [make(k) for k in (1.0, 2.0, 3.0)]
+    for _ in range(CALLS):
+        for i, (derivative, _) in enumerate(pairs):
+            np.testing.assert_allclose(derivative(X), 2 * X * (i + 1.0))
+    pairs[1][1](7.0)
+    for i, (derivative, _) in enumerate(pairs):
+        np.testing.assert_allclose(derivative(X), 2 * X * (7.0 if i == 1 else i + 1.0))
+
+
+def test_other_defaults_and_other_code() -> None:
+    def make():
+        return lambda x, k=2.0: np.sum(x**2) * k
+
+    first, second = make(), make()
+    one, other = grad(first), grad(second)
+    for _ in range(CALLS):
+        np.testing.assert_allclose(one(X), 4 * X)
+        np.testing.assert_allclose(other(X), 4 * X)
+    second.__defaults__ = (3.0,)
+    np.testing.assert_allclose(one(X), 4 * X)
+    np.testing.assert_allclose(other(X), 6 * X)
+    second.__code__ = (lambda x, k: np.sum(x**3) * k).__code__
+    np.testing.assert_allclose(one(X), 4 * X)
+    np.testing.assert_allclose(other(X), 9 * X**2)
+    np.testing.assert_allclose(grad(second)(X), 9 * X**2)
+
+
+def test_options_and_switches_have_code_of_their_own() -> None:
+    def make(k):
+        return lambda x, y: np.sum(x * y) * k
+
+    for k in (1.0, 2.0):
+        for _ in range(CALLS):
+            np.testing.assert_allclose(grad(make(k))(X, 2 * X), 2 * X * k)
+            np.testing.assert_allclose(grad(make(k), 1)(X, 2 * X), X * k)
+            np.testing.assert_allclose(grad(make(k), (0, 1))(X, 2 * X), (2 * X * k, X * k))
+            np.testing.assert_allclose(grad(make(k), [0])(X, 2 * X), [2 * X * k])
+            with symgrad.without("blocks"):
+                np.testing.assert_allclose(grad(make(k))(X, 2 * X), 2 * X * k)
+            np.testing.assert_allclose(vmap(make(k))(X, 2 * X), 2 * X**2 * k)
+
+
+def test_what_functions_hold_is_let_go_of() -> None:
+    def make(big):
+        def model(x):
+            return big * x
+
+        return lambda x: np.sum(model(x) ** 2) + np.sum(big)
+
+    dead = []
+    for n in range(4):
+        big = np.full(3, float(n))
+        dead.append(weakref.ref(big))
+        derivative = grad(make(big))
+        for _ in range(CALLS):
+            np.testing.assert_allclose(derivative(X), 2 * n * n * X)
+    del big, derivative
+    gc.collect()
+    assert [ref() for ref in dead] == [None] * 4
+
+
+def test_where_one_is_given_up_all_are() -> None:
+    """Code that turns out to be no good is in nobody's use."""
+    count = 0
+
+    def make(k):
+        def loss(x):
+            nonlocal count
+            if x[0] > 0.0:
+                return np.sum(x) * k
+            count += 1
+            return np.sum(x) * k * count
+
+        return loss
+
+    derivatives = [grad(make(float(k))) for k in (1, 2, 3)]
+    for at in (X, X, X, -X, X, -X, -X, X):
+        for k, derivative in enumerate(derivatives, 1):
+            got = derivative(at)
+            np.testing.assert_allclose(got, np.ones(3) * k * (1.0 if at[0] > 0.0 else count))
+    assert "dynamic" in derivatives[0].explain()
+
+
+def test_too_many_forms_of_some_leave_the_others_alone() -> None:
+    """Functions of the same code that do other things have variants each; the oldest go."""
+    functions = [np.sin, np.cos, np.tan, np.exp, np.sqrt, np.arctan, np.sinh, np.cosh, np.tanh, np.square, np.abs, np.cbrt]
+
+    def make(inner):
+        return lambda x, inner=inner: np.sum(inner(x))
+
+    derivatives = [grad(make(inner)) for inner in functions]
+    at = np.abs(X)
+    for _ in range(CALLS):
+        for derivative, inner in zip(derivatives, functions, strict=True):
+            np.testing.assert_allclose(derivative(at), grad(make(inner), mode="dynamic")(at))
+    assert "dynamic" not in derivatives[0].explain()
+
+
+def test_threads() -> None:
+    """Each makes functions of its own, at once."""
+    wrong = []
+
+    def make(k):
+        def model(x):
+            return k * x
+
+        return lambda x: np.sum(model(x) ** 2)
+
+    def work(seed):
+        for i in range(60):
+            k = float(seed * 100 + i)
+            for _ in range(2):
+                if not np.allclose(grad(make(k))(X), 2 * k * k * X):
+                    wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    "make", [lambda n: slice(0, n), lambda n: slice(n, None, -1), lambda n: range(n), lambda n: range(0, 3, n)]
+)
+def test_slices_and_ranges_as_arguments(make) -> None:
+    derivative = grad(lambda x, s: np.sum(x[s] ** 2) if isinstance(s, slice) else sum([x[i] ** 2 for i in s]))
+    for _ in range(CALLS):
+        for n in (1, 2):
+            expected = np.zeros(3)
+            chosen = np.arange(3)[make(n)] if isinstance(make(n), slice) else list(make(n))
+            expected[chosen] = 2 * X[chosen]
+            np.testing.assert_allclose(derivative(X, make(n)), expected)
+    assert derivative.cache_info().misses == 4
