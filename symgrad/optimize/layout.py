@@ -35,10 +35,15 @@ _PRODUCTS = {REGISTRY[np.matmul], REGISTRY[np.dot]}
 def layout(program: Program) -> Program:
     """The same program with short last axes moved to the front, and sums along those that stay taken apart."""
     moved = _worth_moving(program)
-    return Simplifier(_Mover(program, moved).run() if moved else program, APART).run()
+    program = _Mover(program, moved).run() if moved else program
+    return Simplifier(program, APART).run() if any(map(_may_be_apart, program.nodes())) else program
 
 
 # -- reductions of what stays where it is ---------------------------------------------------------------------------
+
+
+def _may_be_apart(node: Node) -> bool:
+    return node.op in APART and type(node.args[0].aval) is Aval and math.prod(node.args[0].aval.shape) >= 4 * MANY
 
 
 @rewrite(np.sum, np.mean, np.max, np.min, rules=APART)
