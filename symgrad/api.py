@@ -29,7 +29,7 @@ from symgrad.draw import dot, svg
 from symgrad.emit.names import Names
 from symgrad.guards import describe
 from symgrad.ir import INPUT, Graph, Node, ancestors
-from symgrad.likeness import likeness
+from symgrad.likeness import Derived, likeness
 from symgrad.look import Annotation, Profile, Source, profile
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import STOP
@@ -48,7 +48,7 @@ R = TypeVar("R")
 X = TypeVar("X")
 
 
-class Derivative(Generic[P, R]):
+class Derivative(Derived, Generic[P, R]):
     """A derivative of a function: called as the function is, compiled and cached by the signature of its arguments.
 
     Made by ``grad``, ``value_and_grad``, ``jacobian`` and the others. The first two calls of a signature trace the function
@@ -74,8 +74,9 @@ class Derivative(Generic[P, R]):
         title = getattr(fun, "__name__", type(fun).__name__)
         name = f"{kind}_{title if title.isidentifier() else 'fun'}"
         off = switched_off() if off is None else off
+        self._made = self._hashable(kind, off)
         self._user = User(fun, self._body, self._use, self._general)
-        self._compiler = compiler_of(self._key(name, off), lambda: Compiler(name, self._form(), self._mode, off))
+        self._compiler = compiler_of(self._key(name), lambda: Compiler(name, self._form(), self._mode, off))
         self._compiler.join(self._user)
         self._methods: Derivative[..., Any] | None = None
         self._stand_ins: dict[Any, Derivative[..., Any]] = {}
@@ -134,15 +135,18 @@ class Derivative(Generic[P, R]):
         bridge = foreign(pytree.flatten((args, kwargs))[0])
         return (self, args, kwargs) if bridge is None else bridge.plain(self, args, kwargs)
 
-    def _key(self, name: str, off: frozenset[str]) -> Any:
-        """What derivatives of functions that are alike have in common, if they may share their code."""
-        like = likeness(self._fun) if active_trace() is None else None  # those within a trace are of that
-        key = like and (self._kind, name, off, tuple(self._options.items()), like)
+    def _hashable(self, *made: Any) -> Any:
+        made = (*made, *self._options.items())
         try:
-            hash(key)
+            hash(made)
         except TypeError:
             return None
-        return key
+        return made
+
+    def _key(self, name: str) -> Any:
+        """What derivatives of functions that are alike have in common, if they may share their code."""
+        like = likeness(self._fun) if active_trace() is None else None  # those within a trace are of that
+        return like and self._made and (name, self._made, like)
 
     def _form(self) -> Form:
         """How the derivative is called."""

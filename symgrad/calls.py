@@ -28,6 +28,7 @@ from symgrad.guards import Path, same_value
 from symgrad.instrument import HOOKS, instrumented
 from symgrad.ir import INPUT
 from symgrad.kinds import CACHED, refuse_type
+from symgrad.likeness import Derived
 from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.origins import (
@@ -148,7 +149,11 @@ class Calls(Reads):
             return self._call_function(self.special(type(fun), "__call__"), (fun, *args), kwargs)
         if type(fun).__module__.split(".")[0] == "symgrad":
             path = self.path_of(fun)
-            if path is not None:
+            if path is not None and isinstance(fun, Derived) and fun._made is not None:
+                self.check(path, "type", type(fun))
+                self.check(path.then("attr", "_made"), "eq", fun._made)
+                self.read(path.then("attr", "_fun"), fun._fun)
+            elif path is not None:
                 self.check(path, "is", fun)
             return fun(*map(self.given, args), **{name: self.given(value) for name, value in kwargs.items()})
         if self.path_of(fun) is None and type(fun).__module__.split(".")[0] in ("numpy", "functools"):

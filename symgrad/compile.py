@@ -36,10 +36,10 @@ from symgrad.emit.names import Names, is_used
 from symgrad.errors import NotDifferentiable, SymgradError, Unexplored
 from symgrad.guards import Argument, Check, Free, Path
 from symgrad.ir import INPUT, Aval, Node, ancestors, aval_of
-from symgrad.likeness import Likeness, likeness
+from symgrad.likeness import Likeness, is_anew, likeness
 from symgrad.nans import WatchedTrace
 from symgrad.optimize.pipeline import improve, speed_up
-from symgrad.origins import METHODS, is_made_anew, is_users
+from symgrad.origins import METHODS, is_users
 from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import LEAF, TreeDef
 from symgrad.state import Finished, State, watch
@@ -80,15 +80,15 @@ class CacheInfo(NamedTuple):
 class Static:
     """A leaf of the arguments that is no number: part of the signature, by value where it has one, else by identity.
 
-    Functions that are made anew are known by what they are alike in; what they hold is read.
+    Functions and objects that are made anew are known by what they are alike in, unless ``strict``; what they hold is read.
     """
 
     __slots__ = ("key", "value")
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Any, strict: bool = False) -> None:
         self.value = value
         self.key: Any
-        if _is_anew(value) and (like := likeness(value)) is not None:
+        if not strict and is_anew(value) and (like := likeness(value)) is not None:
             self.value = like
             self.key = (type(value), like)
             return
@@ -101,6 +101,11 @@ class Static:
         except (TypeError, ValueError):  # the latter of a memoryview that can be written to
             self.key = (type(value), id(value))
 
+    @property
+    def is_like(self) -> bool:
+        """Whether others may take its place."""
+        return type(self.value) is Likeness
+
     def __hash__(self) -> int:
         return hash(self.key)
 
@@ -108,7 +113,7 @@ class Static:
         return isinstance(other, Static) and self.key == other.key
 
 
-def kind_of(leaf: Any) -> Any:
+def kind_of(leaf: Any, strict: bool = False) -> Any:
     """What a signature holds of a leaf: its ``Aval`` and Python type when it is a number, else the ``Static`` itself."""
     kind = type(leaf)
     if kind is np.ndarray and leaf.dtype.kind in "fciub":
@@ -121,7 +126,7 @@ def kind_of(leaf: Any) -> Any:
         name = f"{type(leaf).__module__}.{type(leaf).__qualname__}"
         raise NotDifferentiable(f"an argument is a {name}; pass a plain array: np.asarray(x)")
     check_foreign((leaf,))
-    return Static(leaf)
+    return Static(leaf, strict)
 
 
 def check_foreign(leaves: Sequence[Any]) -> None:
@@ -168,10 +173,10 @@ class Layout(NamedTuple):
     kinds: tuple[Any, ...]
 
 
-def layout(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Layout, list[Any]]:
+def layout(args: Sequence[Any], kwargs: dict[str, Any], strict: bool = False) -> tuple[Layout, list[Any]]:
     """The signature of a call and the leaves of its arguments."""
     leaves, tree = pytree.flatten((tuple(args), tuple(kwargs.values())))
-    return Layout(tree, tuple(kwargs), tuple([kind_of(leaf) for leaf in leaves])), leaves
+    return Layout(tree, tuple(kwargs), tuple([kind_of(leaf, strict) for leaf in leaves])), leaves
 
 
 class Form:
@@ -340,6 +345,7 @@ class Family:
         self.variants: list[Variant] = []
         self.lifted: set[Path] = set()  # ints that were seen to change
         self.dynamic: str | None = None
+        self.crowded = False  # whether what its arguments hold had too many forms, so that each is better known by itself
         self.history: list[str] = []
         self.remarks: dict[str, None] = {}
         self.account = Account()
@@ -358,7 +364,7 @@ class Family:
         slots: list[Any] = []
         for position, (leaf, kind) in enumerate(zip(leaves, self.layout.kinds, strict=True)):
             if isinstance(kind, Static):
-                if state is not None and (isinstance(leaf, (np.ndarray, *METHODS)) or _is_anew(leaf)):
+                if state is not None and (isinstance(leaf, (np.ndarray, *METHODS)) or kind.is_like):
                     leaf = state.read(Path(Argument(position), ()), leaf)
                 elif state is not None and not isinstance(leaf, (str, bytes, bool, type)):
                     state.root(leaf, Path(Argument(position), ()))
@@ -435,6 +441,9 @@ class Family:
         if self._lift_ints(state):
             return None
         own = sum([variant.user() is user for variant in self.variants])
+        if own >= MAX_VARIANTS and any([isinstance(kind, Static) and kind.is_like for kind in self.layout.kinds]):
+            self.crowded = True
+            return None
         if own >= MAX_VARIANTS:
             self.give_up(f"what it reads from outside had more than {MAX_VARIANTS} forms: {self.history[-1]}")
             return None
@@ -1050,7 +1059,7 @@ def _check(tree: TreeDef, name: str, kinds: Any, checks: list[str], space: dict[
 
 def _check_kind(kind: Any, name: str, checks: list[str], space: dict[str, Any]) -> None:
     """Conditions that a value is of a kind."""
-    if isinstance(kind, Static) and type(kind.value) is Likeness:
+    if isinstance(kind, Static) and kind.is_like:
         return  # what they are alike in is guarded as it is read
     if isinstance(kind, Static) and _is_slice(kind.value):
         checks.append(f"type({name}) is {type(kind.value).__name__} and repr({name}) == {repr(kind.value)!r}")
@@ -1070,10 +1079,6 @@ def _check_kind(kind: Any, name: str, checks: list[str], space: dict[str, Any]) 
             space[slot] = kind.dtype
         same = f"({name}.dtype is {slot} or {name}.dtype == {slot})"  # unpickled arrays have a dtype object of their own
         checks.append(f"type({name}) is _ndarray and {same} and {name}.shape == {kind.shape!r}")
-
-
-def _is_anew(value: Any) -> bool:
-    return is_made_anew(value) or type(value) is functools.partial
 
 
 def _is_slice(value: Any) -> bool:
@@ -1143,6 +1148,7 @@ class Compiler:
         self.known: OrderedDict[Layout, Family] = OrderedDict()
         self.lock = threading.RLock()
         self.misses = 0
+        self.strict = False  # whether objects among the arguments are known by themselves
         self.users: weakref.WeakSet[User] = weakref.WeakSet()
         self.last: Variant | None = None  # that answered, which is the first to be tried by another user
         self._warned = False
@@ -1160,7 +1166,7 @@ class Compiler:
 
     def family(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Family, list[Any]]:
         """The family of a call, new if need be, and the leaves of its arguments."""
-        key, leaves = layout(*self.form.normal(args, kwargs))
+        key, leaves = layout(*self.form.normal(args, kwargs), self.strict)
         with self.lock:
             found = self.known.get(key)
             if found is None:
@@ -1237,6 +1243,9 @@ class Compiler:
                     traced.settle()
                     make()
                     self._use(user, variant)
+                elif family.crowded:
+                    self.strict = True
+                    self.known.pop(family.layout, None)
                 elif family.dynamic is not None:  # the entries in use may be of code that was given up
                     for other in list(self.users):
                         other.use(None)

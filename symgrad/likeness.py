@@ -1,4 +1,4 @@
-"""What functions are alike in, so that code that was made for one serves the others: closures, lambdas, methods made anew."""
+"""What functions and objects are alike in, so that code that was made for one serves others that are made anew."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.origins import is_library
+from symgrad.origins import is_library, is_made_anew, is_object, is_users
 
 DEEP = 4  # functions within functions that a likeness looks into
 
@@ -28,6 +28,14 @@ class Same:
         return isinstance(other, Same) and self.value is other.value
 
 
+class Derived:
+    """A function that is made of another one: alike where that is, and where the two are made in the same way."""
+
+    __slots__ = ()
+    _fun: Any
+    _made: Any  # how, hashable; None where it is by itself
+
+
 class Likeness(NamedTuple):
     """What functions have in common that one piece of code may serve: their code, and the kinds of what it holds."""
 
@@ -36,16 +44,19 @@ class Likeness(NamedTuple):
 
 
 def likeness(fun: Any, depth: int = 0) -> Likeness | None:
-    """What a function is alike in with others, hashable; None where it is by itself.
+    """What a function, or an object of the user's, is alike in with others, hashable; None where it is by itself.
 
     What a function reads from around it is a matter of guards; that of another kind or shape would make a variant, so it
     makes another likeness at once.
     """
     kind = type(fun)
     if kind is FunctionType:
-        if not fun.__dict__ and not is_library(fun.__code__.co_filename):
+        wrapped = fun.__dict__.get("__wrapped__")
+        inner = None if wrapped is None else likeness(wrapped, depth)
+        plain = not fun.__dict__ or (inner is not None and len(fun.__dict__) == 1)
+        if plain and not is_library(fun.__code__.co_filename):
             variables = [_held(cell, depth) for cell in fun.__closure__ or ()]
-            return Likeness(fun.__name__, (Same(fun.__code__), Same(fun.__globals__), fun.__qualname__, *variables))
+            return Likeness(fun.__name__, (Same(fun.__code__), Same(fun.__globals__), fun.__qualname__, inner, *variables))
         return None if "<locals>" in fun.__qualname__ else Likeness(fun.__name__, (Same(fun),))
     if kind is MethodType:
         inner, owner = likeness(fun.__func__, depth), fun.__self__
@@ -56,7 +67,10 @@ def likeness(fun: Any, depth: int = 0) -> Likeness | None:
         given = [_kept(arg, depth) for arg in fun.args]
         named = [(name, _kept(value, depth)) for name, value in fun.keywords.items()]
         return inner and Likeness(inner.name, (kind, inner, tuple(given), tuple(named)))
-    return None
+    if issubclass(kind, Derived):
+        inner = likeness(fun._fun, depth)
+        return inner and fun._made and Likeness(inner.name, (fun._made, inner))
+    return Likeness(kind.__name__, (Same(kind),)) if is_object(fun) else None
 
 
 def _held(cell: CellType, depth: int) -> Any:
@@ -73,6 +87,14 @@ def _kept(value: Any, depth: int) -> Any:
         return value.dtype, value.shape
     if kind in (str, bool):
         return value
-    if isinstance(value, (type, ModuleType)):
+    if issubclass(kind, (type, ModuleType)):
         return Same(value)
     return kind if depth == DEEP else likeness(value, depth + 1) or kind
+
+
+def is_anew(value: Any) -> bool:
+    """Whether another one may take the place of a function or an object, for what is in it is read or guarded."""
+    kind = type(value)
+    if kind is MethodType:
+        return is_users(value.__func__)
+    return kind is functools.partial or is_made_anew(value) or issubclass(kind, Derived) or is_object(value)

@@ -12,7 +12,7 @@ import os
 import sys
 import sysconfig
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -85,6 +85,13 @@ def is_users(fun: Any) -> bool:
 def is_made_anew(fun: Any) -> bool:
     """Whether something is a function of the user's that a function of theirs has made, and may make again."""
     return type(fun) is FunctionType and "<locals>" in fun.__qualname__ and not is_library(fun.__code__.co_filename)
+
+
+def is_object(value: Any) -> bool:
+    """Whether something is an object of a class of the user's, which is what is in it."""
+    kind = type(value)
+    other = (*PLAIN, *CONTAINERS, type, ModuleType, np.ndarray, Iterator, BaseException)
+    return kind is types.SimpleNamespace or (is_users_class(kind) and not issubclass(kind, other))
 
 
 def is_library_module(module: ModuleType) -> bool:

@@ -526,3 +526,109 @@ def test_slices_and_ranges_as_arguments(make) -> None:
             expected[chosen] = 2 * X[chosen]
             np.testing.assert_allclose(derivative(X, make(n)), expected)
     assert derivative.cache_info().misses == 4
+
+
+# -- objects, and derivatives, that are made anew --------------------------------------------------------------------
+
+
+class Regression:
+    def __init__(self, n):
+        self.a, self.on, self.parts = np.arange(3.0) * n, bool(n % 2), {"k": 0.5 + n}
+
+    def __call__(self, x):
+        return self.loss(x)
+
+    def loss(self, x):
+        return np.sum((self.a * x - 1.0) ** 2) * (self.parts["k"] if self.on else 2.0)
+
+    @grad
+    def slope(self, x):
+        return self.loss(x)
+
+
+class Slotted:
+    __slots__ = ("a", "inner")
+
+    def __init__(self, n):
+        self.a, self.inner = np.ones(3) * n, Regression(n)
+
+    def loss(self, x):
+        return np.sum(self.a * x**3) + self.inner.loss(x)
+
+
+class Equal:
+    """Equal to all others of its kind, though they are not."""
+
+    def __init__(self, n):
+        self.k = n + 0.5
+
+    def __eq__(self, other):
+        return isinstance(other, Equal)
+
+    def __hash__(self):
+        return 1
+
+    def loss(self, x):
+        return np.sum(x**2) * self.k
+
+
+@pytest.mark.parametrize("kind", [Regression, Slotted, Equal, lambda n: types.SimpleNamespace(loss=Equal(n).loss)])
+def test_objects_as_arguments(kind) -> None:
+    derivative = grad(lambda x, model: model.loss(x))
+    for n in (1, 2, 3, 4, 5, 4, 3, 2, 1, 2):
+        expected = grad(kind(n).loss, mode="dynamic")(X)
+        for _ in range(CALLS):
+            np.testing.assert_allclose(derivative(X, kind(n)), expected)
+    assert derivative.cache_info().misses <= 8, derivative.explain()
+
+
+def test_derivatives_of_objects_and_methods() -> None:
+    for n in (1, 2, 3, 4, 5, 4, 3, 2, 1, 2):
+        expected = grad(Regression(n).loss, mode="dynamic")(X)
+        for _ in range(CALLS):
+            np.testing.assert_allclose(grad(Regression(n))(X), expected)
+            np.testing.assert_allclose(grad(Regression(n).loss)(X), expected)
+            np.testing.assert_allclose(Regression(n).slope(X), expected)
+    derivative = grad(Regression(1))
+    derivative(X)
+    assert derivative.cache_info().misses <= 8, derivative.explain()
+
+
+def test_derivatives_of_derivatives() -> None:
+    def make(k):
+        return lambda x: np.sum(x**3) * k
+
+    def doubled(inner):
+        @functools.wraps(inner)
+        def outer(x):
+            return 2.0 * inner(x)
+
+        return outer
+
+    for k in (1.0, 2.0, 3.0):
+        for _ in range(CALLS):
+            np.testing.assert_allclose(jacobian(grad(make(k)))(X), np.diag(6 * X * k))
+            np.testing.assert_allclose(vmap(grad(make(k)))(np.stack([X, X])), np.stack([3 * X**2 * k] * 2))
+            np.testing.assert_allclose(vmap(grad(lambda x, y: np.sum(x * y) * k, 1))(X, X), X * k)  # noqa: B023
+            np.testing.assert_allclose(grad(doubled(make(k)))(X), 6 * X**2 * k)
+    derivative = jacobian(grad(make(4.0)))
+    np.testing.assert_allclose(derivative(X), np.diag(6 * X * 4.0))
+    assert derivative.cache_info().misses == 2
+    inner = [grad(make(1.0)), grad(make(2.0)), value_and_grad(make(2.0)), grad(make(3.0), 0)]
+    outer = grad(lambda x, g: np.sum(g(x)[1] if isinstance(g(x), tuple) else g(x)))
+    for g in inner:
+        expected = grad(lambda x, g=g: np.sum(g(x)[1] if isinstance(g(x), tuple) else g(x)), mode="dynamic")(X)
+        for _ in range(CALLS):
+            np.testing.assert_allclose(outer(X, g), expected)
+
+
+def test_objects_of_too_many_forms_are_known_by_themselves() -> None:
+    derivative = grad(lambda x, model: np.sum(getattr(np, model.name)(x)))
+    names = ["sin", "cos", "tan", "exp", "arctan", "sinh", "cosh", "tanh", "square", "expm1", "exp2", "cbrt"]
+    models = [types.SimpleNamespace(name=name) for name in names]
+    for _ in range(2 * CALLS):
+        for model in models:
+            expected = grad(lambda x, name=model.name: np.sum(getattr(np, name)(x)), mode="dynamic")(X)
+            np.testing.assert_allclose(derivative(X, model), expected)
+    assert "dynamic" not in derivative.explain()
+    assert derivative.cache_info().hits > 2 * len(models)
