@@ -46,6 +46,7 @@ from symgrad.origins import (
     home_of,
     is_library,
     is_library_module,
+    is_made_anew,
     is_pure,
     is_users,
     is_users_class,
@@ -60,6 +61,8 @@ from symgrad.tracer import Tracer, plain
 _TO_TEXT = (str, repr, ascii, format)
 _SEEDED = (np.random.default_rng, np.random.RandomState)
 _IN_PLACE = ("at", "copyto", "put", "place", "putmask", "put_along_axis", "fill_diagonal")
+COMPARING = (operator.is_, operator.is_not, operator.eq, operator.ne, operator.contains, operator.indexOf, operator.countOf)
+_FINDING = ("get", "pop", "setdefault", "count", "index", "remove", "isdisjoint", "issubset", "issuperset")
 _WRITING = ("fill", "sort", "put", "partition", "resize", "setfield", "byteswap", "setflags", "__setitem__")
 _PARTIAL: Any = functools.partial
 _MAKERS = (np.ndarray, np.ufunc, *RANDOM)
@@ -501,7 +504,9 @@ class Calls(Reads):
     def _handed(self, fun: Any, values: tuple[Any, ...]) -> None:
         for value in values:
             path = self.path_of(value)
-            if path is not None and not isinstance(value, (*CONTAINERS, *FUNCTIONS, type, ModuleType, np.ndarray)):
+            if path is not None and is_made_anew(value):
+                self.check(path, "is", value)
+            elif path is not None and not isinstance(value, (*CONTAINERS, *FUNCTIONS, type, ModuleType, np.ndarray)):
                 self.stop(f"{path!r} is handed to {getattr(fun, '__name__', fun)}, which is not followed")
 
     def _construct(self, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -615,6 +620,9 @@ class Calls(Reads):
         if not is_pure(module):
             self.stop(f"{module}.{name}() is called, which may change or depend on anything")
             return self._hand(fun, args, kwargs)
+        if fun in COMPARING:
+            same = fun in COMPARING[:2]
+            return fun(*[self.identity(arg, single=False) if same else self.compared(arg) for arg in args], **kwargs)
         if module == "_operator" and (name in ("setitem", "delitem") or (name[0] == "i" and hasattr(operator, name[1:]))):
             self.wrote_into(args[0])
             return fun(*[self.stored(arg, args[0]) for arg in args], **kwargs)
@@ -656,6 +664,8 @@ class Calls(Reads):
             if path is None:  # what it keeps are the very objects
                 if name in MUTATORS:
                     self.trace.writes.append(owner)
+                if name in _FINDING:
+                    self.itself([owner, *args])
                 keys = {key: self._called_back(value) for key, value in kwargs.items()}
                 return fun(*[a if isinstance(a, FunctionType) else self.deep(a) for a in args], **keys)
             if name in MUTATORS:
@@ -665,6 +675,8 @@ class Calls(Reads):
                 return self.item(owner, args[0]) if self.within(args[0], owner) else fun(*args)
             elif isinstance(owner, (dict, set, frozenset)) and name == "__contains__":
                 return self.within(args[0], owner)
+            elif name in _FINDING:
+                return getattr(self.itself(self.deep(owner)), name)(*map(self.compared, args), **kwargs)
             else:
                 return getattr(self.deep(owner), name)(*self._seen(args), **self._seen(kwargs))
         return self.own(fun, self._plainly(fun, self._seen(args), self._seen(kwargs)), args)
@@ -702,6 +714,8 @@ class Calls(Reads):
         path = self.path_of(value)
         if path is not None:
             self.check(path, "len", len(value))
+        elif isinstance(value, (dict, set, frozenset)):
+            self.itself(list(value))
         return len(value)
 
     def _seen(self, given: Any) -> Any:

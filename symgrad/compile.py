@@ -379,6 +379,7 @@ class Family:
             owner, place = fun, Path(self.itself, ())
             if isinstance(fun, MethodType):
                 owner, place = fun.__self__, place.then("attr", "__self__")
+                state.check(place, "type", type(owner))
             if not isinstance(owner, (BuiltinFunctionType, type)) and (type(owner) is not FunctionType or is_users(owner)):
                 state.root(owner, place)
         args, values = self.layout.tree.unflatten(slots)
@@ -436,7 +437,7 @@ class Family:
             self.give_up(f"one call takes {size} operations, more than {MAX_NODES}")
             return None
         for variant in self.variants:
-            if not variant.conflicts(state):
+            if not variant.conflicts(state.leaves, state):
                 return self._add(variant, run, state, at_once)
         if self._lift_ints(state):
             return None
@@ -460,7 +461,7 @@ class Family:
         """Ints from outside that turn out to change become inputs, from the next trace on."""
         found = False
         for variant in list(self.variants):
-            conflicts = variant.conflicts(state)
+            conflicts = variant.conflicts(state.leaves, state)
             self.history.append(f"{conflicts[0]}")
             if all(change.integer for change in conflicts):
                 self.lifted |= {change.path for change in conflicts}
@@ -521,6 +522,10 @@ class Family:
         """How many calls its code has answered."""
         return int(self.answered.cell_contents)
 
+    def of_call(self, leaves: Sequence[Any]) -> Variant | None:
+        """The last variant that has what lies outside as it is now, in a call with these arguments, the function the last."""
+        return next((variant for variant in reversed(self.variants) if not variant.conflicts(leaves)), None)
+
     def forget(self) -> None:
         """Take the generated sources out of linecache."""
         for variant in self.variants:
@@ -562,27 +567,28 @@ class Variant:
         """Merge a trace into the program; raises ``Diverged`` when it contradicts what is there."""
         return self.program.add(run) or Leaf([], run.leaf.tree, [])  # nothing to learn from a short run beside a rolled loop
 
-    def conflicts(self, state: State) -> list[Change]:
-        """Where a trace found something else outside than this variant has, or would have, had it looked."""
+    def conflicts(self, leaves: Sequence[Any], state: State | None = None) -> list[Change]:
+        """Where a call, or its trace, finds something else outside than this variant has, or would have, had it looked."""
         found = []
+        checks, lifts = ({}, {}) if state is None else (state.checks, state.lifts)
         for key, mine in self.checks.items():
-            theirs = state.checks.get(key)
+            theirs = checks.get(key)
             if theirs is not None:
                 if not mine.agrees(theirs):
                     found.append(Change(key[0], mine.expected, theirs.expected, theirs.line, _both_int(mine, theirs)))
-            elif key[0] in state.lifts:
-                found.append(Change(key[0], mine.expected, state.lifts[key[0]].value, mine.line, False))
+            elif key[0] in lifts:
+                found.append(Change(key[0], mine.expected, lifts[key[0]].value, mine.line, False))
             else:
-                now = _now(key[0], state)
+                now = _now(key[0], leaves)
                 if mine.kind == "same":
-                    holds = now is _now(mine.expected, state)
+                    holds = now is _now(mine.expected, leaves)
                 else:
                     holds = not isinstance(now, Missing) and _holds(mine, now)
                 if not holds:
                     found.append(Change(key[0], mine.expected, now, mine.line, False))
         for path, kind in self.lifts.items():
-            tracer = state.lifts.get(path)
-            now = _now(path, state) if tracer is None else tracer.value
+            tracer = lifts.get(path)
+            now = _now(path, leaves) if tracer is None else tracer.value
             if isinstance(now, Missing) or not isinstance(now, LIFTED) or kind_of(now) != kind:
                 found.append(Change(path, kind, now, "", False))
         return found
@@ -991,10 +997,10 @@ class Missing(NamedTuple):
 LIFTED = (float, int, complex, np.generic, np.ndarray)
 
 
-def _now(path: Path, state: State) -> Any:
+def _now(path: Path, leaves: Sequence[Any]) -> Any:
     """What is outside now, where a trace did not look."""
     try:
-        return path.find(state.leaves)
+        return path.find(leaves)
     except (LookupError, AttributeError, TypeError, ValueError) as error:
         return Missing(error)
 
@@ -1247,6 +1253,7 @@ class Compiler:
                     self.strict = True
                     self.known.pop(family.layout, None)
                 elif family.dynamic is not None:  # the entries in use may be of code that was given up
+                    self.last = None
                     for other in list(self.users):
                         other.use(None)
             return family.code_for(traced)
@@ -1254,18 +1261,19 @@ class Compiler:
     def traced(self, user: User, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
         """A variant for a call, with at least one trace."""
         family, leaves = self.family(args, kwargs)
-        if not family.variants:
+        found = family.of_call([*leaves, user.fun])
+        if found is None:
             traced = family.trace(user, leaves)
             assert traced.run is not None
             assert traced.state is not None
             if family.dynamic is None:
                 self._learn(user, family, traced, True)
-            if not family.variants:  # dynamic mode: for the reader alone
-                variant = Variant(family)
-                variant.program.add(traced.run)
-                variant.take(traced.state)
-                return variant
-        return family.variants[-1]
+            found = family.of_call([*leaves, user.fun])
+            if found is None:  # dynamic mode: for the reader alone
+                found = Variant(family)
+                found.program.add(traced.run)
+                found.take(traced.state)
+        return found
 
     def ready(self, user: User, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
         """The variant whose code answers a call, all in one; it is traced until there is one.

@@ -43,44 +43,53 @@ class Likeness(NamedTuple):
     parts: tuple[Any, ...]
 
 
-def likeness(fun: Any, depth: int = 0) -> Likeness | None:
+def likeness(fun: Any) -> Likeness | None:
     """What a function, or an object of the user's, is alike in with others, hashable; None where it is by itself.
 
     What a function reads from around it is a matter of guards; that of another kind or shape would make a variant, so it
     makes another likeness at once.
     """
+    return _likeness(fun, 0, set())
+
+
+def _likeness(fun: Any, depth: int, seen: set[int]) -> Likeness | None:
+    """The same of a function within others; ``seen`` are those that were looked into, which may hold one another."""
     kind = type(fun)
     if kind is FunctionType:
+        seen.add(id(fun))
         wrapped = fun.__dict__.get("__wrapped__")
-        inner = None if wrapped is None else likeness(wrapped, depth)
+        inner = None if wrapped is None else _likeness(wrapped, depth, seen)
         plain = not fun.__dict__ or (inner is not None and len(fun.__dict__) == 1)
         if plain and not is_library(fun.__code__.co_filename):
-            variables = [_held(cell, depth) for cell in fun.__closure__ or ()]
+            variables = [_held(cell, depth, seen) for cell in fun.__closure__ or ()]
             return Likeness(fun.__name__, (Same(fun.__code__), Same(fun.__globals__), fun.__qualname__, inner, *variables))
         return None if "<locals>" in fun.__qualname__ else Likeness(fun.__name__, (Same(fun),))
     if kind is MethodType:
-        inner, owner = likeness(fun.__func__, depth), fun.__self__
-        owner = owner if isinstance(owner, type) else type(owner)
-        return inner and Likeness(inner.name, (Same(fun.__func__), Same(owner)))
+        inner, owner = _likeness(fun.__func__, depth, seen), fun.__self__
+        if isinstance(owner, type):
+            return inner and Likeness(inner.name, (Same(fun.__func__), "of a class", Same(owner)))
+        if not is_object(owner):
+            return None
+        return inner and Likeness(inner.name, (Same(fun.__func__), Same(type(owner))))
     if kind is functools.partial:
-        inner = likeness(fun.func, depth)
-        given = [_kept(arg, depth) for arg in fun.args]
-        named = [(name, _kept(value, depth)) for name, value in fun.keywords.items()]
+        inner = _likeness(fun.func, depth, seen)
+        given = [_kept(arg, depth, seen) for arg in fun.args]
+        named = [(name, _kept(value, depth, seen)) for name, value in fun.keywords.items()]
         return inner and Likeness(inner.name, (kind, inner, tuple(given), tuple(named)))
     if issubclass(kind, Derived):
-        inner = likeness(fun._fun, depth)
+        inner = _likeness(fun._fun, depth, seen)
         return inner and fun._made and Likeness(inner.name, (fun._made, inner))
     return Likeness(kind.__name__, (Same(kind),)) if is_object(fun) else None
 
 
-def _held(cell: CellType, depth: int) -> Any:
+def _held(cell: CellType, depth: int, seen: set[int]) -> Any:
     try:
-        return _kept(cell.cell_contents, depth)
+        return _kept(cell.cell_contents, depth, seen)
     except ValueError:  # it is empty
         return None
 
 
-def _kept(value: Any, depth: int) -> Any:
+def _kept(value: Any, depth: int, seen: set[int]) -> Any:
     """What a likeness says of a value that a function has from around it."""
     kind = type(value)
     if kind is np.ndarray:
@@ -89,7 +98,7 @@ def _kept(value: Any, depth: int) -> Any:
         return value
     if issubclass(kind, (type, ModuleType)):
         return Same(value)
-    return kind if depth == DEEP else likeness(value, depth + 1) or kind
+    return kind if depth == DEEP or id(value) in seen else _likeness(value, depth + 1, seen) or kind
 
 
 def is_anew(value: Any) -> bool:

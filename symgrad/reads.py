@@ -53,6 +53,7 @@ from symgrad.tracer import Tracer, tracers
 
 MAX_ITEMS = 1000  # of a container that is read as a whole
 MAX_BYTES = 1 << 16  # of an array whose content is compared at every call
+_BY_IDENTITY = object.__dict__["__eq__"]
 QUICK = frozenset({Tracer, float, int, bool, str, type(None), np.ndarray, complex, np.float64, slice, range, bytes})
 
 
@@ -203,7 +204,8 @@ class Reads:
         elif isinstance(value, MethodType):
             self.check(path, "type", kind)
             self.read(path.then("attr", "__func__"), value.__func__)
-            self.read(path.then("attr", "__self__"), value.__self__)
+            owner = self.read(path.then("attr", "__self__"), value.__self__)
+            return value if owner is value.__self__ else MethodType(value.__func__, owner)
         elif isinstance(value, METHODS) and not isinstance(value.__self__, (ModuleType, NoneType)):
             self.check(path, "type", kind)
             self.check(path.then("attr", "__qualname__"), "eq", value.__qualname__)
@@ -217,6 +219,7 @@ class Reads:
         elif is_made_anew(value):  # the next one does the same, and what it reads is found there
             self.root(value, path)
             if self._paths[id(value)] == path:
+                self.check(path, "type", kind)  # methods, and some objects, have the code of a function that they hold
                 self.check(path.then("attr", "__code__"), "is", value.__code__)
                 self.check(path.then("attr", "__globals__"), "is", value.__globals__)
         elif isinstance(value, (*FUNCTIONS, type, ModuleType)):
@@ -453,6 +456,8 @@ class Reads:
         """``owner[key]`` of what the function made itself."""
         if type(owner) is np.ndarray and owner.dtype.kind in "biufc" and self._is_traced_place(key):
             return self.trace.adopt(owner)[key]
+        if isinstance(owner, dict) and type(key) not in QUICK:
+            self.itself([key, *owner])
         try:
             return owner[key]
         except (KeyError, IndexError) as error:
@@ -578,16 +583,34 @@ class Reads:
             return value
         if isinstance(value, CONTAINERS):
             return self.deep(value)
-        if is_made_anew(value) and (path := self.path_of(value)) is not None:
-            self.check(path, "is", value)
         self._operand(value)
         return value
 
     def compared(self, value: Any) -> Any:
         """One side of ``==``, ``<`` and their kin."""
-        if type(value) not in QUICK and self.path_of(value) is not None and standard.is_record(value):
+        if type(value) in QUICK:
+            return value
+        if self.path_of(value) is not None and standard.is_record(value):
             return self.given(value)
-        return self.whole(value)
+        return self.itself(self.whole(value))
+
+    def itself(self, value: Any, depth: int = 0) -> Any:
+        """Something that is found or compared, with all in it: what equals itself alone must be that very object."""
+        kind = type(value)
+        if kind in QUICK or depth > 20:
+            return value
+        if isinstance(value, CONTAINERS) and not own_ways(kind):
+            for item in (*value, *value.values()) if isinstance(value, dict) else value:
+                self.itself(item, depth + 1)
+        elif kind is MethodType:
+            self.itself(value.__self__, depth + 1)
+            self.itself(value.__func__, depth + 1)
+        elif (path := self.path_of(value)) is not None and not isinstance(value, type):
+            if of_class(kind, "__eq__") is _BY_IDENTITY:
+                self.check(path, "is", value)
+            else:
+                self._operand(value)
+        return value
 
     def shown(self, value: Any) -> Any:
         """Something that becomes text: how NumPy's numbers read hangs on its print options."""
@@ -612,7 +635,7 @@ class Reads:
             if is_plain_key(item):
                 self.check(path.then("in", item), "is", found)
                 return found
-        return self.whole(item) in self.whole(owner)
+        return self.itself(self.whole(item)) in self.itself(self.whole(owner))
 
     # ---- hooks: writes ----
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from symgrad.calls import Calls, is_number, is_product, of_sparse, reads_memory, sparse_product
+from symgrad.calls import COMPARING, Calls, is_number, is_product, of_sparse, reads_memory, sparse_product
 from symgrad.drafts import Drafts
 from symgrad.guards import Path
 from symgrad.instrument import HOOKS, instrumented
@@ -23,7 +23,7 @@ from symgrad.kinds import CACHED, asks_for_type, fills, makes_lists, multiplies,
 from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import BOOL
-from symgrad.origins import is_users, of_class
+from symgrad.origins import CONTAINERS, is_users, of_class
 from symgrad.rolling import SHORTEST, Over, Roller, over, paired
 from symgrad.trace import Trace
 from symgrad.tracer import NUMBERS, Tracer
@@ -240,7 +240,9 @@ class Plain(Finished):
         if isinstance(fun, CACHED) or home.startswith("numpy.random"):  # it keeps Tracers, or takes none
             return self.own(fun, self._on_copies(fun, args, kwargs), args)
         if not is_users(fun) or HOOKS in fun.__code__.co_freevars:
-            return self.own(fun, fun(*map(self._back, args), **{name: self._back(v) for name, v in kwargs.items()}), args)
+            very = isinstance(getattr(fun, "__self__", None), CONTAINERS) or any([fun is one for one in COMPARING])
+            given = args if very else tuple(map(self._back, args))  # what is kept or found is the very object
+            return self.own(fun, fun(*given, **{name: self._back(v) for name, v in kwargs.items()}), args)
         inside = instrumented(fun, self, calls_only=True)
         if inside is None:
             refuse_type(fun)

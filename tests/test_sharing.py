@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import collections
+import dataclasses
+import enum
 import functools
 import gc
+import inspect
+import operator
 import threading
 import types
 import weakref
@@ -15,6 +20,7 @@ import pytest
 
 import symgrad
 from symgrad import custom_vjp, grad, hessian, jacobian, value_and_grad, vmap
+from symgrad.likeness import likeness
 
 pytestmark = pytest.mark.usefixtures("sharing")
 
@@ -297,6 +303,148 @@ def methods(n):
     return (Model if n % 3 else Other)(n).loss
 
 
+class Kind(enum.Enum):
+    SINE = 1
+    COSINE = 2
+
+    def loss(self, x):
+        return np.sum(x**2) * self.value + (1.0 if self == Kind.SINE else np.sum(x)) + NAMES[self] * np.sum(x)
+
+
+NAMES = {Kind.SINE: 3.0, Kind.COSINE: 4.0}
+
+
+class Number(float):
+    def loss(self, x):
+        return np.sum(x**2) * self
+
+
+class Record(collections.namedtuple("Record", "a b")):
+    def loss(self, x):
+        return np.sum(x**2) * self.a + self.b * np.sum(x)
+
+
+def times(self, x):
+    return np.sum(self * x**2)
+
+
+def methods_of_members(n):
+    return Kind(1 + n % 2).loss
+
+
+def methods_of_numbers(n):
+    return Number(n).loss
+
+
+def methods_of_records(n):
+    return Record(n, 2.0 * n).loss
+
+
+def methods_of_values(n):
+    return types.MethodType(times, (n, n + 0.5, np.float64(n), np.ones(3) * n)[n % 4])
+
+
+def methods_within(n):
+    one, other, member = types.MethodType(times, n), types.MethodType(times, n + 0.5), Kind(1 + n % 2).loss
+    return lambda x: one(x) + other(x) ** 2 + member(x) + functools.partial(one)(x)
+
+
+class Scaled:
+    """Has what its function has."""
+
+    def __init__(self, fun, k):
+        self.fun, self.k = fun, k
+
+    def __getattr__(self, name):
+        return getattr(self.fun, name)
+
+    def __call__(self, x):
+        return self.k * self.fun(x)
+
+
+def objects_like_functions(n):
+    def made(x, y=0.5):
+        return np.sum(x**2 * y)
+
+    functions = [(made, Scaled(made, n), types.MethodType(made, np.ones(3) * 2))[n % 3]]
+    return lambda x: functions[0](x)
+
+
+class Owner:
+    k = 10.0
+
+    def __init__(self, n):
+        self.k = n
+
+    @classmethod
+    def loss(cls, x):
+        return np.sum(x**2) * cls.k
+
+
+def methods_of_classes(n):
+    return Owner.loss if n % 2 else types.MethodType(Owner.loss.__func__, Owner(n))
+
+
+def of_one_or_two(compare):
+    def make(n):
+        def made(k):
+            return lambda x: x * k
+
+        first, owner = made(2.0), Other(1)
+        second, another = (made(2.0), Other(1)) if n % 2 else (first, owner)
+        pairs = ([first], [second]), ([owner], [another])
+        return lambda x: sum(
+            [
+                np.sum(first(x) * second(x)) * compare(first, second),
+                np.sum(owner.a * another.a * x**2) * (compare(owner, another) + compare(owner.loss, another.loss)),
+                *[np.sum(x**2) * (2.0 if a == b else 1.0) for a, b in pairs],
+            ]
+        )
+
+    return make
+
+
+identities = [
+    of_one_or_two(lambda a, b: {a: 2.0}.get(b, 3.0)),
+    of_one_or_two(lambda a, b: len({a, b})),
+    of_one_or_two(lambda a, b: len({a: 1, b: 2})),
+    of_one_or_two(lambda a, b: 2.0 if (a, 1) == (b, 1) else 3.0),
+    of_one_or_two(lambda a, b: 2.0 if operator.eq(a, b) else 3.0),
+    of_one_or_two(lambda a, b: 2.0 if [a, b].index(b) else 3.0),
+    of_one_or_two(lambda a, b: [a].count(b)),
+    of_one_or_two(lambda a, b: 2.0 if a in [b] else 3.0),
+]
+
+
+def identities_of_functions(n):
+    def made(k):
+        return lambda x: x * k
+
+    first = made(2.0)
+    second = made(2.0) if n % 2 else first
+    functions = [first, second]
+    return lambda x: np.sum(second(x)) ** 2 * (2.0 if operator.is_(first, second) else 3.0) * (1 + functions.index(second))
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    k: float
+
+    def loss(self, x):
+        return np.sum(x**2) * {Settings(1.0): 2.0}.get(self, 3.0)
+
+
+def records_as_keys(n):
+    return Settings(1.0 + n % 2).loss
+
+
+def signatures(n):
+    def model(x, k=0.5 + n):
+        return x * k
+
+    return lambda x: np.sum(model(x)) * inspect.signature(model).parameters["k"].default
+
+
 # those that are traced as often as the first alone, or once more where what they hold is of several forms
 TRACED_ONCE = (
     arrays,
@@ -314,6 +462,8 @@ TRACED_ONCE = (
 OTHERS = (
     flags, by_choice, recursion, itself, same_or_not, twins, branches, sizes, rules_of_its_own, wrapped, attributes,
     attributes_within, classes, derivatives, maps, caught, comprehensions, texts, of_other_globals, methods,
+    methods_of_members, methods_of_numbers, methods_of_records, methods_of_values, methods_within, methods_of_classes,
+    objects_like_functions, *identities, identities_of_functions, records_as_keys, signatures,
 )  # fmt: skip
 
 
@@ -632,3 +782,39 @@ def test_objects_of_too_many_forms_are_known_by_themselves() -> None:
             np.testing.assert_allclose(derivative(X, model), expected)
     assert "dynamic" not in derivative.explain()
     assert derivative.cache_info().hits > 2 * len(models)
+
+
+def test_code_that_is_shown_is_of_the_function() -> None:
+    """Not that of the function of the same code that was compiled last."""
+
+    def make(inner):
+        return lambda x: np.sum(inner(x))
+
+    derivatives = [grad(make(inner)) for inner in (np.sin, np.exp)]
+    for derivative in derivatives:
+        for _ in range(CALLS):
+            derivative(X)
+    assert "np.cos" in derivatives[0].source(X)
+    assert "np.exp" in derivatives[1].source(X)
+    assert "np.tanh" in grad(make(np.tanh)).source(X)
+    assert "np.cos" in derivatives[0].source(X)
+
+
+def test_class_of_an_instance_that_changes() -> None:
+    model = Model(3)
+    model.on = False
+    derivative = grad(model.loss)
+    for kind in (Model, Other, Model):
+        model.__class__ = kind
+        for _ in range(CALLS):
+            np.testing.assert_allclose(derivative(X), grad(model.loss, mode="dynamic")(X))
+
+
+def test_functions_that_hold_one_another() -> None:
+    """Each is looked into once: there are more ways through them than anybody can go."""
+    count = 12
+    lines = [f"    def f{i}(x): return x if x is None else {'+'.join(f'f{j}(x)' for j in range(count))}" for i in range(count)]
+    space: dict[str, Any] = {}
+    exec("\n".join(["def make():", *lines, "    return f0"]), space)
+    held = likeness(space["make"]())
+    assert len(repr(held)) < 20_000
