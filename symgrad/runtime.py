@@ -90,15 +90,11 @@ def add_each(out: Array, index: Any, value: Array) -> None:
            [1., 1.]])
     """
     arrays = index if isinstance(index, tuple) else (index,)
-    if np.size(value) < _FEW or out.ndim < 2 or not out.flags.c_contiguous or not all(map(_is_places, arrays)):
+    plain = np.size(value) < _FEW or out.ndim < 2 or not out.size or not out.flags.c_contiguous
+    if plain or not all(map(_is_places, arrays)):
         np.add.at(out, index, value)
         return
-    places, *more = [array.astype(np.intp, copy=False) for array in arrays]
-    if not more and _are_columns(out, places, value):
-        for k in range(out.shape[1]):
-            out[:, k] += np.bincount(places, value[:, k], len(out))
-        return
-    places, *more = np.broadcast_arrays(places, *more)
+    places, *more = np.broadcast_arrays(*[array.astype(np.intp, copy=False) for array in arrays])
     lowest = 0 if more else -len(out)  # rows counted from the end stay there
     fits = [lowest <= array.min() <= array.max() < n for array, n in zip(arrays, out.shape, strict=False)]
     if not all(fits):  # nor do places wrap round
@@ -106,12 +102,22 @@ def add_each(out: Array, index: Any, value: Array) -> None:
         return
     for array, n in zip(more, out.shape[1:], strict=False):
         places = places * n + array
-    rest = out.shape[len(arrays) :]
-    count = math.prod(rest)
+    places, rest = np.atleast_1d(places), out.shape[len(arrays) :]
     values = np.broadcast_to(value, places.shape + rest)
-    if rest:
-        places = places[..., None] * count + np.arange(count)
-    np.add.at(out.reshape(-1), places.reshape(-1), values.reshape(-1))
+    rows = out.reshape(-1, math.prod(rest))
+    count, many = rows.shape[1], len(rows) <= places.size
+    if many and 1 < count <= _NARROW and out.dtype == values.dtype == np.float64 and places.min() >= 0:
+        places, values = places.reshape(-1), values.reshape(-1, count)
+        for k in range(count):  # what np.bincount does best
+            rows[:, k] += np.bincount(places, values[:, k], len(rows))
+        return
+    table = np.arange(out.size).reshape(rows.shape) if many else None
+    step = max(_SLAB // 2 * len(places) // (places.size * count), 1)
+    for lo in range(0, len(places), step):
+        each = places[lo : lo + step]
+        if count > 1:  # a table is read faster than the places are computed
+            each = each[..., None] * count + np.arange(count) if table is None else table.take(each, 0)
+        np.add.at(out.reshape(-1), each.reshape(-1), values[lo : lo + step].reshape(-1))
 
 
 _FEW = 64
@@ -140,14 +146,6 @@ def add_windows(windows: Array, shape: tuple[int, ...], axes: tuple[int, ...]) -
     return total
 
 
-def _are_columns(out: Array, places: Array, value: Array) -> bool:
-    """Whether few columns of many doubles are added up, at places counted from the start: ``np.bincount`` does that best."""
-    if (out.ndim, places.ndim) != (2, 1) or out.shape[1] > _NARROW or np.shape(value) != (len(places), out.shape[1]):
-        return False
-    doubles = out.dtype == value.dtype == np.float64
-    return doubles and len(out) <= len(places) and bool(places.min() >= 0 and places.max() < len(out))
-
-
 def _is_places(part: Any) -> bool:
     """Whether a part of an index is an array of signed integers."""
     return isinstance(part, np.ndarray) and part.dtype.kind == "i" and part.size > 0
@@ -162,6 +160,31 @@ def correlate(x: Array, g: Array) -> Array:
     more = len(x) - len(g)
     parts = [np.correlate(x[lo : lo + _SLAB + more], g[lo : lo + _SLAB], "valid") for lo in range(0, len(g), _SLAB)]
     return np.add.reduce(parts, 0)
+
+
+def order(x: Array, axis: int = -1) -> Array:
+    """``np.argsort(x, axis, kind="stable")``, in a fraction of the time where no two elements are equal.
+
+    >>> order(np.array([0.5, 0.25, 0.5]))
+    array([1, 0, 2])
+    """
+    found = np.argsort(x, axis)
+    values = np.take_along_axis(x, found, axis).swapaxes(axis, -1)
+    alone = (values[..., 1:] > values[..., :-1]).all()  # and no NaNs
+    return found if alone else np.argsort(x, axis, kind="stable")
+
+
+def ranks(permutation: Array, axis: int = -1) -> Array:
+    """``np.argsort`` of places that are each there once.
+
+    >>> ranks(np.array([2, 0, 1]))
+    array([1, 2, 0])
+    """
+    result = np.empty_like(permutation)
+    shape = [1] * permutation.ndim
+    shape[axis] = -1
+    np.put_along_axis(result, permutation, np.arange(permutation.shape[axis]).reshape(shape), axis)
+    return result
 
 
 def repeats(index: Any) -> bool:

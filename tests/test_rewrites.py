@@ -311,12 +311,16 @@ def test_repeated_rows_add_up(dtype):
         ((7, 5), rows - 7, (30, 4, 5)),
         ((7, 5), rows.astype("i1"), (30, 4, 1)),
         ((7, 5), rows.astype("u1"), (5,)),
-        ((7, 5, 3), (rows, columns), (30, 4, 3)),
-        ((7, 5, 3), (rows, columns - 5), (30, 4, 3)),
+        ((7, 5, 6), (rows, columns), (30, 4, 6)),
+        ((7, 5, 6), (rows, columns - 5), (30, 4, 6)),
+        ((99, 5), rows, (30, 4, 5)),
         ((7, 5), (rows, columns), (30, 4)),
         ((7, 5), (slice(1, 3), rng.integers(0, 5, 40)), (2, 40)),
         ((7,), rows, (30, 4)),
         ((7, 5), rows[:0], (0, 4, 5)),
+        ((7, 0), rows, (30, 4, 1)),
+        ((7, 70), np.array(3), (70,)),
+        ((7, 900), rows, (30, 1, 900)),
     ]
     for shape, places, size in cases:
         value = (10 * rng.normal(size=size)).astype(dtype)
@@ -349,19 +353,32 @@ def test_slopes_of_softplus_are_logistic_functions(text, dtype):
 
 
 @pytest.mark.parametrize("columns", [1, 3, 4])
-def test_few_columns_add_up_one_by_one(columns):
+def test_few_columns_add_up_one_by_one(columns, monkeypatch):
     rng = np.random.default_rng(0)
-    places, value = rng.integers(0, 7, 40), rng.normal(size=(40, columns))
-    for at in (places, places - 7, places.astype("i1"), places[:5], np.full(40, 7), np.full(40, -8)):
-        out, expected = np.ones((7, columns)), np.ones((7, columns))
-        try:
-            np.add.at(expected, at, value[: len(at)])
-        except IndexError:
-            with pytest.raises(IndexError):
-                runtime.add_each(out, at, value[: len(at)])
-        else:
-            runtime.add_each(out, at, value[: len(at)])
-            np.testing.assert_allclose(out, expected, rtol=1e-14)
+    places = rng.integers(0, 7, (80, 2))
+    flat = places[:, 0]
+    counted, bincount = [], np.bincount
+    monkeypatch.setattr(np, "bincount", lambda *args: counted.append(args) or bincount(*args))
+    wrong = [np.full(80, 7), np.full(80, -8)]
+    for at in (places, places.T, flat, flat - 7, flat.astype("i1"), flat[:5], *wrong):
+        _add_up((7, columns), at, rng.normal(size=(*at.shape, columns)))
+    counts = len(counted)
+    assert counts == (0 if columns == 1 else 4 * columns)
+    for at in ((places, places % 2), (places, np.arange(2)), (places, np.array([0, 2]))):
+        _add_up((7, 2, columns), at, rng.normal(size=(80, 2, columns)))
+    assert len(counted) - counts == (0 if columns == 1 else 2 * columns)
+
+
+def _add_up(shape, places, value):
+    out, expected = np.ones(shape), np.ones(shape)
+    try:
+        np.add.at(expected, places, value)
+    except IndexError:
+        with pytest.raises(IndexError):
+            runtime.add_each(out, places, value)
+    else:
+        runtime.add_each(out, places, value)
+        np.testing.assert_allclose(out, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("shape", [(200,), (40, 5), (1, 200), (5, 8, 5)])
@@ -460,6 +477,81 @@ def test_reductions_along_short_axes(name, dtype):
                     one, other, rtol=2e-4 if dtype == "f4" else 1e-11, atol=1e-5 if dtype == "f4" else 1e-11
                 )
     assert derivative.cache_info().hits
+
+
+ORDERS = {
+    "sort": lambda x: np.sum(np.sort(x, axis=-1) * np.arange(60.0)) ** 2,
+    "sort by columns": lambda x: np.sum(np.sort(x, axis=0) ** 3 * np.arange(80.0)[:, None]),
+    "sort all": lambda x: np.sum(np.sort(x.ravel()) * np.cos(np.arange(4800.0))),
+    "median": lambda x: np.sum(np.median(x, axis=1) ** 2) + np.median(x),
+    "quantiles": lambda x: np.sum(np.quantile(x, [0.1, 0.5, 0.77], axis=0) ** 2),
+    "stable order": lambda x: np.sum(np.take_along_axis(x, np.argsort(x, axis=0, kind="stable"), 0) * np.arange(80.0)[:, None]),
+}
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("name", ORDERS)
+def test_orders_are_stable(name, dtype):
+    """Equal elements keep their order, zeros of both signs, infinities and NaNs too."""
+    fun = ORDERS[name]
+    x = np.random.default_rng(0).normal(size=(80, 60)).astype(dtype)
+    odd = np.round(x, 1)
+    odd[3, :5], odd[4, 2:5], odd[7, 3:6] = [0.0, -0.0, np.inf, -np.inf, np.inf], np.nan, -0.0
+    derivative, plain = grad(fun), grad(fun, mode="dynamic")
+    with np.errstate(all="ignore"):
+        for given in (x, odd, np.round(x, 1), x, np.asfortranarray(x)):
+            expected = plain(given)
+            for _ in range(3):
+                found = derivative(given)
+                assert found.dtype == expected.dtype
+                np.testing.assert_allclose(found, expected, rtol=1e-11 if dtype == "f8" else 1e-4)
+    text = derivative.source(x, fast=True)
+    assert "runtime.order" in text
+    assert ("runtime.ranks" in text) == (name != "stable order")
+    assert "= np.argsort" not in text
+
+
+def test_orders_along_an_axis_by_position():
+    x = np.random.default_rng(0).normal(size=(80, 60))
+    fun = lambda x: np.sum(np.partition(x, 3, axis=0) * np.arange(60.0)) + np.sum(x[np.argsort(x, 0)[0], 0] ** 2)
+    np.testing.assert_allclose(grad(fun)(x), grad(fun, mode="dynamic")(x), rtol=1e-13)
+
+
+def test_traces_of_small_matrices():
+    x = np.random.default_rng(0).normal(size=(900, 3, 4))
+    for fun in (
+        lambda x: np.sum(np.trace(np.exp(x), axis1=1, axis2=2) ** 2),
+        lambda x: np.sum(np.exp(np.trace(np.swapaxes(x, 0, 1), axis1=0, axis2=-1))),
+        lambda x: np.sum(np.sin(np.trace(np.moveaxis(x, 0, -1)))),
+    ):
+        derivative = grad(fun)
+        assert not re.search(r"(?<!np)\.trace\(", derivative.source(x, fast=True))
+        np.testing.assert_allclose(derivative(x), grad(fun, mode="dynamic")(x), rtol=1e-13)
+    for fun in (lambda x: np.sum(np.trace(x, 1, 1, 2) ** 2), lambda x: np.sum(np.trace(x[:7], axis1=1, axis2=2) ** 2)):
+        assert re.search(r"(?<!np)\.trace\(", grad(fun).source(x, fast=True))
+        np.testing.assert_allclose(grad(fun)(x), grad(fun, mode="dynamic")(x), rtol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_masks_are_counted(dtype):
+    """As numbers of the same types: ``np.sum(mask)`` makes doubles of singles, where a number of Python's would not."""
+    x, mask = np.linspace(-1.0, 1.0, 500).astype(dtype).reshape(50, 10), np.arange(500).reshape(50, 10) % 3 == 0
+    for fun in (
+        lambda x, m: np.sum(np.where(m, x**2, 0)) / np.sum(m),
+        lambda x, m: np.sum(np.exp(x / np.sum(m, dtype=np.float32))) + np.max(x) ** 2,
+        lambda x, m: np.sum(x**2 * np.sum(m, axis=0)) / np.sum(m, axis=(0, 1)),
+        lambda x, m: np.sum(x**2) / np.sum(m, keepdims=True).ravel()[0],
+    ):
+        for given in (mask, np.zeros_like(mask)):
+            derivative, plain = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+            with np.errstate(all="ignore"):
+                for _ in range(3):
+                    found = derivative(x, given)
+                for one, other in zip(found, plain(x, given), strict=True):
+                    assert np.asarray(one).dtype == np.asarray(other).dtype
+                    np.testing.assert_allclose(one, other, rtol=1e-12 if dtype == "f8" else 1e-5)
+    text = grad(lambda x, m: np.sum(np.where(m, x**2, 0)) / np.sum(m)).source(x, mask, fast=True)
+    assert "np.int64(count_nonzero(m))" in text
 
 
 def test_rows_at_places_that_are_not_there():

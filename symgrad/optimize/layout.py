@@ -99,6 +99,22 @@ def few_products(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
     return functools.reduce(functools.partial(s.call, np.add), terms)
 
 
+@rewrite(np.trace, rules=APART)
+def few_elements(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Traces of many small matrices as sums of their elements."""
+    (x,), params, shape = args, dict(node.params), node.aval.shape
+    axes = sorted([params.pop(axis, default) % len(x.aval.shape) for axis, default in (("axis1", 0), ("axis2", 1))])
+    sizes = [x.aval.shape[axis] for axis in axes]
+    same = x.aval.dtype.char in "fdFD" and x.aval.dtype == node.aval.dtype and x.aval.kind == "array"
+    if params or not same or not 1 < min(sizes) <= FEW or math.prod(shape) < MANY * min(sizes):
+        return None
+    parts = []
+    for k in range(min(sizes)):
+        spec = tuple([k if axis in axes else index.Slice(None, None, None) for axis in range(len(x.aval.shape))])
+        parts.append(_part(s, x, spec, shape))
+    return functools.reduce(functools.partial(s.call, np.add), parts)
+
+
 def _part(s: Simplifier, x: Node, spec: index.Spec, shape: tuple[int, ...]) -> Node:
     return s.graph.add(index.GETITEM, (x,), (("spec", spec),), Aval(shape, x.aval.dtype, "array"))
 

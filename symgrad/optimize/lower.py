@@ -22,6 +22,8 @@ GRAM = Op(runtime.gram, "constant", (), name="runtime.gram")
 BITS = Op(runtime.bits, "constant", (), name="runtime.bits")
 SELECT = Op(runtime.select, "constant", (), name="runtime.select")
 LOGISTIC = Op(runtime.logistic, "constant", (), name="runtime.logistic")
+ORDER = Op(runtime.order, "constant", (), name="runtime.order")
+RANKS = Op(runtime.ranks, "constant", (), name="runtime.ranks")
 LIKE_UFUNCS = (
     BITS,
     SELECT,
@@ -349,3 +351,16 @@ def select(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     if node.aval.dtype == np.float64:
         mask = s.graph.add(BITS, (mask,), (), mask.aval._replace(dtype=np.dtype(np.int64)))
     return s.graph.add(SELECT, (mask, *choices), (), node.aval)
+
+
+@rewrite(np.argsort, rules=LOWER, exact=True)
+def order(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Stable sorting where equal elements are there alone, and what inverts an order without sorting."""
+    x, params = args[0], dict(node.params)
+    axis = params.pop("axis", -1)
+    if len(args) > 1 or math.prod(node.aval.shape) < MANY or type(axis) is not int or x.aval.kind != "array":
+        return None
+    along = (("axis", axis),) if axis % len(node.aval.shape) != len(node.aval.shape) - 1 else ()
+    if x.op is ORDER and x.params == along and set(params) <= {"kind", "stable"}:
+        return s.graph.add(RANKS, (x,), along, node.aval)
+    return s.graph.add(ORDER, (x,), along, node.aval) if params == {"kind": "stable"} and x.aval.dtype.char in "fd" else None
