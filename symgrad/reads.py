@@ -24,7 +24,7 @@ import numpy as np
 from symgrad import standard
 from symgrad.frames import where
 from symgrad.guards import CLOSURE, Check, Path, same_value
-from symgrad.ir import Node
+from symgrad.ir import INPUT, Node
 from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import IDENTITY
@@ -621,6 +621,10 @@ class Reads:
     def identity(self, value: Any, single: bool) -> Any:
         """One side of ``is``; ``single``: the other side is ``None`` or the like, so that the type tells."""
         path = self.path_of(value)
+        if type(value) is Tracer and value.node.op is INPUT:  # each reading has made a Tracer of its own
+            path = dict(value.node.params)["position"]
+            path = path if isinstance(path, Path) else None
+            value = value if path is None else path.find(self.leaves)
         if path is not None and not single:
             self.check(path, "is", value)
         return value

@@ -818,3 +818,14 @@ def test_functions_that_hold_one_another() -> None:
     exec("\n".join(["def make():", *lines, "    return f0"]), space)
     held = likeness(space["make"]())
     assert len(repr(held)) < 20_000
+
+
+def test_whether_arrays_from_outside_are_one() -> None:
+    """Each reading of a name gives a traced value of its own; what is asked is of the arrays."""
+    a = np.arange(3.0)
+    b = a
+    derivative = grad(lambda x: np.sum(a * b * x) * (2.0 if a is b else 1.0) * (3.0 if a is not b else 1.0))
+    for other in (a, a.copy(), a):
+        b = other
+        for _ in range(CALLS):
+            np.testing.assert_allclose(derivative(X), a * a * (2.0 if b is a else 3.0))
