@@ -42,7 +42,8 @@ def test_derivatives(name, size):
     for got, want in zip(results, plain(*args), strict=True):
         assert got.flags.c_contiguous
         np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-12 * np.max(np.abs(want)))
-    assert (derivative.source(*args, fast=True) != plain.source(*args, fast=True)) == (name in APART)
+    text = re.sub(r"runtime\.by_columns\((\w+), ", r"\1(", derivative.source(*args, fast=True))  # where they lie as they did
+    assert (text != plain.source(*args, fast=True)) == (name in APART)
 
 
 @pytest.mark.parametrize("name", ["norms", "squares", "means"])

@@ -517,6 +517,42 @@ def test_orders_along_an_axis_by_position():
     np.testing.assert_allclose(grad(fun)(x), grad(fun, mode="dynamic")(x), rtol=1e-13)
 
 
+COLUMN_BY_COLUMN = {
+    "factors": lambda x, s, c: np.sum(np.tan(np.cumsum(x, axis=0) * c * 1e-3) ** 2),
+    "rows": lambda x, s, c: np.sum(np.cumsum(x / s, axis=0) ** 2),
+    "norms": lambda x, s, c: np.sum(np.cumsum(x / np.linalg.norm(x, axis=1, keepdims=True), axis=0) ** 2),
+    "part of itself": lambda x, s, c: np.sum(np.cumsum(x / x[:, :1], axis=0) * np.cumsum(x * x[:, 1:2] + x[0], axis=0)),
+    "images": lambda x, s, c: np.sum(np.cumsum(x.reshape(100, 30, 3) + c, axis=1) ** 2 * c),
+    "both": lambda x, s, c: np.sum(np.cumsum((s**2 - np.sum(x, axis=1, keepdims=True)) * c, axis=0) ** 2),
+}
+
+
+@pytest.mark.parametrize("name", COLUMN_BY_COLUMN)
+def test_numbers_repeated_along_short_rows(name):
+    rng = np.random.default_rng(0)
+    given = rng.normal(size=(3000, 3)), 2.0 + rng.random((3000, 1)), rng.normal(size=3)
+    derivative, plain = grad(COLUMN_BY_COLUMN[name], (0, 1, 2)), grad(COLUMN_BY_COLUMN[name], (0, 1, 2), mode="dynamic")
+    kept = [x.copy() for x in given]
+    for args in (given, (np.asfortranarray(given[0]), *given[1:]), (given[0][::-1], *given[1:])):
+        for _ in range(3):
+            found = derivative(*args)
+        for one, other in zip(found, plain(*args), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10 * np.max(np.abs(other)))
+    for x, before in zip(given, kept, strict=True):
+        np.testing.assert_array_equal(x, before)
+    assert "runtime.by_columns(" in derivative.source(*given, fast=True)
+    with without("layout"):
+        assert "by_columns" not in grad(COLUMN_BY_COLUMN[name]).source(*given, fast=True)
+
+
+def test_columns_that_share_memory():
+    x = np.arange(1.0, 10.0).reshape(3, 3)
+    for part in (np.s_[:, :1], np.s_[:, ::-1], np.s_[::-1]):
+        out = x.copy()
+        runtime.by_columns(np.divide, out, out[part], out)
+        np.testing.assert_array_equal(out, x / x[part])
+
+
 def test_traces_of_small_matrices():
     x = np.random.default_rng(0).normal(size=(900, 3, 4))
     for fun in (

@@ -62,6 +62,7 @@ from symgrad.ir import Sequence as ListAval
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize.fuse import Group, adds_columns, adds_rows, fuse, turned
+from symgrad.optimize.layout import COLUMNS
 from symgrad.optimize.loops import STACK
 from symgrad.optimize.lower import LIKE_UFUNCS
 from symgrad.optimize.memory import SLOW_IN_PLACE, is_read_before
@@ -75,6 +76,7 @@ FAST: dict[Any, Spelling] = {}
 LARGE = 4096  # numbers of an array, from which on the order in which they are put together matters for the time
 BIG = 1 << 16  # bytes of an array, and statements of a program, from which it pays to let go of what is dead
 COPY = 2048  # bytes that are copied in the time that it takes to begin with it
+ROWS = 2048  # rows of few numbers, from which on to begin with each costs more than with calls for the columns
 MANY = 500
 SEVERAL = 3  # lists that are better one of tuples
 
@@ -100,6 +102,7 @@ _NEW = {
     )
 }
 
+_ARITHMETIC = {REGISTRY[key] for key in (np.add, np.subtract, np.multiply, np.true_divide)}
 _OUT_LAST = {REGISTRY[np.outer], CHOLESKY, INVERSE}  # functions that take ``out`` after their arguments, however they are spelt
 
 
@@ -515,13 +518,25 @@ class FastBuilder(BlockBuilder):
             new = {"out": self._allocate(*kind)} if pooled else {}
             if pooled:
                 self.order[node] = True
-            self._store(node, call_of(self._function(node), *self._operands(node, args), **new), block)
+            expr = call_of(self._function(node), *self._operands(node, args), **new)
+            self._store(node, by_columns(expr) if pooled and self._has_columns(node) else expr, block)
             self.owner[node] = expr_name(self.exprs[node])
             return
-        block.append(Line(ast.Expr(self._into(node, self._operands(node, args), place)), self._comment(node, block)))
+        expr = self._into(node, self._operands(node, args), place)
+        expr = by_columns(expr) if self._has_columns(node) else expr
+        block.append(Line(ast.Expr(expr), self._comment(node, block)))
         self.exprs[node], self.weight[node] = place, 0
         if target is not None:
             self.owner[node] = target
+
+    def _has_columns(self, node: Node) -> bool:
+        """Whether numbers are repeated in or for rows of a few, at each of which NumPy would begin a loop."""
+        *rest, few = node.aval.shape
+        if node.op not in _ARITHMETIC or not 1 < few <= COLUMNS or math.prod(rest) < ROWS or "layout" in self.off:
+            return False
+        shapes = [arg.aval.shape for arg in node.args if arg.aval.kind == "array" and arg.aval.dtype == node.aval.dtype]
+        repeated = [shape[-1:] == (1,) or math.prod(shape) == few for shape in shapes]
+        return node.aval.dtype == np.float64 and len(shapes) == 2 and () not in shapes and True in repeated
 
     def _out(self, node: Node) -> Expr | None:
         """An array for a big result: a dead one, else one from the pool."""
@@ -755,6 +770,12 @@ def _plain_number(node: Node) -> bool:
 def _names(expr: Expr) -> set[str]:
     """The variables that an expression reads."""
     return {part.id for part in ast.walk(expr) if isinstance(part, ast.Name)}
+
+
+def by_columns(call: Expr) -> Expr:
+    """``runtime.by_columns(f, x, y, out)`` for ``f(x, y, out)``."""
+    assert isinstance(call, ast.Call)
+    return call_of("runtime.by_columns", call.func, *call.args, **{str(word.arg): word.value for word in call.keywords})
 
 
 def expr_name(expr: Expr) -> str:
