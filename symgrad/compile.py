@@ -925,11 +925,17 @@ class Template:
 
     def entry(self, user: User) -> Callable[..., Any]:
         """What a derivative is called by."""
-        return self._of(running, user.missed, user.fun)
+        found = user.entries.get(self)
+        if found is None:
+            found = user.entries[self] = self._of(running, user.missed, user.fun)
+        return found
 
-    def probe(self, fun: Any) -> Callable[..., Any]:
+    def probe(self, user: User) -> Callable[..., Any]:
         """The same for calls beside a trace, too; it returns ``_MISSED`` for those that it does not answer."""
-        return self._of((), _missed, fun)
+        found = user.probes.get(self)
+        if found is None:
+            found = user.probes[self] = self._of((), _missed, user.fun)
+        return found
 
     def _of(self, *own: Any) -> Callable[..., Any]:
         closure, like = self.closure.copy(), self.function
@@ -1144,6 +1150,8 @@ class User:
 
     def __init__(self, fun: Any, body: Body, use: Use, missed: Callable[..., Any]) -> None:
         self.fun, self.body, self.use, self.missed = fun, body, use, missed
+        self.entries: dict[Template, Callable[..., Any]] = {}
+        self.probes: dict[Template, Callable[..., Any]] = {}
 
 
 class Compiler:
@@ -1170,6 +1178,14 @@ class Compiler:
             self.last = variant
         user.use(None if template is None else template.entry(user))
 
+    def _unlink(self) -> None:
+        """No user's calls get to an entry any more."""
+        self.last = None
+        for user in list(self.users):
+            user.use(None)
+            user.entries.clear()
+            user.probes.clear()
+
     def family(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Family, list[Any]]:
         """The family of a call, new if need be, and the leaves of its arguments."""
         key, leaves = layout(*self.form.normal(args, kwargs), self.strict)
@@ -1189,7 +1205,7 @@ class Compiler:
         for variant in list(family.variants):
             template = variant.template
             if template is not None:
-                result = template.probe(user.fun)(*args, **kwargs)
+                result = template.probe(user)(*args, **kwargs)
                 if result is not _MISSED:
                     self._use(user, variant)
                     return result
@@ -1253,9 +1269,7 @@ class Compiler:
                     self.strict = True
                     self.known.pop(family.layout, None)
                 elif family.dynamic is not None:  # the entries in use may be of code that was given up
-                    self.last = None
-                    for other in list(self.users):
-                        other.use(None)
+                    self._unlink()
             return family.code_for(traced)
 
     def traced(self, user: User, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
@@ -1284,7 +1298,7 @@ class Compiler:
             family, leaves = self.family(args, kwargs)
             for variant in family.variants:
                 template = variant.template
-                if template is not None and template.probe(user.fun)(*args, **kwargs) is not _MISSED:
+                if template is not None and template.probe(user)(*args, **kwargs) is not _MISSED:
                     if variant.pieces or not variant.fits():
                         variant.compile()
                     return variant
@@ -1303,9 +1317,7 @@ class Compiler:
             for family in self.known.values():
                 family.forget()
             self.known.clear()
-            self.last = None
-            for user in list(self.users):
-                user.use(None)
+            self._unlink()
             self.misses = 0
 
 

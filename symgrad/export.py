@@ -138,7 +138,7 @@ class _Module:
         lifted = variant.lifted(self.user.fun, args, kwargs)
         self.constants[variant] = dict(zip(variant.state_names().values(), lifted, strict=True))
         assert variant.template is not None
-        result = variant.template.probe(self.user.fun)(*args, **kwargs)
+        result = variant.template.probe(self.user)(*args, **kwargs)
         self.examples.append(_Example([*args, *kwargs.values()], result, variant))
 
     def text(self, filed: bool, check: bool) -> tuple[str, dict[str, np.ndarray[Any, Any]]]:
