@@ -231,8 +231,6 @@ def _find(fun: Any, ask: Callable[[FunctionType], bool]) -> bool:
             return True
         elif hasattr(type(one), "__wrapped__") or "__wrapped__" in getattr(one, "__dict__", ()):  # a derivative, a cache
             stack.append(one.__wrapped__)
-        elif type(one) is SimpleNamespace:
-            stack += list(vars(one).values())[:100]
-        elif not isinstance(one, (ModuleType, *PLAIN)) and is_users_class(type(one)):
+        elif type(one) is SimpleNamespace or (not isinstance(one, (ModuleType, *PLAIN)) and is_users_class(type(one))):
             stack += [type(one), *list(getattr(one, "__dict__", {}).values())[:100]]
     return False

@@ -65,13 +65,12 @@ def few_slices(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None
         return None
     if counts:  # as the numbers 0 and -1, which need no casts
         x = s.graph.add(BITS, (x,), (), Aval(shape, np.dtype(np.int64), "array"))
-    rest = tuple([n for axis, n in enumerate(shape) if axis not in axes])
     parts = []
     for places in np.ndindex(*[shape[axis] for axis in axes]):
         place = dict(zip(axes, places, strict=True))
         spec = tuple([place.get(axis, index.Slice(None, None, None)) for axis in range(len(shape))])
-        parts.append(_part(s, x, spec, rest))
-    result = functools.reduce(functools.partial(s.call, _PAIRWISE[node.op.key]), parts)
+        parts.append(s.call(index.GETITEM, x, spec=spec))
+    result = _put_together(s, _PAIRWISE[node.op.key], parts)
     if counts:
         result = s.call(ASTYPE, s.call(np.negative, result), dtype=node.aval.dtype)
     if node.op.key is np.mean:
@@ -82,21 +81,23 @@ def few_slices(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None
 @rewrite(np.vecdot, np.einsum, rules=APART)
 def few_products(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """Products of short rows, ``np.einsum("ab,ab->a", x, y)``, as those of their columns."""
-    x, y = args if len(args) == 2 else (args[0], args[0])
+    if len(args) != 2:
+        return None
+    x, y = args
     shape = x.aval.shape
     if node.op.key is np.einsum:
         first, _, rest = dict(node.params)["subscripts"].partition(",")
         rows = rest == f"{first}->{first[:-1]}" and len({*first}) == len(shape) and set(dict(node.params)) == {"subscripts"}
     else:
         rows = not node.params
-    same = len(args) == 2 and x.aval == y.aval and x.aval.kind == "array" and x.aval.dtype.char in "fd"
+    same = x.aval == y.aval and x.aval.kind == "array" and x.aval.dtype.char in "fd"
     if not rows or not same or not 1 < shape[-1] <= COLUMNS or math.prod(shape[:-1]) < MANY * shape[-1]:
         return None
     terms = []
     for k in range(shape[-1]):
-        a, b = [_part(s, one, (Ellipsis, k), shape[:-1]) for one in (x, y)]
+        a, b = [s.call(index.GETITEM, one, spec=(Ellipsis, k)) for one in (x, y)]
         terms.append(s.call(np.square, a) if a is b else s.call(np.multiply, a, b))
-    return functools.reduce(functools.partial(s.call, np.add), terms)
+    return _put_together(s, np.add, terms)
 
 
 @rewrite(np.trace, rules=APART)
@@ -111,12 +112,12 @@ def few_elements(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
     parts = []
     for k in range(min(sizes)):
         spec = tuple([k if axis in axes else index.Slice(None, None, None) for axis in range(len(x.aval.shape))])
-        parts.append(_part(s, x, spec, shape))
-    return functools.reduce(functools.partial(s.call, np.add), parts)
+        parts.append(s.call(index.GETITEM, x, spec=spec))
+    return _put_together(s, np.add, parts)
 
 
-def _part(s: Simplifier, x: Node, spec: index.Spec, shape: tuple[int, ...]) -> Node:
-    return s.graph.add(index.GETITEM, (x,), (("spec", spec),), Aval(shape, x.aval.dtype, "array"))
+def _put_together(s: Simplifier, ufunc: np.ufunc, parts: list[Node]) -> Node:
+    return functools.reduce(functools.partial(s.call, ufunc), parts)
 
 
 _PAIRWISE = {np.sum: np.add, np.mean: np.add, np.max: np.maximum, np.min: np.minimum}
