@@ -286,3 +286,48 @@ def test_gradients_of_kernels_between_points_far_apart(apart):
     derivative = grad(fun)
     for _ in range(3):
         np.testing.assert_allclose(derivative(x, c), exact.astype(float), rtol=0, atol=5e-15 * np.max(np.abs(exact)))
+
+
+PRODUCTS_OF_SEVERAL = {
+    "bilinear": (lambda a, b, w: np.einsum("ni,nj,ijk->nk", a, b, w), (array(900, 4), array(900, 4), array(4, 4, 3))),
+    "quadratic": (lambda a, b, w: np.einsum("ni,ij,nj->n", a, w, b), (array(300, 5), array(300, 6), array(5, 6))),
+    "factors": (lambda a, b, c: np.einsum("ir,jr,kr->ijk", a, b, c), (array(40, 7), array(24, 7), array(9, 7))),
+    "chain of four": (
+        lambda a, b, c, d: np.einsum("ij,jk,kl,l->i", a, b, c, d),
+        (array(60, 50), array(50, 40), array(40, 30), array(30)),
+    ),
+    "summed away": (lambda a, b, c: np.einsum("ia,ib,jc->abc", a, b, c), (array(500, 3), array(500, 4), array(500, 5))),
+    "many": (
+        lambda *xs: np.einsum("na,nb,nc,abcd,de,n->ne", *xs),
+        (array(200, 2), array(200, 3), array(200, 2), array(2, 3, 2, 3), array(3, 4), array(200)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS_OF_SEVERAL)
+@pytest.mark.parametrize("dtype", [float, np.float32, complex])
+def test_products_of_several_are_made_two_by_two(name, dtype):
+    fun, args = PRODUCTS_OF_SEVERAL[name]
+    args = tuple([x.astype(dtype) for x in args])
+    loss = lambda *xs: np.sum(np.abs(fun(*xs)) ** 2)
+    wrt = tuple(range(len(args)))
+    derivative, plain = grad(loss, wrt), grad(loss, wrt, mode="dynamic")
+    for _ in range(3):
+        found = derivative(*args)
+    # as far from what more digits give as the einsum itself may be
+    wide = plain(*[x.astype(np.clongdouble if dtype is complex else np.longdouble) for x in args])
+    for one, other in zip(found, wide, strict=True):
+        assert one.dtype == dtype
+        np.testing.assert_allclose(one, other.astype(dtype), rtol=0, atol=50 * np.finfo(dtype).eps * np.max(np.abs(other)))
+    text = derivative.source(*args, fast=True)
+    calls = re.findall(r"einsum\('(.*?)->", text)  # comments have other quotes
+    assert all(terms.count(",") < 2 for terms in calls)
+
+
+def test_products_beside_data_lie_as_the_data_do():
+    x, w, y = array(3000, 20), array(20, 4), array(3000, 4)
+    text = grad(lambda w, x, y: np.mean((x @ w - y) ** 2)).source(w, x, y, fast=True)
+    assert "x.dot(w" in text
+    a, b, c, t = array(64, 32), array(48, 32), array(24, 32), array(64, 48, 24)
+    text = grad(lambda a, b, c, t: np.sum((np.einsum("ir,jr,kr->ijk", a, b, c) - t) ** 2)).source(a, b, c, t, fast=True)
+    assert "= a.dot(" in text

@@ -18,12 +18,13 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from symgrad import runtime
-from symgrad.ir import Aval, Node
+from symgrad.ir import CAPTURED, INPUT, Aval, Node
 from symgrad.ops import index
 from symgrad.ops.contract import LABELS, matmul_labels, tensordot_labels
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize import simplify
 from symgrad.optimize.lower import LONG, MANY
+from symgrad.optimize.paths import path, product_labels
 from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op, join, rewrite, split
 from symgrad.program import Program
 
@@ -77,11 +78,25 @@ class Contractor(Simplifier):
         super().__init__(program, rules)
         self.products: dict[Node, Product] = {}
         self.scaled: dict[Node, tuple[Node, Node]] = {}  # of a large array times one that is broadcast: both
+        self.beside = {arg for node in program.nodes() for arg in _beside_given(node)}
+        self.in_order = False  # whether the node that is visited goes with an array that lies row by row
+
+    def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
+        self.in_order = node in self.beside
+        return super().visit(node, args)
 
     def plainly(self, key: Any, args: tuple[Node, ...], shape: tuple[int, ...], /, **params: Any) -> Node:
         """An operation as it stands, of this shape."""
         aval = Aval(shape, args[0].aval.dtype, "array" if shape else "scalar")
         return self.graph.add(REGISTRY[key], args, tuple(sorted(params.items())), aval)
+
+
+def _beside_given(node: Node) -> list[Node]:
+    """What an elementwise operation takes beside an argument of the function, or a part of one, of the same shape."""
+    if getattr(node.op, "family", "") != "elementwise" or len(node.args) != 2:
+        return []
+    given = [(arg.args[0] if arg.op is index.GETITEM else arg).op in (INPUT, CAPTURED) for arg in node.args]
+    return [x for x, y, lies in zip(node.args, node.args[::-1], given[::-1], strict=True) if lies and x.aval == y.aval]
 
 
 # -- reading -------------------------------------------------------------------------------------------------------
@@ -470,13 +485,11 @@ def _multiplied(s: Contractor, p: Product) -> Node:
     """A contraction in which every label of the result has an operand."""
     operands, terms = list(p.operands), list(p.terms)
     if len(operands) > 2:
-        stand_ins = [np.broadcast_to(0.0, x.aval.shape) for x in operands]
-        for places in np.einsum_path(f"{','.join(terms)}->{p.out}", *stand_ins, optimize="optimal")[0][1:-1]:
+        for places in path(p.terms, p.out, p.sizes)[:-1]:
             pair = p._replace(operands=tuple([operands[i] for i in places]), terms=tuple([terms[i] for i in places]))
             for i in sorted(places, reverse=True):
                 del operands[i], terms[i]
-            left = {*p.out, *"".join(terms)}
-            pair = pair._replace(out="".join(dict.fromkeys([label for label in "".join(pair.terms) if label in left])))
+            pair = pair._replace(out=product_labels(pair.terms[0], pair.terms[1], "".join([p.out, *terms]), p.sizes))
             operands.append(_multiplied(s, pair))
             terms.append(pair.out)
     if len(operands) == 2:
@@ -512,12 +525,14 @@ def _pair(s: Contractor, a: Node, b: Node, ta: str, tb: str, p: Product) -> Node
     """Two operands: a product of matrices, a stack of them, or a product element by element."""
     stack = [label for label in p.out if label in ta and label in tb]
     summed, rows, columns = _shared(p, ta, tb)
+    if p.size(tb) > p.size(ta):
+        summed.sort(key=tb.index)  # the smaller one is moved, if one is
     for x, term, own in ((a, ta, rows), (b, tb, columns)):
         if is_op(x, WINDOWS):  # copied anyway: so that its memory is gone through in order
             for labels in (summed, own):
                 labels.sort(key=_steps(x, term).__getitem__, reverse=True)
     if not summed:
-        return s.call(np.multiply, _aligned(s, a, ta, p.out), _aligned(s, b, tb, p.out))
+        return s.call(np.multiply, *[_aligned(s, *_in_rows(s, x, term, p), p.out) for x, term in ((a, ta), (b, tb))])
     if not rows and not columns and (stack or len(summed) > 1):
         return _einsum(s, p._replace(operands=(a, b), terms=(ta, tb)))
     single = [[label] for label in stack]
@@ -529,15 +544,24 @@ def _pair(s: Contractor, a: Node, b: Node, ta: str, tb: str, p: Product) -> Node
         y = s.plainly(np.expand_dims, (y,), (*y.aval.shape, 1), axis=len(stack) + 1)
     if not rows:
         x = s.plainly(np.expand_dims, (x,), (*shape, 1, x.aval.shape[-1]), axis=len(stack))
-    if _turns(p, rows, columns):
+    if _turns(s, p, rows, columns):
         x, y, rows, columns = _turned(s, y), _turned(s, x), columns, rows
     z = s.plainly(np.matmul, (x, y), (*shape, p.size(rows), p.size(columns)))
     return _unfolded(s, z, [*stack, *rows, *columns], p)
 
 
+def _in_rows(s: Contractor, x: Node, term: str, p: Product) -> tuple[Node, str]:
+    """An operand of a much larger product, element by element, with its axes in the order of the result in memory, too."""
+    order = "".join([label for label in p.out if label in term])
+    if order == term or 4 * p.size(term) > p.size(p.out) or p.size(p.out) < LARGE:
+        return x, term
+    x = _transposed(s, x, term, p._replace(out=order))
+    return s.plainly(np.copy, (x,), p.shape(order), order="C"), order
+
+
 def _matrices(s: Contractor, x: Node, y: Node, rows: list[str], columns: list[str], p: Product) -> Node:
     """The product of two matrices, or vectors, whose axes stand for these labels."""
-    if _turns(p, rows, columns):
+    if _turns(s, p, rows, columns):
         x, y, rows, columns = _turned(s, y), _turned(s, x), columns, rows
     shape = (*([p.size(rows)] if rows else []), *([p.size(columns)] if columns else []))
     return _unfolded(s, s.plainly(np.matmul, (x, y), shape), [*rows, *columns], p)
@@ -557,14 +581,16 @@ def _turned(s: Contractor, x: Node) -> Node:
     return x if n < 2 else _transposed(s, x, names, Product((), (), names[:-2] + names[-1] + names[-2], {}))
 
 
-def _turns(p: Product, rows: list[str], columns: list[str]) -> bool:
+def _turns(s: Contractor, p: Product, rows: list[str], columns: list[str]) -> bool:
     """Whether the product is better computed the other way around, so that its memory ends with other axes.
 
-    As the result has it; but what goes over many short rows goes faster over few long ones.
+    As the result has it; but what goes over many short rows goes faster over few long ones, if nothing beside has such rows.
     """
     if not rows or not columns:
         return False
     last = p.out[-1]
+    if s.in_order:
+        return last in rows
     if len(p.out) == 2 and 4 * p.sizes[last] < SHORT and p.size(p.out) >= LARGE:
         return last in columns
     if len(p.out) > 2 and p.sizes[last] < SHORT and p.size(p.out) >= LARGE:
