@@ -627,6 +627,8 @@ class Calls(Reads):
             self.wrote_into(args[0])
             return fun(*[self.stored(arg, args[0]) for arg in args], **kwargs)
         args, kwargs = self._seen(args), self._seen(kwargs)
+        if "key" not in kwargs:
+            self._operands(args)
         made = create.call(self.trace, fun, args, kwargs) if fun in create.ARRAYS else self._plainly(fun, args, kwargs)
         return self.own(fun, made, args)
 
@@ -666,6 +668,8 @@ class Calls(Reads):
                     self.trace.writes.append(owner)
                 if name in _FINDING:
                     self.itself([owner, *args])
+                if name == "sort" and "key" not in kwargs:
+                    self._operands(owner)
                 keys = {key: self._called_back(value) for key, value in kwargs.items()}
                 return fun(*[a if isinstance(a, FunctionType) else self.deep(a) for a in args], **keys)
             if name in MUTATORS:
@@ -736,16 +740,25 @@ class Calls(Reads):
         """Functions in a list that other code will call."""
         return [self._called_back(item) for item in value] if type(value) in (list, tuple) else value
 
+    def _answering(self, fun: Any) -> Any:
+        """A function that is followed, whose results are used by the code that calls it."""
+
+        def follow(*args: Any, **kwargs: Any) -> Any:
+            result = self.call(fun, *args, **kwargs)
+            self._operands(result)
+            return result
+
+        return follow
+
     def _called_back(self, value: Any) -> Any:
         """A function that other code will call: followed, if it is the user's."""
         if isinstance(value, (FunctionType, MethodType)) and is_users(getattr(value, "__func__", value)):
-            return functools.wraps(value)(lambda *args, **kwargs: self.call(value, *args, **kwargs))
+            return functools.wraps(value)(self._answering(value))
         if isinstance(value, functools.partial):
-            return lambda *args, **kwargs: self.call(value, *args, **kwargs)
-        if isinstance(value, BuiltinMethodType) and isinstance(value.__self__, CONTAINERS):
-            if self.path_of(value.__self__) is not None:
-                return lambda *args, **kwargs: self.call(value, *args, **kwargs)
-        elif isinstance(value, type) and is_users_class(value):
+            return self._answering(value)
+        if isinstance(value, (BuiltinMethodType, types.MethodWrapperType)) and isinstance(value.__self__, CONTAINERS):
+            return self._answering(value)
+        if isinstance(value, type) and is_users_class(value):
             setup = of_class(value, "__init__")
             if not self.harmless(setup):
                 self.stop(f"{value.__name__} is handed on, and what makes it is not followed")

@@ -33,6 +33,7 @@ from symgrad import progress, pytree, runtime
 from symgrad.emit.build import Code, Signature, build
 from symgrad.emit.fast import build_fast
 from symgrad.emit.names import Names, is_used
+from symgrad.equal import is_same, told
 from symgrad.errors import NotDifferentiable, SymgradError, Unexplored
 from symgrad.guards import Argument, Check, Free, Path
 from symgrad.ir import INPUT, Aval, Node, ancestors, aval_of
@@ -97,7 +98,7 @@ class Static:
             return
         try:
             hash(value)
-            self.key = (type(value), value)
+            self.key = (told(value), value)
         except (TypeError, ValueError):  # the latter of a memoryview that can be written to
             self.key = (type(value), id(value))
 
@@ -735,7 +736,7 @@ class Variant:
         """
         assert self.whole is not None
         family, code, function = self.family, self.whole.code, self.whole.function
-        space: dict[str, Any] = {"_ndarray": np.ndarray, "_ABSENT": ABSENT, "_Unexplored": Unexplored}
+        space: dict[str, Any] = {"_ndarray": np.ndarray, "_ABSENT": ABSENT, "_Unexplored": Unexplored, "_alike": is_same}
         space |= {"_present": _present, "_given": family.form.given}
         used = {*_used(function.__code__)}
         names, state = family.names, list(self.state_names().values())
@@ -1053,7 +1054,8 @@ def _check(tree: TreeDef, name: str, kinds: Any, checks: list[str], space: dict[
     if issubclass(tree.kind, dict):
         keys = f"_keys{len(space)}"
         space[keys] = tree.keys
-        checks.append(f"tuple({name}) == {keys}")
+        text = all([type(key) is str for key in tree.keys])
+        checks.append(f"tuple({name}) == {keys}" if text else f"_alike(tuple({name}), {keys})")
         reads = []
         for i in range(len(tree.keys)):
             space[f"{keys}_{i}"] = tree.keys[i]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symgrad.equal import is_exact, is_same
 from symgrad.origins import is_library_module
 
 
@@ -177,12 +178,12 @@ class Check(NamedTuple):
         if kind == "len":
             return bool(len(value) == expected)
         if kind == "keys":
-            return bool(tuple(value) == expected)
+            return is_same(tuple(value), expected)
         if kind == "array":
             return same_value(value, expected)
         if kind == "set":
-            return bool(value == expected)
-        return type(value) is type(expected) and bool(value == expected) and same_zero(value, expected)
+            return is_same(frozenset(value), expected)
+        return is_same(value, expected)
 
     def text(self, found: str, shown: Callable[[Path], str], bind: Callable[[Any], str]) -> str:
         """The same as a condition on the expression ``found``."""
@@ -195,15 +196,15 @@ class Check(NamedTuple):
             return f"type({found}) is {bind(expected)}"
         if kind == "len":
             return f"len({found}) == {expected}"
-        if kind == "keys":
-            return f"tuple({found}) == {bind(expected)}"
+        if kind in ("keys", "set"):
+            found = f"tuple({found})" if kind == "keys" else f"frozenset({found})"
+            text = all([type(item) is str for item in expected])
+            return f"{found} == {bind(expected)}" if text else f"{bind(is_same)}({found}, {bind(expected)})"
         if kind == "array":
             return f"{bind(same_value)}({found}, {bind(expected)})"
-        if kind == "set":
-            return f"{found} == {bind(expected)}"
-        text = f"type(_found := {found}) is {bind(type(expected))} and _found == {bind(expected)}"
-        zero = isinstance(expected, (float, complex, np.inexact)) and expected == 0
-        return f"{text} and {bind(same_zero)}(_found, {bind(expected)})" if zero else text
+        if not is_exact(expected) and type(expected) is not tuple:  # in which == tells how a derivative was made
+            return f"{bind(is_same)}({found}, {bind(expected)})"
+        return f"type(_found := {found}) is {bind(type(expected))} and _found == {bind(expected)}"
 
     def agrees(self, other: Check) -> bool:
         """Whether another trace found the same."""
@@ -212,7 +213,7 @@ class Check(NamedTuple):
             return a is b
         if self.kind == "array":
             return same_value(a, b)
-        return type(a) is type(b) and bool(a == b) and (self.kind != "eq" or same_zero(a, b))
+        return is_same(a, b)
 
 
 def describe(path: Path, check: Check) -> str | None:
@@ -247,8 +248,3 @@ def same_value(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray):
         return bool(a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes())
     return bool(a == b) or bool(a != a and b != b)
-
-
-def same_zero(a: Any, b: Any) -> bool:
-    """Whether two equal numbers are the same zero, if they are zeros."""
-    return not isinstance(a, (float, complex, np.inexact)) or a != 0 or str(a) == str(b)

@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.equal import is_same
+
 
 class TreeDef:
     """The shape of a tree: what kind of container, its keys, and its children. Hashable and comparable."""
@@ -38,7 +40,7 @@ class TreeDef:
         return self is other or (
             isinstance(other, TreeDef)
             and self.kind == other.kind
-            and self.keys == other.keys
+            and is_same(self.keys, other.keys)
             and self.children == other.children
         )
 

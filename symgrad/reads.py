@@ -320,6 +320,16 @@ class Reads:
             return value
         return dict(zip(value, new, strict=True)) if isinstance(value, dict) else type(value)(new)
 
+    def _operands(self, value: Any, depth: int = 0) -> None:
+        """What C code may look into: the same of all that is in containers."""
+        if type(value) in QUICK or depth > 20:
+            return
+        if isinstance(value, CONTAINERS):
+            for item in value:
+                self._operands(item, depth + 1)
+        else:
+            self._operand(value)
+
     def _operand(self, value: Any) -> None:
         """An object that C code may look into: its class may have ways of its own, which are not followed."""
         kind = type(value)
@@ -557,9 +567,9 @@ class Reads:
             return value
         return self.read(Path(home, (("attr", name),)), value)
 
-    @staticmethod
-    def slice(start: Any, stop: Any, step: Any) -> slice:
+    def slice(self, start: Any, stop: Any, step: Any) -> slice:
         """``start:stop:step``."""
+        self._operands((start, stop, step))
         return slice(start, stop, step)
 
     # ---- hooks: questions ----

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import datetime
 import enum
 import functools
 import gc
@@ -445,6 +446,61 @@ def signatures(n):
     return lambda x: np.sum(model(x)) * inspect.signature(model).parameters["k"].default
 
 
+def of_one_that_equals(values, use):
+    def make(n):
+        value = values[n % len(values)]
+        return lambda x: np.sum(x**2) * use(value)
+
+    return make
+
+
+HOUR_LATER = datetime.timezone(datetime.timedelta(hours=1))
+equals = [
+    of_one_that_equals([range(0, 3, 2), range(0, 4, 2)], lambda v: v.stop),
+    of_one_that_equals([slice(0, 1), slice(False, True)], lambda v: 2.0 if v.stop is True else 3.0),
+    of_one_that_equals([{1: 0}, {True: 0}, {1.0: 0}], lambda v: sum([len(str(key)) for key in v])),
+    of_one_that_equals([{(0.0, 1): 0}, {(-0.0, 1): 0}], lambda v: sum([np.copysign(1.0, key[0]) for key in v])),
+    of_one_that_equals([frozenset({1}), {True}, frozenset({1.0})], lambda v: sum([len(str(key)) for key in v])),
+    of_one_that_equals([np.timedelta64(60, "s"), np.timedelta64(1, "m")], lambda v: v.astype(float)),
+    of_one_that_equals(
+        [datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC), datetime.datetime(2026, 1, 1, 13, tzinfo=HOUR_LATER)],
+        lambda v: v.hour,
+    ),
+]
+
+
+@functools.total_ordering
+class Ranked:
+    def __init__(self, k):
+        self.k = k
+
+    def __lt__(self, other):
+        return self.k < other.k
+
+    def __index__(self):
+        return self.k
+
+
+def of_ranked(choose):
+    def make(n):
+        items = [Ranked(2), Ranked(n), Ranked(3)]
+        return lambda x: np.sum(x**2) * choose(items)
+
+    return make
+
+
+orders = [
+    of_ranked(lambda items: sorted(items)[0].k),
+    of_ranked(lambda items: min(*items, Ranked(4)).k),
+    of_ranked(lambda items: max([[item] for item in items])[0].k),
+    of_ranked(lambda items: sorted(range(3), key=lambda i: items[i])[0]),
+    of_ranked(lambda items: min(range(3), key=items.__getitem__)),
+    of_ranked(lambda items: min(range(3), key=(*items,).__getitem__)),
+    of_ranked(lambda items: (ordered := [*items], ordered.sort())[0][0].k),
+    of_ranked(lambda items: len("abcde"[: items[1]])),
+]
+
+
 # those that are traced as often as the first alone, or once more where what they hold is of several forms
 TRACED_ONCE = (
     arrays,
@@ -463,7 +519,7 @@ OTHERS = (
     flags, by_choice, recursion, itself, same_or_not, twins, branches, sizes, rules_of_its_own, wrapped, attributes,
     attributes_within, classes, derivatives, maps, caught, comprehensions, texts, of_other_globals, methods,
     methods_of_members, methods_of_numbers, methods_of_records, methods_of_values, methods_within, methods_of_classes,
-    objects_like_functions, *identities, identities_of_functions, records_as_keys, signatures,
+    objects_like_functions, *equals, *orders, *identities, identities_of_functions, records_as_keys, signatures,
 )  # fmt: skip
 
 
@@ -829,3 +885,11 @@ def test_whether_arrays_from_outside_are_one() -> None:
         b = other
         for _ in range(CALLS):
             np.testing.assert_allclose(derivative(X), a * a * (2.0 if b is a else 3.0))
+
+
+def test_trees_whose_keys_equal() -> None:
+    """The gradient has the very keys of its argument, and the function sees them."""
+    derivative = grad(lambda params: sum([value**2 * np.copysign(1.0, key) for key, value in params.items()]))
+    for key, expected in ((1, 6.0), (True, 6.0), (0.0, 6.0), (-0.0, -6.0), (False, 6.0), (1.0, 6.0), (1, 6.0)):
+        for _ in range(CALLS):
+            assert repr(derivative({key: 3.0})) == repr({key: expected})
