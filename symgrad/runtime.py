@@ -278,6 +278,15 @@ def bits(mask: Array, out: Array | None = None) -> Array:
     return np.negative(mask.view(np.int8), out, dtype=np.int64, casting="unsafe")
 
 
+def steps(first: Array, second: Array, out: Array | None = None) -> Array:
+    """How many of two masks are set.
+
+    >>> steps(np.array([False, False, True]), np.array([False, True, True]))
+    array([0, 1, 2], dtype=int8)
+    """
+    return np.add(first.view(np.int8), second.view(np.int8), out)
+
+
 def select(mask: Array, a: Array, b: Array, out: Array | None = None) -> Array:
     """``np.where(mask, a, b)`` of floats by their bits: ``where`` branches at each number, which processors guess wrong.
 

@@ -451,6 +451,11 @@ SHORT_AXES = {
     "norms": lambda x: np.sum(np.linalg.norm(x, axis=-1)),
     "rows": lambda x: np.sum(np.sum(x[PLACES] * x[PLACES[::-1]], axis=-1) ** 2) + np.sum(x[PLACES.astype("i4"), :] ** 3),
     "columns": lambda x: np.sum(x.reshape(40, 360)[:, PLACES % 360] ** 2) + np.sum(x[..., PLACES % 3] ** 3),
+    "factors of rows": lambda x: (
+        np.sum(np.sin(np.prod(x, axis=-1))) + np.sum(np.prod(x.reshape(-1, 8), axis=1, keepdims=True) ** 2)
+    ),
+    "factors of two axes": lambda x: np.sum(np.prod(x.reshape(40, 20, 2, 3, 3), axis=(2, 4)) ** 2),
+    "running factors": lambda x: np.sum(np.cumprod(x, axis=1) ** 2) + np.sum(np.cumprod(x.reshape(20, 6, 120), axis=-2)),
     "tables": lambda x: np.sum(np.sin(x[PLACES.reshape(20, 50) - 2000])),
 }
 PLACES = np.random.default_rng(3).integers(0, 2000, 1000)
@@ -606,6 +611,61 @@ def test_short_axes_in_the_code_that_runs():
     assert "maximum_reduce" not in text
     text = str(grad(lambda x, i: np.sum(x[i] ** 2)).source(x, np.arange(100), fast=True))
     assert ".take(i, 0)" in text
+
+
+def test_products_of_short_rows_in_the_code_that_runs():
+    x = np.random.default_rng(0).normal(size=(4096, 3))
+    text = str(grad(lambda x: np.sum(np.prod(x, axis=-1) ** 2)).source(x, fast=True))
+    assert "accumulate" not in text
+    assert "multiply_reduce" not in text
+    text = str(grad(lambda x: np.sum(np.prod(x, axis=0) ** 2)).source(x, fast=True))
+    assert "accumulate" in text
+
+
+MAXIMA = {
+    "number": lambda x, y: np.sum(np.maximum(x, 0.5) ** 3),
+    "hinge": lambda x, y: np.sum(np.maximum(x, 0.5)),
+    "array": lambda x, y: np.sum(np.maximum(x, y) ** 2 * y),
+    "minima": lambda x, y: np.sum(np.minimum(x * y, -0.5)) - np.sum(np.minimum(y, x) ** 2),
+    "chain": lambda x, y: np.sum(np.minimum(np.maximum(2 * x, -0.5), 0.8) * x),
+    "repeated": lambda x, y: np.sum(np.maximum(x.reshape(-1, 4), y[:4]) ** 3),
+}
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("name", MAXIMA)
+def test_slopes_of_maxima_make_no_choices(name, dtype):
+    """Ties share evenly; infinities and NaNs go where they went."""
+    fun, rng = MAXIMA[name], np.random.default_rng(0)
+    x, y = (np.round(2 * rng.normal(size=4000)).astype(dtype) / 2 for _ in range(2))
+    odd = x.copy()
+    odd[[3, 5, 7]] = np.inf, -np.inf, np.nan
+    derivative, plain = grad(fun, (0, 1)), grad(fun, (0, 1), mode="dynamic")
+    with np.errstate(all="ignore"):
+        for given in (x, y), (odd, y):
+            for _ in range(3):
+                got = derivative(*given)
+            for one, other in zip(got, plain(*given), strict=True):
+                assert one.dtype == dtype
+                np.testing.assert_allclose(one, other, rtol=1e-5 if dtype == "f4" else 1e-13)
+    text = str(derivative.source(x, y, fast=True))
+    assert "runtime.steps(" in text or (name, dtype) == ("hinge", "f4")
+    assert "runtime.select(" not in text or (name, dtype) == ("hinge", "f4")
+    with without("lower"):
+        assert "runtime.steps(" not in grad(fun).source(x, y, fast=True)
+
+
+def test_what_is_added_to_a_whole_array_turned_around():
+    for fun in (
+        lambda x: np.sum(x[::-1] * x),
+        lambda x: np.sum(np.sin(x[::-1, ::-1]) * x[:, ::-1]),
+        lambda x: np.sum(np.concatenate([x[:, :1], x[:, 1:] ** 2], axis=1)) + np.sum(x[::-1, :] ** 2 * x),
+    ):
+        x = np.random.default_rng(0).normal(size=(40, 3))
+        derivative = grad(fun)
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(x), grad(fun, mode="dynamic")(x), rtol=1e-13)
+        assert "-1] +=" not in derivative.source(x)
 
 
 @pytest.mark.parametrize(

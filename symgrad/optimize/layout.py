@@ -18,7 +18,7 @@ from symgrad.ops import index
 from symgrad.ops.core import ASTYPE, REGISTRY
 from symgrad.optimize.fuse import is_elementwise, reduced
 from symgrad.optimize.lower import BITS
-from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, is_op, rewrite
+from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op, rewrite
 from symgrad.program import Program
 
 SHORT = 16  # elements of an axis, up to which loops along it are too short
@@ -43,10 +43,11 @@ def layout(program: Program) -> Program:
 
 
 def _may_be_apart(node: Node) -> bool:
-    return node.op in APART and type(node.args[0].aval) is Aval and math.prod(node.args[0].aval.shape) >= 4 * MANY
+    apart = node.op in APART and not is_op(node, np.multiply)  # products are of what is apart already
+    return apart and type(node.args[0].aval) is Aval and math.prod(node.args[0].aval.shape) >= 4 * MANY
 
 
-@rewrite(np.sum, np.mean, np.max, np.min, rules=APART)
+@rewrite(np.sum, np.mean, np.max, np.min, np.prod, rules=APART)
 def few_slices(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """Reductions along short axes as a few operations on slices: NumPy runs an inner loop for each number of the result.
 
@@ -116,11 +117,68 @@ def few_elements(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
     return _put_together(s, np.add, parts)
 
 
+@rewrite(np.cumprod, rules=APART)
+def few_factors(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Running products along short axes, of which the derivative of ``np.prod`` is made, slice by slice."""
+    (x,), params, shape = args, dict(node.params), node.aval.shape
+    axis = params.pop("axis", None)
+    if params or type(axis) is not int or x.aval != node.aval or x.aval.dtype.char not in "fdFD":
+        return None
+    axis %= len(shape)
+    if not 1 < shape[axis] <= FEW + 1 or math.prod(shape) < MANY * shape[axis]:
+        return None
+    parts = [_slice(s, x, axis, 0)]
+    for k in range(1, shape[axis]):
+        factor = _slice(s, x, axis, k)
+        parts.append(factor if _is_one(parts[-1]) else s.call(np.multiply, parts[-1], factor))
+    return s.call(np.stack, *parts, axis=axis)
+
+
+@rewrite(np.multiply, rules=APART)
+def factors_apart(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Products of arrays that were put together of slices, one of which may be turned around, as those of the slices."""
+    (axis, a), (other, b) = map(_slices, args)
+    if axis is None or axis != other or args[0].aval != args[1].aval:
+        return None
+    products = [y if _is_one(x) else x if _is_one(y) else s.call(np.multiply, x, y) for x, y in zip(a, b, strict=True)]
+    return s.call(np.stack, *products, axis=axis)
+
+
+def _slices(x: Node) -> tuple[int | None, tuple[Node, ...]]:
+    """The slices that an array was put together of, and along which axis."""
+    if is_op(x, np.stack):
+        return dict(x.params)["axis"], x.args
+    if x.op is index.GETITEM and len(x.args) == 1 and is_op(x.args[0], np.stack):
+        axis, spec = dict(x.args[0].params)["axis"], dict(x.params)["spec"]
+        back = [index.Slice(None, None, -1 if k == axis else None) for k in range(len(x.aval.shape))]
+        if [*spec, *back[len(spec) :]] == back:
+            return axis, x.args[0].args[::-1]
+    return None, ()
+
+
+def _slice(s: Simplifier, x: Node, axis: int, k: int) -> Node:
+    """``x[:, k]``, of what was concatenated of ``x[:, :1]`` and others the part itself."""
+    if is_op(x, np.concatenate) and dict(x.params).get("axis", 0) == axis:
+        for part in x.args:
+            if k < part.aval.shape[axis]:
+                return _slice(s, part, axis, k)
+            k -= part.aval.shape[axis]
+    if is_op(x, np.broadcast_to) and not x.args[0].aval.shape:
+        shape = (*x.aval.shape[:axis], *x.aval.shape[axis + 1 :])
+        return s.call(np.broadcast_to, x.args[0], shape=shape)
+    whole = index.Slice(None, None, None)
+    return s.call(index.GETITEM, x, spec=tuple([k if i == axis else whole for i in range(len(x.aval.shape))]))
+
+
+def _is_one(x: Node) -> bool:
+    return is_op(x, np.broadcast_to) and const(x.args[0]) == 1
+
+
 def _put_together(s: Simplifier, ufunc: np.ufunc, parts: list[Node]) -> Node:
     return functools.reduce(functools.partial(s.call, ufunc), parts)
 
 
-_PAIRWISE = {np.sum: np.add, np.mean: np.add, np.max: np.maximum, np.min: np.minimum}
+_PAIRWISE = {np.sum: np.add, np.mean: np.add, np.max: np.maximum, np.min: np.minimum, np.prod: np.multiply}
 
 
 # -- chains of elementwise operations -------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -10,8 +11,8 @@ import numpy as np
 from symgrad import runtime
 from symgrad.ir import CAPTURED, CONST, Node
 from symgrad.ops import index
-from symgrad.ops.core import Op
-from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op, len_of, rewrite, writes_one_each
+from symgrad.ops.core import REGISTRY, Op
+from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op, join, len_of, masked, rewrite, writes_one_each
 from symgrad.program import Program
 
 MANY = 1024  # numbers in an array, from which on a call costs less than what it computes
@@ -20,12 +21,14 @@ LONG = 65_536  # numbers in a vector, from which on the order of a sum matters
 INNER = Op(runtime.inner, "constant", (), name="runtime.inner")
 GRAM = Op(runtime.gram, "constant", (), name="runtime.gram")
 BITS = Op(runtime.bits, "constant", (), name="runtime.bits")
+STEPS = Op(runtime.steps, "constant", (), name="runtime.steps")
 SELECT = Op(runtime.select, "constant", (), name="runtime.select")
 LOGISTIC = Op(runtime.logistic, "constant", (), name="runtime.logistic")
 ORDER = Op(runtime.order, "constant", (), name="runtime.order")
 RANKS = Op(runtime.ranks, "constant", (), name="runtime.ranks")
 LIKE_UFUNCS = (
     BITS,
+    STEPS,
     SELECT,
     LOGISTIC,
 )  # each element of their results needs the same elements of their arguments; they take ``out``
@@ -336,6 +339,24 @@ def _choice(x: Node) -> tuple[Node, Node, Node] | None:
         return None
     mask, first, second = x.args
     return mask.args[0] if mask.op is BITS else mask, first, second
+
+
+@rewrite(np.where, rules=LOWER, derived=True)
+def steps(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``where(x == y, g / 2, g * (x > y))``, which maximum's rule gives, as ``g * ((x > y) + (x >= y)) / 2``; so minimum's."""
+    test, half, rest = args
+    if not is_op(test, np.equal) or math.prod(node.aval.shape) < MANY or node.aval.dtype.char not in "fd":
+        return None
+    sides = (np.greater, np.greater_equal), (np.less, np.less_equal)
+    for (side, upto), pair in itertools.product(sides, (test.args, test.args[::-1])):
+        mask = s.graph.find(REGISTRY[side], pair, ())
+        g = masked(s, half, rest, mask)
+        if g is not None and mask is not None:
+            small = mask.aval._replace(dtype=np.dtype(np.int8))
+            count = s.graph.add(STEPS, (mask, s.call(upto, *pair)), (), small)
+            number = const(g)
+            return join(s, 0.5, s.call(np.multiply, g, count)) if number is None else s.call(np.multiply, 0.5 * number, count)
+    return None
 
 
 @rewrite(np.where, rules=LOWER, exact=True)

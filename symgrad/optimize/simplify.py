@@ -738,17 +738,21 @@ def only_newaxes_of(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
 
 @rewrite(index.SCATTER, index.INDEX_ADD, exact=True)
 def written_throughout(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """What is written over all of zeros, or added to all of an array, by way of ``x[:, None]`` or ``x[..., 0]``, reshaped."""
+    """What is written over all of zeros, or added to all of an array, through ``x[:, None]``, ``x[..., 0]`` or ``x[::-1]``."""
     spec = dict(node.params)["spec"]
     *base, value = args[: len(node.op.rules)]
     plain = all(part is None or part is Ellipsis or type(part) in (int, index.Slice) for part in spec)
-    if not plain or any(type(part) is index.Slice and (part.step or 1) < 0 for part in spec):
+    back = tuple([index.Slice(None, None, -1 if type(part) is index.Slice and (part.step or 1) < 0 else None) for part in spec])
+    turned = any(part.step for part in back)
+    if not plain or (turned and not all(type(part) is index.Slice for part in spec)):
         return None
     region = index.region(spec, node.aval.shape)
     if math.prod(region) != _sized(node) or value.aval.dtype != node.aval.dtype or not node.aval.shape:
         return None
     if value.aval.shape != region or value.aval.kind != "array":
         value = s.call(np.broadcast_to, value, shape=region)
+    if turned:
+        value = s.make(index.GETITEM, (value,), (("spec", back),), node.aval)
     whole = s.make(REGISTRY[np.reshape], (value,), (("shape", node.aval.shape),), node.aval)
     return s.make(REGISTRY[np.add], (*base, whole), (), node.aval) if base else whole
 
@@ -773,10 +777,10 @@ def add_to_total(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
     return None
 
 
-@rewrite(np.reshape, np.expand_dims, np.squeeze, np.transpose, np.swapaxes, exact=True)
+@rewrite(np.reshape, np.expand_dims, np.squeeze, np.transpose, np.swapaxes, index.GETITEM, exact=True)
 def reshape_of_equals(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """What is the same everywhere has no order."""
-    if not is_op(args[0], np.broadcast_to) or args[0].args[0].aval.shape:
+    """What is the same everywhere has no order, and its parts are as well."""
+    if not is_op(args[0], np.broadcast_to) or args[0].args[0].aval.shape or len(args) > 1 or not node.aval.shape:
         return None
     return s.make(REGISTRY[np.broadcast_to], args[0].args, (("shape", node.aval.shape),), node.aval)
 
@@ -811,23 +815,23 @@ def step(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
         return None
     for side, sign in ((np.greater, 1.0), (np.less, -1.0)):
         mask = s.graph.find(REGISTRY[side], (x, zero), ())
-        g = _without(s, rest, mask)
-        if g is None:
-            continue
-        (ch, h), (cg, base) = split(half), split(g)
-        same = const(half) == 0.5 * const(g) if const(g) is not None and const(half) is not None else False
-        if same or (h is base and ch == 0.5 * cg):
+        g = masked(s, half, rest, mask)
+        if g is not None:
             x = x if sign > 0 else s.call(np.negative, x)
             return s.call(np.multiply, g, s.call(np.heaviside, x, 0.5))
     return None
 
 
-def _without(s: Simplifier, product: Node, factor: Node | None) -> Node | None:
-    """What ``factor`` is multiplied by in ``product``; None where it is no factor of it."""
+def masked(s: Simplifier, half: Node, product: Node, mask: Node | None) -> Node | None:
+    """``g`` where ``half`` is ``g / 2`` and ``product`` is ``g * mask``, as in the derivatives of maxima and minima."""
     c, x = split(product)
-    if factor is None or not is_op(x, np.multiply) or factor not in x.args:
+    if mask is None or not is_op(x, np.multiply) or mask not in x.args:
         return None
-    return join(s, c, x.args[1] if x.args[0] is factor else x.args[0])
+    g = join(s, c, x.args[1] if x.args[0] is mask else x.args[0])
+    if const(half) is not None:
+        return g if const(g) is not None and const(half) == 0.5 * const(g) else None
+    (ch, h), (cg, base) = split(half), split(g)
+    return g if (ch, h) in ((0.5, g), (0.5 * cg, base)) else None
 
 
 @rewrite(np.multiply, derived=True)
