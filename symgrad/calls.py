@@ -13,6 +13,7 @@ import dataclasses
 import enum
 import functools
 import importlib
+import inspect
 import operator
 import os
 import types
@@ -167,6 +168,10 @@ class Calls(Reads):
 
     def _call_numpy(self, fun: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A function of NumPy's, or a method of the ufunc ``owner``."""
+        if fun in (np.shares_memory, np.may_share_memory):
+            self.stop(f"{fun.__name__}() looks at the memory of arrays")
+            found = [self._real(arg) if type(arg) is Tracer else None for arg in args]
+            return fun(*[arg if real is None else real for arg, real in zip(args, found, strict=True)], **kwargs)
         if isinstance(owner, np.ufunc) and is_of_objects(owner):
             self.stop(f"{owner.__name__} is made of a function that is not followed")
         if fun.__name__ in STATEFUL:
@@ -185,6 +190,8 @@ class Calls(Reads):
 
     def own(self, fun: Any, made: Any, args: Sequence[Any]) -> Any:
         """What a function in C or of NumPy's has made; an array of NumPy's as a draft, where the user's function fills such."""
+        if type(fun) is FunctionType and home_of(fun).startswith("numpy"):
+            made = self._joined(made)
         if type(made) is Tracer or self.trace.drafts is None:
             return made
         owner = getattr(fun, "__self__", None)
@@ -194,6 +201,13 @@ class Calls(Reads):
         if fun in (np.empty, np.empty_like):  # the next run would find other numbers in it
             made[...] = 0
         return self.trace.drafts.own(made, (owner, *args))
+
+    def _joined(self, made: Any) -> Any:
+        """What NumPy's own code in Python has put into arrays of objects (as np.polynomial does), as traced arrays."""
+        if type(made) is tuple:
+            return tuple(map(self._joined, made))
+        objects = type(made) is np.ndarray and made.dtype == object and create.is_of_numbers(made)
+        return create.array(self.trace, made) if objects else made
 
     def _call_vectorized(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """``np.vectorize`` of a function of the user's, which is followed."""
@@ -333,6 +347,11 @@ class Calls(Reads):
             and args[:1] == ("ignore",)
         ):
             self.silenced.add("all")
+            return fun(*args, **kwargs)
+        if package == "inspect":  # it looks at the very functions
+            self._handed(fun, (*args, *kwargs.values()))
+            if fun is inspect.getclosurevars:
+                self.stop("inspect.getclosurevars() reads variables, which is not followed")
             return fun(*args, **kwargs)
         if package in ("logging", "warnings"):
             self.effect(f"{module}.{fun.__name__}() is called")

@@ -72,6 +72,7 @@ class Reads:
         self.effects: list[str] = []
         self._paths: dict[int, Path] = {}
         self.own_classes: dict[int, Any] = {}  # that the function has made
+        self._methods: dict[int, Path] = {}  # those that outer names stand for, or what takes their place
         self._keep: list[Any] = []
         self._used: dict[int, Any] = {}
         self._harmless_kinds: dict[Any, bool] = {}
@@ -205,7 +206,10 @@ class Reads:
             self.check(path, "type", kind)
             self.read(path.then("attr", "__func__"), value.__func__)
             owner = self.read(path.then("attr", "__self__"), value.__self__)
-            return value if owner is value.__self__ else MethodType(value.__func__, owner)
+            method = value if owner is value.__self__ else MethodType(value.__func__, owner)
+            self._methods[id(method)] = path
+            self._keep.append(method)
+            return method
         elif isinstance(value, METHODS) and not isinstance(value.__self__, (ModuleType, NoneType)):
             self.check(path, "type", kind)
             self.check(path.then("attr", "__qualname__"), "eq", value.__qualname__)
@@ -635,6 +639,8 @@ class Reads:
             path = dict(value.node.params)["position"]
             path = path if isinstance(path, Path) else None
             value = value if path is None else path.find(self.leaves)
+        elif type(value) is MethodType and (path := self._methods.get(id(value))) is not None:
+            value = path.find(self.leaves)
         if path is not None and not single:
             self.check(path, "is", value)
         return value

@@ -241,6 +241,7 @@ class Plain(Finished):
             return self.own(fun, self._on_copies(fun, args, kwargs), args)
         if not is_users(fun) or HOOKS in fun.__code__.co_freevars:
             very = isinstance(getattr(fun, "__self__", None), CONTAINERS) or any([fun is one for one in COMPARING])
+            very = very or home == "inspect"
             given = args if very else tuple(map(self._back, args))  # what is kept or found is the very object
             return self.own(fun, fun(*given, **{name: self._back(v) for name, v in kwargs.items()}), args)
         inside = instrumented(fun, self, calls_only=True)

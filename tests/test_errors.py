@@ -613,10 +613,10 @@ def test_errors_of_the_function_say_plain_values(mode):
 
 @pytest.mark.parametrize("again", [np.asarray, np.ravel, np.atleast_1d])
 def test_second_names_of_arrays_of_objects(again):
-    """``np.polynomial`` makes such of traced numbers; what NumPy takes for a view of one cannot be written into unseen."""
+    """``np.polynomial``'s classes hold such; what NumPy takes for a view of one cannot be written into unseen."""
 
     def fun(x, copy=False):
-        z = np.polynomial.polynomial.polymul(x, [1.0, 2.0])
+        z = np.polynomial.Polynomial(x).coef
         y = again(z)
         y = np.array(y) if copy else y
         y[0] = 7.0

@@ -977,3 +977,18 @@ def test_views_of_copies_made_again_after_a_loop():
         value, slope = derivative(x, 2 * x)
         assert value == fun(x, 2 * x)
         np.testing.assert_allclose(slope, [0.6, 2.4, 3.2], rtol=1e-14)
+
+
+@pytest.mark.parametrize("again", [np.asarray, np.ravel, np.atleast_1d, lambda z: z[:3]])
+@pytest.mark.parametrize("first", [False, True])
+def test_second_names_of_what_np_polynomial_makes(again, first):
+    """Its functions are Python code that puts traced numbers into arrays of objects."""
+
+    def fun(x):
+        z = np.polynomial.chebyshev.chebmul(x, [1.0, 2.0])
+        y = again(z)
+        one = z if first else y
+        one[0] = 7.0
+        return np.sum(z[:3] * y[:3] * np.arange(3))
+
+    agrees(fun, V)

@@ -417,6 +417,12 @@ identities = [
 ]
 
 
+def identities_of_methods(n):
+    first, other = Settings(1.0).loss, types.MethodType(times, 2.0)
+    second, another = (Settings(1.0).loss, types.MethodType(times, 2.0)) if n % 2 else (first, other)
+    return lambda x: first(x) * (2.0 if first is second else 3.0) + other(x) * (5.0 if other is not another else 7.0)
+
+
 def identities_of_functions(n):
     def made(k):
         return lambda x: x * k
@@ -519,7 +525,8 @@ OTHERS = (
     flags, by_choice, recursion, itself, same_or_not, twins, branches, sizes, rules_of_its_own, wrapped, attributes,
     attributes_within, classes, derivatives, maps, caught, comprehensions, texts, of_other_globals, methods,
     methods_of_members, methods_of_numbers, methods_of_records, methods_of_values, methods_within, methods_of_classes,
-    objects_like_functions, *equals, *orders, *identities, identities_of_functions, records_as_keys, signatures,
+    objects_like_functions, *equals, *orders, *identities,
+    identities_of_functions, identities_of_methods, records_as_keys, signatures,
 )  # fmt: skip
 
 

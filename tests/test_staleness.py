@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import pickle
 import sys
 import threading
@@ -906,3 +907,33 @@ def test_what_functions_in_a_list_for_numpy_read() -> None:
             box.height += 1.0
             wave.change()
         assert derivative.cache_info().hits
+
+
+def test_whether_outer_arrays_share_memory():
+    a, b = np.ones(6), np.ones(6)
+    derivative = grad(
+        lambda x: x**2 * (2.0 if np.shares_memory(a, b) else 1.0) * (3.0 if np.may_share_memory(a, b[1:]) else 1.0)
+    )
+    for other, expected in ((b, 1.0), (a, 6.0), (a[:2], 6.0), (b, 1.0)):
+        b = other
+        for _ in range(3):
+            assert derivative(0.5) == expected
+
+
+def test_what_inspect_sees_of_functions():
+    """It looks at the very functions, and at what their variables are now."""
+    k = 2.0
+
+    def scaled(x, power):
+        return k * x**power
+
+    def fun(x):
+        known = inspect.getclosurevars(scaled).nonlocals["k"]
+        return scaled(x, 2) * known * len(inspect.getfullargspec(scaled).args) * len(inspect.signature(scaled).parameters)
+
+    for mode in ("auto", "dynamic"):
+        derivative = grad(fun, mode=mode)
+        for value in (2.0, 3.0):
+            k = value
+            for _ in range(3):
+                assert derivative(0.5) == 4 * k * k
