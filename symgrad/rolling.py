@@ -92,6 +92,7 @@ class Roller:
         self.passed = self.skipped = 0  # iterations before it, and in it, that are not among the boundaries any more
         self.serial = trace.next_loop()
         self.open = False
+        self.kept = False  # whether iterations stay in memory, rolled up or not
         self.leaps = what is None or tested or what.length >= FAR
         self.ahead = 0  # iterations that the last leap ran
         self.alike = 0  # iterations in a row
@@ -233,16 +234,20 @@ class Roller:
         self.trace.quiet = False
         if self.pattern is not None and self._follows(self.pattern, bounds[-2], bounds[-1]):
             self.trace.quiet = True
-            if not self.open and count - self.first >= CHUNK:
+            if not (self.open or self.kept) and (count - self.first) % CHUNK == 0:
                 self._chunk()
             elif count > self.first + 3:
                 bounds[-3] = bounds[-3].bare()
             return
         if self.pattern is not None:
-            self.pattern, self.passed, self.skipped = None, self.passed + self.skipped, 0
+            self._give_up()
         if bounds[-3].length >= 0:
             self.pattern = self._infer(*bounds[-3:])
             self.first = count - 2
+
+    def _give_up(self) -> None:
+        """The stretch ends here."""
+        self.pattern, self.passed, self.skipped = None, self.passed + self.skipped, 0
 
     def _quiet(self, a: Boundary, b: Boundary, moving: set[Node]) -> bool:
         """Whether Python looked at nothing in this iteration that is another thing in the next, and changed nothing unseen."""
@@ -395,7 +400,7 @@ class Roller:
     def _finish(self) -> None:
         """The loop has ended as it should: put a ``Loop`` in place of the iterations that follow the pattern."""
         self.trace.quiet = False
-        if self.pattern is not None:
+        if self.pattern is not None and not self.kept and not self._is_kept():
             self._roll(2 if self.open else SHORTEST)
         self.boundaries, self.pattern = [], None
 
@@ -429,11 +434,30 @@ class Roller:
 
     def _chunk(self) -> None:
         """Roll up what there is so far of a long loop, and go on from there."""
-        first = self._roll(SHORTEST)
-        if first is None:
-            self.pattern = None
-            return
-        self.first = first
+        self.kept = self._is_kept()
+        first = None if self.kept else self._roll(SHORTEST)
+        if first is not None:
+            self.first = first
+        elif not self.kept:
+            self._give_up()
+
+    def _is_kept(self) -> bool:
+        """Whether something that is no local, such as a list that grows, holds what an early iteration computed.
+
+        Then the iterations are there anyway; a loop would compute all of them once more.
+        """
+        assert self.pattern is not None
+        trace, early = self.trace, self.pattern.originals
+        if self.open or len(self.boundaries) - 1 < self.first + SHORTEST or (early and isinstance(early[0], _Note)):
+            return self.kept  # such iterations must be rolled up, are few, or are gone already
+        later = trace.graph.nodes[self.boundaries[self.first + 1].length :]
+        uses = Counter([arg for node in later for arg in node.args])
+        for node in early:
+            # its holders: this name, getrefcount's own, the graph's list and table, the pattern, ``later``, and those below
+            holders = 6 + uses[node] + (node in uses) + (node in trace.values) + (node in trace.likes)
+            if node.active and sys.getrefcount(node) > holders:
+                return True
+        return False
 
     def _roll(self, least: int, ahead: int | None = 0) -> int | None:
         """Replace the stretch by a loop, from its first iteration or its second on; the boundary where that begins.

@@ -597,6 +597,38 @@ def test_a_long_loop_that_changes_late():
         assert derivative(0.5, 5000) == pytest.approx((fun(0.5, 5000), fun(1.0, 5000) - fun(0.0, 5000)))
 
 
+def test_a_long_loop_whose_arrays_are_held_for_a_while():
+    def fun(x):
+        y, held = x, []
+        for i in range(3000):
+            a = np.array([0.999, 0.9995])
+            y = y * a + x * 0.001
+            if i == 1500:
+                held.append(a)
+            if i == 2100:
+                held.clear()
+        return np.sum(y)
+
+    derivative, x = grad(fun), np.array([0.3, 0.4])
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(x), grad(fun, mode="dynamic")(x), rtol=1e-9)
+
+
+def test_a_long_loop_that_fills_a_list_computes_each_iteration_once():
+    def fun(x, n):
+        y, found = x, []
+        for i in range(n):
+            y = y * 0.999 + np.sin(x) * (0.1 * i)
+            found.append(y)
+        return sum(found)
+
+    derivative = grad(fun)
+    sources = [source(derivative, 0.5, n) for n in (600, 1200)]
+    assert "range(" not in sources[0]
+    assert "range(" not in sources[1]
+    np.testing.assert_allclose(derivative(0.5, 1200), grad(fun, mode="dynamic")(0.5, 1200), rtol=1e-9)
+
+
 class Slot:
     """An object that a loop may change."""
 
