@@ -162,6 +162,37 @@ def correlate(x: Array, g: Array) -> Array:
     return np.add.reduce(parts, 0)
 
 
+def columns(x: Array, out: Array | None = None) -> Array:
+    """An array with its last axis first, in memory, too.
+
+    >>> columns(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+    array([[1., 3., 5.],
+           [2., 4., 6.]])
+    """
+    turned = x.transpose((x.ndim - 1, *range(x.ndim - 1)))
+    if out is None:
+        return turned.copy()
+    np.copyto(out, turned)
+    return out
+
+
+def cross(x: Array, y: Array, out: Array | None = None) -> Array:
+    """``np.cross`` along the first axis: each operation on long rows.
+
+    >>> cross(np.array([[1.0], [0.0], [0.0]]), np.array([[0.0], [1.0], [0.0]]))
+    array([[0.],
+           [0.],
+           [1.]])
+    """
+    if out is None:
+        out = np.empty(np.broadcast_shapes(x.shape, y.shape), x.dtype)
+    second = np.empty_like(out[0])
+    for i in range(3):
+        np.multiply(x[i - 2], y[i - 1], out[i])
+        np.subtract(out[i], np.multiply(x[i - 1], y[i - 2], second), out[i])
+    return out
+
+
 def by_columns(ufunc: Any, x: Array, y: Array, out: Array) -> Array:
     """``ufunc(x, y, out)`` column by column, for many rows of a few numbers.
 

@@ -117,3 +117,51 @@ def test_elements_are_picked_before_they_are_computed(name):
         for _ in range(3):
             for found, expected in zip(derivative(x), dynamic(x), strict=True):
                 np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
+
+
+CROSSED = {
+    "alone": lambda x, y: np.sum(np.cross(x, y) ** 2),
+    "norms": lambda x, y: np.sum(np.linalg.norm(np.cross(x, y), axis=-1)),
+    "with what lies as it did": lambda x, y: np.sum(np.cumsum(x, axis=0) * np.cross(x, y / np.linalg.norm(y, axis=1)[:, None])),
+    "of differences": lambda x, y: np.sum(np.cross(x[1:] - x[:-1], y[1:] - x[:-1])[::2] ** 3),
+    "one vector": lambda x, y: np.sum(np.sin(np.cross(x, y[0]) - np.cross(np.array([1.0, 2.0, 3.0]), y))),
+    "pairs": lambda x, y: np.sum(np.cross(x[:50, None], y[:60]) ** 2 * x[:50, None, :1]),
+    "again": lambda x, y: np.sum(np.tanh(np.cross(x, np.cross(x, y) * 2 + y) + x[:, :1])),
+    "choices": lambda x, y: np.sum(np.where(np.cross(x, y) > 0.1, x, 0.0) * np.cross(y, x)),
+    "added at places": lambda x, y: np.sum(np.cross(x[np.arange(1500) % 7], x[5:1505]) ** 2 * y[:1500]),
+}
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("name", CROSSED)
+def test_vector_products(name, dtype):
+    rng = np.random.default_rng(0)
+    args = rng.standard_normal((1600, 3)).astype(dtype), rng.standard_normal((1600, 3)).astype(dtype)
+    odd = args[0].copy()
+    odd[7, 1], odd[9, 2] = np.nan, np.inf
+    derivative, plain = value_and_grad(CROSSED[name], (0, 1)), value_and_grad(CROSSED[name], (0, 1), mode="dynamic")
+    with np.errstate(all="ignore"):
+        for given in (args, (np.asfortranarray(args[0]), args[1]), (odd, args[1])):
+            for _ in range(3):
+                value, results = derivative(*given)
+            other, expected = plain(*given)
+            np.testing.assert_allclose(value, other, rtol=2e-5 if dtype == "f4" else 1e-12)
+            for got, want in zip(results, expected, strict=True):
+                assert got.dtype == dtype
+                assert got.flags.c_contiguous
+                np.testing.assert_allclose(
+                    got, want, rtol=1e-3 if dtype == "f4" else 1e-9, atol=2e-3 if dtype == "f4" else 1e-10
+                )
+    text = derivative.source(*args, fast=True)
+    assert "runtime.cross(" in text
+    with without("layout"):
+        assert "runtime.cross(" not in value_and_grad(CROSSED[name], (0, 1)).source(*args, fast=True)
+
+
+def test_vector_products_of_other_vectors_stay():
+    x = np.random.default_rng(0).standard_normal((3, 1600))
+    fun = lambda x: np.sum(np.cross(x, x**2, axis=0) ** 2)
+    assert "cross = np.cross(" in grad(fun).source(x, fast=True)
+    np.testing.assert_allclose(grad(fun)(x), grad(fun, mode="dynamic")(x))
+    few = x.T[:9].copy()
+    assert "cross = np.cross(" in grad(lambda x: np.sum(np.cross(x, x**2) ** 2)).source(few, fast=True)

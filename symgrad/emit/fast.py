@@ -62,7 +62,7 @@ from symgrad.ir import Sequence as ListAval
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize.fuse import Group, adds_columns, adds_rows, fuse, turned
-from symgrad.optimize.layout import COLUMNS
+from symgrad.optimize.layout import COLUMNS, CROSS, FRONT
 from symgrad.optimize.loops import STACK
 from symgrad.optimize.lower import LIKE_UFUNCS
 from symgrad.optimize.memory import SLOW_IN_PLACE, is_read_before
@@ -82,7 +82,7 @@ SEVERAL = 3  # lists that are better one of tuples
 
 _REPEATING = REPEATING | {REGISTRY[np.roll]}
 # functions that always make a new array
-_NEW = {
+_NEW = {CROSS, FRONT} | {
     REGISTRY[key]
     for key in (
         np.matmul,
@@ -103,7 +103,13 @@ _NEW = {
 }
 
 _ARITHMETIC = {REGISTRY[key] for key in (np.add, np.subtract, np.multiply, np.true_divide)}
-_OUT_LAST = {REGISTRY[np.outer], CHOLESKY, INVERSE}  # functions that take ``out`` after their arguments, however they are spelt
+_OUT_LAST = {
+    REGISTRY[np.outer],
+    CHOLESKY,
+    INVERSE,
+    CROSS,
+    FRONT,
+}  # functions that take ``out`` after their arguments, however they are spelt
 
 
 def build_fast(program: Program, signature: Signature, off: frozenset[str] = frozenset()) -> Code:

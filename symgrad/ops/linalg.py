@@ -114,6 +114,9 @@ def _svd(a: Any) -> Any:
     return np.where(finite, u, np.nan), s, v
 
 
+_AROUND = np.tile(np.arange(9).reshape(3, 3), (2, 2))[:5, :5]  # a 3 by 3 matrix and its first rows and columns again
+
+
 def cofactor(a: Any) -> Any:
     """``det(a) * inv(a).T``, for singular matrices too: the gradient of ``det``.
 
@@ -126,9 +129,10 @@ def cofactor(a: Any) -> Any:
         turned = a[..., ::-1, ::-1]
         return np.where(np.eye(2, dtype=bool), turned, -turned)
     if a.shape[-1] == 3:
-        next_row, last_row = a[..., [1, 2, 0], :], a[..., [2, 0, 1], :]
-        right, left = [1, 2, 0], [2, 0, 1]
-        return next_row[..., right] * last_row[..., left] - next_row[..., left] * last_row[..., right]
+        entries = np.reshape(a, (-1, 9)).T.copy()  # so that all matrices' go through each operation in a row
+        c = entries.take(_AROUND, 0)
+        minors = c[1:4, 1:4] * c[2:5, 2:5] - c[1:4, 2:5] * c[2:5, 1:4]
+        return np.moveaxis(minors, (0, 1), (-2, -1)).reshape(a.shape)
     inverse = _inverse(a)
     if inverse is not None:
         return np.linalg.det(a)[..., None, None] * np.swapaxes(inverse, -1, -2)

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from symgrad import runtime
 from symgrad.ir import Aval, Node
 from symgrad.ops import index
-from symgrad.ops.core import ASTYPE, REGISTRY
+from symgrad.ops.core import ASTYPE, REGISTRY, Op
 from symgrad.optimize.fuse import is_elementwise, reduced
 from symgrad.optimize.lower import BITS
 from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op, rewrite
@@ -27,6 +28,8 @@ COLUMNS = 4  # numbers of a row, up to which as many products of columns cost le
 FEW = 7  # slices that NumPy, too, adds one after the other
 RUN = 32  # numbers in a row, up to which a slice is made of short pieces as well
 MANY = 128  # numbers of a result for each slice, from which on calls are worth it
+FRONT = Op(runtime.columns, "constant", (), name="runtime.columns")
+CROSS = Op(runtime.cross, "constant", (), name="runtime.cross")
 APART: dict[Any, list[Rewrite]] = {}
 _REDUCTIONS = {REGISTRY[key] for key in (np.sum, np.mean, np.max, np.min)}
 _PRODUCTS = {REGISTRY[np.matmul], REGISTRY[np.dot]}
@@ -188,10 +191,13 @@ def _worth_moving(program: Program) -> set[Node]:
     """Elementwise results that are made of what can be moved, and only go where their place does not matter."""
     nodes = program.nodes()
     found: set[Node] = set()
+    crossed: set[Node] = set()  # what is worth moving whatever it is made of, and wherever it goes
     for node in nodes:
         if not _is_short(node):
             continue
-        if is_elementwise(node) and all(arg in found or _can_move(arg, node) for arg in node.args):
+        if _is_cross(node) or (is_elementwise(node) and node.aval.shape[-1] <= COLUMNS and not crossed.isdisjoint(node.args)):
+            crossed.add(node)
+        if node in crossed or (is_elementwise(node) and all(arg in found or _can_move(arg, node) for arg in node.args)):
             found.add(node)
         if _adds_elements(node) and node.args[0] in found:
             found.add(node)
@@ -206,7 +212,7 @@ def _worth_moving(program: Program) -> set[Node]:
     waiting = [node for node in found if node in roots or not all(_takes_moved(reader, found) for reader in readers[node])]
     while waiting:  # what is not moved holds back what it is made of, and what is made of it
         node = waiting.pop()
-        if node in found:
+        if node in found and node not in crossed:
             found.remove(node)
             waiting += [arg for arg in node.args if arg in found]
             waiting += [reader for reader in readers[node] if reader in found]
@@ -218,6 +224,10 @@ def _is_short(node: Node) -> bool:
         return False
     shape: tuple[int, ...] = node.aval.shape
     return SHORT >= shape[-1] > 1 and math.prod(shape) >= LARGE
+
+
+def _is_cross(node: Node) -> bool:
+    return is_op(node, np.cross) and not node.params and all(arg.aval.dtype == node.aval.dtype for arg in node.args)
 
 
 def _can_move(arg: Node, node: Node) -> bool:
@@ -279,6 +289,7 @@ class _Mover(Simplifier):
             return self._back(self.graph.add(op, inner, (("spec", (spec[-1], *spec[:-1])),), _first(aval)), aval)
         if node in self.moved:
             inner = tuple([self._moved(arg, len(aval.shape)) for arg in args])
+            op = CROSS if op.key is np.cross else op
             return self._back(self.graph.add(op, inner, params, _first(aval)), aval)
         if node is not None and args and args[0] in self.front:
             x = self.front[args[0]]
@@ -326,9 +337,7 @@ class _Mover(Simplifier):
         elif _is_turned(x):
             front = x.args[0]
         else:
-            axes = (("axes", (len(shape) - 1, *range(len(shape) - 1))),)
-            front = x if len(shape) == 1 else self.graph.add(REGISTRY[np.transpose], (x,), axes, _first(x.aval))
-            front = self.graph.add(REGISTRY[np.copy], (front,), (("order", "C"),), front.aval)
+            front = x if len(shape) == 1 else self.graph.add(FRONT, (x,), (), _first(x.aval))
         missing = ndim - len(shape)
         if not missing:
             return front
