@@ -7,11 +7,19 @@ import dis
 import functools
 import inspect
 import sys
-import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from opcode import _nb_ops, opname  # type: ignore[attr-defined]
-from types import CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+    NoneType,
+    SimpleNamespace,
+)
 from typing import Any
 
 import numpy as np
@@ -26,7 +34,7 @@ CACHED = type(functools.lru_cache(maxsize=1)(abs))
 
 def refuse_type(fun: FunctionType) -> None:
     """Raise where a function whose source is not at hand asks for ``type(x)``."""
-    if asks_for_type(fun):
+    if Within(fun).ask_for_type():
         raise LeavesNumPy(
             f"{where()}: {fun.__qualname__} asks for type(...), which of a traced value is not the value's, and the source of "
             "it is not at hand to put that right; write isinstance(x, float), x.__class__, or keep the function in a file"
@@ -52,10 +60,6 @@ def _loads_type(code: CodeType) -> bool:
     return loads or any(_loads_type(item) for item in code.co_consts if isinstance(item, CodeType))
 
 
-def _makes_lists(fun: FunctionType) -> bool:
-    return _makes_list(fun.__code__)
-
-
 @functools.lru_cache(CODES)
 def _makes_list(code: CodeType) -> bool:
     """Whether code makes lists or tuples, other than as an index or a result."""
@@ -67,10 +71,6 @@ def _makes_list(code: CodeType) -> bool:
     if not _MAKERS.isdisjoint(code.co_names):
         return True
     return any(_makes_list(item) for item in code.co_consts if isinstance(item, CodeType))
-
-
-def _fills(fun: FunctionType) -> bool:
-    return _writes(fun.__code__, fun.__globals__)
 
 
 def _writes(code: CodeType, scope: dict[str, Any]) -> bool:
@@ -133,10 +133,6 @@ def place_of_out(fun: Any) -> int:
 _OUT_OF_METHODS = {"reduce": 3, "accumulate": 3, "reduceat": 4}
 
 
-def _multiplies(fun: FunctionType) -> bool:
-    return _has_products(fun.__code__)
-
-
 @functools.lru_cache(CODES)
 def _has_products(code: CodeType) -> bool:
     """Whether code has ``a @ b`` or ``a.dot(b)`` in it."""
@@ -150,87 +146,106 @@ _MAKERS = frozenset(
     """array asarray asanyarray ascontiguousarray asfortranarray require full arange r_ c_ list tuple vectorize default_rng
     half single double longdouble float16 float32 float64 csingle cdouble clongdouble complex64 complex128""".split()
 )
-_known: dict[Callable[[FunctionType], bool], weakref.WeakKeyDictionary[Any, bool]] = {
-    ask: weakref.WeakKeyDictionary() for ask in (_mentions_type, _makes_lists, _fills, _multiplies)
-}
 
 
-def asks_for_type(fun: Any) -> bool:
-    """Whether a function, or one that it can get at by name, calls ``type``."""
-    return _anywhere(fun, _mentions_type)
+_LEAVES = frozenset({np.ndarray, np.ufunc, type(np.sum), BuiltinFunctionType, ModuleType, float, int, bool, str, NoneType})
+_names = functools.lru_cache(CODES)(names_in)
 
 
-def makes_lists(fun: Any) -> bool:
-    """Whether a function, or one that it can get at by name, hands NumPy lists, or numbers for its own, or has a cache."""
-    return _anywhere(fun, _makes_lists)
-
-
-def fills(fun: Any) -> bool:
-    """Whether a function, or one that it can get at by name, writes into what may be an array."""
-    return _anywhere(fun, _fills)
-
-
-def multiplies(fun: Any) -> bool:
-    """Whether a function, or one that it can get at by name, multiplies matrices."""
-    return _anywhere(fun, _multiplies)
-
-
-def _anywhere(fun: Any, ask: Callable[[FunctionType], bool]) -> bool:
-    """Whether this is so of a function, or of one that it can get at by name."""
-    if isinstance(fun, MethodType):
-        return _anywhere(fun.__func__, ask) or _anywhere(type(fun.__self__), ask)
-    known = _known[ask]
+def _attributes(value: Any) -> dict[str, Any]:
+    """What is in an object, by no method of its class's."""
+    kind: Any = type(value)
+    found = {}
+    for name in _slots(kind):
+        with contextlib.suppress(AttributeError):
+            found[name] = object.__getattribute__(value, name)
     try:
-        found = known.get(fun)
-    except TypeError:  # it has no hash, or no weak references
-        return _find(fun, ask)
-    if found is None:
-        found = known[fun] = _find(fun, ask)
-    return found
+        held: dict[str, Any] = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return found
+    return {**held, **found} if found else held
 
 
-def _find(fun: Any, ask: Callable[[FunctionType], bool]) -> bool:
-    seen: set[int] = set()
-    stack = [fun]
-    while stack:
-        one = stack.pop()
-        if id(one) in seen or len(seen) > 10_000:
-            continue
-        seen.add(id(one))
-        if isinstance(one, MethodType):
-            stack += [one.__func__, one.__self__]
-        elif is_users(one):
-            if ask(one):
-                return True
-            names = names_in(one.__code__)
-            stack += [one.__globals__[name] for name in names if name in one.__globals__]
-            modules = [one.__globals__[name] for name in names if isinstance(one.__globals__.get(name), ModuleType)]
-            stack += [vars(m)[name] for m in modules if not is_library_module(m) for name in names if name in vars(m)]
-            stack += [*(one.__defaults__ or ()), *(one.__kwdefaults__ or {}).values()]
-            for cell in one.__closure__ or ():
-                with contextlib.suppress(ValueError):
-                    stack.append(cell.cell_contents)
-        elif isinstance(one, type):
-            for base in one.__mro__:
-                stack += vars(base).values() if is_users_class(base) else ()
-        elif isinstance(one, (staticmethod, classmethod)):
-            stack.append(one.__func__)
-        elif isinstance(one, property):
-            stack.append(one.fget)
-        elif type(one) in (list, tuple):
-            stack += one[:100]
-        elif type(one) is dict:
-            stack += list(one.values())[:100]
-        elif isinstance(one, functools.partial):
-            stack += [one.func, *one.args]
-        elif isinstance(one, np.vectorize):  # whose results NumPy puts in an array
-            if ask is _makes_lists:
-                return True
-            stack.append(one.pyfunc)
-        elif isinstance(one, CACHED) and ask is _makes_lists:  # it keeps what it is handed
-            return True
-        elif hasattr(type(one), "__wrapped__") or "__wrapped__" in getattr(one, "__dict__", ()):  # a derivative, a cache
-            stack.append(one.__wrapped__)
-        elif type(one) is SimpleNamespace or (not isinstance(one, (ModuleType, *PLAIN)) and is_users_class(type(one))):
-            stack += [type(one), *list(getattr(one, "__dict__", {}).values())[:100]]
-    return False
+@functools.lru_cache(256)
+def _slots(kind: Any) -> list[str]:
+    members = [vars(base).items() for base in kind.__mro__ if is_users_class(base)]
+    return [name for items in members for name, item in items if isinstance(item, MemberDescriptorType)]
+
+
+@functools.lru_cache(256)
+def _wraps(kind: Any) -> bool:
+    return hasattr(kind, "__wrapped__")
+
+
+@functools.lru_cache(256)
+def _is_record(kind: Any) -> bool:
+    """Whether objects of a class are what is in them."""
+    return kind is SimpleNamespace or (not issubclass(kind, (ModuleType, *PLAIN)) and is_users_class(kind))
+
+
+class Within:
+    """A function, or several, and all that they can get at by name, as that is now."""
+
+    def __init__(self, fun: Any) -> None:
+        self.functions: list[FunctionType] = []  # of the user's
+        self.vectorizes = self.caches = False  # whether ``np.vectorize`` puts results in an array; something keeps results
+        seen: set[int] = set()
+        stack = [fun]
+        while stack:
+            one = stack.pop()
+            kind: Any = type(one)
+            if kind in _LEAVES or id(one) in seen or len(seen) > 10_000:
+                continue
+            seen.add(id(one))
+            if kind is FunctionType and is_users(one):
+                self.functions.append(one)
+                names = _names(one.__code__)
+                stack += [one.__globals__[name] for name in names if name in one.__globals__]
+                modules = [one.__globals__[name] for name in names if isinstance(one.__globals__.get(name), ModuleType)]
+                stack += [vars(m)[name] for m in modules if not is_library_module(m) for name in names if name in vars(m)]
+                stack += [*(one.__defaults__ or ()), *(one.__kwdefaults__ or {}).values()]
+                for cell in one.__closure__ or ():
+                    with contextlib.suppress(ValueError):
+                        stack.append(cell.cell_contents)
+            elif kind is MethodType:
+                stack += [one.__func__, one.__self__]
+            elif issubclass(kind, type):
+                for base in one.__mro__:
+                    stack += vars(base).values() if is_users_class(base) else ()
+            elif isinstance(one, (staticmethod, classmethod)):
+                stack.append(one.__func__)
+            elif isinstance(one, property):
+                stack.append(one.fget)
+            elif kind in (list, tuple):
+                stack += one[:100]
+            elif kind is dict:
+                stack += list(one.values())[:100]
+            elif isinstance(one, functools.partial):
+                stack += [one.func, *one.args]
+            elif isinstance(one, np.vectorize):  # whose results NumPy puts in an array
+                self.vectorizes = True
+                stack.append(one.pyfunc)
+            elif isinstance(one, CACHED):  # it keeps what it is handed
+                self.caches = True
+                stack.append(one.__wrapped__)
+            elif "__wrapped__" in (held := _attributes(one)) or _wraps(kind):  # a derivative, a cache
+                stack.append(one.__wrapped__)
+            elif _is_record(kind):
+                stack.append(kind)
+                stack += list(held.values())[:100]
+
+    def ask_for_type(self) -> bool:
+        """Whether one of them calls ``type``."""
+        return any(map(_mentions_type, self.functions))
+
+    def make_lists(self) -> bool:
+        """Whether one of them hands NumPy lists, or numbers for its own, or has a cache."""
+        return self.vectorizes or self.caches or any([_makes_list(fun.__code__) for fun in self.functions])
+
+    def fill(self) -> bool:
+        """Whether one of them writes into what may be an array."""
+        return any([_writes(fun.__code__, fun.__globals__) for fun in self.functions])
+
+    def multiply(self) -> bool:
+        """Whether one of them multiplies matrices."""
+        return any([_has_products(fun.__code__) for fun in self.functions])

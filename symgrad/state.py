@@ -19,7 +19,7 @@ from symgrad.calls import COMPARING, Calls, is_number, is_product, of_sparse, re
 from symgrad.drafts import Drafts
 from symgrad.guards import Path
 from symgrad.instrument import HOOKS, instrumented
-from symgrad.kinds import CACHED, asks_for_type, fills, makes_lists, multiplies, refuse_type
+from symgrad.kinds import CACHED, Within, refuse_type
 from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import BOOL
@@ -270,9 +270,10 @@ def watch(trace: Trace, fun: Any, state: State | None = None, given: Sequence[An
     """
     functions = [value for value in given if isinstance(value, (FunctionType, MethodType, functools.partial))]
     fun = (fun, *functions) if functions else fun
-    filling = fills(fun)
+    within = Within(fun)
+    filling = within.fill()
     trace.drafts = Drafts(trace) if filling else None
-    plain = filling or asks_for_type(fun) or makes_lists(fun) or ("scipy.sparse" in sys.modules and multiplies(fun))
+    plain = filling or within.ask_for_type() or within.make_lists() or ("scipy.sparse" in sys.modules and within.multiply())
     trace.hooks = Plain(trace, set(), True) if state is None and plain else state
 
 

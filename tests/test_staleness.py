@@ -6,6 +6,7 @@ effects. ``pytest --hypothesis-profile=deep`` reads every capture in every place
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib
 import inspect
@@ -937,3 +938,41 @@ def test_what_inspect_sees_of_functions():
             k = value
             for _ in range(3):
                 assert derivative(0.5) == 4 * k * k
+
+
+def filling(x):
+    out = np.zeros(2)
+    for i in range(2):
+        out[i] = x[i] ** 3
+    return np.sum(out)
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_functions_that_do_what_those_before_did_not(mode):
+    """They fill arrays, ask for types and make lists, which tracing must know beforehand."""
+    holder = types.SimpleNamespace()
+
+    @dataclasses.dataclass(frozen=True, slots=True)
+    class Equal:
+        fun: Callable[..., Any] = dataclasses.field(compare=False)
+
+        def __call__(self, x):
+            return self.fun(x)
+
+    class Other(Equal):  # with a dict
+        pass
+
+    derivative = grad(lambda x: holder.fun(x), mode=mode)
+    others = [
+        lambda x: np.sum(x**3),
+        filling,
+        lambda x: np.sum(x**3) if type(x) is np.ndarray else np.sum(x),
+        lambda x: np.sum(np.array([x[0] ** 3, x[1] ** 3])),
+    ]
+    x = np.array([1.0, 2.0])
+    for fun in (*others, *others[::-1]):
+        holder.fun = fun
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(x), 3 * x**2)
+            np.testing.assert_allclose(grad(Equal(fun), mode=mode)(x), 3 * x**2)
+            np.testing.assert_allclose(grad(Other(fun), mode=mode)(x), 3 * x**2)
