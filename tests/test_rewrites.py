@@ -613,6 +613,39 @@ def test_short_axes_in_the_code_that_runs():
     assert ".take(i, 0)" in text
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 100, 1023])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_places_of_many_numbers(n, side):
+    rng = np.random.default_rng(n)
+    knots = np.sort(np.round(rng.normal(size=n), 2))  # some twice
+    x = np.concatenate((np.round(2 * rng.normal(size=20_000), 2), knots, [np.nan, np.inf, -np.inf, 0.0, -0.0]))
+    for given in (knots, np.append(knots, np.inf), np.append(knots, np.nan), np.insert(knots, 0, -np.inf), knots[:0]):
+        for one in (x, np.sort(x), x[:20_000].reshape(4, -1).T):
+            np.testing.assert_array_equal(runtime.search(given, one, side), np.searchsorted(given, one, side))
+
+
+def test_interpolation_searches_once():
+    rng = np.random.default_rng(0)
+    x, xp, fp = rng.normal(size=20_000), np.sort(rng.normal(size=50)), rng.normal(size=50)
+    fun = lambda fp, x, xp: np.sum(np.interp(x, xp, fp) ** 2)
+    derivative, plain = value_and_grad(fun, (0, 1, 2)), value_and_grad(fun, (0, 1, 2), mode="dynamic")
+    odd = np.concatenate((x[:-3], [np.nan, np.inf, xp[3]]))
+    twice, gap = xp.copy(), fp.copy()
+    twice[7], gap[9] = twice[8], np.inf
+    with np.errstate(all="ignore"):
+        for given in ((fp, x, xp), (fp, odd, xp), (fp, x, twice), (gap, x, xp), (fp, np.sort(x), xp)):
+            for _ in range(3):
+                value, results = derivative(*given)
+            other, expected = plain(*given)
+            np.testing.assert_allclose(value, other, rtol=1e-13)
+            for one, wanted in zip(results, expected, strict=True):
+                np.testing.assert_allclose(one, wanted, rtol=1e-12)
+    alone = str(grad(fun).source(fp, x, xp, fast=True))
+    assert alone.count("runtime.search(") == 1
+    assert "runtime.interpolate(" in alone
+    np.testing.assert_array_equal(runtime.interpolate(odd, xp, gap, np.searchsorted(xp, odd, "right")), np.interp(odd, xp, gap))
+
+
 def test_products_of_short_rows_in_the_code_that_runs():
     x = np.random.default_rng(0).normal(size=(4096, 3))
     text = str(grad(lambda x: np.sum(np.prod(x, axis=-1) ** 2)).source(x, fast=True))

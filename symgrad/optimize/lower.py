@@ -12,6 +12,7 @@ from symgrad import runtime
 from symgrad.ir import CAPTURED, CONST, Node
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY, Op
+from symgrad.ops.signal import INTERP
 from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op, join, len_of, masked, rewrite, writes_one_each
 from symgrad.program import Program
 
@@ -25,6 +26,8 @@ STEPS = Op(runtime.steps, "constant", (), name="runtime.steps")
 SELECT = Op(runtime.select, "constant", (), name="runtime.select")
 LOGISTIC = Op(runtime.logistic, "constant", (), name="runtime.logistic")
 ORDER = Op(runtime.order, "constant", (), name="runtime.order")
+INTERPOLATE = Op(runtime.interpolate, "constant", (), name="runtime.interpolate")
+SEARCH = Op(runtime.search, "constant", (), name="runtime.search")
 RANKS = Op(runtime.ranks, "constant", (), name="runtime.ranks")
 LIKE_UFUNCS = (
     BITS,
@@ -385,3 +388,25 @@ def order(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     if x.op is ORDER and x.params == along and set(params) <= {"kind", "stable"}:
         return s.graph.add(RANKS, (x,), along, node.aval)
     return s.graph.add(ORDER, (x,), along, node.aval) if params == {"kind": "stable"} and x.aval.dtype.char in "fd" else None
+
+
+@rewrite(INTERP, rules=LOWER, exact=True)
+def interpolate(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Interpolation at places that its derivative searches anyway."""
+    x, xp, _ = args
+    if math.prod(x.aval.shape) < MANY or any(arg.aval.dtype != np.float64 or arg.aval.kind != "array" for arg in args):
+        return None
+    for other in s.program.nodes():
+        searched = is_op(other, np.searchsorted) and dict(other.params) == {"side": "right"}
+        if searched and [s.mapping.get(arg) for arg in other.args] == [xp, x]:
+            return s.graph.add(INTERPOLATE, (*args, s.call(np.searchsorted, xp, x, side="right")), (), node.aval)
+    return None
+
+
+@rewrite(np.searchsorted, rules=LOWER, exact=True)
+def search(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Places of many numbers, which may be in no order."""
+    doubles = len(args) == 2 and all(arg.aval.kind == "array" and arg.aval.dtype == np.float64 for arg in args)
+    if not doubles or math.prod(node.aval.shape) < 2 * SOME or not set(dict(node.params)) <= {"side"}:
+        return None
+    return s.graph.add(SEARCH, args, node.params, node.aval)
