@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from symgrad import grad, jacobian, value_and_grad, without
+from symgrad import grad, jacobian, runtime, value_and_grad, without
 
 APART = {
     "norms": lambda x, y: np.sum(np.linalg.norm(x[:, None] - y, axis=-1)),
@@ -165,3 +165,49 @@ def test_vector_products_of_other_vectors_stay():
     np.testing.assert_allclose(grad(fun)(x), grad(fun, mode="dynamic")(x))
     few = x.T[:9].copy()
     assert "cross = np.cross(" in grad(lambda x: np.sum(np.cross(x, x**2) ** 2)).source(few, fast=True)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("shape", [(2, 2, 2), (3, 3, 3), (2, 3, 1), (1, 3, 3), (3, 1, 2), (3, 2, 3), (1, 1, 1)])
+def test_products_of_many_tiny_matrices(shape, dtype):
+    """As accurate as NumPy's, wherever the numbers lie; infinities and NaNs where NumPy has them."""
+    rng = np.random.default_rng(0)
+    rows, inner, columns = shape
+    a = rng.standard_normal((2500, rows, inner)).astype(dtype)
+    b = rng.standard_normal((2500, inner, columns)).astype(dtype)
+    fun = lambda a, b: np.sum(np.sin(a @ b))
+    derivative, plain = value_and_grad(fun, (0, 1)), value_and_grad(fun, (0, 1), mode="dynamic")
+    for x, y in ((a, b), (np.asfortranarray(a), b), (a[::-1], b.transpose(0, 2, 1).copy().transpose(0, 2, 1))):
+        for _ in range(3):
+            value, results = derivative(x, y)
+        other, expected = plain(x.astype(np.longdouble), y.astype(np.longdouble))
+        np.testing.assert_allclose(value, float(other), rtol=1e-4 if dtype == "f4" else 1e-12)
+        for got, want in zip(results, expected, strict=True):
+            assert got.dtype == dtype
+            assert got.flags.c_contiguous
+            np.testing.assert_allclose(got, want.astype(dtype), rtol=0, atol=8 * np.finfo(dtype).eps * np.max(np.abs(want)))
+        np.testing.assert_allclose(runtime.matrices(x, y), x @ y, rtol=0, atol=8 * np.finfo(dtype).eps * np.max(np.abs(x @ y)))
+    a[7, 0, 0], b[9, 0, 0] = np.nan, np.inf
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(np.isfinite(runtime.matrices(a, b)), np.isfinite(a @ b))
+
+
+def test_stacks_of_tiny_matrices_that_are_many():
+    rng = np.random.default_rng(0)
+    fun = lambda a, b: np.sum(np.sin(a @ b))
+    for shape, other, tiny in (
+        ((600, 3, 3), (600, 3, 3), True),
+        ((40, 3, 3), (40, 3, 3), False),
+        ((600, 4, 3), (600, 3, 3), False),
+        ((600, 3, 3), (1, 3, 3), True),  # in the derivative
+        ((2, 600, 3, 3), (2, 600, 3, 3), False),
+    ):
+        a, b = rng.standard_normal(shape), rng.standard_normal(other)
+        derivative = grad(fun, (0, 1))
+        for _ in range(3):
+            results = derivative(a, b)
+        for got, want in zip(results, grad(fun, (0, 1), mode="dynamic")(a, b), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13)
+        assert ("runtime.matrices(" in derivative.source(a, b, fast=True)) == tiny
+        with without("layout"):
+            assert "runtime.matrices(" not in grad(fun, (0, 1)).source(a, b, fast=True)

@@ -62,7 +62,7 @@ from symgrad.ir import Sequence as ListAval
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize.fuse import Group, adds_columns, adds_rows, fuse, turned
-from symgrad.optimize.layout import COLUMNS, CROSS, FRONT
+from symgrad.optimize.layout import COLUMNS, CROSS, FRONT, MATRICES
 from symgrad.optimize.loops import STACK
 from symgrad.optimize.lower import LIKE_UFUNCS
 from symgrad.optimize.memory import SLOW_IN_PLACE, is_read_before
@@ -82,7 +82,7 @@ SEVERAL = 3  # lists that are better one of tuples
 
 _REPEATING = REPEATING | {REGISTRY[np.roll]}
 # functions that always make a new array
-_NEW = {CROSS, FRONT} | {
+_NEW = {CROSS, FRONT, MATRICES} | {
     REGISTRY[key]
     for key in (
         np.matmul,

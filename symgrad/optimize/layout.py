@@ -29,7 +29,9 @@ FEW = 7  # slices that NumPy, too, adds one after the other
 RUN = 32  # numbers in a row, up to which a slice is made of short pieces as well
 MANY = 128  # numbers of a result for each slice, from which on calls are worth it
 FRONT = Op(runtime.columns, "constant", (), name="runtime.columns")
+MATRICES = Op(runtime.matrices, "constant", (), name="runtime.matrices")
 CROSS = Op(runtime.cross, "constant", (), name="runtime.cross")
+TINY = 3  # rows and columns of a matrix, up to which products of many go element by element
 APART: dict[Any, list[Rewrite]] = {}
 _REDUCTIONS = {REGISTRY[key] for key in (np.sum, np.mean, np.max, np.min)}
 _PRODUCTS = {REGISTRY[np.matmul], REGISTRY[np.dot]}
@@ -175,6 +177,15 @@ def _slice(s: Simplifier, x: Node, axis: int, k: int) -> Node:
 
 def _is_one(x: Node) -> bool:
     return is_op(x, np.broadcast_to) and const(x.args[0]) == 1
+
+
+@rewrite(np.matmul, rules=APART)
+def few_rows_and_columns(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Products of many tiny matrices, or of such and vectors."""
+    (a, *rest), (b, *others) = (arg.aval.shape for arg in args)
+    stacks = len(rest) == len(others) == 2 and a == b >= 4 * MANY and max(*rest, *others) <= TINY and not node.params
+    same = all(arg.aval.dtype == node.aval.dtype for arg in args) and node.aval.dtype.char in "fd"
+    return s.graph.add(MATRICES, args, (), node.aval) if stacks and same and rest[1] > 0 else None
 
 
 def _put_together(s: Simplifier, ufunc: np.ufunc, parts: list[Node]) -> Node:
