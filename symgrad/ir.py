@@ -174,10 +174,12 @@ class Graph:
         self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...], aval: Any, new: Node | None = None
     ) -> Node:
         """The node of this operation: the one that exists, else a new one; ``new``, where that was made already."""
-        node = self._table.get((op, args, params))
+        key = (op, args, params)
+        node = self._table.get(key)
         if node is None:
-            return self.place(new or Node(op, args, params, aval))
-        if node.aval == aval:
+            node = self._table[key] = self._append(new or Node(op, args, params, aval))
+            return node
+        if node.aval is aval or node.aval == aval:
             return node
         node = self._table.get((op, args, params, aval))  # its shape depends on values, and another run had others
         return self.place(new or Node(op, args, params, aval), aval) if node is None else node

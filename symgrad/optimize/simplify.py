@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -77,7 +78,7 @@ class Simplifier:
         self.graph.single = program.graph.single  # whatever comes later
         self.phase: str | None = None  # of the node that is visited
         self.exact = False  # whether a decision hangs on it: then only rewrites that change no bit
-        self.uses: dict[Node, int] = {}
+        self.uses: Counter[Node] = Counter()
         self.used: dict[Node, int] = {}  # the same of what is rebuilt
         self.written: dict[tuple[Node, int, tuple[Op, ...]], Written] = {}
         self.mapping: dict[Node, Node] = {}
@@ -86,15 +87,13 @@ class Simplifier:
         """The program rebuilt; what decisions hang on, and what ``exact`` does, to the bit."""
         nodes = self.program.nodes()
         exact = set(ancestors([*self.program.decisions(), *exact]))
-        for node in nodes:
-            for arg in node.args:
-                self.uses[arg] = self.uses.get(arg, 0) + 1
+        self.uses.update([arg for node in nodes for arg in node.args])
         ends = set(self.program.roots())
+        mapping, uses, used = self.mapping, self.uses, self.used
         for node in nodes:
             self.exact = node in exact
-            new = self.visit(node, tuple([self.mapping[arg] for arg in node.args]))
-            self.mapping[node] = new
-            self.used[new] = self.used.get(new, 0) + self.uses.get(node, 0) + (node in ends)
+            new = mapping[node] = self.visit(node, tuple([mapping[arg] for arg in node.args]))
+            used[new] = used.get(new, 0) + uses.get(node, 0) + (node in ends)
         return self.program.map(self.graph, self.mapping)
 
     def visit_as(self, op: Any, node: Node, args: tuple[Node, ...]) -> Node:

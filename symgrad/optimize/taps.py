@@ -41,7 +41,10 @@ _EVERY = index.Slice(None, None, None)
 def taps(program: Program) -> Program:
     """The same program with sums over taps as single products."""
     nodes = program.nodes()
-    if sum(node.op is index.GETITEM for node in nodes) < SEVERAL:
+    read = [node for node in nodes if node.op is index.GETITEM]
+    added = [node.args[node.op is not index.SCATTER] for node in nodes if node.op is index.SCATTER or node.op in _WRITES]
+    slices = any([isinstance(part.aval, Aval) and part.aval.shape for part in (*read, *added)])  # rather than single numbers
+    if len(read) < SEVERAL or not slices:
         return program
     return Tapper(program, TAPS).run()
 
