@@ -79,6 +79,21 @@ def add_at(out: Array, index: Any, value: Array) -> None:
         out[index] += value
 
 
+def pick(x: Array, *places: Array) -> Array:
+    """``x[places]`` by the places in memory, in less than half of the time.
+
+    >>> pick(np.arange(6.0).reshape(2, 3), np.array([0, 1, 1]), np.array([2, 0, -1]))
+    array([2., 3., 5.])
+    """
+    inside = [array.size and array.view(np.uint64).max() < n for array, n in zip(places, x.shape, strict=False)]
+    if not all(inside) or not x.flags.c_contiguous:  # negative ones are none of those
+        return x[places]
+    flat, *more = places
+    for array, n in zip(more, x.shape[1:], strict=False):
+        flat = flat * n + array
+    return x.reshape(-1, *x.shape[len(places) :]).take(flat, 0)
+
+
 def add_each(out: Array, index: Any, value: Array) -> None:
     """``np.add.at``; rows of many numbers by the places of the numbers in memory, which NumPy takes several times as fast.
 

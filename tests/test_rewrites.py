@@ -451,6 +451,12 @@ SHORT_AXES = {
     "norms": lambda x: np.sum(np.linalg.norm(x, axis=-1)),
     "rows": lambda x: np.sum(np.sum(x[PLACES] * x[PLACES[::-1]], axis=-1) ** 2) + np.sum(x[PLACES.astype("i4"), :] ** 3),
     "columns": lambda x: np.sum(x.reshape(40, 360)[:, PLACES % 360] ** 2) + np.sum(x[..., PLACES % 3] ** 3),
+    "sums before short rows": lambda x: (
+        np.sum(np.sum(np.sin(x.reshape(60, 20, 12)), axis=1) ** 2) + np.sum(x.reshape(9, 2, 40, 20).sum((1, 2)) ** 3)
+    ),
+    "means before short rows": lambda x: np.sum(
+        x.reshape(60, 40, 6) * np.mean(x.reshape(60, 40, 6) ** 2, axis=-2, keepdims=True)
+    ),
     "factors of rows": lambda x: (
         np.sum(np.sin(np.prod(x, axis=-1))) + np.sum(np.prod(x.reshape(-1, 8), axis=1, keepdims=True) ** 2)
     ),
@@ -595,6 +601,24 @@ def test_masks_are_counted(dtype):
     assert "np.int64(count_nonzero(m))" in text
 
 
+@pytest.mark.parametrize("rest", [(), (3,), (2, 2)])
+def test_elements_at_places_of_several_axes(rest):
+    rng = np.random.default_rng(0)
+    x, i, j = rng.normal(size=(40, 50, *rest)), rng.integers(0, 40, 900), rng.integers(0, 50, 900)
+    fun = lambda x, i, j: np.sum(np.sin(x[i, j]) * x[i - 1, j])
+    derivative, plain = grad(fun), grad(fun, mode="dynamic")
+    for given in (x, np.asfortranarray(x), x[::-1]):
+        for places in ((i, j), (np.maximum(i - 40, -39), j), (i, j - 25)):
+            for _ in range(3):
+                found = derivative(given, *places)
+            np.testing.assert_allclose(found, plain(given, *places), rtol=1e-13, atol=1e-15)
+            np.testing.assert_array_equal(runtime.pick(given, *places), given[places])
+    np.testing.assert_array_equal(runtime.pick(x, i[:0], j[:0]), x[i[:0], j[:0]])
+    assert "runtime.pick(x, i, j)" in derivative.source(x, i, j, fast=True)
+    with pytest.raises(IndexError):
+        derivative(x, i, j + 50)
+
+
 def test_rows_at_places_that_are_not_there():
     derivative = grad(lambda x, i: np.sum(x[i] ** 2))
     for _ in range(4):
@@ -644,6 +668,21 @@ def test_interpolation_searches_once():
     assert alone.count("runtime.search(") == 1
     assert "runtime.interpolate(" in alone
     np.testing.assert_array_equal(runtime.interpolate(odd, xp, gap, np.searchsorted(xp, odd, "right")), np.interp(odd, xp, gap))
+
+
+def test_sums_before_short_rows_in_the_code_that_runs():
+    x = np.random.default_rng(0).normal(size=(500, 20, 3))
+    for fun, few in (
+        (lambda x: np.sum(np.sum(x, axis=1) ** 2), True),
+        (lambda x: np.sum(np.mean(x, axis=1, keepdims=True) ** 2), True),
+        (lambda x: np.sum(np.sum(x, axis=-1) ** 2), False),
+        (lambda x: np.sum(np.sum(x.reshape(3, 500, 20), axis=1) ** 2), False),
+        (lambda x: np.sum(np.sum(x.reshape(20, 15, 100), axis=1) ** 2), False),
+    ):
+        derivative = grad(fun)
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(x), grad(fun, mode="dynamic")(x), rtol=1e-12, atol=1e-13)
+        assert ("matmul(" in derivative.source(x, fast=True)) == few
 
 
 def test_products_of_short_rows_in_the_code_that_runs():

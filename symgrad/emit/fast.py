@@ -78,6 +78,7 @@ BIG = 1 << 16  # bytes of an array, and statements of a program, from which it p
 COPY = 2048  # bytes that are copied in the time that it takes to begin with it
 ROWS = 2048  # rows of few numbers, from which on to begin with each costs more than with calls for the columns
 MANY = 500
+PICKED = 512  # numbers read at index arrays, from which on it pays to tell their places in memory
 SEVERAL = 3  # lists that are better one of tuples
 
 _REPEATING = REPEATING | {REGISTRY[np.roll]}
@@ -815,7 +816,16 @@ def getitem(b: Builder, node: Node, args: list[Expr]) -> Expr:
         axis = next((i for i, part in enumerate(parts) if type(part) is index.Hole), 0)
         if all([i == axis or part == index.Slice(None, None, None) for i, part in enumerate(parts)]) and _in_front(node, axis):
             return method(args[0], "take", args[1], literal(axis))
+    if len(arrays) > 1 and math.prod(node.aval.shape) >= PICKED and all(map(_are_places, arrays)):
+        rest = [index.Slice(None, None, None)] * (len(x.aval.shape) - len(arrays))
+        spec = [*map(index.Hole, range(len(arrays))), *rest]
+        if list(dict(node.params)["spec"]) in (spec, spec[: len(arrays)]) and len({array.aval.shape for array in arrays}) == 1:
+            return call_of("runtime.pick", *args)
     return SPELLINGS[node.op](b, node, args)
+
+
+def _are_places(node: Node) -> bool:
+    return bool(node.aval.kind == "array" and node.aval.dtype == np.int64)
 
 
 def _in_front(node: Node, axis: int) -> bool:

@@ -17,6 +17,7 @@ from symgrad import runtime
 from symgrad.ir import Aval, Node
 from symgrad.ops import index
 from symgrad.ops.core import ASTYPE, REGISTRY, Op
+from symgrad.optimize import cost
 from symgrad.optimize.fuse import is_elementwise, reduced
 from symgrad.optimize.lower import BITS
 from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op, rewrite
@@ -82,6 +83,26 @@ def few_slices(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None
     if node.op.key is np.mean:
         result = s.call(np.true_divide, result, slices)
     return s.call(np.expand_dims, result, axis=axes if len(axes) > 1 else axes[0]) if params.get("keepdims") else result
+
+
+@rewrite(np.sum, np.mean, rules=APART)
+def middle_axes(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Sums of a few along axes before short ones, ``np.sum(x, axis=1)`` of (500, 20, 3), as products with ones, by BLAS."""
+    (x,), params, shape = args, dict(node.params), args[0].aval.shape
+    axes, keep = axes_of(node), params.pop("keepdims", False)
+    if set(params) != {"axis"} or x.aval.dtype.char not in "fd" or node.aval.dtype != x.aval.dtype or not axes:
+        return None
+    first, last = min(axes), max(axes)
+    many, count, run = math.prod(shape[:first]), math.prod([shape[axis] for axis in axes]), math.prod(shape[last + 1 :])
+    longest = 2 * RUN if math.prod(shape) < cost.SIZES.big else FEW  # loops over blocks have the rows at hand
+    few = 1 < count <= 2 * RUN and 1 < run <= longest  # of many, NumPy's own functions lose less
+    if len(axes) != last + 1 - first or not few or many < 2 or is_op(x, np.transpose):
+        return None
+    x = s.call(np.reshape, x, shape=(many, count, run)) if shape != (many, count, run) else x
+    total = s.call(np.matmul, s.graph.captured(np.ones((1, count), x.aval.dtype)), x)
+    if node.op.key is np.mean:
+        total = s.call(np.true_divide, total, count)
+    return total if keep and len(shape) == 3 else s.call(np.reshape, total, shape=node.aval.shape)
 
 
 @rewrite(np.vecdot, np.einsum, rules=APART)
