@@ -32,4 +32,4 @@ def told(value: Any) -> Any:
 
 def is_same(a: Any, b: Any) -> bool:
     """Whether two values are equal, and nothing tells them apart."""
-    return a is b or (bool(a == b) and told(a) == told(b))
+    return a is b or (told(a) == told(b) and bool(a == b))

@@ -467,6 +467,7 @@ equals = [
     of_one_that_equals([{1: 0}, {True: 0}, {1.0: 0}], lambda v: sum([len(str(key)) for key in v])),
     of_one_that_equals([{(0.0, 1): 0}, {(-0.0, 1): 0}], lambda v: sum([np.copysign(1.0, key[0]) for key in v])),
     of_one_that_equals([frozenset({1}), {True}, frozenset({1.0})], lambda v: sum([len(str(key)) for key in v])),
+    of_one_that_equals([np.int64(2), range(3), slice(2)], lambda v: 3.0 if type(v) is slice else {2: 4.0}.get(v, 5.0)),
     of_one_that_equals([np.timedelta64(60, "s"), np.timedelta64(1, "m")], lambda v: v.astype(float)),
     of_one_that_equals(
         [datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC), datetime.datetime(2026, 1, 1, 13, tzinfo=HOUR_LATER)],
