@@ -12,6 +12,7 @@ from symgrad import compile as compile_
 from symgrad import custom_vjp, grad, hvp, progress, vjp, without
 from symgrad.emit import printer
 from symgrad.ir import Node
+from symgrad.trace import Trace
 
 LINES = ("h = np.tanh(w @ h)", "h = h + 0.1 * (h @ h.T)", "h = np.concatenate([h[1:], h[:1]])", "h = h * 0.5 + np.sin(h)")
 
@@ -83,6 +84,28 @@ def test_thousands_of_operations_compile():
     got = compiled(derivative, w, h)
     np.testing.assert_allclose(got, grad(fun, mode="dynamic")(w, h), rtol=1e-9)
     assert gc.isenabled()
+
+
+def test_many_arrays_are_joined_in_steps_as_many_as_they_are(monkeypatch):
+    def fun(x, n):
+        parts = [x]
+        for _ in range(n):
+            parts.append(np.sqrt(parts[-1]) + x[:3])
+        return np.sum(np.concatenate([np.where(part > 0, part, 0.0) for part in parts]) ** 2)
+
+    counts, lookup = [], Trace.lookup
+
+    def counted(self, node):
+        counts[-1] += 1
+        return lookup(self, node)
+
+    monkeypatch.setattr(Trace, "lookup", counted)
+    for n in (100, 200):
+        counts.append(0)
+        derivative = grad(fun)
+        got = derivative(np.array([0.1, 0.5, 2.0]), n)
+        np.testing.assert_allclose(got, grad(fun, mode="dynamic")(np.array([0.1, 0.5, 2.0]), n), rtol=1e-9)
+    assert counts[1] < 2.5 * counts[0]
 
 
 def test_many_branches_compile():

@@ -334,9 +334,8 @@ def _joined(arrays: Any, axis: Any = 0, *, dtype: Any = None, casting: Any = "sa
 )
 def _concatenate(position: int, g: Any, y: Any, *arrays: Any, axis: int = 0) -> Any:
     axis %= np.ndim(y)
-    sizes = [np.shape(a)[axis] for a in arrays]
-    first = sum(sizes[:position])
-    last = first + sizes[position] if position + 1 < len(sizes) else None
+    first = sum([a.shape[axis] for a in arrays[:position]])
+    last = first + arrays[position].shape[axis] if position + 1 < len(arrays) else None
     return g[along(axis, slice(first or None, last))]
 
 

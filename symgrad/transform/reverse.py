@@ -195,7 +195,9 @@ def _add(a: Any, b: Any, node: Node) -> Any:
 def _in_lanes(node: Node, places: Sequence[int], g: Any, lookup: Lookup, lanes: Masks) -> list[tuple[Any, State]]:
     """The cotangents of the arguments at ``places``, and what is known of their zeros."""
     if node.op.joint is None:
-        return [lanes.send(node, i, g, lambda i, g, lookup: cotangents(node, (i,), g, lookup)[0]) for i in places]
+        args = [lookup(arg) for arg in node.args]  # once for all, of which an operation may have thousands
+        rule = lambda i, g, look: cotangents(node, (i,), g, look, args if look is lanes.lookup else None)[0]
+        return [lanes.send(node, i, g, rule) for i in places]
     if node.op.lanes == "loop":
         y = lookup(node) if isinstance(node.aval, Aval) else tuple_of(node, lookup)
         each = lanes.loop(node, g, y, [lookup(arg) for arg in node.args])
@@ -204,10 +206,10 @@ def _in_lanes(node: Node, places: Sequence[int], g: Any, lookup: Lookup, lanes: 
     return [(fit_to(part, node.args[i]), NOTHING) for i, part in zip(places, parts, strict=True)]
 
 
-def cotangents(node: Node, places: Sequence[int], g: Any, lookup: Lookup) -> list[Any]:
-    """What ``node``'s rules make of its cotangent ``g`` for the arguments at ``places``."""
+def cotangents(node: Node, places: Sequence[int], g: Any, lookup: Lookup, args: list[Any] | None = None) -> list[Any]:
+    """What ``node``'s rules make of its cotangent ``g`` for the arguments at ``places``; ``args``, if looked up already."""
     op = node.op
-    args = [lookup(arg) for arg in node.args]
+    args = [lookup(arg) for arg in node.args] if args is None else args
     y = lookup(node) if type(node.aval) is Aval else tuple_of(node, lookup)
     params = dict(node.params) if node.params else {}
     if op.joint is not None:
