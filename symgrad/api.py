@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from types import FunctionType
 from typing import Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
@@ -34,11 +33,11 @@ from symgrad.look import Annotation, Profile, Source, profile
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import STOP
 from symgrad.optimize.switches import switched_off
-from symgrad.state import watch
-from symgrad.trace import Tape, Trace, active_trace, tracing
+from symgrad.trace import Trace, active_trace
 from symgrad.tracer import Tracer
 from symgrad.transform import calculus
 from symgrad.transform.calculus import Argnums
+from symgrad.transform.linear import LinearMap, Recorded, pullback_of, pushforward_of
 from symgrad.transform.vmap import AfterSelf, Axes
 from symgrad.transform.vmap import vmap as run_batched
 
@@ -157,9 +156,11 @@ class Derivative(Derived, Generic[P, R]):
             positional.insert(0, Names({p.name for p in params}).unique("seeds"))
         if self._kind == "hvp" and positional:
             positional.insert(1, Names({p.name for p in params}).unique("v"))
+        if self._kind == "jvp":
+            positional = ["primals", "tangents"]
         rest = next((p.name for p in params if p.kind is p.VAR_POSITIONAL), "args")
         plain = type(self._fun) is FunctionType and not {"__wrapped__", "__signature__"} & set(self._fun.__dict__)
-        plain = plain and self._kind not in ("hvp", "pushforwards", "pullbacks")
+        plain = plain and self._kind not in ("hvp", "pushforwards", "pullbacks", "jvp")
         keywords = [p.name for p in params if p.kind is p.KEYWORD_ONLY]
         known = plain and not any(p.kind is p.VAR_KEYWORD for p in params)
         title = getattr(self._fun, "__qualname__", type(self._fun).__name__)
@@ -449,6 +450,27 @@ def _products(mode: str) -> Any:
     return body
 
 
+def _jvp(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
+    primals, tangents = args
+    run = calculus.evaluate(trace, fun, range(len(primals)), primals, kwargs, options["has_aux"])
+    out, tangent = run.tree.unflatten(run.outputs), calculus.push(trace, run, tangents)
+    return (out, tangent, run.aux) if options["has_aux"] else (out, tangent)
+
+
+def _vjp(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
+    run = calculus.evaluate(trace, fun, range(len(args)), args, kwargs, options["has_aux"])
+    return run.tree.unflatten(run.outputs), run.aux, *pullback_of(trace, run)
+
+
+def _linearize(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
+    run = calculus.evaluate(trace, fun, range(len(args)), args, kwargs)
+    return run.tree.unflatten(run.outputs), *pushforward_of(trace, run)
+
+
+def _linear(trace: Trace, fun: Any, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
+    return fun.apply(trace, *args)
+
+
 def _function(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
     return calculus.run(trace, fun, args, kwargs)
 
@@ -473,6 +495,10 @@ BODIES: dict[str, Any] = {
     "hvp": _hvp,
     "pushforwards": _products("forward"),
     "pullbacks": _products("reverse"),
+    "jvp": _jvp,
+    "vjp": _vjp,
+    "linearize": _linearize,
+    "linear": _linear,
     "vmap": _vmap,
     "function": _function,
 }
@@ -799,33 +825,6 @@ def as_derivative(fun: Any) -> Derivative[..., Any]:
 # -- one pass at a time --------------------------------------------------------------------------------------------
 
 
-class _Pass:
-    """A trace to run one pass in: the one that runs already, else a new one on plain values."""
-
-    def __init__(self, fun: Fun) -> None:
-        self.outer = active_trace()
-        self.trace = self.outer or Tape()
-        if self.outer is None:
-            watch(self.trace, fun)
-        self.start = len(self.trace.graph)
-
-    def running(self) -> AbstractContextManager[Any]:
-        """While this is entered, functions are traced."""
-        return tracing(self.trace) if self.outer is None else nullcontext()
-
-    def plain(self, given: Any, tree: Any) -> Any:
-        """The result as the caller should see it."""
-        if self.outer is not None:
-            return settle(self.start, given, tree)
-        return pytree.map_tree(plain_result, tree)
-
-
-def plain_result(leaf: Any) -> Any:
-    """A plain value of its own for a Tracer of a finished trace."""
-    value = leaf.value if type(leaf) is Tracer else leaf
-    return np.array(value, order="C") if type(value) is np.ndarray else value
-
-
 def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> Any:
     """``(output, pullback)``: the pullback maps a cotangent of the output to cotangents of all ``primals``.
 
@@ -848,25 +847,35 @@ def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> Any:
     bridge = foreign(pytree.flatten(primals)[0])
     if bridge is not None:
         return bridge.vjp(fun, primals, has_aux)
-    work = _Pass(fun)
-    with work.running():
-        run = calculus.evaluate(work.trace, fun, tuple(range(len(primals))), primals, {}, has_aux)
-    out = work.plain(primals, run.tree.unflatten(run.outputs))
+    trace = active_trace()
+    if trace is not None:
+        return _vjp_within(trace, fun, primals, has_aux)
+    out, aux, kept, linear = _make("vjp", fun, has_aux=has_aux)(*primals)
+    pullback = functools.partial(_applied(linear), kept)
+    return (out, pullback, aux) if has_aux else (out, pullback)
+
+
+def _vjp_within(trace: Trace, fun: Fun, primals: tuple[Any, ...], has_aux: bool) -> Any:
+    """The same within a function that is traced itself."""
+    start = len(trace.graph)
+    run = calculus.evaluate(trace, fun, range(len(primals)), primals, {}, has_aux)
+    out, aux = settle(start, primals, (run.tree.unflatten(run.outputs), run.aux))
 
     def pullback(cotangent: Any) -> Any:
-        trace = active_trace()
-        symbolic = trace is work.trace
-        grads = calculus.pull(work.trace, run, cotangent, False, symbolic)
-        if symbolic:
-            return settle(work.start, (primals, cotangent), grads)
-        return pytree.map_tree(own_result, grads)
+        if active_trace() is not trace:
+            return Recorded(trace, run)((), cotangent)
+        return settle(start, (primals, cotangent), calculus.pull(trace, run, cotangent, False, True))
 
-    return (out, pullback, work.plain(primals, run.aux)) if has_aux else (out, pullback)
+    return (out, pullback, aux) if has_aux else (out, pullback)
 
 
-def own_result(leaf: Any) -> Any:
-    """A result of its own, unless another trace follows it."""
-    return leaf if type(leaf) is Tracer else plain_result(leaf)
+def _applied(linear: LinearMap | Recorded) -> Callable[..., Any]:
+    """What applies a linear map, given what was kept at the point and a vector."""
+    if isinstance(linear, Recorded):
+        return linear
+    if linear.compiled is None:
+        linear.compiled = _make("linear", linear)
+    return linear.compiled
 
 
 def jvp(fun: Fun, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False) -> Any:
@@ -889,13 +898,7 @@ def jvp(fun: Fun, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: b
     bridge = foreign(pytree.flatten((tuple(primals), tuple(tangents)))[0])
     if bridge is not None:
         return bridge.jvp(fun, tuple(primals), tuple(tangents), has_aux)
-    work = _Pass(fun)
-    with work.running():
-        run = calculus.evaluate(work.trace, fun, tuple(range(len(primals))), primals, {}, has_aux)
-        tangent = calculus.push(work.trace, run, tangents)
-    given = (primals, tangents)
-    out, tangent = work.plain(given, run.tree.unflatten(run.outputs)), work.plain(given, tangent)
-    return (out, tangent, work.plain(given, run.aux)) if has_aux else (out, tangent)
+    return _make("jvp", fun, has_aux=has_aux)(tuple(primals), tuple(tangents))
 
 
 def linearize(fun: Fun, *primals: Any) -> Any:
@@ -908,14 +911,14 @@ def linearize(fun: Fun, *primals: Any) -> Any:
     bridge = foreign(pytree.flatten(primals)[0])
     if bridge is not None:
         return vjp(fun, *primals)[0], lambda *tangents: jvp(fun, primals, tangents)[1]
-    work = _Pass(fun)
-    with work.running():
-        run = calculus.evaluate(work.trace, fun, tuple(range(len(primals))), primals, {})
-    out = work.plain(primals, run.tree.unflatten(run.outputs))
-
-    def pushforward(*tangents: Any) -> Any:
-        if active_trace() is work.trace:
-            return calculus.push(work.trace, run, tangents)
-        return jvp(fun, primals, tangents)[1]
-
-    return out, pushforward
+    trace = active_trace()
+    if trace is not None:
+        start = len(trace.graph)
+        run = calculus.evaluate(trace, fun, range(len(primals)), primals, {})
+        out = settle(start, primals, run.tree.unflatten(run.outputs))
+        return out, lambda *tangents: calculus.push(trace, run, tangents)
+    out, kept, linear = _make("linearize", fun)(*primals)
+    if linear is None:
+        return out, lambda *tangents: jvp(fun, primals, tangents)[1]
+    pushforward = _applied(linear)
+    return out, lambda *tangents: pushforward(kept, tangents)

@@ -641,3 +641,14 @@ def compose(real: Array, imag: Array) -> Array:
     out = np.empty(np.shape(real), np.result_type(real, imag, 1j))
     out.real, out.imag = real, imag
     return out
+
+
+def unstacked(rows: Array, kind: str) -> list[Any]:
+    """The rows of an array as a list: of arrays, NumPy's ``scalar`` numbers or ``python``'s, as ``kind`` says.
+
+    >>> unstacked(np.array([1.0, 2.0]), "python")
+    [1.0, 2.0]
+    """
+    if kind == "python":
+        return rows.tolist()  # type: ignore[no-any-return]
+    return [*rows] if kind == "scalar" or rows.ndim > 1 else [row[...] for row in rows[:, None]]

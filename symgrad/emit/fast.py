@@ -863,7 +863,7 @@ def stacked(b: Builder, node: Node, args: list[Expr]) -> Expr:
         columns, ndim = call_of("np.array", *args), 1
     else:
         columns, ndim = ast.Attribute(call_of("np.array", ast.List(args, ast.Load())), "T", ast.Load()), 2
-    return columns if len(node.aval.shape) == ndim else method(columns, "reshape", literal(node.aval.shape))
+    return columns if len(node.aval.shape) == ndim else method(columns, "reshape", literal(dict(node.params)["shape"]))
 
 
 @_fast(PICK)

@@ -54,3 +54,6 @@ INDEX = _engine("index", "constant", lambda loop, value: value)
 # lists of numbers or arrays, as loops save them, element by element
 ADD_LISTS = _engine("add_lists", "linear", lambda a, b: [x + y for x, y in zip(a, b, strict=True)],
                     lambda g, y, a, b: g, lambda g, y, a, b: g)  # fmt: skip
+# such a list as one array, and as it was
+STACKED = Op(np.array, "constant", (), name="np.array", fun=np.array, sized=True)
+UNSTACKED = Op(runtime.unstacked, "constant", (), name="runtime.unstacked", fun=runtime.unstacked, alias=True)

@@ -21,6 +21,9 @@ class Slice(NamedTuple):
     step: int | None
 
 
+EVERY = Slice(None, None, None)
+
+
 class Hole(NamedTuple):
     """The place of an index array: the ``number``-th of those that travel beside the spec."""
 

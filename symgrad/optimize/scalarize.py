@@ -326,6 +326,13 @@ class Scalarizer(Simplifier):
             return self.grids[node.args[0]][params["item"]]
         if op is engine.ADD_LISTS:
             return self._each(lambda a, b: self.graph.add(op, (a, b), (), a.aval), *self._of(node))
+        if op is engine.STACKED:
+            columns = tuple(self.grids[node.args[0]].ravel().tolist())
+            shape = (-1, *node.aval.shape[1:])  # of a loop with a test, it may be longer in other calls
+            self.arrays[node] = self.graph.add(STACK, columns, (("shape", shape),), node.aval)
+            return None
+        if op is engine.UNSTACKED:
+            return self._columns(self.array(node.args[0]))
         if op is STACK:
             lists = tuple(self.grids[node.args[0]].ravel().tolist())
             self.arrays[node] = new = self.graph.add(STACK, lists, node.params, node.aval)
@@ -474,6 +481,17 @@ class Scalarizer(Simplifier):
         return [self._apart(item) for item in items]
 
     # ---- loops ----
+
+    def _columns(self, rows: Node) -> Grid:
+        """The rows of an array as lists of numbers, one for each place in a row."""
+        shape, number = rows.aval.shape, NUMBERS[rows.aval.dtype]
+        grid = np.empty(shape[1:], object)
+        for place in np.ndindex(shape[1:]):
+            spec = (index.EVERY, *place)
+            aval = Aval(shape[:1], rows.aval.dtype, "array")
+            column = self.graph.add(index.GETITEM, (rows,), (("spec", spec),), aval) if place else rows
+            grid[place] = self.graph.add(LIST, (column,), (("axes", (0,)),), ListAval(number))
+        return grid
 
     def _loop(self, node: Node) -> Any:
         """A loop whose carried arrays go round as numbers, and whose lists of arrays are several of numbers."""

@@ -44,6 +44,10 @@ class Variables(NamedTuple):
     def nodes(self) -> list[Node]:
         return [tracer.node for tracer in self.tracers]
 
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        return [np.shape(tracer.like) for tracer in self.tracers]
+
 
 def traced(trace: Trace, value: Any) -> Tracer:
     """A plain value as a constant of the trace; a Tracer as it is."""
@@ -254,6 +258,11 @@ class Linearized(NamedTuple):
     def wrt(self) -> list[Node]:
         return [node for v in self.vars for node in v.nodes]
 
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """Those of the outputs."""
+        return [np.shape(_like(out)) for out in self.outputs]
+
     def rebuild(self, leaves: Sequence[Any], single: bool) -> Any:
         """Derivatives of the variables in the trees of the arguments; one argument's alone if ``argnums`` was no tuple."""
         trees, start = [], 0
@@ -353,20 +362,23 @@ def _require_scalar(run: Linearized, fun: Fun, holomorphic: bool) -> None:
         )
 
 
-def check_cotangents(outputs: Sequence[Any], tree: pytree.TreeDef, cotangents: Any) -> list[Any]:
-    """The leaves of a cotangent, which must have the tree and the shapes of the outputs."""
-    leaves, given = pytree.flatten(cotangents)
-    if given != tree:
-        raise TypeError(f"the cotangent has the structure {given}, the output {tree}")
-    for leaf, out in zip(leaves, outputs, strict=True):
-        if np.shape(leaf) != np.shape(_like(out)):
-            raise ValueError(f"a cotangent has shape {np.shape(leaf)}, its output {np.shape(_like(out))}")
+def leaves_of(given: Any, what: str, tree: pytree.TreeDef, shapes: Sequence[tuple[int, ...]], of: str) -> list[Any]:
+    """The leaves of a tangent or cotangent: ``what`` is given, of a tree and shapes of what it must be like.
+
+    Raises ``TypeError`` or ``ValueError`` if it is not.
+    """
+    leaves, given_tree = pytree.flatten(given)
+    if given_tree != tree:
+        raise TypeError(f"the {what} has the structure {given_tree}, its {of} {tree}")
+    for leaf, shape in zip(leaves, shapes, strict=True):
+        if np.shape(leaf) != shape:
+            raise ValueError(f"a {what} has shape {np.shape(leaf)}, its {of} {shape}")
     return leaves
 
 
 def pull(trace: Trace, run: Linearized, cotangents: Any, single: bool, symbolic: bool, holomorphic: bool = False) -> Any:
     """The pullback of ``run`` at cotangents of its outputs."""
-    leaves = check_cotangents(run.outputs, run.tree, cotangents)
+    leaves = leaves_of(cotangents, "cotangent", run.tree, run.shapes, "output")
     seeds = [
         (out.node, fit(conjugate(g, holomorphic), out.node.aval))
         for out, g in zip(run.outputs, leaves, strict=True)
@@ -394,13 +406,8 @@ def push(trace: Trace, run: Linearized, tangents: Sequence[Any]) -> Any:
     """The tangents of the outputs of ``run``, given one tree of tangents for each selected argument."""
     ts: list[Any] = []
     for v, tangent in zip(run.vars, tangents, strict=True):
-        leaves, given = pytree.flatten(tangent)
-        if given != v.tree:
-            raise TypeError(f"the tangent has the structure {given}, its primal {v.tree}")
-        for t, x in zip(leaves, v.tracers, strict=True):
-            if np.shape(t) != np.shape(x.like):
-                raise ValueError(f"a tangent has shape {np.shape(t)}, its primal {np.shape(x.like)}")
-            ts.append(fit(traced(trace, t), x.node.aval))
+        leaves = leaves_of(tangent, "tangent", v.tree, v.shapes, "primal")
+        ts += [fit(traced(trace, t), x.node.aval) for t, x in zip(leaves, v.tracers, strict=True)]
     nodes = [out.node for out in run.outputs if isinstance(out, Tracer)]
     found = iter(forward(trace, nodes, run.wrt, ts))
     results = []

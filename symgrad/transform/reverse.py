@@ -52,7 +52,7 @@ def reverse(
     ``around``: for the body of a loop, what is known of zeros around it.
     """
     order = trace.recorded(wrt)
-    lookup: Lookup = trace.lookup if symbolic else trace.values.__getitem__
+    lookup: Lookup = trace.lookup if symbolic else trace.computed
     whole = bool(order)  # all that derivatives flow into at all is on the way
     order = order or path([node for node, _ in outputs], wrt)
     if not trace.double_where or (around is None and not matters(order, wrt, floor_of(wrt), lookup)):
@@ -84,7 +84,7 @@ def _sweep(
     flows = set(order)
     ends = set(wrt)
     pending: dict[Node, Any] = {}
-    lookup: Lookup = trace.lookup if symbolic else trace.values.__getitem__
+    lookup: Lookup = trace.lookup if symbolic else trace.computed
     for i, (node, g) in enumerate(outputs):
         if node in flows:
             known = around is not None and lanes is not None
