@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import weakref
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
@@ -13,6 +14,7 @@ import numpy as np
 from symgrad import pytree
 from symgrad.compile import (
     FOREIGN,
+    Body,
     CacheInfo,
     Compiler,
     Family,
@@ -74,19 +76,23 @@ class Derivative(Derived, Generic[P, R]):
         name = f"{kind}_{title if title.isidentifier() else 'fun'}"
         off = switched_off() if off is None else off
         self._made = self._hashable(kind, off)
-        self._user = User(fun, self._body, self._use, self._general)
+        this = weakref.ref(self)  # what it is called by does not keep it, so that it goes at once when nobody holds it
+
+        def missed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            return (this() or Derivative(kind, fun, options, off))._general(args, kwargs)
+
+        def use(entry: Callable[..., Any] | None) -> None:
+            if (derivative := this()) is not None:
+                derivative.__call__ = entry or (lambda *args, **kwargs: missed(args, kwargs))
+
+        self._body = _body_of(kind, fun, options)
+        self._user = User(fun, self._body, use, missed)
         self._compiler = compiler_of(self._key(name), lambda: Compiler(name, self._form(), self._mode, off))
         self._compiler.join(self._user)
         self._methods: Derivative[..., Any] | None = None
         self._stand_ins: dict[Any, Derivative[..., Any]] = {}
 
     # ---- calling ----
-
-    def _use(self, entry: Callable[..., Any] | None) -> None:
-        self.__call__ = entry or self._any
-
-    def _any(self, *args: Any, **kwargs: Any) -> Any:
-        return self._general(args, kwargs)
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that is not of the last signature, or beside a trace."""
@@ -96,13 +102,6 @@ class Derivative(Derived, Generic[P, R]):
             except Foreign as kind:
                 return kind.bridge.call(self, args, kwargs)
         return self._nested(args, kwargs)
-
-    def _body(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any], symbolic: bool) -> Any:
-        outer, trace.double_where = trace.double_where, self._options.get("double_where", True)
-        try:
-            return BODIES[self._kind](trace, self._fun, args, kwargs, symbolic, self._options)
-        finally:
-            trace.double_where = outer
 
     def _nested(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Within a running trace: the same graph goes on."""
@@ -502,6 +501,19 @@ BODIES: dict[str, Any] = {
     "vmap": _vmap,
     "function": _function,
 }
+
+
+def _body_of(kind: str, fun: Fun, options: dict[str, Any]) -> Body:
+    """What a derivative does in a trace."""
+
+    def body(trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any], symbolic: bool) -> Any:
+        outer, trace.double_where = trace.double_where, options.get("double_where", True)
+        try:
+            return BODIES[kind](trace, fun, args, kwargs, symbolic, options)
+        finally:
+            trace.double_where = outer
+
+    return body
 
 
 def _make(kind: str, fun: Fun | None, **options: Any) -> Any:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from ops_samples import DIFFERENTIABLE, cases, close, dot
 
+import symgrad
 from symgrad import compile, custom_vjp, grad, hessian, jvp, linearize, vjp, vmap
 from symgrad.ops import create
 
@@ -168,6 +169,19 @@ def test_is_traced_twice():
         np.testing.assert_allclose(pushforward(V), ((W + i) @ V) * (1 - out**2), rtol=1e-10)
         np.testing.assert_allclose(jvp(loss(W + i), (X,), (V,))[1], ((W + i) @ V) * (1 - out**2), rtol=1e-10)
         assert (traced() > before) == (i < 2)
+
+
+@pytest.mark.parametrize("fun", [rolled, scalars, until, newton, filled])
+def test_loops_run_once(fun):
+    """The value of ``jvp`` is what the loop with tangents computes beside them; so it is where other operations read it."""
+    for outer in (fun, lambda x: np.sum(fun(x)) * 2.0):
+        pushed = symgrad.api._make("jvp", outer, has_aux=False)
+        lines = [line.split()[0] for line in str(pushed.source((X,), (V,))).splitlines() if line.strip()]
+        assert len([word for word in lines if word in ("for", "while")]) == 1
+        for _ in range(3):
+            out, t = pushed((X,), (V,))
+            np.testing.assert_allclose(out, outer(X), rtol=1e-13)
+            np.testing.assert_allclose(np.sum(V * grad(lambda x: np.sum(outer(x)))(X)), np.sum(t), rtol=1e-9)  # noqa: B023
 
 
 @pytest.mark.parametrize("turns", [1, 4])

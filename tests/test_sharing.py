@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import symgrad
-from symgrad import custom_vjp, grad, hessian, jacobian, value_and_grad, vmap
+from symgrad import custom_vjp, grad, hessian, jacobian, jvp, linearize, value_and_grad, vjp, vmap
 from symgrad.likeness import likeness
 
 pytestmark = pytest.mark.usefixtures("sharing")
@@ -664,6 +664,42 @@ def test_what_functions_hold_is_let_go_of() -> None:
     del big, derivative
     gc.collect()
     assert [ref() for ref in dead] == [None] * 4
+
+
+MADE: list[Callable[[Any], Any]] = [
+    lambda fun: grad(fun)(X),
+    lambda fun: value_and_grad(fun)(X),
+    lambda fun: vmap(grad(fun))(np.stack([X, X])),
+    lambda fun: vjp(fun, X)[1](1.0),
+    lambda fun: jvp(fun, (X,), (X,)),
+    lambda fun: linearize(fun, X)[1](X),
+]
+
+
+@pytest.mark.parametrize("use", MADE)
+def test_derivatives_go_at_once(use):
+    """What was made for one step, and all that its function holds, is free after it, without the garbage collector."""
+
+    def weighing(held):
+        return lambda x: np.sum(np.sin(held @ x))
+
+    gc.collect()
+    gc.disable()
+    try:
+        for i in range(CALLS):
+            held = np.full((4, 3), float(i))
+            use(weighing(held))
+            alive = weakref.ref(held)
+            del held
+            assert i < 2 or alive() is None
+    finally:
+        gc.enable()
+
+
+def test_calls_outlive_their_derivative():
+    call = grad(lambda x: np.sum(X * x**2)).__call__
+    for _ in range(CALLS):
+        np.testing.assert_allclose(call(X), 2 * X * X)
 
 
 def test_where_one_is_given_up_all_are() -> None:

@@ -8,17 +8,18 @@ and the parts of an array that are all that is read of it: the rest need not be 
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, Sequence, size_of
+from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors, size_of
+from symgrad.ir import Sequence as ListAval
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import ITEM
 from symgrad.ops.index import GETITEM
-from symgrad.optimize.loops import BodyProgram, copied, trim_loops
+from symgrad.optimize.loops import BodyProgram, copied, decisive, trim_loops
 from symgrad.optimize.simplify import Simplifier
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Loop, loop_of
@@ -44,8 +45,73 @@ class End(NamedTuple):
 
 def share(program: Program) -> Program:
     """The same program; what is dear in its loops is computed once."""
+    while (pair := _covered(program)) is not None:
+        program = _Merger(program, *pair).run()
     sharer = _Sharer(program)
     return trim_loops(sharer.run()) if sharer.wanted or sharer.ended else program
+
+
+# -- loops that another one covers ---------------------------------------------------------------------------------
+
+
+def _covered(program: Program) -> tuple[Node, Node, list[int]] | None:
+    """A loop, another one that computes all that it does, in the same iterations, and where that one has its results."""
+    loops = [node for node in program.nodes() if isinstance(node.op, Loop)]
+    exact = decisive(program) if len(loops) > 1 else set[Node]()
+    for node in loops:
+        for other in loops:
+            if node is not other and node not in exact and (places := _places(node, other)) is not None:
+                return node, other, places
+    return None
+
+
+def _places(node: Node, other: Node) -> list[int] | None:
+    """Where a loop has the results of another one among its own, if it has them all."""
+    mine, theirs = node.op, other.op
+    if (mine.course.count, mine.course.backwards) != (theirs.course.count, theirs.course.backwards):
+        return None
+    if not {*node.args}.issubset(other.args):
+        return None
+    carry: list[int] = []
+    given = other.args[: len(theirs.body.carry)]
+    for arg in node.args[: len(mine.body.carry)]:
+        found = [j for j, value in enumerate(given) if value is arg and j > max(carry, default=-1)]
+        if not found:
+            return None
+        carry.append(found[0])
+    if mine.course.test is not None and (theirs.course.test is None or carry[mine.course.test] != theirs.course.test):
+        return None
+    if mine.course.test is None and theirs.course.test is not None:
+        return None
+    same = _twins(node, other, carry)
+    ends = [theirs.body.after[j] for j in carry]
+    if [same.get(after) for after in mine.body.after] != ends or node in ancestors([other]):
+        return None
+    saved = [same.get(item) for item in mine.body.saved]
+    if any(item not in theirs.body.saved for item in saved):
+        return None
+    return [*carry, *(len(theirs.body.carry) + theirs.body.saved.index(item) for item in saved)]
+
+
+class _Merger(Simplifier):
+    """Rebuilds a program without a loop that another one covers: ``places`` says where that has its results."""
+
+    def __init__(self, program: Program, node: Node, other: Node, places: list[int]) -> None:
+        super().__init__(program, {})
+        self.node, self.other, self.places = node, other, places
+
+    def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
+        if node is self.node:
+            for one in ancestors([self.other]):  # which come later in the program, and do not need this one
+                if one not in self.mapping:
+                    self.mapping[one] = super().visit(one, tuple([self.mapping[arg] for arg in one.args]))
+            return self.mapping[self.other]
+        if node.op is ITEM and node.args[0] is self.node:
+            return self.graph.add(ITEM, args, (("item", self.places[dict(node.params)["item"]]),), node.aval)
+        return super().visit(node, args)
+
+
+# -- loops that save for others ------------------------------------------------------------------------------------
 
 
 class _Sharer(Simplifier):
@@ -116,7 +182,7 @@ class _Sharer(Simplifier):
             sequences.append(self._item(loop, len(loop.aval) - len(self.saved[source]) + place))
         carry += [self._item(self.mapping[end.source], end.place) for end in ended]
         body = _reading(op.body, [inner for inner, _, _ in wanted], ended, more)
-        aval = (*node.aval[:n], *(end.node.aval for end in ended), *node.aval[n:], *(Sequence(item.aval) for item in more))
+        aval = (*node.aval[:n], *(end.node.aval for end in ended), *node.aval[n:], *(ListAval(item.aval) for item in more))
         new = self.graph.add(loop_of(body, op.course), (*carry, *sequences, *invariants), (), aval)
         new.line, new.phase = node.line, node.phase
         return new
@@ -139,14 +205,18 @@ def _ends(node: Node, source: Node, same: dict[Node, Node]) -> dict[Node, End]:
     return found
 
 
-def _twins(node: Node, source: Node) -> dict[Node, Node]:
-    """Nodes of a loop's body that equal nodes of another's in each iteration of the same number."""
+def _twins(node: Node, source: Node, carry: Sequence[int] = ()) -> dict[Node, Node]:
+    """Nodes of a loop's body that equal nodes of another's in each iteration of the same number.
+
+    ``carry``: which of the other's carried values equal those of the loop.
+    """
     mine, other = node.op.body, source.op.body
     if (node.op.course.start, node.op.course.step) != (source.op.course.start, source.op.course.step):
         return {}
     count = len(other.carry)
     _, theirs, fixed = source.op.split(source.args)
     same: dict[Node, Node] = {mine.index: other.index}
+    same |= {item: other.carry[j] for item, j in zip(mine.carry, carry, strict=False)}
     _, sequences, invariants = node.op.split(node.args)
     for element, arg in zip(mine.elements, sequences, strict=True):
         if arg.op is ITEM and arg.args[0] is source:
