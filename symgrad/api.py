@@ -457,8 +457,15 @@ def _jvp(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options
 
 
 def _vjp(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
+    if not trace.symbolic:  # what is recorded stays for the pullback, whatever the caller writes to the arguments
+        args = _copied(args)
     run = calculus.evaluate(trace, fun, range(len(args)), args, kwargs, options["has_aux"])
     return run.tree.unflatten(run.outputs), run.aux, *pullback_of(trace, run)
+
+
+def _copied(tree: Any) -> Any:
+    """A tree with arrays of its own, laid in memory as they are."""
+    return pytree.map_tree(lambda leaf: leaf.copy("K") if isinstance(leaf, (np.ndarray, Traced)) and np.ndim(leaf) else leaf, tree)
 
 
 def _linearize(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
@@ -931,6 +938,7 @@ def linearize(fun: Fun, *primals: Any) -> Any:
         return out, lambda *tangents: calculus.push(trace, run, tangents)
     out, kept, linear = _make("linearize", fun)(*primals)
     if linear is None:
-        return out, lambda *tangents: jvp(fun, primals, tangents)[1]
+        point = _copied(primals)
+        return out, lambda *tangents: jvp(fun, point, tangents)[1]
     pushforward = _applied(linear)
     return out, lambda *tangents: pushforward(kept, tangents)

@@ -7,7 +7,7 @@ import pytest
 from ops_samples import DIFFERENTIABLE, cases, close, dot
 
 import symgrad
-from symgrad import compile, custom_vjp, grad, hessian, jvp, linearize, vjp, vmap
+from symgrad import compile, custom_jvp, custom_vjp, grad, hessian, jvp, linearize, vjp, vmap
 from symgrad.ops import create
 
 pytestmark = [
@@ -205,6 +205,24 @@ def test_is_of_the_point_for_good(fun, turns):
             if isinstance(mine, np.ndarray):
                 assert mine.flags.writeable
                 mine[...] = np.nan
+
+
+def test_is_of_the_point_where_nothing_is_compiled():
+    """In dynamic mode, and where the function is run again for each tangent."""
+    scaled = custom_jvp(lambda x: x * x).defjvp(lambda ps, ts: (ps[0] * ps[0], ps[0] * ts[0] * (2.0 if np.sum(ts[0]) > 0 else 2)))
+    noted = []
+
+    def fun(x):
+        noted.append(float(len(noted)))
+        return scaled(x[::-1]) + x * x * noted[-1]
+
+    for turn in range(5):
+        x = X.copy()
+        out, pullback = vjp(fun, x)
+        _, pushforward = linearize(scaled, x)
+        x[...] = out[...] = np.nan
+        np.testing.assert_allclose(pullback(V)[0], 2 * X * V[::-1] + 2 * turn * X * V)
+        np.testing.assert_allclose(pushforward(V), 2 * X * V)
 
 
 def test_state_is_read_at_the_point():
