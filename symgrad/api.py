@@ -39,7 +39,7 @@ from symgrad.trace import Trace, active_trace
 from symgrad.tracer import Tracer
 from symgrad.transform import calculus
 from symgrad.transform.calculus import Argnums
-from symgrad.transform.linear import LinearMap, Recorded, pullback_of, pushforward_of
+from symgrad.transform.linear import LinearMap, Recorded, Replayed, pullback_of, pushforward_of
 from symgrad.transform.vmap import AfterSelf, Axes
 from symgrad.transform.vmap import vmap as run_batched
 
@@ -465,7 +465,8 @@ def _vjp(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options
 
 def _copied(tree: Any) -> Any:
     """A tree with arrays of its own, laid in memory as they are."""
-    return pytree.map_tree(lambda leaf: leaf.copy("K") if isinstance(leaf, (np.ndarray, Traced)) and np.ndim(leaf) else leaf, tree)
+    array: Any = (np.ndarray, Traced)
+    return pytree.map_tree(lambda leaf: leaf.copy("K") if isinstance(leaf, array) and np.ndim(leaf) else leaf, tree)
 
 
 def _linearize(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
@@ -888,9 +889,9 @@ def _vjp_within(trace: Trace, fun: Fun, primals: tuple[Any, ...], has_aux: bool)
     return (out, pullback, aux) if has_aux else (out, pullback)
 
 
-def _applied(linear: LinearMap | Recorded) -> Callable[..., Any]:
+def _applied(linear: LinearMap | Recorded | Replayed) -> Callable[..., Any]:
     """What applies a linear map, given what was kept at the point and a vector."""
-    if isinstance(linear, Recorded):
+    if not isinstance(linear, LinearMap):
         return linear
     if linear.compiled is None:
         linear.compiled = _make("linear", linear)

@@ -1,5 +1,6 @@
 """``vjp``, ``jvp`` and ``linearize``: compiled as ``grad`` is, and what they return stays what it was at the point."""
 
+import gc
 import threading
 
 import numpy as np
@@ -209,8 +210,11 @@ def test_is_of_the_point_for_good(fun, turns):
 
 def test_is_of_the_point_where_nothing_is_compiled():
     """In dynamic mode, and where the function is run again for each tangent."""
-    scaled = custom_jvp(lambda x: x * x).defjvp(lambda ps, ts: (ps[0] * ps[0], ps[0] * ts[0] * (2.0 if np.sum(ts[0]) > 0 else 2)))
-    noted = []
+
+    def rule(xs, ts):
+        return xs[0] * xs[0], xs[0] * ts[0] * (2.0 if np.sum(ts[0]) > 0 else 2)
+
+    scaled, noted = custom_jvp(lambda x: x * x).defjvp(rule), []
 
     def fun(x):
         noted.append(float(len(noted)))
@@ -223,6 +227,32 @@ def test_is_of_the_point_where_nothing_is_compiled():
         x[...] = out[...] = np.nan
         np.testing.assert_allclose(pullback(V)[0], 2 * X * V[::-1] + 2 * turn * X * V)
         np.testing.assert_allclose(pushforward(V), 2 * X * V)
+
+
+def test_pushforwards_of_runs_by_themselves():
+    """They are of their own run, are differentiated too, and go, with all they keep, when nobody holds them."""
+    noted = []
+
+    def fun(x):
+        noted.append(float(len(noted)))
+        return np.sin(W @ x) * noted[-1]
+
+    for turn in range(5):
+        _, pushforward = linearize(fun, X)
+        matrix = turn * np.cos(W @ X)[:, None] * W
+        for _ in range(2):
+            np.testing.assert_allclose(pushforward(V), matrix @ V, rtol=1e-12)
+            np.testing.assert_allclose(grad(lambda v: np.sum(pushforward(v)))(V), matrix.sum(0), rtol=1e-12)  # noqa: B023
+            np.testing.assert_allclose(vmap(pushforward)(np.eye(4)), matrix.T, rtol=1e-12)
+    gc.collect()
+    gc.disable()
+    try:
+        before = len(gc.get_objects())
+        for _ in range(20):
+            linearize(fun, X)[1](V)
+        assert len(gc.get_objects()) < before + 100
+    finally:
+        gc.enable()
 
 
 def test_state_is_read_at_the_point():

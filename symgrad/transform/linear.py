@@ -18,8 +18,8 @@ from symgrad import pytree
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors, size_of
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops.engine import IDENTITY, ITEM, STACKED, UNSTACKED
-from symgrad.trace import Trace
-from symgrad.tracer import Tracer
+from symgrad.trace import Tape, Trace, active_trace, tracing
+from symgrad.tracer import Tracer, plain
 from symgrad.transform import calculus
 from symgrad.transform.calculus import Linearized
 
@@ -113,6 +113,21 @@ class Recorded:
         return pytree.map_tree(_own, calculus.pull(self._trace, self._run, cotangent, False, False))
 
 
+class Replayed:
+    """A linear map of one run that no code is made for."""
+
+    def __init__(self, linear: LinearMap) -> None:
+        self._linear = linear
+
+    def __call__(self, kept: Sequence[Any], vectors: Any) -> Any:
+        outer = active_trace()
+        if outer is not None:
+            return self._linear.apply(outer, kept, vectors)
+        trace = Tape()
+        with tracing(trace):
+            return pytree.map_tree(lambda leaf: _own(plain(leaf)), self._linear.apply(trace, kept, vectors))
+
+
 def _own(leaf: Any) -> Any:
     """A result that nobody else holds."""
     return np.array(leaf, order="C") if type(leaf) is np.ndarray else leaf
@@ -126,11 +141,15 @@ def pullback_of(trace: Trace, run: Linearized) -> tuple[list[Any], LinearMap | R
     return found or ([], Recorded(trace, run))
 
 
-def pushforward_of(trace: Trace, run: Linearized) -> tuple[list[Any], LinearMap | None]:
+def pushforward_of(trace: Trace, run: Linearized) -> tuple[list[Any], LinearMap | Replayed | None]:
     """What is kept for the pushforward of a run, and what it does then; ``None`` where it needs the function again."""
     primals = [x for v in run.vars for x in v.tracers]
     tree = pytree.TreeDef(tuple, (), tuple([v.tree for v in run.vars]))
-    return _apart(trace, primals, tree, lambda ts: calculus.push(trace, run, ts), ("tangent", "primal")) or ([], None)
+    found = _apart(trace, primals, tree, lambda ts: calculus.push(trace, run, ts), ("tangent", "primal"))
+    if found is None:
+        return [], None
+    kept, linear = found
+    return kept, linear if trace.symbolic else Replayed(linear)
 
 
 def _apart(
