@@ -1,6 +1,7 @@
 """``vjp``, ``jvp`` and ``linearize``: compiled as ``grad`` is, and what they return stays what it was at the point."""
 
 import gc
+import functools
 import threading
 
 import numpy as np
@@ -183,6 +184,17 @@ def test_loops_run_once(fun):
             out, t = pushed((X,), (V,))
             np.testing.assert_allclose(out, outer(X), rtol=1e-13)
             np.testing.assert_allclose(np.sum(V * grad(lambda x: np.sum(outer(x)))(X)), np.sum(t), rtol=1e-9)  # noqa: B023
+
+
+def test_rows_are_saved_in_their_place():
+    """What a loop saves for the pullback is written into one array, which is not copied."""
+    w = np.cos(np.arange(1600.0)).reshape(40, 40) * 0.1
+    pulled = symgrad.api._make("vjp", lambda x: functools.reduce(lambda h, _: np.tanh(h @ w) + h, range(30), x), has_aux=False)
+    for _ in range(3):
+        pulled(w)
+    code = str(pulled.source(w, fast=True))
+    assert "np.array(" not in code
+    assert "for " in code
 
 
 @pytest.mark.parametrize("turns", [1, 4])

@@ -22,7 +22,7 @@ from symgrad.ir import CAPTURED, CONST, Aval, Node, Sequence, ancestors
 from symgrad.ops import index
 from symgrad.ops.contract import LABELS
 from symgrad.ops.core import REGISTRY, Op
-from symgrad.ops.engine import ITEM
+from symgrad.ops.engine import ITEM, STACKED
 from symgrad.optimize.contract import CONTRACT, Contractor, product_of
 from symgrad.optimize.fuse import is_elementwise
 from symgrad.optimize.loops import BodyProgram, copied, rows_at
@@ -400,6 +400,8 @@ class _Distributor(Contractor):
             new = self.results[node.args[0]][dict(node.params)["item"]]
             new.name = new.name or node.name
             return new
+        if node.op is STACKED and isinstance(args[0].aval, Aval):  # it is an array already
+            return args[0]
         return super().visit(node, args)
 
     def _loop(self, node: Node, args: tuple[Node, ...]) -> Node:
