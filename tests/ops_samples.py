@@ -20,18 +20,18 @@ Arrays = Sequence[Any]
 
 # operations that have no NumPy function of their own
 _MATRIX, _LINE = A(3, 4), A(5)
-_EVERY, _PART = index.Slice(None, None, None), index.Slice(1, None, 2)
+_PART = index.Slice(1, None, 2)
 _INDICES = [  # (x, spec, index arrays)
     (_MATRIX, (1,), ()),
     (_MATRIX, (-1, 2), ()),
-    (_MATRIX, (_EVERY, _PART), ()),
+    (_MATRIX, (index.EVERY, _PART), ()),
     (_MATRIX, (..., None, index.Slice(None, None, -1)), ()),
     (_LINE, (index.Hole(0),), (np.array([0, 3, 3, -1]),)),
     (_MATRIX, (index.Hole(0), index.Hole(1)), (np.array([[0], [2]]), np.array([1, 1, -1]))),
-    (_MATRIX, (_EVERY, index.Hole(0)), (np.array([2, 0]),)),
+    (_MATRIX, (index.EVERY, index.Hole(0)), (np.array([2, 0]),)),
     (_LINE, (index.Hole(0),), (np.array([True, False, True, True, False]),)),
     (_MATRIX, (index.Hole(0), 1), (np.array([False, True, True]),)),
-    (A(0), (_EVERY,), ()),
+    (A(0), (index.EVERY,), ()),
 ]
 
 
@@ -44,7 +44,7 @@ ENGINE = {
     index.GETITEM: [Sample(x, *arrays, spec=spec) for x, spec, arrays in _INDICES],
     index.SCATTER: [Sample(_taken(x, s, arrays), *arrays, spec=s, shape=x.shape) for x, s, arrays in _INDICES],
     index.SETITEM: [Sample(x, _taken(x, spec, arrays), *arrays, spec=spec) for x, spec, arrays in _INDICES]
-    + [Sample(_LINE, A(), spec=(_PART,)), Sample(_MATRIX, A(3, 1), spec=(_EVERY, _PART))],
+    + [Sample(_LINE, A(), spec=(_PART,)), Sample(_MATRIX, A(3, 1), spec=(index.EVERY, _PART))],
     index.INDEX_ADD: [Sample(x, _taken(x, spec, arrays), *arrays, spec=spec) for x, spec, arrays in _INDICES],
     create.FULL: [Sample(A(), shape=shape, dtype=np.dtype(float)) for shape in ((), (3,), (2, 0))],
 }

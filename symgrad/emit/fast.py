@@ -814,10 +814,10 @@ def getitem(b: Builder, node: Node, args: list[Expr]) -> Expr:
     if len(arrays) == 1 and len(x.aval.shape) > 1 and arrays[0].aval.kind == "array" and arrays[0].aval.dtype.kind == "i":
         parts = [part for part in dict(node.params)["spec"] if part is not Ellipsis]
         axis = next((i for i, part in enumerate(parts) if type(part) is index.Hole), 0)
-        if all([i == axis or part == index.Slice(None, None, None) for i, part in enumerate(parts)]) and _in_front(node, axis):
+        if all([i == axis or part == index.EVERY for i, part in enumerate(parts)]) and _in_front(node, axis):
             return method(args[0], "take", args[1], literal(axis))
     if len(arrays) > 1 and math.prod(node.aval.shape) >= PICKED and all(map(_are_places, arrays)):
-        rest = [index.Slice(None, None, None)] * (len(x.aval.shape) - len(arrays))
+        rest = [index.EVERY] * (len(x.aval.shape) - len(arrays))
         spec = [*map(index.Hole, range(len(arrays))), *rest]
         if list(dict(node.params)["spec"]) in (spec, spec[: len(arrays)]) and len({array.aval.shape for array in arrays}) == 1:
             return call_of("runtime.pick", *args)

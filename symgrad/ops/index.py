@@ -21,7 +21,7 @@ class Slice(NamedTuple):
     step: int | None
 
 
-EVERY = Slice(None, None, None)
+EVERY = Slice(None, None, None)  # ``:``
 
 
 class Hole(NamedTuple):

@@ -12,7 +12,7 @@ from symgrad import runtime
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.core import REGISTRY, A, Op, Sample, Traced, composite, linear, refused, static
 from symgrad.ops.create import contains_traced
-from symgrad.ops.index import SCATTER, Hole, Slice, array_of, take_at
+from symgrad.ops.index import EVERY, SCATTER, Hole, array_of, take_at
 from symgrad.ops.reduction import along, vector_shape
 
 # -- questions that shapes and dtypes answer ------------------------------------------------------------------------
@@ -529,11 +529,8 @@ def scatter(g: Any, index: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
     """Zeros of ``shape`` with ``g`` added at ``index``, which is made of arrays, ``:`` and ``...``."""
     arrays = [part for part in index if not isinstance(part, (slice, type(...)))]
     holes = map(Hole, itertools.count())
-    spec = [ALL if isinstance(part, slice) else part if part is ... else next(holes) for part in index]
+    spec = [EVERY if isinstance(part, slice) else part if part is ... else next(holes) for part in index]
     return SCATTER(g, *arrays, spec=tuple(spec), shape=shape)
-
-
-ALL = Slice(None, None, None)
 
 
 @linear(

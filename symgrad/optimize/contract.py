@@ -281,7 +281,7 @@ def known_but_for_axes(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Nod
         return None
     if keep:
         return s.call(np.expand_dims, other, axis=axes if len(axes) > 1 else axes[0])
-    spec = [0 if axis in axes else index.Slice(None, None, None) for axis in range(len(other.aval.shape))]
+    spec = [0 if axis in axes else index.EVERY for axis in range(len(other.aval.shape))]
     return s.call(index.GETITEM, other, spec=tuple(spec))
 
 

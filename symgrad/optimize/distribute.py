@@ -366,7 +366,7 @@ def _reshape(s: Contractor, node: Node, args: list[Node], flags: list[bool], ava
 
 @_for_all(index.GETITEM)
 def _getitem(s: Contractor, node: Node, args: list[Node], flags: list[bool], aval: Aval) -> Node:
-    spec = (index.Slice(None, None, None), *dict(node.params)["spec"])
+    spec = (index.EVERY, *dict(node.params)["spec"])
     return s.make(node.op, tuple(args), (("spec", spec),), aval)
 
 

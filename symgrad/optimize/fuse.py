@@ -238,7 +238,7 @@ class _Fuser:
             spec, place = dict(node.params)["spec"], lane + ndim
             if not all(type(part) in (int, index.Slice) for part in spec):
                 return None
-            if spec[place : place + 1] not in ((), (index.Slice(None, None, None),)):
+            if spec[place : place + 1] not in ((), (index.EVERY,)):
                 return None
             new = lane + sum(type(part) is int for part in spec[place:])
         self.lane[node], self.length[node] = new, self.length[x]

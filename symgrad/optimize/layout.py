@@ -75,7 +75,7 @@ def few_slices(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None
     parts = []
     for places in np.ndindex(*[shape[axis] for axis in axes]):
         place = dict(zip(axes, places, strict=True))
-        spec = tuple([place.get(axis, index.Slice(None, None, None)) for axis in range(len(shape))])
+        spec = tuple([place.get(axis, index.EVERY) for axis in range(len(shape))])
         parts.append(s.call(index.GETITEM, x, spec=spec))
     result = _put_together(s, _PAIRWISE[node.op.key], parts)
     if counts:
@@ -138,7 +138,7 @@ def few_elements(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
         return None
     parts = []
     for k in range(min(sizes)):
-        spec = tuple([k if axis in axes else index.Slice(None, None, None) for axis in range(len(x.aval.shape))])
+        spec = tuple([k if axis in axes else index.EVERY for axis in range(len(x.aval.shape))])
         parts.append(s.call(index.GETITEM, x, spec=spec))
     return _put_together(s, np.add, parts)
 
@@ -192,7 +192,7 @@ def _slice(s: Simplifier, x: Node, axis: int, k: int) -> Node:
     if is_op(x, np.broadcast_to) and not x.args[0].aval.shape:
         shape = (*x.aval.shape[:axis], *x.aval.shape[axis + 1 :])
         return s.call(np.broadcast_to, x.args[0], shape=shape)
-    whole = index.Slice(None, None, None)
+    whole = index.EVERY
     return s.call(index.GETITEM, x, spec=tuple([k if i == axis else whole for i in range(len(x.aval.shape))]))
 
 

@@ -247,7 +247,7 @@ def places_in_order(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
     axis, count = spec.index(index.Hole(0)), s.graph.arrays[places[0]]
     if picked[-1] - picked[0] >= len(picked) or not np.array_equal(count, np.arange(x.aval.shape[axis])):
         return None  # with a slice between them, the axis of an index array comes first
-    return s.call(index.GETITEM, x, spec=(*spec[:axis], index.Slice(None, None, None), *spec[axis + 1 :]))
+    return s.call(index.GETITEM, x, spec=(*spec[:axis], index.EVERY, *spec[axis + 1 :]))
 
 
 @rewrite(index.GETITEM, rules=LOWER, exact=True)
@@ -260,7 +260,7 @@ def part_of_elementwise(s: Simplifier, node: Node, args: tuple[Node, ...]) -> No
     few = index.names_elements(spec, len(x.aval.shape))
     if not _are_slices(spec) and not (few and 4 * math.prod(node.aval.shape) <= math.prod(x.aval.shape)):
         return None
-    spec = (*spec, *[index.Slice(None, None, None)] * (len(x.aval.shape) - len(spec)))
+    spec = (*spec, *[index.EVERY] * (len(x.aval.shape) - len(spec)))
     return s.make(x.op, tuple([_part(s, arg, spec, places, x.aval.shape) for arg in x.args]))
 
 
@@ -276,8 +276,8 @@ def _part(s: Simplifier, x: Node, spec: index.Spec, places: list[Node], shape: t
             own.append(index.Hole(len(used)) if n == whole else 0)
             used += [places[part.number]] if n == whole else []
         else:
-            own.append(part if n == whole else index.Slice(None, None, None))
-    if set(own) == {index.Slice(None, None, None)}:
+            own.append(part if n == whole else index.EVERY)
+    if set(own) == {index.EVERY}:
         return x
     return s.make(index.GETITEM, (x, *used), (("spec", tuple(own)),))
 

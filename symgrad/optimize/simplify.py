@@ -723,7 +723,7 @@ def only_newaxes_of(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
     if len(args) > 1 or None not in spec or args[0].aval.kind != "array":
         return None
     rest = [part for part in spec if part is not None]
-    if any(part is not Ellipsis and part != index.Slice(None, None, None) for part in rest):
+    if any(part is not Ellipsis and part != index.EVERY for part in rest):
         return None
     hidden = len(args[0].aval.shape) - sum(part is not Ellipsis for part in rest)
     axes: list[int] = []
@@ -1084,9 +1084,7 @@ def _in_other_shape(x: Node) -> Node:
     """What a value is made of that has the same elements in the same order."""
     while x.op in _SHAPES and _sized(x) == _sized(x.args[0]) and not x.exact:
         spec = dict(x.params).get("spec", ())
-        if len(x.args) > 1 or not all(
-            type(part) is int or part in (None, Ellipsis, index.Slice(None, None, None)) for part in spec
-        ):
+        if len(x.args) > 1 or not all(type(part) is int or part in (None, Ellipsis, index.EVERY) for part in spec):
             break
         if dict(x.params).get("order", "C") != "C":
             break

@@ -35,7 +35,6 @@ SEVERAL = 3  # taps that are worth it
 WORTH = 512  # products of numbers that are
 CORRELATE = Op(runtime.correlate, "constant", (), name="runtime.correlate")  # made here only, after all derivatives are taken
 _WRITES = (index.INDEX_ADD, index.SETITEM)
-_EVERY = index.Slice(None, None, None)
 
 
 def taps(program: Program) -> Program:
@@ -104,7 +103,7 @@ def _parts(spec: index.Spec, shape: tuple[int, ...]) -> tuple[Part, ...] | None:
     """What an index of numbers and slices names along each axis."""
     if len(spec) > len(shape) or not all(type(part) in (int, index.Slice) for part in spec):
         return None
-    spec = (*spec, *[_EVERY] * (len(shape) - len(spec)))
+    spec = (*spec, *[index.EVERY] * (len(shape) - len(spec)))
     found = [part % n if type(part) is int else range(n)[slice(*part)] for part, n in zip(spec, shape, strict=True)]
     return None if any(type(part) is range and (not part or part.step < 0) for part in found) else tuple(found)
 
@@ -439,12 +438,12 @@ def _windows(s: Tapper, x: Node, shifts: Sequence[Shift], part: tuple[Part, ...]
     axes = tuple([kept.index(shift.axis) for shift in shifts])
     lengths = tuple([abs(shift.step) * (shift.length - 1) + 1 for shift in shifts])
     view = s.call(WINDOWS, inner, window_shape=lengths, axis=axes)
-    spec = [_EVERY] * len(kept)
+    spec = [index.EVERY] * len(kept)
     for axis, shift in zip(axes, shifts, strict=True):
         stride = cast(range, part[shift.axis]).step
         spec[axis] = index.Slice(None, None, stride if stride > 1 else None)
     spec += [index.Slice(None, None, shift.step if shift.step != 1 else None) for shift in shifts]
-    return view if set(spec) == {_EVERY} else s.call(index.GETITEM, view, spec=tuple(spec))
+    return view if set(spec) == {index.EVERY} else s.call(index.GETITEM, view, spec=tuple(spec))
 
 
 def _box_of(shifts: Sequence[Shift], place: tuple[Part, ...]) -> list[Part]:

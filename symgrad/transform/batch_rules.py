@@ -350,7 +350,7 @@ def diag(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     if _ndim(node.args[0]) == 2:
         return np.diagonal(args[0], k, 1, 2)
     i = np.arange(node.args[0].aval.shape[0])
-    spec = (index.Slice(None, None, None), index.Hole(0), index.Hole(1))
+    spec = (index.EVERY, index.Hole(0), index.Hole(1))
     return index.SCATTER(args[0], i + max(-k, 0), i + max(k, 0), spec=spec, shape=(b.size, *node.aval.shape))
 
 
@@ -361,14 +361,12 @@ def triangle(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
 
 # -- indexing ------------------------------------------------------------------------------------------------------
 
-_EVERY = index.Slice(None, None, None)
-
 
 @rule(index.GETITEM)
 def getitem(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     spec = dict(node.params)["spec"]
     if not any(flags[1:]) and not _splits(spec):
-        return index.GETITEM(*args, spec=(_EVERY, *spec))
+        return index.GETITEM(*args, spec=(index.EVERY, *spec))
     spec, arrays, place, rank = _lanes(b, node.args[0].aval.shape, spec, node.args[1:], args[1:], flags[1:], flags[0])
     return _in_place(index.GETITEM(args[0], *arrays, spec=spec), place, rank, flags[0])
 
@@ -386,7 +384,7 @@ def scatter(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     spec, shape = params["spec"], (b.size, *params["shape"])
     value = b.full(args[0], flags[0])
     if not any(flags[1:]) and not _splits(spec):
-        return index.SCATTER(value, *args[1:], spec=(_EVERY, *spec), shape=shape)
+        return index.SCATTER(value, *args[1:], spec=(index.EVERY, *spec), shape=shape)
     spec, arrays, place, rank = _lanes(b, params["shape"], spec, node.args[1:], args[1:], flags[1:], True)
     return index.SCATTER(_in_front(value, place, rank), *arrays, spec=spec, shape=shape)
 
@@ -405,7 +403,7 @@ def write(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     if flags[1]:
         value = line_up(value, _ndim(node.args[1]), len(taken))
     if not any(flags[2:]) and not _splits(spec):
-        return node.op(base, value, *arrays, spec=(_EVERY, *spec))
+        return node.op(base, value, *arrays, spec=(index.EVERY, *spec))
     value = np.broadcast_to(value, (b.size, *taken))
     spec, arrays, place, rank = _lanes(b, shape, spec, node.args[2:], arrays, flags[2:], True)
     return node.op(base, _in_front(value, place, rank), *arrays, spec=spec)

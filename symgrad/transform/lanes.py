@@ -28,7 +28,7 @@ from symgrad.ir import Sequence as Several
 from symgrad.ops import create
 from symgrad.ops.core import Choice, expand, fit
 from symgrad.ops.engine import ADD_LISTS, ITEM
-from symgrad.ops.index import GETITEM, SETITEM, Hole, Slice, dtype_of
+from symgrad.ops.index import EVERY, GETITEM, SETITEM, Hole, Slice, dtype_of
 from symgrad.tracer import Tracer
 
 MANY = ("row", "scan", "stack")  # lanes of what depends on many elements, in a way that has poles
@@ -595,7 +595,7 @@ def _narrow(spec: Any, nodes: Sequence[Node], shape: tuple[int, ...]) -> tuple[i
     masks = any([node.aval.dtype == bool and len(node.aval.shape) != 1 for node in nodes])  # of several axes, or none
     if masks or not all([isinstance(part, (int, Hole, Slice)) for part in spec]):
         return shape
-    whole = [part == Slice(None, None, None) for part in spec] + [True] * (len(shape) - len(spec))
+    whole = [part == EVERY for part in spec] + [True] * (len(shape) - len(spec))
     return tuple([1 if every else n for every, n in zip(whole, shape, strict=True)])
 
 
