@@ -1,7 +1,7 @@
 """``vjp``, ``jvp`` and ``linearize``: compiled as ``grad`` is, and what they return stays what it was at the point."""
 
-import gc
 import functools
+import gc
 import threading
 
 import numpy as np
