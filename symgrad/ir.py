@@ -161,6 +161,7 @@ class Graph:
         self.arrays: dict[Node, np.ndarray[Any, Any]] = {}
         self._table: dict[Any, Node] = {}
         self._captured: dict[int, Node] = {}
+        self.alike: dict[Any, list[Node]] = {}  # captured arrays that programs took from traces, by what equal ones share
         self.next_index = 0  # what the next new node gets
 
     def __len__(self) -> int:
@@ -220,12 +221,16 @@ class Graph:
 
     def captured(self, array: np.ndarray[Any, Any]) -> Node:
         """An array that the function did not get as an argument; passed by reference, never copied."""
-        node = self._captured.get(id(array))
+        node = self.holder(array)
         if node is None:
             node = Node(CAPTURED, (), (("number", len(self.arrays)),), aval_of(array))
             self._captured[id(array)] = self._append(node)
             self.arrays[node] = array  # keeps it alive, so that its id stays its own
         return node
+
+    def holder(self, array: np.ndarray[Any, Any]) -> Node | None:
+        """The node of a captured array, if it is one."""
+        return self._captured.get(id(array))
 
     def recapture(self, node: Node, array: np.ndarray[Any, Any]) -> None:
         """Hold another array of equal content in place of the one that was captured, whose id may become another array's."""

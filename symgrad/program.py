@@ -13,6 +13,8 @@ import numpy as np
 from symgrad.ir import CAPTURED, CONST, INPUT, Graph, Node, ancestors
 from symgrad.pytree import TreeDef
 
+SAMPLED = 64  # numbers of an array, about, by which those that may be equal are found
+
 
 class Diverged(Exception):
     """Two traces of one signature took the same decisions and yet differ: something outside the arguments changed."""
@@ -111,14 +113,18 @@ class Program:
 
     def _adopt_array(self, array: np.ndarray[Any, Any]) -> Node:
         """The same captured array, else one that an earlier trace made anew with equal content."""
-        for node, known in self.graph.arrays.items():
-            if known is array:
-                return node
-        for node, known in self.graph.arrays.items():
-            if known.shape == array.shape and known.dtype == array.dtype and known.tobytes() == array.tobytes():
+        node = self.graph.holder(array)
+        if node is not None:
+            return node
+        sample = array.flat[:: array.size // SAMPLED + 1].tobytes()
+        alike = self.graph.alike.setdefault((array.dtype, array.shape, sample), [])
+        for node in alike:
+            known = self.graph.arrays[node]
+            if known.tobytes() == array.tobytes():
                 self.graph.recapture(node, frozen(known))
                 return node
-        return self.graph.captured(array)
+        alike.append(self.graph.captured(array))
+        return alike[-1]
 
     def leaves(self) -> Iterator[Leaf]:
         """The ends of the tree."""

@@ -184,6 +184,8 @@ def interpolate(x: Array, xp: Array, fp: Array, places: Array) -> Array:
     >>> interpolate(np.array([-1.0, 2.0, 9.0]), xp, np.array([5.0, 6.0, 8.0]), np.array([0, 2, 3]))
     array([5., 7., 8.])
     """
+    if not ascends(xp):
+        return np.interp(x, xp, fp)
     first, slope = np.concatenate((xp[:1], xp)), np.zeros(len(xp) + 1)
     with np.errstate(all="ignore"):
         slope[1:-1] = np.diff(fp) / np.diff(xp)
@@ -196,6 +198,15 @@ def interpolate(x: Array, xp: Array, fp: Array, places: Array) -> Array:
     return y
 
 
+def ascends(x: Array) -> bool:
+    """Whether each number is at least the one before; none is NaN.
+
+    >>> ascends(np.array([0.0, 1.0, 1.0])), ascends(np.array([np.nan]))
+    (True, False)
+    """
+    return not np.isnan(x[:1]).any() and bool(np.all(x[1:] >= x[:-1]))
+
+
 def search(knots: Array, x: Array, side: Any = "left") -> Array:
     """``np.searchsorted`` of many numbers in no order: all take each step at once, where processors guess each one's wrong.
 
@@ -203,7 +214,7 @@ def search(knots: Array, x: Array, side: Any = "left") -> Array:
     array([2, 0, 2, 3])
     """
     n, flat = len(knots), x.ravel()
-    if not n or np.isnan(knots[-1]) or np.all(flat[1:] >= flat[:-1]):
+    if not n or not ascends(knots) or ascends(flat):
         return np.searchsorted(knots, x, side=side)
     widest = 1 << (n.bit_length() - 1)
     padded = np.full(2 * widest, np.inf)

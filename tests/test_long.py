@@ -10,6 +10,7 @@ import pytest
 
 from symgrad import compile as compile_
 from symgrad import custom_vjp, grad, hvp, progress, vjp, without
+from symgrad import program as program_
 from symgrad.emit import printer
 from symgrad.ir import Node
 from symgrad.trace import Trace
@@ -275,3 +276,21 @@ def test_counters_that_counters_are_made_of():
     expected = grad(counted, mode="dynamic")(0.5)
     for _ in range(3):
         assert derivative(0.5) == pytest.approx(expected, rel=1e-12)
+
+
+def test_captured_arrays_are_found_by_their_content():
+    """Each of very many arrays was compared with all of them."""
+    compared = []
+
+    class Counted(np.ndarray):
+        def tobytes(self, *args):
+            compared.extend([part for part in parts if part is self])
+            return super().tobytes(*args)
+
+    parts = [np.array([float(i), 1.0]).view(Counted) for i in range(300)]
+    merged = program_.Program()
+    nodes = [merged._adopt_array(part) for part in parts]
+    assert [merged._adopt_array(part) for part in parts] == nodes
+    assert not compared
+    assert [merged._adopt_array(np.array(part)) for part in parts] == nodes
+    assert len(compared) == len(parts)

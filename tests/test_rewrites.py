@@ -648,6 +648,15 @@ def test_places_of_many_numbers(n, side):
             np.testing.assert_array_equal(runtime.search(given, one, side), np.searchsorted(given, one, side))
 
 
+@pytest.mark.parametrize("xp", [[3.0, 1.0, 2.0, 0.0], [0.0, np.nan, 2.0, 3.0], [0.0, 1.0, 2.0, np.nan]])
+def test_what_does_not_ascend_is_searched_as_numpy_does(xp):
+    xp, fp, x = np.array(xp), np.array([5.0, 7.0, 6.0, 9.0]), np.random.default_rng(0).uniform(-1, 4, 5000)
+    for side in ("left", "right"):
+        np.testing.assert_array_equal(runtime.search(xp, x, side), np.searchsorted(xp, x, side))
+    places = np.searchsorted(xp, x, "right")
+    np.testing.assert_array_equal(runtime.interpolate(x, xp, fp, places), np.interp(x, xp, fp))
+
+
 def test_interpolation_searches_once():
     rng = np.random.default_rng(0)
     x, xp, fp = rng.normal(size=20_000), np.sort(rng.normal(size=50)), rng.normal(size=50)
