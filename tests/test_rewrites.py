@@ -657,6 +657,17 @@ def test_what_does_not_ascend_is_searched_as_numpy_does(xp):
     np.testing.assert_array_equal(runtime.interpolate(x, xp, fp, places), np.interp(x, xp, fp))
 
 
+def test_slopes_of_maxima_are_as_large_as_cotangents():
+    x, w = np.arange(2000.0), np.full(2000, 1.5e308)
+    y = x.copy()
+    y[::2] += 1
+    derivative = grad(lambda x, y, w: np.sum(np.maximum(x, y) * w), argnums=(0, 1))
+    with np.errstate(over="ignore"):
+        slopes = [derivative(x, y, w) for _ in range(3)][-1]
+    for g, share in zip(slopes, (0.0, 1.0), strict=True):
+        np.testing.assert_array_equal(g, w * np.where(x == y, 0.5, share))
+
+
 def test_interpolation_searches_once():
     rng = np.random.default_rng(0)
     x, xp, fp = rng.normal(size=20_000), np.sort(rng.normal(size=50)), rng.normal(size=50)

@@ -13,7 +13,7 @@ from symgrad.ir import CAPTURED, CONST, Node
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.signal import INTERP
-from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op, join, len_of, masked, rewrite, writes_one_each
+from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op, len_of, masked, rewrite, writes_one_each
 from symgrad.program import Program
 
 MANY = 1024  # numbers in an array, from which on a call costs less than what it computes
@@ -358,7 +358,7 @@ def steps(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
             small = mask.aval._replace(dtype=np.dtype(np.int8))
             count = s.graph.add(STEPS, (mask, s.call(upto, *pair)), (), small)
             number = const(g)
-            return join(s, 0.5, s.call(np.multiply, g, count)) if number is None else s.call(np.multiply, 0.5 * number, count)
+            return s.call(np.multiply, half if number is None else 0.5 * number, count)  # twice ``g`` may be too large
     return None
 
 
