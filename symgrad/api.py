@@ -36,9 +36,9 @@ from symgrad.ops.core import Traced
 from symgrad.ops.engine import STOP
 from symgrad.optimize.switches import switched_off
 from symgrad.trace import Trace, active_trace
-from symgrad.tracer import Tracer
+from symgrad.tracer import Tracer, escaped
 from symgrad.transform import calculus
-from symgrad.transform.calculus import Argnums
+from symgrad.transform.calculus import Argnums, Linearized
 from symgrad.transform.linear import LinearMap, Recorded, Replayed, pullback_of, pushforward_of
 from symgrad.transform.vmap import AfterSelf, Axes
 from symgrad.transform.vmap import vmap as run_batched
@@ -882,11 +882,19 @@ def _vjp_within(trace: Trace, fun: Fun, primals: tuple[Any, ...], has_aux: bool)
     out, aux = settle(start, primals, (run.tree.unflatten(run.outputs), run.aux))
 
     def pullback(cotangent: Any) -> Any:
+        _require_open(trace, run)
         if active_trace() is not trace:
             return Recorded(trace, run)((), cotangent)
         return settle(start, (primals, cotangent), calculus.pull(trace, run, cotangent, False, True))
 
     return (out, pullback, aux) if has_aux else (out, pullback)
+
+
+def _require_open(trace: Trace, run: Linearized) -> None:
+    """Raise ``EscapedTracer`` where the call has ended in which a run was recorded: nothing of it is left."""
+    tracers = [x for v in run.vars for x in v.tracers]
+    if tracers and not trace.open:
+        raise escaped(tracers[0])
 
 
 def _applied(linear: LinearMap | Recorded | Replayed) -> Callable[..., Any]:
@@ -936,10 +944,15 @@ def linearize(fun: Fun, *primals: Any) -> Any:
         start = len(trace.graph)
         run = calculus.evaluate(trace, fun, range(len(primals)), primals, {})
         out = settle(start, primals, run.tree.unflatten(run.outputs))
-        return out, lambda *tangents: calculus.push(trace, run, tangents)
+
+        def pushforward(*tangents: Any) -> Any:
+            _require_open(trace, run)
+            return calculus.push(trace, run, tangents)
+
+        return out, pushforward
     out, kept, linear = _make("linearize", fun)(*primals)
     if linear is None:
         point = _copied(primals)
         return out, lambda *tangents: jvp(fun, point, tangents)[1]
-    pushforward = _applied(linear)
-    return out, lambda *tangents: pushforward(kept, tangents)
+    applied = _applied(linear)
+    return out, lambda *tangents: applied(kept, tangents)

@@ -10,6 +10,7 @@ from ops_samples import DIFFERENTIABLE, cases, close, dot
 
 import symgrad
 from symgrad import compile, custom_jvp, custom_vjp, grad, hessian, jvp, linearize, vjp, vmap
+from symgrad.errors import EscapedTracer
 from symgrad.ops import create
 
 pytestmark = [
@@ -315,6 +316,22 @@ def test_errors():
             jvp(several, (X,), (np.ones(3),))
         with pytest.raises(TypeError, match="the tangent has the structure"):
             jvp(several, (X,), ([X],))
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_those_of_a_call_that_has_ended(mode):
+    """Nothing is left of what was recorded within it, which is said."""
+    kept = []
+
+    def fun(x):
+        kept[:] = [vjp(branches, x)[1], linearize(branches, x)[1]]
+        return np.sum(kept[0](V)[0] * kept[1](V))
+
+    for _ in range(3):
+        grad(fun, mode=mode)(X)
+        for one in kept:
+            with pytest.raises(EscapedTracer, match="after the call that made it has ended"):
+                one(V)
 
 
 def test_aux_and_more_arguments():
