@@ -87,7 +87,7 @@ class Derivative(Derived, Generic[P, R]):
 
         self._body = _body_of(kind, fun, options)
         self._user = User(fun, self._body, use, missed)
-        self._compiler = compiler_of(self._key(name), lambda: Compiler(name, self._form(), self._mode, off))
+        self._compiler = compiler_of(self._key(name), lambda: Compiler(name, self._form(), self._mode, off, kind in OFTEN_ALONE))
         self._compiler.join(self._user)
         self._methods: Derivative[..., Any] | None = None
         self._stand_ins: dict[Any, Derivative[..., Any]] = {}
@@ -509,6 +509,9 @@ BODIES: dict[str, Any] = {
     "vmap": _vmap,
     "function": _function,
 }
+
+
+OFTEN_ALONE = ("vjp", "jvp", "linearize")  # calls that are not made again as a rule, so that the first costs no trace for code
 
 
 def _body_of(kind: str, fun: Fun, options: dict[str, Any]) -> Body:

@@ -1159,8 +1159,9 @@ class User:
 class Compiler:
     """The calls of derivatives whose functions are alike: finds the variant of each, traces, compiles, runs."""
 
-    def __init__(self, name: str, form: Form, mode: str, off: frozenset[str]) -> None:
+    def __init__(self, name: str, form: Form, mode: str, off: frozenset[str], patience: int = 0) -> None:
         self.name, self.form, self.mode, self.off = name, form, mode, off
+        self.patience = patience  # calls of a signature in dynamic mode before one is traced
         self.known: OrderedDict[Layout, Family] = OrderedDict()
         self.lock = threading.RLock()
         self.misses = 0
@@ -1223,7 +1224,7 @@ class Compiler:
         if self.mode == "debug_nans":
             return family.trace(user, leaves, WatchedTrace).result()
         compiles = self.mode != "dynamic" and family.dynamic is None
-        symbolic = compiles and (at_once or family.account.allows())
+        symbolic = compiles and (at_once or (family.account.calls >= self.patience and family.account.allows()))
         start = time.perf_counter()
         errors, family.errors = family.errors, []
         traced = family.trace(user, leaves, Trace if symbolic else Tape)
