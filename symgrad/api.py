@@ -87,7 +87,9 @@ class Derivative(Derived, Generic[P, R]):
 
         self._body = _body_of(kind, fun, options)
         self._user = User(fun, self._body, use, missed)
-        self._compiler = compiler_of(self._key(name), lambda: Compiler(name, self._form(), self._mode, off, kind in OFTEN_ALONE))
+        self._compiler = compiler_of(
+            self._key(name), lambda: Compiler(name, self._form(), self._mode, off, kind in OFTEN_ALONE)
+        )
         self._compiler.join(self._user)
         self._methods: Derivative[..., Any] | None = None
         self._stand_ins: dict[Any, Derivative[..., Any]] = {}

@@ -32,7 +32,7 @@ def traced():
 @pytest.mark.parametrize("op", [op for op in DIFFERENTIABLE if op is not create.FULL], ids=lambda op: op.name)
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
 def test_of_all_operations(op, dtype):
-    """In dynamic mode, traced twice, then compiled: pullbacks and pushforwards are those of dynamic mode, each time they are called."""
+    """In dynamic mode, traced twice, then compiled: pullbacks and pushforwards are those of dynamic mode at each call."""
     for case in cases(op, dtype) if dtype == np.float64 or op.complex else ():
         compile._shared.clear()
         fun = lambda *xs, case=case: case(*xs)
