@@ -15,6 +15,7 @@ from symgrad import pytree
 from symgrad.compile import (
     FOREIGN,
     Body,
+    Bridge,
     CacheInfo,
     Compiler,
     Family,
@@ -132,7 +133,7 @@ class Derivative(Derived, Generic[P, R]):
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Derivative[..., Any], tuple[Any, ...], dict[str, Any]]:
         """The derivative of arrays, and its arguments, that a call comes down to: itself, unless they are of another kind."""
-        bridge = foreign(pytree.flatten((args, kwargs))[0])
+        bridge = _bridge_of((args, kwargs))
         return (self, args, kwargs) if bridge is None else bridge.plain(self, args, kwargs)
 
     def _hashable(self, *made: Any) -> Any:
@@ -477,7 +478,7 @@ def _linearize(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, o
 
 
 def _linear(trace: Trace, fun: Any, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
-    return fun.apply(trace, *args)
+    return fun(*args)
 
 
 def _function(trace: Trace, fun: Fun, args: Any, kwargs: Any, symbolic: bool, options: dict[str, Any]) -> Any:
@@ -850,6 +851,11 @@ def as_derivative(fun: Any) -> Derivative[..., Any]:
 # -- one pass at a time --------------------------------------------------------------------------------------------
 
 
+def _bridge_of(tree: Any) -> Bridge | None:
+    """The bridge of the leaves of a tree that have one. Without any library that brings one, nothing is looked at."""
+    return foreign(pytree.flatten(tree)[0]) if FOREIGN else None
+
+
 def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> Any:
     """``(output, pullback)``: the pullback maps a cotangent of the output to cotangents of all ``primals``.
 
@@ -869,7 +875,7 @@ def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> Any:
     >>> out, pullback(1.0)
     (15.0, (5.0, 3.0))
     """
-    bridge = foreign(pytree.flatten(primals)[0])
+    bridge = _bridge_of(primals)
     if bridge is not None:
         return bridge.vjp(fun, primals, has_aux)
     trace = active_trace()
@@ -928,7 +934,7 @@ def jvp(fun: Fun, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: b
     """
     if len(primals) != len(tangents):
         raise TypeError(f"jvp got {len(primals)} primals and {len(tangents)} tangents")
-    bridge = foreign(pytree.flatten((tuple(primals), tuple(tangents)))[0])
+    bridge = _bridge_of((tuple(primals), tuple(tangents)))
     if bridge is not None:
         return bridge.jvp(fun, tuple(primals), tuple(tangents), has_aux)
     return _make("jvp", fun, has_aux=has_aux)(tuple(primals), tuple(tangents))
@@ -941,7 +947,7 @@ def linearize(fun: Fun, *primals: Any) -> Any:
     >>> out, pushforward(1.0), pushforward(2.0)
     (9.0, 6.0, 12.0)
     """
-    bridge = foreign(pytree.flatten(primals)[0])
+    bridge = _bridge_of(primals)
     if bridge is not None:
         return vjp(fun, *primals)[0], lambda *tangents: jvp(fun, primals, tangents)[1]
     trace = active_trace()

@@ -261,7 +261,7 @@ def cross(x: Array, y: Array, out: Array | None = None) -> Array:
     return out
 
 
-def matrices(a: Array, b: Array, out: Array | None = None) -> Array:
+def matrices(a: Array, b: Array) -> Array:
     """``a @ b`` of many matrices of a few numbers: NumPy takes longer to get to the next one than for one.
 
     >>> matrices(np.ones((1, 2, 2)), np.array([[[1.0, 2.0], [3.0, 4.0]]]))
@@ -269,8 +269,7 @@ def matrices(a: Array, b: Array, out: Array | None = None) -> Array:
             [4., 6.]]])
     """
     (many, rows, inner), columns = a.shape, b.shape[2]
-    if out is None:
-        out = np.empty((many, rows, columns), a.dtype)
+    out = np.empty((many, rows, columns), a.dtype)
     if rows * inner * columns <= 12:
         product = np.empty(many, a.dtype)
         for i, k in np.ndindex(rows, columns):

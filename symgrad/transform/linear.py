@@ -62,14 +62,12 @@ class LinearMap:
 
     def __init__(self, space: Space, steps: Sequence[Step], masked: bool, results: Sequence[int], tree: pytree.TreeDef) -> None:
         self._space, self._steps, self._masked, self._results, self._tree = space, steps, masked, results, tree
-        self.compiled: Callable[..., Any] | None = None  # ``apply`` by code
+        self.compiled: Callable[..., Any] | None = None  # the same by code
 
     def __call__(self, kept: Sequence[Any], vectors: Any) -> Any:
-        assert self.compiled is not None
-        return self.compiled(kept, vectors)
-
-    def apply(self, trace: Trace, kept: Sequence[Any], vectors: Any) -> Any:
-        """The tree of results at these vectors."""
+        """The tree of results at these vectors, recorded in the trace that runs."""
+        trace = active_trace()
+        assert trace is not None
         known = [*kept, *self._space.take(trace, vectors)]
         outer, trace.phase = trace.phase, "backward" if self._space.what == "cotangent" else "tangents"
         trace.masked = trace.masked or self._masked
@@ -120,12 +118,10 @@ class Replayed:
         self._linear = linear
 
     def __call__(self, kept: Sequence[Any], vectors: Any) -> Any:
-        outer = active_trace()
-        if outer is not None:
-            return self._linear.apply(outer, kept, vectors)
-        trace = Tape()
-        with tracing(trace):
-            return pytree.map_tree(lambda leaf: _own(plain(leaf)), self._linear.apply(trace, kept, vectors))
+        if active_trace() is not None:
+            return self._linear(kept, vectors)
+        with tracing(Tape()):
+            return pytree.map_tree(lambda leaf: _own(plain(leaf)), self._linear(kept, vectors))
 
 
 def _own(leaf: Any) -> Any:
