@@ -462,6 +462,10 @@ SHORT_AXES = {
     ),
     "factors of two axes": lambda x: np.sum(np.prod(x.reshape(40, 20, 2, 3, 3), axis=(2, 4)) ** 2),
     "running factors": lambda x: np.sum(np.cumprod(x, axis=1) ** 2) + np.sum(np.cumprod(x.reshape(20, 6, 120), axis=-2)),
+    "factors put together": lambda x: np.sum(
+        (np.stack([x[:, 0], x[:, 1]]) * np.stack([x[:, 2] ** 2, x[:, 0]])) ** 2
+        + np.stack([x[:, 1], x[:, 1]], axis=-2) * np.stack([x[:, 2], x[:, 2]], axis=0)[::-1]
+    ),
     "tables": lambda x: np.sum(np.sin(x[PLACES.reshape(20, 50) - 2000])),
 }
 PLACES = np.random.default_rng(3).integers(0, 2000, 1000)

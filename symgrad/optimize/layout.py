@@ -173,13 +173,18 @@ def factors_apart(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | N
 def _slices(x: Node) -> tuple[int | None, tuple[Node, ...]]:
     """The slices that an array was put together of, and along which axis."""
     if is_op(x, np.stack):
-        return dict(x.params)["axis"], x.args
+        return _stacked(x), x.args
     if x.op is index.GETITEM and len(x.args) == 1 and is_op(x.args[0], np.stack):
-        axis, spec = dict(x.args[0].params)["axis"], dict(x.params)["spec"]
+        axis, spec = _stacked(x.args[0]), dict(x.params)["spec"]
         back = [index.Slice(None, None, -1 if k == axis else None) for k in range(len(x.aval.shape))]
         if [*spec, *back[len(spec) :]] == back:
             return axis, x.args[0].args[::-1]
     return None, ()
+
+
+def _stacked(x: Node) -> int:
+    """The axis along which arrays were stacked."""
+    return int(dict(x.params).get("axis", 0)) % len(x.aval.shape)
 
 
 def _slice(s: Simplifier, x: Node, axis: int, k: int) -> Node:
