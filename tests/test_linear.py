@@ -320,6 +320,18 @@ def test_errors():
             jvp(several, (X,), ([X],))
 
 
+@pytest.mark.parametrize("kind", ["object", "U1", "M8[D]", "m8[s]", [("re", float)], complex])
+def test_what_is_no_direction(kind):
+    """NumPy would make numbers of it, NaN of None too; and what is real does not move along the imaginary axis."""
+    given = np.zeros(4, complex) + 1j if kind is complex else np.full(4, None) if kind == "object" else np.zeros(4).astype(kind)
+    for _ in range(6):
+        pushforward, pullback = linearize(np.sin, X)[1], vjp(np.sin, X)[1]
+        calls = [lambda: jvp(np.sin, (X,), (given,)), lambda: pushforward(given)]  # noqa: B023
+        for call in calls if kind is complex else [*calls, lambda: pullback(given)]:  # noqa: B023
+            with pytest.raises(TypeError, match=r"a (co)?tangent has dtype"):
+                call()
+
+
 @pytest.mark.parametrize("mode", ["auto", "dynamic"])
 def test_those_of_a_call_that_has_ended(mode):
     """Nothing is left of what was recorded within it, which is said."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import numbers
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ from symgrad.errors import IntegerArgument, NonScalarOutput, NotDifferentiable, 
 from symgrad.frames import where
 from symgrad.ir import Aval, Node
 from symgrad.ops import create
-from symgrad.ops.core import fit
+from symgrad.ops.core import Traced, dtype_of, fit
 from symgrad.ops.engine import ASTYPE, TO_ARRAY, TO_FLOAT, TO_NUMPY, TO_PYTHON
 from symgrad.trace import Trace
 from symgrad.tracer import Tracer
@@ -365,7 +366,7 @@ def _require_scalar(run: Linearized, fun: Fun, holomorphic: bool) -> None:
 def leaves_of(given: Any, what: str, tree: pytree.TreeDef, shapes: Sequence[tuple[int, ...]], of: str) -> list[Any]:
     """The leaves of a tangent or cotangent: ``what`` is given, of a tree and shapes of what it must be like.
 
-    Raises ``TypeError`` or ``ValueError`` if it is not.
+    Raises ``TypeError`` or ``ValueError`` if it is not, or not of numbers.
     """
     leaves, given_tree = pytree.flatten(given)
     if given_tree != tree:
@@ -373,7 +374,19 @@ def leaves_of(given: Any, what: str, tree: pytree.TreeDef, shapes: Sequence[tupl
     for leaf, shape in zip(leaves, shapes, strict=True):
         if np.shape(leaf) != shape:
             raise ValueError(f"a {what} has shape {np.shape(leaf)}, its {of} {shape}")
+        dtype = dtype_of(leaf)
+        boxed = dtype == object and all(isinstance(x, (Traced, numbers.Number)) for x in np.ravel(leaf))
+        if dtype.kind not in "biufc" and not boxed:
+            raise TypeError(f"a {what} has dtype {dtype}; it must be of numbers")
     return leaves
+
+
+def require_direction(tangent: Any, aval: Aval) -> None:
+    """Raise ``TypeError`` for a complex tangent of what is real, which cannot move that way."""
+    if dtype_of(tangent).kind == "c" and aval.dtype.kind == "f":
+        raise TypeError(
+            f"a tangent has dtype {dtype_of(tangent)}, its primal {aval.dtype}, which is real; take the tangent's real part"
+        )
 
 
 def pull(trace: Trace, run: Linearized, cotangents: Any, single: bool, symbolic: bool, holomorphic: bool = False) -> Any:
@@ -407,6 +420,8 @@ def push(trace: Trace, run: Linearized, tangents: Sequence[Any]) -> Any:
     ts: list[Any] = []
     for v, tangent in zip(run.vars, tangents, strict=True):
         leaves = leaves_of(tangent, "tangent", v.tree, v.shapes, "primal")
+        for leaf, x in zip(leaves, v.tracers, strict=True):
+            require_direction(leaf, x.node.aval)
         ts += [fit(traced(trace, t), x.node.aval) for t, x in zip(leaves, v.tracers, strict=True)]
     nodes = [out.node for out in run.outputs if isinstance(out, Tracer)]
     found = iter(forward(trace, nodes, run.wrt, ts))
