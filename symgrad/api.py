@@ -12,21 +12,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, Unp
 import numpy as np
 
 from symgrad import pytree
-from symgrad.compile import (
-    FOREIGN,
-    Body,
-    Bridge,
-    CacheInfo,
-    Compiler,
-    Family,
-    Foreign,
-    Form,
-    User,
-    Variant,
-    check_foreign,
-    compiler_of,
-    foreign,
-)
+from symgrad.compile import Body, CacheInfo, Compiler, Family, User, Variant, compiler_of
 from symgrad.draw import dot, svg
 from symgrad.emit.names import Names
 from symgrad.guards import describe
@@ -36,6 +22,7 @@ from symgrad.look import Annotation, Profile, Source, profile
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import STOP
 from symgrad.optimize.switches import switched_off
+from symgrad.signature import FOREIGN, Bridge, Foreign, Form, check_foreign, foreign
 from symgrad.trace import Trace, active_trace
 from symgrad.tracer import Tracer, escaped
 from symgrad.transform import calculus

@@ -22,7 +22,6 @@ import scipy.sparse as sp
 from scipy.optimize._numdiff import group_columns  # what least_squares(jac_sparsity=...) colours with
 
 from symgrad.api import Derivative, grad
-from symgrad.compile import layout
 from symgrad.errors import NotDifferentiable, SymgradError
 from symgrad.ir import Aval, Node
 from symgrad.ops import engine
@@ -30,6 +29,7 @@ from symgrad.ops.contract import cut
 from symgrad.ops.core import ASTYPE, REGISTRY, Op
 from symgrad.ops.signal import INTERP
 from symgrad.scipy.sparse import TIMES
+from symgrad.signature import layout
 from symgrad.state import watch
 from symgrad.trace import Tape, Trace, tracing
 from symgrad.transform import calculus

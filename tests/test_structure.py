@@ -31,6 +31,7 @@ LAYERS = """
     program
     optimize
     emit
+    signature
     compile
     look
     api

@@ -14,13 +14,13 @@ import numpy as np
 
 from symgrad import api, pytree
 from symgrad.api import Derivative
-from symgrad.compile import FOREIGN, Bridge
 from symgrad.eager.autograd.function import Function
 from symgrad.eager.core import OUTSIDE, Tensor, wrap
 from symgrad.eager.dtypes import default
 from symgrad.eager.modes import mode
 from symgrad.errors import NotDifferentiable
 from symgrad.ir import is_inexact_leaf
+from symgrad.signature import FOREIGN, Bridge
 from symgrad.trace import active_trace
 from symgrad.tracer import Tracer
 from symgrad.transform import calculus
