@@ -159,3 +159,16 @@ def test_masks_smaller_than_what_was_chosen():
         for _ in range(3):
             assert derivative(0.1) == pytest.approx(2 * np.cos(0.1), rel=1e-12)
             assert derivative(0.4) == pytest.approx(2 * (0.3**0.7 + 0.4 * 0.7 * 0.3**-0.3), rel=1e-12)
+
+
+def test_one_array_in_several_places_of_a_product():
+    """Each place has a mask of its own: what meets nothing but zeros in one place matters in another."""
+
+    def largest(weights, x):
+        inverse = 1.0 / x
+        return np.max(np.einsum("jk,ij,k->i", inverse, inverse, weights))
+
+    x = np.array([[1.0, 2.0], [4.0, 5.0]])
+    for derivative in (grad(largest), grad(largest, mode="dynamic")):
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(np.array([1.0, 2.0]), x), ((1.0 / x) @ (1.0 / x))[0], rtol=1e-12)

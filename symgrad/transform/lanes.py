@@ -114,8 +114,8 @@ class Masks:
 
     # ---- one operation ----
 
-    def send(self, node: Node, position: int, g: Any, rule: Callable[..., Any]) -> tuple[Any, State]:
-        """The cotangent of an argument, and its lanes, given ``node``'s own and its rule, ``rule(position, g, lookup)``."""
+    def send(self, node: Node, position: int, g: Any, args: Sequence[Any], rule: Callable[..., Any]) -> tuple[Any, State]:
+        """The cotangent of an argument, and its lanes, given ``node``'s own, its arguments and its rule for these."""
         arg, lane = node.args[position], node.op.lanes_of(position)
         lanes, dirty = self.states.get(node, NOTHING)
         if lane == "stack" and not isinstance(node.aval, Aval):
@@ -123,11 +123,11 @@ class Masks:
         level = self.levels[arg]
         state: State
         if lane in ("moved", "some", "mixed", *MANY):
-            part = fit_to(rule(position, apply(g, dirty), self.factors(node, position, lanes)), arg)
+            part = fit_to(rule(position, apply(g, dirty), self.factors(node, position, lanes, args)), arg)
             lanes = self.moved(node, position, lanes)
             state = lanes, lanes if lane in MANY else None
         elif lane is None:
-            part, state = fit_to(rule(position, apply(g, dirty), self.lookup), arg), NOTHING
+            part, state = fit_to(rule(position, apply(g, dirty), args), arg), NOTHING
         else:
             if node.op.family == "op" and isinstance(lane, Choice):  # a reduction, of rows that are masked, too
                 g, lanes, dirty = apply(g, dirty), self.moved(node, position, lanes), None
@@ -139,7 +139,7 @@ class Masks:
                 lanes = lanes if choice is None else choice[0]
                 hidden = lanes is not None or arg in self.before
                 with np.errstate(divide="ignore", invalid="ignore") if hidden else nullcontext():
-                    part = rule(position, self.kept(node, position, g), self.lookup)
+                    part = rule(position, self.kept(node, position, g), args)
                 if lanes is not None and _steepness(node, position, self.hot) >= lanes.least:
                     dirty = lanes
             if part is not None and arg.aval.shape != np.shape(part):
@@ -227,18 +227,15 @@ class Masks:
 
         return Lanes(None, (node, position), mask, True, explicit)
 
-    def factors(self, node: Node, position: int, lanes: Lanes | None) -> Callable[[Node], Any]:
-        """The values of a product's arguments; of one that may be infinite, zeros where it meets nothing but zeros."""
+    def factors(self, node: Node, position: int, lanes: Lanes | None, args: Sequence[Any]) -> Sequence[Any]:
+        """A product's arguments; of those that may be infinite, zeros where they meet nothing but zeros."""
         if lanes is None or node.op.family != "multilinear":
-            return self.lookup
-        args = [self.lookup(arg) for arg in node.args]
+            return args
         mask = mask_of(lanes, None, None)
-        found = {
-            arg: np.where(_reached(node, i, mask, self.lookup(node), args), args[i], 0)
-            for i, arg in enumerate(node.args)
-            if i != position and arg in self.hot
-        }
-        return lambda arg: found[arg] if arg in found else self.lookup(arg)
+        return [
+            np.where(_reached(node, i, mask, self.lookup(node), args), x, 0) if i != position and arg in self.hot else x
+            for i, (arg, x) in enumerate(zip(node.args, args, strict=True))
+        ]
 
     def chain(self, node: Node) -> list[Node]:
         """The elementwise operations, down to the last that has poles, whose results ``x[index]`` alone uses; in order.

@@ -196,8 +196,8 @@ def _in_lanes(node: Node, places: Sequence[int], g: Any, lookup: Lookup, lanes: 
     """The cotangents of the arguments at ``places``, and what is known of their zeros."""
     if node.op.joint is None:
         args = [lookup(arg) for arg in node.args]  # once for all, of which an operation may have thousands
-        rule = lambda i, g, look: cotangents(node, (i,), g, look, args if look is lanes.lookup else None)[0]
-        return [lanes.send(node, i, g, rule) for i in places]
+        rule = lambda i, g, args: cotangents(node, (i,), g, lookup, args)[0]
+        return [lanes.send(node, i, g, args, rule) for i in places]
     if node.op.lanes == "loop":
         y = lookup(node) if isinstance(node.aval, Aval) else tuple_of(node, lookup)
         each = lanes.loop(node, g, y, [lookup(arg) for arg in node.args])
