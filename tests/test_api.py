@@ -476,7 +476,8 @@ def test_unused_and_independent():
     always(jacfwd(lambda x: np.ones(2)), np.zeros((2, 4)), V)
     always(hessian(lambda x: np.sum(x)), np.zeros((4, 4)), V)
     always(hvp(lambda x: np.sum(x)), np.zeros(4), V, V)
-    assert same(jvp(lambda x: 3.0, (V,), (V,)), (3.0, 0.0))
+    for constant in (3.0, 3j, np.float64(3), np.complex64(3), np.float32(3), np.ones(2, np.float32)):
+        assert same(jvp(lambda x: constant, (V,), (V,)), (constant, constant * 0))  # noqa: B023 (called at once)
     assert same(vjp(lambda x: 3.0, V)[1](1.0), (np.zeros(4),))
     assert same(vjp(lambda x: np.ones(2), V)[1](np.ones(2)), (np.zeros(4),))
 

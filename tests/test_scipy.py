@@ -744,3 +744,15 @@ def test_cubic_spline(n, kind):
         lambda x, y, at: interpolate.CubicSpline(x, y, bc_type=kind)(at), np.linspace(0, 3, n) ** 1.1, rng.normal(size=n), at
     )
     assert np.isnan(interpolate.CubicSpline(x, x, extrapolate=False)(-1.0))
+
+
+@pytest.mark.parametrize("fun", [linalg.sqrtm, linalg.logm], ids=["sqrtm", "logm"])
+def test_roots_and_logarithms_of_matrices_with_negative_eigenvalues(fun):
+    """They lie on the cut; and whether the result is complex hangs on the values."""
+    positive, other = np.array([[2.0, 0.3], [0.1, 1.5]]), np.array([[1.0, 0.3], [0.2, -2.0]])
+    for a in (positive, other):
+        check_grads(fun, (a,))
+    size = lambda a: np.sum(np.abs(fun(a)) ** 2)
+    compiled, dynamic = grad(size), grad(size, mode="dynamic")
+    for a in (positive, positive, positive, other, other, other, positive):
+        np.testing.assert_allclose(compiled(a), dynamic(a), rtol=1e-10)

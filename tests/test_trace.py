@@ -539,6 +539,12 @@ def test_object_arrays(fun, args):
     agrees(fun, *args)
 
 
+@pytest.mark.skipif(not hasattr(np, "row_stack"), reason="NumPy has dropped it")
+@pytest.mark.filterwarnings("ignore:`row_stack`")
+def test_the_old_name_of_vstack():
+    agrees(lambda x: np.row_stack([x, np.stack([x, x])]), V)
+
+
 @check(
     {
         "array": (lambda x: [np.array([x[0], 1.0], like=x), np.asarray([1.0, 2.0], like=x) * x[0]], V),

@@ -11,6 +11,7 @@ from symgrad.errors import NotDifferentiable
 from symgrad.ir import Node
 from symgrad.ops.contract import conj, transpose
 from symgrad.ops.core import A, Op, Sample
+from symgrad.ops.engine import IS_COMPLEX
 from symgrad.ops.index import array_of
 from symgrad.ops.linalg import MIRRORED, hermitian
 from symgrad.transform.batch import Batch, rule
@@ -211,49 +212,6 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, **options: 
     return decompose(array_of(a), full_matrices, compute_uv)
 
 
-# -- functions of matrices: that of [[a, e], [0, a]] holds the derivative by a in direction e ------------------------
-
-
-def _function(fun: Any, samples: list[Sample]) -> Op:
-    def moved(a: Any, e: Any) -> Any:
-        n = np.shape(a)[-1]
-        upper = np.concatenate((a, e), axis=-1)
-        lower = np.concatenate((np.zeros_like(a), a), axis=-1)
-        return made(np.concatenate((upper, lower), axis=-2))[..., :n, n:]
-
-    made = Op(
-        fun,
-        "op",
-        (lambda g, y, A: moved(transpose(A), g),),
-        jvp=lambda ts, y, A: moved(A, ts[0]),
-        name=fun.__name__,
-        samples=samples,
-    )
-    return made
-
-
-_SPD = [Sample(A(3, 3, kind="spd")), Sample(A(2, 2, kind="spd")), Sample(A(1, 1, kind="spd"))]
-EXPM = _function(sl.expm, [Sample(A(3, 3)), Sample(A(2, 3, 3)), Sample(A(1, 1)), Sample(A(2, 2, lo=-9, hi=9))])
-rule(EXPM)(stacks(2))
-SQRTM = _function(sl.sqrtm, _SPD)
-LOGM = _function(sl.logm, _SPD)
-
-
-def expm(A: Any) -> Any:
-    """The exponential of a matrix."""
-    return EXPM(array_of(A))
-
-
-def sqrtm(A: Any) -> Any:
-    """The principal square root of a matrix."""
-    return SQRTM(array_of(A))
-
-
-def logm(A: Any) -> Any:
-    """The principal logarithm of a matrix."""
-    return LOGM(array_of(A))
-
-
 # -- Sylvester's equation ------------------------------------------------------------------------------------------
 
 
@@ -294,6 +252,72 @@ def solve_discrete_lyapunov(a: Any, q: Any, method: str | None = None) -> Any:
     a, q = array_of(a), array_of(q)
     n = np.shape(a)[0]
     return np.reshape(np.linalg.solve(np.eye(n * n) - np.kron(a, conj(a)), np.ravel(q)), (n, n))
+
+
+# -- functions of matrices -----------------------------------------------------------------------------------------
+
+
+def _function(fun: Any, moved: Any, samples: list[Sample], **options: Any) -> Op:
+    """``moved(a, y, e)`` is the derivative at ``a``, where the function is ``y``, in the direction ``e``."""
+    rules = (lambda g, y, A: moved(transpose(A), transpose(y), g),)
+    jvp = lambda ts, y, A: moved(A, y, ts[0])
+    return Op(fun, "op", rules, jvp=jvp, name=fun.__name__.lstrip("_"), samples=samples, **options)
+
+
+def _in_blocks(fun: Any, a: Any, e: Any) -> Any:
+    """The function of ``[[a, e], [0, a]]`` holds the derivative at ``a`` in the direction ``e``."""
+    n = np.shape(a)[-1]
+    upper = np.concatenate((a, e), axis=-1)
+    lower = np.concatenate((np.zeros_like(a), a), axis=-1)
+    return fun(np.concatenate((upper, lower), axis=-2))[..., :n, n:]
+
+
+def _root_moved(a: Any, y: Any, e: Any) -> Any:
+    """From ``y @ y == a``: in blocks, double eigenvalues would part at the negative numbers, where the root has a cut."""
+    return SYLVESTER(y, y, e)
+
+
+def _log_moved(a: Any, y: Any, e: Any) -> Any:
+    """The logarithm is twice that of the root, whose eigenvalues are far from the cut."""
+    root = SQRTM(a)
+    return 2 * _in_blocks(LOGM, root, SYLVESTER(root, root, e))
+
+
+def _sqrtm(A: Any) -> Any:
+    return sl.sqrtm(np.asarray(A, A.dtype.newbyteorder("=")))  # others are misread
+
+
+def _logm(A: Any) -> Any:
+    return sl.logm(np.asarray(A, A.dtype.newbyteorder("=")))
+
+
+_SPD = [Sample(A(3, 3, kind="spd")), Sample(A(2, 2, kind="spd")), Sample(A(1, 1, kind="spd"))]
+_ANY = [Sample(A(3, 3)), Sample(A(2, 3, 3)), Sample(A(1, 1)), Sample(A(2, 2, lo=-9, hi=9))]
+EXPM: Op = _function(sl.expm, lambda a, y, e: _in_blocks(EXPM, a, e), _ANY)
+rule(EXPM)(stacks(2))
+SQRTM = _function(_sqrtm, _root_moved, _SPD, sized=True)
+LOGM = _function(_logm, _log_moved, _SPD, sized=True)
+
+
+def expm(A: Any) -> Any:
+    """The exponential of a matrix."""
+    return EXPM(array_of(A))
+
+
+def sqrtm(A: Any) -> Any:
+    """The principal square root of a matrix."""
+    return _complex_or_not(SQRTM(array_of(A)))
+
+
+def logm(A: Any) -> Any:
+    """The principal logarithm of a matrix."""
+    return _complex_or_not(LOGM(array_of(A)))
+
+
+def _complex_or_not(found: Any) -> Any:
+    """Whether the result is complex is looked at: it hangs on the values of a real matrix."""
+    bool(IS_COMPLEX(found))
+    return found
 
 
 # -- Riccati equations ---------------------------------------------------------------------------------------------

@@ -437,9 +437,9 @@ def push(trace: Trace, run: Linearized, tangents: Sequence[Any]) -> Any:
 
 def zero_like(value: Any) -> Any:
     """The zero derivative of a plain value: of its shape, kind and dtype (floating point at least)."""
-    if isinstance(value, (bool, int, float)) or not isinstance(value, (np.ndarray, np.generic, complex)):
-        return 0.0
-    zero = np.zeros(np.shape(value), np.result_type(value, np.float16) if np.size(value) else np.asarray(value).dtype)
+    if not isinstance(value, (np.ndarray, np.generic)):
+        return 0j if isinstance(value, complex) else 0.0
+    zero = np.zeros(np.shape(value), np.result_type(value, np.float16) if np.size(value) else value.dtype)
     return zero if isinstance(value, np.ndarray) else zero[()]
 
 
