@@ -172,3 +172,18 @@ def test_one_array_in_several_places_of_a_product():
     for derivative in (grad(largest), grad(largest, mode="dynamic")):
         for _ in range(3):
             np.testing.assert_allclose(derivative(np.array([1.0, 2.0]), x), ((1.0 / x) @ (1.0 / x))[0], rtol=1e-12)
+
+
+def test_rows_picked_from_what_takes_signs():
+    """By signs nothing is differentiated; what they are taken from is no part of what is picked."""
+
+    def picked(x, signs):
+        signed = np.copysign(np.sqrt(x), signs - 0.5)
+        return np.sum(signed[np.argsort(signs)[:2]])
+
+    x, signs = np.array([1.0, 4.0, 9.0]), np.array([0.3, 0.9, 0.1])
+    for derivative in (grad(picked, (0, 1)), grad(picked, (0, 1), mode="dynamic")):
+        for _ in range(3):
+            by_x, by_signs = derivative(x, signs)
+            np.testing.assert_allclose(by_x, [-0.5, 0.0, -1 / 6], rtol=1e-12)
+            np.testing.assert_array_equal(by_signs, np.zeros(3))

@@ -595,3 +595,17 @@ def test_loops_that_fill_arrays_are_not_taken_apart():
     expected = grad(lambda x: np.sum(np.sin(grad(fun)(x))), mode="dynamic")(x)
     for _ in range(3):
         np.testing.assert_allclose(derivative(x), expected, rtol=1e-10)
+
+
+def test_sums_of_many_terms():
+    """As many as Python's recursion is deep, of small arrays."""
+
+    def total(a, u):
+        return np.einsum("kl,ii,j->", a, a, u) * 1.5
+
+    a, u = np.sin(np.arange(36.0)).reshape(6, 6), np.ones(6)
+    derivative = value_and_grad(total)
+    for _ in range(4):
+        value, slope = derivative(a, u)
+        assert value == pytest.approx(9.0 * np.trace(a) * np.sum(a), rel=1e-12)
+        np.testing.assert_allclose(slope, 9.0 * (np.trace(a) + np.sum(a) * np.eye(6)), rtol=1e-12)

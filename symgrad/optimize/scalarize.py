@@ -899,13 +899,24 @@ def _from_zero(s: Scalarizer, total: Node) -> Node:
 
 def _has_plus(x: Node) -> bool:
     """Whether a number, as it was made, cannot be ``-0.0``."""
-    if is_op(x, np.multiply):
-        return x.args[0] is x.args[1]
-    if x.op is CONST or is_op(x, np.add):
-        return any(map(_has_plus, x.args)) if x.args else math.copysign(1.0, const(x)) > 0
-    if is_op(x, np.log1p) or is_op(x, np.sqrt):
-        return _has_plus(x.args[0])
-    return is_op(x, np.square) or is_op(x, np.exp) or is_op(x, np.abs)
+    seen: set[Node] = set()
+    waiting = [x]  # of which one suffices
+    while waiting:
+        one = waiting.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        if one.op is CONST:
+            plus = math.copysign(1.0, const(one)) > 0
+        elif is_op(one, np.multiply):
+            plus = one.args[0] is one.args[1]
+        else:
+            plus = is_op(one, np.square) or is_op(one, np.exp) or is_op(one, np.abs)
+        if plus:
+            return True
+        if is_op(one, np.add) or is_op(one, np.log1p) or is_op(one, np.sqrt):
+            waiting += one.args
+    return False
 
 
 def _in_order(node: Node) -> bool:

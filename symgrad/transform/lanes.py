@@ -255,7 +255,7 @@ class Masks:
             within = one in self.flows and one not in self.ends and one.op.family == "elementwise" and one.aval == x.aval
             if within and all([user in order or user.op.lanes_of(0) == "some" for user in self.users[one]]):
                 order.append(one)
-                waiting.update(one.args)
+                waiting.update([arg for _, arg in _flowing(one, self.flows)])
         found: list[Node] = []
         for one in reversed(order):
             steep = _badness(one, self.hot) == POLES and all([arg.aval.shape in ((), x.aval.shape) for arg in one.args])
