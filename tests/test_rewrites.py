@@ -822,6 +822,25 @@ def test_no_gradient_goes_through_the_shift_of_a_log_sum_exp(outer, axis, column
             np.testing.assert_allclose(gradient, expected, rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_no_gradient_goes_through_the_shift_of_logarithms_of_shares(axis):
+    z, w = np.cos(np.arange(28.0)).reshape(4, 7), np.sin(np.arange(28.0)).reshape(4, 7)
+    for total in _log_sum_exp(axis, np.squeeze):
+        functions = [
+            lambda z, w, total=total: np.sum((z - np.expand_dims(total(z), axis)) * w),
+            lambda z, w, total=total: np.sum((z - np.expand_dims(total(z), axis)) ** 2),
+            lambda z, w, total=total: np.mean(0.3 * np.expand_dims(total(z), axis) * w - np.sin(z)),
+        ]
+        for fun in functions:
+            derivative, plain = grad(fun), grad(fun, mode="dynamic")
+            assert "==" not in derivative.source(z, w)
+            for _ in range(3):
+                np.testing.assert_allclose(derivative(z, w), plain(z, w), rtol=1e-12, atol=1e-14)
+    single = grad(lambda z: np.max(z, axis=0, keepdims=True)[0] + np.log(np.sum(np.exp(z - np.max(z, axis=0, keepdims=True)))))
+    assert "==" not in single.source(z[0])
+    np.testing.assert_allclose(single(z[0]), np.exp(z[0]) / np.sum(np.exp(z[0])), rtol=1e-14)
+
+
 def test_a_shift_that_is_none_keeps_its_gradient():
     """The same sums along the other axis of a square, of something else, or with another weight."""
     z = np.cos(np.arange(16.0)).reshape(4, 4)
@@ -831,6 +850,9 @@ def test_a_shift_that_is_none_keeps_its_gradient():
         lambda z: np.sum(np.sin((m := np.max(z, axis=1)) + np.log(np.sum(np.exp(z - m[:, None]), axis=0)))),
         lambda z: np.sum(np.sin(m := np.max(z, axis=0)) + np.sin(np.log(np.sum(np.exp(z - m), axis=0)))),
         lambda z: np.sum(np.sin(np.max(z, axis=1) + np.log(np.sum(np.exp(z - z[:, :1]), axis=1)))),
+        lambda z: np.sum((z - ((m := np.max(z, axis=1)) * 2 + np.log(np.sum(np.exp(z - m[:, None]), axis=1)))[:, None]) ** 2),
+        lambda z: np.sum((z - ((m := np.max(z, axis=1)) + 2 * np.log(np.sum(np.exp(z - m[:, None]), axis=1)))[:, None]) ** 2),
+        lambda z: np.sum((z - ((m := np.max(z, axis=1)) - np.log(np.sum(np.exp(z - m[:, None]), axis=1)))[:, None]) ** 2),
     ]
     for fun in functions:
         derivative = grad(fun)

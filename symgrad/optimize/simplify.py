@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -779,9 +779,10 @@ def add_to_total(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
 @rewrite(np.reshape, np.expand_dims, np.squeeze, np.transpose, np.swapaxes, index.GETITEM, exact=True)
 def reshape_of_equals(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """What is the same everywhere has no order, and its parts are as well."""
-    if not is_op(args[0], np.broadcast_to) or args[0].args[0].aval.shape or len(args) > 1 or not node.aval.shape:
+    x = args[0].args[0] if is_op(args[0], np.broadcast_to) else args[0] if args[0].op is CONST else None
+    if x is None or x.aval.shape or len(args) > 1 or not node.aval.shape:
         return None
-    return s.make(REGISTRY[np.broadcast_to], args[0].args, (("shape", node.aval.shape),), node.aval)
+    return s.make(REGISTRY[np.broadcast_to], (x,), (("shape", node.aval.shape),), node.aval)
 
 
 @rewrite(np.expand_dims, exact=True)
@@ -1055,29 +1056,37 @@ def _is_shift(x: Node, axis: Any) -> bool:
 @rewrite(np.add, np.subtract, derived=True)
 def shift_of_shares(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """What reaches the shift of a log-sum-exp, ``c - sum(c / sum(e) * e)``, is zero."""
-    for given, other in (args, args[::-1]) if is_op(node, np.add) else (args,):
-        factor, total = split(_in_other_shape(other))
-        sign = 1.0 if is_op(node, np.add) else -1.0
-        if factor * sign == -1.0 and given.aval.dtype == node.aval.dtype and _gives_back(_in_other_shape(total), given, node):
+    signs = 1.0, 1.0 if is_op(node, np.add) else -1.0
+    parts = [(sign, *_split_in_other_shape(arg)) for sign, arg in zip(signs, args, strict=True)]
+    for (sign, c, given), (other, factor, total) in (parts, parts[::-1]):
+        if not _sized(given) == _sized(total) == _sized(node) or given.aval.dtype != node.aval.dtype:
+            continue
+        if any(sign * c == -other * factor * share for share in _shares(total, given)):
             zero = s.graph.const(0.0 if node.aval.dtype == float else node.aval.dtype.type(0))
             return s.call(np.broadcast_to, zero, shape=node.aval.shape) if node.aval.shape else zero
     return None
 
 
-def _gives_back(total: Node, given: Node, node: Node) -> bool:
-    """Whether a sum is ``sum(given / sum(e) * e)``, of the shape of a node."""
+def _shares(total: Node, given: Node) -> Iterator[float]:
+    """``c`` where a sum is ``sum(c * given / sum(e) * e)``."""
     if not is_op(total, np.sum) or not is_op(total.args[0], np.multiply):
-        return False
+        return
     axis, product = axes_of(total), total.args[0]
     each = tuple([1 if i in axis else n for i, n in enumerate(product.aval.shape)])
     for share, e in (product.args, product.args[::-1]):
-        ratio = _ratio(_in_other_shape(share))
+        c, bare = _split_in_other_shape(share)
+        ratio = _ratio(bare)
         along = (1,) * (len(each) - len(share.aval.shape)) + share.aval.shape == each and e.aval.shape == product.aval.shape
-        if not ratio or not along or not _sized(given) == _sized(total) == _sized(node):
-            continue
-        if _total(ratio[1], e, axis) and _in_other_shape(ratio[0]) is _in_other_shape(given):
-            return True
-    return False
+        if ratio and along and _total(ratio[1], e, axis):
+            factor, above = _split_in_other_shape(ratio[0])
+            if above is given:
+                yield c * factor
+
+
+def _split_in_other_shape(x: Node) -> tuple[float, Node]:
+    """``(c, x)`` of ``c * x``, whatever the shape."""
+    c, x = split(_in_other_shape(x))
+    return c, _in_other_shape(x)
 
 
 def _in_other_shape(x: Node) -> Node:
