@@ -375,6 +375,23 @@ def reduce_rows(ufunc: np.ufunc, x: Array, keepdims: bool = False) -> Array:
 _LONG = 256
 
 
+def running(ufunc: np.ufunc, x: Array, axis: int, out: Array | None = None) -> Array:
+    """``ufunc.accumulate(x, axis)``, which NumPy computes number by number, a row at a time.
+
+    >>> running(np.add, np.array([[1.0, 2.0], [10.0, 20.0]]), 0)
+    array([[ 1.,  2.],
+           [11., 22.]])
+    """
+    out = np.empty_like(x) if out is None else out
+    if abs(x.strides[axis]) == x.itemsize or not x.size:
+        return ufunc.accumulate(x, axis, None, out)
+    rows, totals = x.swapaxes(0, axis), out.swapaxes(0, axis)
+    totals[0] = rows[0]
+    for total, row, following in zip(totals, rows[1:], totals[1:], strict=False):
+        ufunc(total, row, following)
+    return out
+
+
 def gram(x: Array, weights: Array) -> Array:
     """``x.T @ (weights[:, None] * x)``: half of the products will do where no two weights differ in sign.
 

@@ -336,7 +336,7 @@ def test_repeated_rows_add_up(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
-@pytest.mark.parametrize("text", ["(0, x)", "(x, 0.0)", "(-2.5, x)", "(x, 3)"])
+@pytest.mark.parametrize("text", ["(0, x)", "(x, 0.0)", "(-2.5, x)", "(x, 3)", "(0, -x)", "(-2 * x, 0.5)", "(0, 1.25 * x)"])
 def test_slopes_of_softplus_are_logistic_functions(text, dtype):
     odd = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-30, 1.5, -2.5, 40.0, -40.0, -60.0, 900.0, -900.0], dtype)
     x = np.tile(odd, 200)
@@ -348,6 +348,7 @@ def test_slopes_of_softplus_are_logistic_functions(text, dtype):
             assert found.dtype == dtype
             np.testing.assert_allclose(found, expected, rtol=1e-14 if dtype == "f8" else 1e-5)
         assert "runtime.logistic" in derivative.source(x, fast=True)
+        assert "runtime.logistic" in derivative.source(x[:128], fast=True)
         both = grad(lambda x: np.sum(np.logaddexp(x, x[::-1])))
         assert "logistic" not in both.source(x, fast=True)
 
@@ -861,6 +862,69 @@ def test_a_shift_that_is_none_keeps_its_gradient():
         for _ in range(3):
             got, want = derivative(z), plain(z)
         np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-14)
+
+
+TWICE = {
+    "squares and more": lambda x: np.sum(np.sqrt(1 + x * x)) + 0.1 * np.sum(np.abs(x)),
+    "unit vectors": lambda x: np.sum(np.sin(x / np.sqrt(np.sum(x * x, axis=1, keepdims=True)))),
+    "one unit vector": lambda x: np.sum(np.sin(x[0] / np.sqrt(np.sum(x[0] * x[0])))),
+    "less": lambda x: np.sum(np.cos(x)) - 3.0 * np.sum(x * x * x[0, 0]),
+    "together none": lambda x: np.sum(np.sin(x)) + np.sum(x * x - (x * x[::-1])[::-1]),
+}
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_what_is_added_twice(name):
+    derivative, plain = grad(TWICE[name]), grad(TWICE[name], mode="dynamic")
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(X), plain(X), rtol=1e-13, atol=1e-14)
+    source = derivative.source(X)
+    assert re.search(r"(?<![.\w])(\w+)( [+-] [^\n]*)? [+-] \1$", source, re.MULTILINE) is None, source
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("ufunc", [np.add, np.multiply])
+def test_running_totals_of_rows_are_those_of_numpy(ufunc, dtype):
+    rng = np.random.default_rng(0)
+    for shape, axis in [((5, 300), 0), ((5, 300), -2), ((3, 7, 40), 1), ((2, 3, 4, 50), 1), ((0, 300), 0), ((1, 9), 0)]:
+        x = rng.normal(size=shape).astype(dtype)
+        for given in (x, np.asfortranarray(x), x[::-1], x[..., ::-2], np.broadcast_to(x[:1], shape)):
+            np.testing.assert_array_equal(runtime.running(ufunc, given, axis), ufunc.accumulate(given, axis))
+
+
+def test_running_totals_in_the_code_that_runs():
+    rng = np.random.default_rng(0)
+    for shape, rows in [((20, 400), True), ((400, 4), False), ((3, 4, 50), False), ((3, 4, 100), True)]:
+        x, axis = rng.normal(size=shape), len(shape) - 2
+        fun = lambda x, axis=axis: np.sum(np.cumsum(x, axis=axis) ** 3) + np.sum(np.cumprod(x, axis=axis))
+        derivative, plain = grad(fun), grad(fun, mode="dynamic")
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(x), plain(x), rtol=1e-12, atol=1e-12)
+        assert ("runtime.running(add, " in derivative.source(x, fast=True)) == rows
+
+
+def test_a_choice_that_is_known_is_none():
+    fun = lambda q: np.sum(np.sin(q / np.sqrt(np.sum(q * q))) * np.array([1.0, 2.0, 3.0, 0.0])) + q[0] * np.sum(q[1:] ** 2)
+    for mask in (np.ones((4, 6), bool), np.zeros((4, 6), bool)):
+        derivative = grad(lambda x, mask=mask: np.sum(np.sin(np.where(mask, x**2, np.exp(x)))))
+        for _ in range(3):
+            np.testing.assert_allclose(
+                derivative(X), np.cos(X**2) * 2 * X if mask.all() else np.cos(np.exp(X)) * np.exp(X), rtol=1e-14
+            )
+    assert "where" not in grad(fun).source(X[0, :4], fast=True)
+
+
+def test_sums_keep_no_axis_that_is_dropped():
+    fun = lambda x, y: np.sum(np.sin(y[:, None] * x)) + np.sum(np.round(7.0 * x, 0) * x) + np.sum(np.round(x, 1) * x)
+    x, y = np.sin(np.arange(600.0)).reshape(20, 30), np.cos(np.arange(20.0))
+    derivative, plain = grad(fun, (0, 1)), grad(fun, (0, 1), mode="dynamic")
+    for _ in range(3):
+        for got, want in zip(derivative(x, y), plain(x, y), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-13)
+    text = str(derivative.source(x, y, fast=True))
+    assert "reshape" not in text
+    assert "rint(" in text
+    assert "np.round(" in text
 
 
 def test_products_are_turned_before_they_are_made():

@@ -76,6 +76,8 @@ FAST: dict[Any, Spelling] = {}
 LARGE = 4096  # numbers of an array, from which on the order in which they are put together matters for the time
 BIG = 1 << 16  # bytes of an array, and statements of a program, from which it pays to let go of what is dead
 COPY = 2048  # bytes that are copied in the time that it takes to begin with it
+RUN = 32  # numbers in a row of an array, from which on it is added to another by a call of its own,
+LONG = 256  # and numbers in all such
 ROWS = 2048  # rows of few numbers, from which on to begin with each costs more than with calls for the columns
 MANY = 500
 PICKED = 512  # numbers read at index arrays, from which on it pays to tell their places in memory
@@ -506,11 +508,11 @@ class FastBuilder(BlockBuilder):
 
     def _ufunc(self, node: Node, block: list[Any]) -> None:
         """``f(a, b, out)``, with a dead buffer as ``out`` where there is one."""
-        args = [self.exprs[arg] for arg in node.args]
         in_place = self.straight and node.op.key not in SLOW_IN_PLACE
         row = self.rows.get(node)
         place = self._part(node, block) if row is None else name(row)
         target = self._dead_argument(node, block) if in_place and place is None else None
+        args = [self.exprs[arg] for arg in node.args]
         if in_place:
             self._retire(node)
         if target is None and place is None and self.straight:
@@ -562,7 +564,7 @@ class FastBuilder(BlockBuilder):
         if isinstance(expr.func, ast.Name):
             function = self.namespace.get(expr.func.id)
             return function is np.matmul or function is np.concatenate
-        return isinstance(expr.func, ast.Attribute) and expr.func.attr == "dot"
+        return isinstance(expr.func, ast.Attribute) and expr.func.attr in ("dot", "running")
 
     def _dead_buffer(self, kind: tuple[Any, ...]) -> str | None:
         waiting = self.free.get(kind) if self.straight and "buffers" not in self.off else None
@@ -946,6 +948,10 @@ def _accumulation(ufunc: np.ufunc) -> Spelling:
         axis = 0 if axis is None and len(x.aval.shape) == 1 else axis
         if x.aval.kind != "array" or not x.aval.shape or x.aval.dtype.kind not in "fc" or axis is None or params:
             return default_spelling(b, node, args)
+        count, run = x.aval.shape[axis], math.prod(x.aval.shape[axis:][1:])
+        rows = count > 1 and run >= RUN and math.prod(x.aval.shape) >= LONG * count and x.aval.dtype.kind == "f"
+        if rows and isinstance(b, FastBuilder) and "lower" not in b.off:
+            return call_of("runtime.running", name(b.bind(ufunc.__name__, ufunc)), args[0], literal(axis))
         return call_of(b.bind(f"{ufunc.__name__}_accumulate", accumulate), args[0], *([literal(axis)] if axis else []))
 
     return spell

@@ -13,10 +13,22 @@ from symgrad.ir import CAPTURED, CONST, Node
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.signal import INTERP
-from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op, len_of, masked, rewrite, writes_one_each
+from symgrad.optimize.simplify import (
+    Rewrite,
+    Simplifier,
+    axes_of,
+    const,
+    is_op,
+    len_of,
+    masked,
+    rewrite,
+    split,
+    writes_one_each,
+)
 from symgrad.program import Program
 
 MANY = 1024  # numbers in an array, from which on a call costs less than what it computes
+FEW = 128  # numbers in an array, below which it may be taken apart into them
 SOME = 8192  # numbers in a vector, up to which one sum of products is as good as several that are added in pairs
 LONG = 65_536  # numbers in a vector, from which on the order of a sum matters
 INNER = Op(runtime.inner, "constant", (), name="runtime.inner")
@@ -176,6 +188,25 @@ def sum_of_one_each(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
     return s.call(np.expand_dims, value, axis=axes[0]) if dict(node.params).get("keepdims") else value
 
 
+@rewrite(np.reshape, rules=LOWER, exact=True)
+def without_the_axis(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Of sums whose axis was kept, and then dropped, the sums."""
+    (x,) = args
+    params = dict(x.params)
+    if not (is_op(x, np.sum) or is_op(x, np.mean)) or not params.pop("keepdims", False) or s.used.get(x, 0) > 1:
+        return None
+    rest = [n for i, n in enumerate(x.aval.shape) if i not in axes_of(x)]
+    return s.make(x.op, x.args, tuple(sorted(params.items()))) if rest == [*node.aval.shape] else None
+
+
+@rewrite(np.round, rules=LOWER, exact=True)
+def to_whole_numbers(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """By the ufunc, which needs no array of its own."""
+    x, *decimals = args
+    plain = not node.params and x.aval.kind == "array" and x.aval.dtype.char in "fd" and all(const(n) == 0 for n in decimals)
+    return s.call(np.rint, x) if plain else None
+
+
 @rewrite(np.negative, rules=LOWER)
 def negative_elements(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """The signs of values that are written into zeros change before."""
@@ -320,12 +351,15 @@ def _are_slices(spec: index.Spec) -> bool:
 def slope_of_softplus(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """The derivative of ``logaddexp(c, x)`` by ``x``, as its rule has it for infinities too: it is a logistic function."""
     both, half, rest = args
-    if const(half) != 0.5 or not is_op(rest, np.exp) or not is_op(rest.args[0], np.subtract):
+    if const(half) != 0.5 or not is_op(rest, np.exp) or math.prod(node.aval.shape) < FEW or node.aval.dtype.char not in "fd":
         return None
-    choices = [_choice(arg) for arg in rest.args[0].args]
-    if None in choices or math.prod(node.aval.shape) < MANY or node.aval.dtype.char not in "fd":
+    terms = _terms(rest.args[0])
+    choices = [_choice(term) for _, term in terms]
+    if None in choices or len(terms) != 2 or terms[1][0] != -1.0:
         return None
     (alone, zero, x), (again, nothing, y) = [choice for choice in choices if choice is not None]
+    if (factor := terms[0][0]) != 1.0:  # which has left the choice
+        x = next((arg for arg in y.args if _is_multiple(arg, factor, x)), x)
     known = alone is again and alone in both.args and is_op(alone, np.equal) and {*alone.args} == {x, y}
     if not known or const(zero) != 0 or const(nothing) != 0 or not is_op(y, np.logaddexp) or x.aval != node.aval:
         return None
@@ -334,6 +368,22 @@ def slope_of_softplus(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node
         return None
     minus = s.call(np.subtract, c, x) if c else s.call(np.negative, x)
     return s.graph.add(LOGISTIC, (minus,), (), node.aval)
+
+
+def _terms(x: Node) -> list[tuple[float, Node]]:
+    """The terms of a sum of two, and the factors that they are there with."""
+    outer, x = split(x)
+    if not is_op(x, np.add) and not is_op(x, np.subtract):
+        return []
+    (c, a), (d, b) = map(split, x.args)
+    return [(outer * c, a), (outer * d if is_op(x, np.add) else -outer * d, b)]
+
+
+def _is_multiple(x: Node, factor: float, of: Node) -> bool:
+    """Whether ``x``, which may have a name, is ``factor * of``."""
+    if is_op(x, np.negative):
+        return factor == -1.0 and x.args[0] is of
+    return is_op(x, np.multiply) and of in x.args and factor in map(const, x.args)
 
 
 def _choice(x: Node) -> tuple[Node, Node, Node] | None:
@@ -372,7 +422,9 @@ def select(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
         return None
     if not all(x.op is CONST or x.aval.dtype == node.aval.dtype for x in choices):
         return None
-    if node.aval.dtype == np.float64:
+    if node.aval.dtype == np.float64 and mask.op is CAPTURED:
+        mask = s.graph.captured(runtime.bits(s.graph.arrays[mask]))
+    elif node.aval.dtype == np.float64:
         mask = s.graph.add(BITS, (mask,), (), mask.aval._replace(dtype=np.dtype(np.int64)))
     return s.graph.add(SELECT, (mask, *choices), (), node.aval)
 

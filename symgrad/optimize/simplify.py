@@ -491,6 +491,26 @@ def _combine(s: Simplifier, a: Node, b: Node, sign: float) -> Node | None:
     return s.add(np.add, a, join(s, cb, y)) if sign < 0 else None
 
 
+@rewrite(np.add, np.subtract, derived=True)
+def add_again(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``(a + p) + p`` as ``a + 2 * p``: what ``x * x`` gives to ``x`` where something else is there already."""
+    sign = 1.0 if is_op(node, np.add) else -1.0
+    for total, again in (args, args[::-1]) if sign > 0 else (args,):
+        if not (is_op(total, np.add) or is_op(total, np.subtract)) or _is_named(total) or s.used.get(total, 0) > 1:
+            continue
+        c, x = split(again)
+        second = 1.0 if is_op(total, np.add) else -1.0
+        for (one, rest), (part, other) in zip((total.args, total.args[::-1]), ((1.0, second), (second, 1.0)), strict=True):
+            factor, y = split(one)
+            factor = factor * part + c * sign
+            if y is not x or factor == 0.0 or total.exact:
+                continue
+            if other > 0.0:
+                return s.call(np.add if factor > 0.0 else np.subtract, rest, join(s, abs(factor), x))
+            return s.call(np.subtract, join(s, factor, x), rest) if factor > 0.0 else None
+    return None
+
+
 @rewrite(np.add, derived=True)
 def add(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     a, b = args
@@ -1111,6 +1131,18 @@ def zero_stays_zero(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
         return None
     zero = s.graph.const(0.0 if node.aval.dtype == float else node.aval.dtype.type(0))
     return s.call(np.broadcast_to, zero, shape=node.aval.shape) if node.aval.shape else zero
+
+
+@rewrite(np.where, exact=True)
+def known_choice(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """A choice that a constant makes, the same everywhere."""
+    mask, x, y = args
+    known = const(mask) if mask.op is CONST else s.graph.arrays.get(mask)
+    if known is None or not np.size(known) or np.any(known) != np.all(known):
+        return None
+    chosen = x if np.all(known) else y
+    same = chosen.aval.shape == node.aval.shape
+    return chosen if same else s.call(np.broadcast_to, chosen, shape=node.aval.shape)
 
 
 @rewrite(np.where, derived=True)
