@@ -283,18 +283,26 @@ def matrices(a: Array, b: Array) -> Array:
     return out
 
 
-def by_columns(ufunc: Any, x: Array, y: Array, out: Array) -> Array:
-    """``ufunc(x, y, out)`` column by column, for many rows of a few numbers.
+def by_columns(ufunc: Any, *args: Array) -> Array:
+    """``ufunc(*args)``, the last of which is ``out``, column by column, for many rows of a few numbers.
 
     >>> by_columns(np.multiply, np.ones((2, 1)), np.array([3.0, 4.0]), np.empty((2, 2)))
     array([[3., 4.],
            [3., 4.]])
     """
-    if any([arg is not out and np.may_share_memory(arg, out) for arg in (x, y)]):
-        return ufunc(x, y, out)
+    *given, out = args
+    if any([_touches(arg, out) for arg in given]):
+        return ufunc(*args)
     for k in range(out.shape[-1]):
-        ufunc(x[..., min(k, x.shape[-1] - 1)], y[..., min(k, y.shape[-1] - 1)], out[..., k])
+        ufunc(*[arg[..., min(k, arg.shape[-1] - 1)] if np.ndim(arg) else arg for arg in args])
     return out
+
+
+def _touches(x: Array, out: Array) -> bool:
+    """Whether elements of an array lie where others of the result are written."""
+    if x is out or not np.may_share_memory(x, out):
+        return False
+    return bool(x.shape != out.shape or x.strides != out.strides or x.ctypes.data != out.ctypes.data)
 
 
 def order(x: Array, axis: int = -1) -> Array:

@@ -540,6 +540,10 @@ COLUMN_BY_COLUMN = {
     "part of itself": lambda x, s, c: np.sum(np.cumsum(x / x[:, :1], axis=0) * np.cumsum(x * x[:, 1:2] + x[0], axis=0)),
     "images": lambda x, s, c: np.sum(np.cumsum(x.reshape(100, 30, 3) + c, axis=1) ** 2 * c),
     "both": lambda x, s, c: np.sum(np.cumsum((s**2 - np.sum(x, axis=1, keepdims=True)) * c, axis=0) ** 2),
+    "pieces": lambda x, s, c: np.sum(np.concatenate([x[:, :1] * s, x[:, 1:] ** 2], axis=1) * c),
+    "pieces of pieces": lambda x, s, c: np.sum(np.cumsum(x[:, 1:] - x[:, :-1], axis=0) ** 2 * s) + np.sum(c * x[:, ::-1]),
+    "backwards": lambda x, s, c: np.sum(np.exp(-(x[::-1] * x)) * c * s),
+    "every other": lambda x, s, c: np.sum(np.tanh(x[:, ::2]) ** 2 * s * c[1:]),
 }
 
 

@@ -452,11 +452,31 @@ class FastBuilder(BlockBuilder):
             if fresh and self._in_order(base) and self._dies(base):
                 self.buffers[base] = self.owner.pop(base)
             super()._write(node, block)
+            self._write_columns(node, block)
             if node.aval.shape and "buffers" not in self.off:
                 self.owner[node] = self.buffers[node]
             return
         variable = self._assembly(node, block)  # its value is there already
         self.exprs[node], self.weight[node], self.buffers[node] = name(variable), 0, variable
+
+    def _write_columns(self, node: Node, block: list[Any]) -> None:
+        """What was just written into short pieces of rows, column by column."""
+        spec, value = dict(node.params)["spec"], node.args[node.op is not index.SCATTER]
+        if not _leaves_out(spec, node.aval.shape) or not self._is_narrow(index.region(spec, node.aval.shape)):
+            return
+        if (
+            value.aval.dtype != node.aval.dtype
+            or node.aval.dtype not in (np.float64, np.float32)
+            or not isinstance(block[-1], Line)
+        ):
+            return
+        line = block[-1].node
+        if isinstance(line, ast.Assign | ast.AugAssign):
+            (target,) = line.targets if isinstance(line, ast.Assign) else (line.target,)
+            assert isinstance(target, ast.Subscript)
+            place = ast.Subscript(target.value, target.slice, ast.Load())
+            ufunc, terms = (np.positive, [line.value]) if isinstance(line, ast.Assign) else (np.add, [place, line.value])
+            block[-1].node = ast.Expr(call_of("runtime.by_columns", name(self.bind(ufunc.__name__, ufunc)), *terms, place))
 
     def _look_at_writes(self, nodes: Sequence[Node]) -> None:
         """Find arrays that are put together from parts, all of them, and parts that can be computed in place."""
@@ -524,11 +544,12 @@ class FastBuilder(BlockBuilder):
         if place is None:
             kind = node.aval.shape, node.aval.dtype
             pooled = self._is_pooled(*kind) and self._in_order(node) is not False  # NumPy's own follows its arguments
-            new = {"out": self._allocate(*kind)} if pooled else {}
-            if pooled:
+            columns = self._has_columns(node) and (pooled or (self._in_order(node) is not False and self.straight))
+            new = {"out": self._allocate(*kind)} if pooled or columns else {}
+            if new:
                 self.order[node] = True
             expr = call_of(self._function(node), *self._operands(node, args), **new)
-            self._store(node, by_columns(expr) if pooled and self._has_columns(node) else expr, block)
+            self._store(node, by_columns(expr) if columns else expr, block)
             self.owner[node] = expr_name(self.exprs[node])
             return
         expr = self._into(node, self._operands(node, args), place)
@@ -539,13 +560,23 @@ class FastBuilder(BlockBuilder):
             self.owner[node] = target
 
     def _has_columns(self, node: Node) -> bool:
-        """Whether numbers are repeated in or for rows of a few, at each of which NumPy would begin a loop."""
-        *rest, few = node.aval.shape
-        if node.op not in _ARITHMETIC or not 1 < few <= COLUMNS or math.prod(rest) < ROWS or "layout" in self.off:
+        """Whether numbers are repeated in or for rows of a few, or left out, at each of which NumPy would begin a loop."""
+        if not self._is_narrow(node.aval.shape) or node.aval.dtype not in (np.float64, np.float32):
             return False
-        shapes = [arg.aval.shape for arg in node.args if arg.aval.kind == "array" and arg.aval.dtype == node.aval.dtype]
-        repeated = [shape[-1:] == (1,) or math.prod(shape) == few for shape in shapes]
-        return node.aval.dtype == np.float64 and len(shapes) == 2 and () not in shapes and True in repeated
+        arrays = [arg.aval for arg in node.args if arg.aval.kind == "array"]
+        if any(aval.dtype != node.aval.dtype for aval in arrays):
+            return False
+        if any(map(_has_gaps, node.args)):
+            return isinstance(node.op.key, np.ufunc)
+        if node.op not in _ARITHMETIC or len(arrays) != 2 or node.aval.dtype != np.float64:
+            return False
+        few = node.aval.shape[-1]
+        repeated = [aval.shape[-1:] == (1,) or math.prod(aval.shape) == few for aval in arrays]
+        return () not in [aval.shape for aval in arrays] and True in repeated
+
+    def _is_narrow(self, shape: tuple[int, ...]) -> bool:
+        """Whether an array has many rows of a few numbers."""
+        return 1 < shape[-1] <= COLUMNS and math.prod(shape[:-1]) >= ROWS and "layout" not in self.off
 
     def _out(self, node: Node) -> Expr | None:
         """An array for a big result: a dead one, else one from the pool."""
@@ -781,10 +812,23 @@ def _names(expr: Expr) -> set[str]:
     return {part.id for part in ast.walk(expr) if isinstance(part, ast.Name)}
 
 
+def _has_gaps(x: Node) -> bool:
+    """Whether the rows of an array are pieces of others."""
+    return x.op is index.GETITEM and len(x.args) == 1 and _leaves_out(dict(x.params)["spec"], x.args[0].aval.shape)
+
+
+def _leaves_out(spec: index.Spec, shape: tuple[int, ...]) -> bool:
+    """Whether slices leave out numbers of rows, or take the rows backwards."""
+    if not spec or not all(type(part) is index.Slice for part in spec):
+        return False
+    cut = len(spec) == len(shape) and index.region(spec, shape)[-1] < shape[-1]
+    return cut or any((part.step or 1) < 0 for part in spec)
+
+
 def by_columns(call: Expr) -> Expr:
     """``runtime.by_columns(f, x, y, out)`` for ``f(x, y, out)``."""
     assert isinstance(call, ast.Call)
-    return call_of("runtime.by_columns", call.func, *call.args, **{str(word.arg): word.value for word in call.keywords})
+    return call_of("runtime.by_columns", call.func, *call.args, *[word.value for word in call.keywords])
 
 
 def expr_name(expr: Expr) -> str:
