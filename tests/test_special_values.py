@@ -125,3 +125,14 @@ def test_sums_of_zeros_in_small_arrays_start_from_zero(text):
         for x, y in itertools.product(zeros, zeros):
             for one, wanted in zip(derivative(x, y)[0], fun(x, y), strict=True):
                 _same(one, wanted, f"{text} of {x} and {y}")
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_least_squares_of_nearly_singular_matrices(mode):
+    """As accurate as by hand: where all equations hold, the slope is that of ``solve``."""
+    left, right = (np.linalg.qr(np.sin(np.arange(36.0) ** power).reshape(6, 6))[0] for power in (1.5, 2.0))
+    a, x, weights = left * np.logspace(0, -8, 6) @ right, np.cos(np.arange(6.0)), np.sin(np.arange(6.0))
+    slope = grad(lambda a, b: weights @ np.linalg.lstsq(a, b, rcond=None)[0], mode=mode)
+    expected = -np.outer(np.linalg.solve(a.T, weights), x)
+    for _ in range(3):
+        np.testing.assert_allclose(slope(a, a @ x), expected, rtol=0, atol=1e-5 * np.abs(expected).max())

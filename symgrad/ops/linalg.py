@@ -694,20 +694,19 @@ def _pinv_of_hermitian(a: Any, hermitian: bool = True, **rest: Any) -> Any:
     ],
 )
 def pinv(g: Any, y: Any, a: Any, rcond: Any = None, *, rtol: Any = None) -> Any:
-    return _pinv_a(g, y, a, rtol if rcond is None else rcond)
-
-
-def _pinv_a(g: Any, y: Any, a: Any, cutoff: Any) -> Any:
+    cutoff = rtol if rcond is None else rcond
     return pinv_vjp(g, y, a) if cutoff is None else truncated_vjp(g, a, cutoff)
 
 
 def lstsq_a(g: Any, y: Any, a: Any, b: Any, rcond: Any = None) -> Any:
     (g_x, g_rest, _, g_s), x = g, y[0]
     result: Any = 0
-    if g_x is not None:
-        inverse = _lstsq_inverse(a, rcond)
-        part = np.outer(g_x, b) if np.ndim(b) == 1 else g_x @ transpose(b)
-        result = _pinv_a(part, inverse, a, None if rcond is None or rcond < 0 else rcond)
+    if g_x is not None and not _is_usual(rcond):
+        result = truncated_vjp(np.outer(g_x, b) if np.ndim(b) == 1 else g_x @ transpose(b), a, rcond)
+    elif g_x is not None:  # as of the pseudo-inverse times ``b``, without what cancels in it
+        inverse, solution, rest, gt = _lstsq_inverse(a, rcond), _columns(x), _columns(b - a @ x), transpose(_columns(g_x))
+        turned, by_b = hermitian(inverse), gt @ inverse
+        result = conj(rest @ (by_b @ turned) + (turned @ solution) @ (gt - by_b @ a)) - transpose(by_b) @ transpose(solution)
     if g_rest is not None and np.size(g_rest):
         r = 2 * g_rest * conj(b - a @ x)
         result = result - (np.outer(r, x) if np.ndim(b) == 1 else r @ transpose(x))
@@ -724,8 +723,16 @@ def lstsq_b(g: Any, y: Any, a: Any, b: Any, rcond: Any = None) -> Any:
 
 
 def _lstsq_inverse(a: Any, rcond: Any) -> Any:
-    usual = rcond is None or rcond < 0
-    return np.linalg.pinv(a, max(np.shape(a)) * float(np.finfo(a.dtype).eps) if usual else rcond)
+    return np.linalg.pinv(a, max(np.shape(a)) * float(np.finfo(a.dtype).eps) if _is_usual(rcond) else rcond)
+
+
+def _is_usual(rcond: Any) -> bool:
+    """Whether singular values count as zero that are so to rounding."""
+    return rcond is None or rcond < 0
+
+
+def _columns(x: Any) -> Any:
+    return x if np.ndim(x) == 2 else np.expand_dims(x, 1)
 
 
 op(
