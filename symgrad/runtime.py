@@ -283,6 +283,29 @@ def matrices(a: Array, b: Array) -> Array:
     return out
 
 
+def determinants(a: Array) -> Array:
+    """``np.linalg.det`` of many matrices of two or three rows, from their elements.
+
+    Where products of those may leave the range of numbers, or the result is next to nothing, NumPy's own.
+
+    >>> determinants(np.array([[[1.0, 2.0], [3.0, 4.0]], [[2.0, 0.0], [0.0, 3.0]]]))
+    array([-2.,  6.])
+    """
+    largest = np.finfo(a.dtype).max ** 0.3
+    if not -largest < a.min() <= a.max() < largest:  # or NaN
+        return np.linalg.det(a)
+    if a.shape[-1] == 2:
+        p, q, r, s = a.reshape(-1, 4).T
+        result = p * s - q * r
+    else:
+        p, q, r, s, t, u, v, w, x = a.reshape(-1, 9).T.copy()
+        result = p * (t * x - u * w) - q * (s * x - u * v) + r * (s * w - t * v)
+    small = np.abs(result) < 1.0 / largest**1.8
+    if small.any():
+        result[small] = np.linalg.det(a.reshape(-1, *a.shape[-2:])[small])
+    return result.reshape(a.shape[:-2])
+
+
 def by_columns(ufunc: Any, *args: Array) -> Array:
     """``ufunc(*args)``, the last of which is ``out``, column by column, for many rows of a few numbers.
 

@@ -543,6 +543,9 @@ COLUMN_BY_COLUMN = {
     "pieces": lambda x, s, c: np.sum(np.concatenate([x[:, :1] * s, x[:, 1:] ** 2], axis=1) * c),
     "pieces of pieces": lambda x, s, c: np.sum(np.cumsum(x[:, 1:] - x[:, :-1], axis=0) ** 2 * s) + np.sum(c * x[:, ::-1]),
     "backwards": lambda x, s, c: np.sum(np.exp(-(x[::-1] * x)) * c * s),
+    "between others": lambda x, s, c: np.sum(
+        np.cumsum((y := np.concatenate([x, x * s, x + c], axis=1).reshape(-1, 3, 3))[:, 1] * y[:, 0], axis=0) ** 2
+    ),
     "every other": lambda x, s, c: np.sum(np.tanh(x[:, ::2]) ** 2 * s * c[1:]),
 }
 
@@ -929,6 +932,34 @@ def test_sums_keep_no_axis_that_is_dropped():
     assert "reshape" not in text
     assert "rint(" in text
     assert "np.round(" in text
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("rows", [2, 3])
+def test_determinants_of_many_small_matrices(rows, dtype):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 10, rows, rows)).astype(dtype)
+    fun = lambda x: np.sum(np.log(np.abs(np.linalg.det(x)))) + np.sum(np.linalg.det(x) ** 3)
+    derivative, plain = grad(fun), grad(fun, mode="dynamic")
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(x), plain(x), rtol=1e-9 if dtype == "f8" else 1e-2)
+    assert "runtime.determinants(" in derivative.source(x, fast=True)
+    assert "runtime.determinants(" not in derivative.source(x[0], fast=True)
+    assert "runtime.determinants(" not in grad(fun).source(x[..., :1, :1], fast=True)
+    for scale in (1.0, 1e-30, 1e30, 1e-120 if dtype == "f8" else 1e-8, 1e80 if dtype == "f8" else 1e10):
+        for given in (x * np.array(scale, dtype), np.asfortranarray(x * np.array(scale, dtype)), x[::-1, ::2].swapaxes(2, 3)):
+            with np.errstate(all="ignore"):
+                found, expected = runtime.determinants(given), np.linalg.det(given)
+            assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+            np.testing.assert_allclose(found, expected, rtol=1e-9 if dtype == "f8" else 1e-2)
+    graded = x * np.array([1e30, 1e-30, 1.0][:rows], dtype)[:, None]
+    np.testing.assert_allclose(runtime.determinants(graded), np.linalg.det(graded), rtol=1e-9 if dtype == "f8" else 1e-2)
+    x[0, 0] = 1.0
+    x[0, 1, 0] = 0.0
+    np.testing.assert_array_equal(runtime.determinants(x)[0, :2], np.linalg.det(x)[0, :2])
+    x[1, 1, 0, 0], x[2, 2, 1, 1] = np.nan, np.inf
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(runtime.determinants(x), np.linalg.det(x))
 
 
 def test_products_are_turned_before_they_are_made():

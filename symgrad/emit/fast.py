@@ -813,8 +813,14 @@ def _names(expr: Expr) -> set[str]:
 
 
 def _has_gaps(x: Node) -> bool:
-    """Whether the rows of an array are pieces of others."""
-    return x.op is index.GETITEM and len(x.args) == 1 and _leaves_out(dict(x.params)["spec"], x.args[0].aval.shape)
+    """Whether the rows of an array are pieces of others, or have others between them."""
+    if x.op is not index.GETITEM or len(x.args) != 1:
+        return False
+    spec, shape = dict(x.params)["spec"], x.args[0].aval.shape
+    if not all(type(part) in (int, index.Slice) for part in spec):
+        return False
+    kept = [type(part) is index.Slice for part in spec] + [True] * (len(shape) - len(spec))
+    return _leaves_out(spec, shape) or (kept[0] and kept[-1] and not all(kept))
 
 
 def _leaves_out(spec: index.Spec, shape: tuple[int, ...]) -> bool:

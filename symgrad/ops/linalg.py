@@ -114,6 +114,7 @@ def _svd(a: Any) -> Any:
     return np.where(finite, u, np.nan), s, v
 
 
+_MANY = 1024  # matrices of three rows
 _AROUND = np.tile(np.arange(9).reshape(3, 3), (2, 2))[:5, :5]  # a 3 by 3 matrix and its first rows and columns again
 
 
@@ -129,10 +130,15 @@ def cofactor(a: Any) -> Any:
         turned = a[..., ::-1, ::-1]
         return np.where(np.eye(2, dtype=bool), turned, -turned)
     if a.shape[-1] == 3:
-        entries = np.reshape(a, (-1, 9)).T.copy()  # so that all matrices' go through each operation in a row
-        c = entries.take(_AROUND, 0)
-        minors = c[1:4, 1:4] * c[2:5, 2:5] - c[1:4, 2:5] * c[2:5, 1:4]
-        return np.moveaxis(minors, (0, 1), (-2, -1)).reshape(a.shape)
+        matrices = np.reshape(a, (-1, 9))
+        minors = np.empty((len(matrices), 3, 3), a.dtype)
+        for start in range(0, len(matrices), _MANY):  # so that they stay in the caches
+            entries = matrices[start : start + _MANY].T.copy()  # so that all matrices' go through each operation in a row
+            c = entries.take(_AROUND, 0)
+            some = c[1:4, 1:4] * c[2:5, 2:5]
+            some -= c[1:4, 2:5] * c[2:5, 1:4]
+            minors[start : start + _MANY] = some.transpose((2, 0, 1))
+        return minors.reshape(a.shape)
     inverse = _inverse(a)
     if inverse is not None:
         return np.linalg.det(a)[..., None, None] * np.swapaxes(inverse, -1, -2)

@@ -40,6 +40,7 @@ LOGISTIC = Op(runtime.logistic, "constant", (), name="runtime.logistic")
 ORDER = Op(runtime.order, "constant", (), name="runtime.order")
 INTERPOLATE = Op(runtime.interpolate, "constant", (), name="runtime.interpolate")
 SEARCH = Op(runtime.search, "constant", (), name="runtime.search")
+DETERMINANTS = Op(runtime.determinants, "constant", (), name="runtime.determinants")
 RANKS = Op(runtime.ranks, "constant", (), name="runtime.ranks")
 LIKE_UFUNCS = (
     BITS,
@@ -453,6 +454,14 @@ def interpolate(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
         if searched and [s.mapping.get(arg) for arg in other.args] == [xp, x]:
             return s.graph.add(INTERPOLATE, (*args, s.call(np.searchsorted, xp, x, side="right")), (), node.aval)
     return None
+
+
+@rewrite(np.linalg.det, rules=LOWER)
+def determinants(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Determinants of many matrices of two or three rows: LAPACK takes longer to get to the next one than for one."""
+    (a,) = args
+    few = a.aval.dtype.char in "fd" and a.aval.kind == "array" and a.aval.shape[-1] in (2, 3)
+    return s.graph.add(DETERMINANTS, args, (), node.aval) if few and math.prod(node.aval.shape) >= FEW else None
 
 
 @rewrite(np.searchsorted, rules=LOWER, exact=True)
