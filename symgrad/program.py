@@ -143,7 +143,12 @@ class Program:
     def nodes(self) -> list[Node]:
         """All nodes that the program needs, in order."""
         if self._nodes is None:
-            self._nodes = ancestors(self.roots())
+            needed, nodes = set(self.roots()), []
+            for node in reversed(self.graph.nodes):
+                if node in needed:
+                    nodes.append(node)
+                    needed.update(node.args)
+            self._nodes = nodes[::-1]
         return self._nodes
 
     def busiest(self) -> tuple[str, int] | None:

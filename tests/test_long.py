@@ -14,6 +14,7 @@ from symgrad import program as program_
 from symgrad.emit import printer
 from symgrad.ir import Node
 from symgrad.trace import Trace
+from symgrad.transform import reverse
 
 LINES = ("h = np.tanh(w @ h)", "h = h + 0.1 * (h @ h.T)", "h = np.concatenate([h[1:], h[:1]])", "h = h * 0.5 + np.sin(h)")
 
@@ -107,6 +108,47 @@ def test_many_arrays_are_joined_in_steps_as_many_as_they_are(monkeypatch):
         got = derivative(np.array([0.1, 0.5, 2.0]), n)
         np.testing.assert_allclose(got, grad(fun, mode="dynamic")(np.array([0.1, 0.5, 2.0]), n), rtol=1e-9)
     assert counts[1] < 2.5 * counts[0]
+
+
+def steps_by_elements(x, n):
+    """Each of its steps takes parts of what the last one made, and writes to others."""
+    total = []
+    for _ in range(n):
+        x = x - 0.1 * np.tanh(x[0] * x + x[1]) * x[2]
+        total.append(x[0] * x[2])
+    return sum(total)
+
+
+def test_parts_of_what_has_no_poles_take_no_masks(monkeypatch):
+    monkeypatch.setattr(reverse, "Masks", None)
+    x = np.array([0.1, 0.5, 0.3])
+    for derivative in (grad(steps_by_elements), grad(lambda x, n: grad(steps_by_elements)(x, n)[1])):
+        compiled(derivative, x, 5)
+    with pytest.raises(TypeError):  # the user's own mask says what is left out, also of what may be infinite
+        grad(lambda x: np.sum(np.tanh(x * x)[x > 0.2]))(x)
+
+
+def test_what_a_trace_recorded_goes_with_it():
+    gc.collect()
+    gc.disable()
+    try:
+        derivative = grad(steps_by_elements)
+        derivative(np.array([0.1, 0.5, 0.3]), 40)
+        derivative(np.array([0.1, 0.5, 0.3]), 40)
+        before = sum([type(one) is Node for one in gc.get_objects()])
+        gc.collect()
+        assert sum([type(one) is Node for one in gc.get_objects()]) > before - 20
+    finally:
+        gc.enable()
+
+
+def test_statements_of_long_programs_are_not_printed_by_astor(monkeypatch):
+    monkeypatch.setattr(printer, "_by_astor", None)
+    derivative = grad(steps_by_elements)
+    compiled(derivative, np.linspace(0.1, 0.5, 50), 60)
+    assert "] += " in derivative.source(np.linspace(0.1, 0.5, 50), 60, fast=True)
+    w, h = square(3)
+    compiled(grad(program(40)), w, h)
 
 
 def test_many_branches_compile():

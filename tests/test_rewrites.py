@@ -1183,3 +1183,30 @@ def test_what_arithmetic_gives_is_known_without_running_it(function, monkeypatch
             assert simplify.infer(REGISTRY[function], nodes, ()) == aval_of(function(*pair))
             dtypes = {value.dtype for value in pair if isinstance(value, (np.ndarray, np.generic))}
             assert bool(runs) == (len(dtypes) != 1)
+
+
+def test_rewrites_apply_only_where_they_are_tried(monkeypatch):
+    """What a rewrite says that it needs among the arguments, all that it rewrites has."""
+    hits, missed = [], []
+
+    def checked(rule):
+        def run(s, node, args):
+            better = rule(s, node, args)
+            if better is not None and rule in simplify.OF:
+                (missed if simplify.OF[rule].isdisjoint([arg.op for arg in args]) else hits).append(rule.__name__)
+            return better
+
+        return run
+
+    monkeypatch.setattr(simplify.Simplifier, "_rules_for", lambda s, op, ops: [checked(rule) for rule in s.rules.get(op, ())])
+
+    def fun(x, y):
+        z = np.where(x > 0, 2.0 * x, -3.0 * (x - y)) / 4.0 + np.maximum(y, 0.0) ** 2
+        w = (z[1:3] * z[0, 0] - 0.0) / (1.0 + np.exp(-z[1:3])) - (y[:2] * -1.0) * 0.0
+        return np.sum(w[:, None] * x[:2]) / np.sum(z) - np.sum(np.log(x / y) * (x / y))
+
+    for derivative in (grad(fun, (0, 1)), grad(lambda x, y: np.sum(grad(fun)(x, y) * X))):
+        for _ in range(3):
+            derivative(X + 2.0, np.cos(X) + 2.0)
+    assert len(set(hits)) > 6
+    assert not missed

@@ -121,6 +121,7 @@ _SIMPLE: dict[type[ast.AST], Callable[[Any, int], str]] = {
     ast.Slice: _slice,
     ast.Expr: lambda node, least: _bare(node.value),
     ast.Assign: lambda node, least: " = ".join(map(_bare, (*node.targets, node.value))),
+    ast.AugAssign: lambda node, least: f"{_simple(node.target)}{_SIGNS[type(node.op)][0].rstrip()}= {_bare(node.value)}",
     ast.Raise: lambda node, least: f"raise {_simple(node.exc)}",
     ast.Return: lambda node, least: f"return {_bare(node.value)}",
     ast.Delete: lambda node, least: f"del {', '.join([_simple(item) for item in node.targets])}",

@@ -218,7 +218,7 @@ class Op:
 
     def flows(self, args: Sequence[Node], params: Sequence[tuple[str, Any]]) -> tuple[int, ...]:
         """The positions of the arguments that derivatives flow through it from."""
-        if callable(self.partial) and self.partial_of(args) == "zero":
+        if callable(self.partial) and not all([arg.active for arg in args]) and self.partial_of(args) == "zero":
             return ()
         if self.smooth and len(args) == 1:
             return (0,)

@@ -184,7 +184,7 @@ def _scaled(s: Contractor, x: Node, v: Node) -> Node | None:
     return node
 
 
-@rewrite(np.multiply, rules=CONTRACT)
+@rewrite(np.multiply, of=(np.heaviside,), rules=CONTRACT)
 def half_step(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``g * heaviside(x, 0.5)`` of many numbers by their signs: NumPy's step branches at each number, its sign does not.
 

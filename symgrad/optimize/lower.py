@@ -56,7 +56,7 @@ def lower(program: Program) -> Program:
     return Simplifier(program, LOWER).run()
 
 
-@rewrite(np.power, rules=LOWER)
+@rewrite(np.power, of=(CONST,), rules=LOWER)
 def small_power(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """Powers that a few products give: NumPy's general power costs some 20 times as much."""
     x, exponent = args[0], const(args[1])
@@ -189,7 +189,7 @@ def sum_of_one_each(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
     return s.call(np.expand_dims, value, axis=axes[0]) if dict(node.params).get("keepdims") else value
 
 
-@rewrite(np.reshape, rules=LOWER, exact=True)
+@rewrite(np.reshape, of=(np.sum, np.mean), rules=LOWER, exact=True)
 def without_the_axis(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """Of sums whose axis was kept, and then dropped, the sums."""
     (x,) = args
@@ -208,7 +208,7 @@ def to_whole_numbers(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node 
     return s.call(np.rint, x) if plain else None
 
 
-@rewrite(np.negative, rules=LOWER)
+@rewrite(np.negative, of=(index.SCATTER,), rules=LOWER)
 def negative_elements(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """The signs of values that are written into zeros change before."""
     (x,) = args
@@ -218,7 +218,7 @@ def negative_elements(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node
     return s.make(x.op, (s.call(np.negative, x.args[0]), *x.args[1:]), x.params, x.aval)
 
 
-@rewrite(np.add, np.subtract, rules=LOWER)
+@rewrite(np.add, np.subtract, of=(index.SCATTER,), rules=LOWER)
 def add_few_elements(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """Zeros with values written at index arrays, or into a small part, are not added: the values are."""
     for x, zeros in (args, args[::-1]):
@@ -233,7 +233,7 @@ def add_few_elements(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node 
     return None
 
 
-@rewrite(np.add, np.subtract, rules=LOWER, derived=True)
+@rewrite(np.add, np.subtract, of=(index.INDEX_ADD,), rules=LOWER, derived=True)
 def few_elements_last(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """What is added to a small part is added last, so that it comes not between operations on the whole."""
     if math.prod(node.aval.shape) < MANY:
@@ -253,7 +253,7 @@ def _is_few(write: Node) -> bool:
     return bool(8 * math.prod(index.region(spec, shape)) <= math.prod(shape))
 
 
-@rewrite(np.add, np.subtract, np.multiply, np.true_divide, rules=LOWER, exact=True)
+@rewrite(np.add, np.subtract, np.multiply, np.true_divide, of=(np.expand_dims,), rules=LOWER, exact=True)
 def leading_axes(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """Axes before all others come by themselves."""
     bare = tuple([arg.args[0] if is_op(arg, np.expand_dims) and _is_leading(arg) else arg for arg in args])
@@ -348,7 +348,7 @@ def _are_slices(spec: index.Spec) -> bool:
     return all(type(part) is index.Slice for part in spec)
 
 
-@rewrite(np.where, rules=LOWER)
+@rewrite(np.where, of=(CONST,), rules=LOWER)
 def slope_of_softplus(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """The derivative of ``logaddexp(c, x)`` by ``x``, as its rule has it for infinities too: it is a logistic function."""
     both, half, rest = args
@@ -395,7 +395,7 @@ def _choice(x: Node) -> tuple[Node, Node, Node] | None:
     return mask.args[0] if mask.op is BITS else mask, first, second
 
 
-@rewrite(np.where, rules=LOWER, derived=True)
+@rewrite(np.where, of=(np.equal,), rules=LOWER, derived=True)
 def steps(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``where(x == y, g / 2, g * (x > y))``, which maximum's rule gives, as ``g * ((x > y) + (x >= y)) / 2``; so minimum's."""
     test, half, rest = args

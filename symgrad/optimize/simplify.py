@@ -30,15 +30,21 @@ RULES: dict[Any, list[Rewrite]] = {}
 EXPANSIONS: dict[Any, list[Rewrite]] = {}  # what no code can do without
 EXACT: set[Rewrite] = set()
 DERIVED: set[Rewrite] = set()
+OF: dict[Rewrite, frozenset[Any]] = {}  # the operations of which one must be among the arguments
 SEVERAL = 16  # terms of a sum that are looked at together
 
 
 def rewrite(
-    *keys: Any, rules: dict[Any, list[Rewrite]] = RULES, exact: bool = False, derived: bool = False
+    *keys: Any,
+    of: Iterable[Any] = (),
+    rules: dict[Any, list[Rewrite]] = RULES,
+    exact: bool = False,
+    derived: bool = False,
 ) -> Callable[[Rewrite], Rewrite]:
     """Put a rewrite into a table, for operations given by NumPy function or by op.
 
-    ``exact``: it changes no bit. ``derived``: it is for what derivatives are computed by alone.
+    ``of``: it applies only where an argument is one of these operations. ``exact``: it changes no bit. ``derived``: it is
+    for what derivatives are computed by alone.
     """
 
     def register(rule: Rewrite) -> Rewrite:
@@ -46,6 +52,8 @@ def rewrite(
             EXACT.add(rule)
         if derived:
             DERIVED.add(rule)
+        if of:
+            OF[rule] = frozenset([_op_of(key, key) for key in of])
         for key in keys:
             rules.setdefault(key if isinstance(key, Op) else REGISTRY[key], []).append(rule)
         return rule
@@ -82,6 +90,7 @@ class Simplifier:
         self.used: dict[Node, int] = {}  # the same of what is rebuilt
         self.written: dict[tuple[Node, int, tuple[Op, ...]], Written] = {}
         self.mapping: dict[Node, Node] = {}
+        self._applicable: dict[Any, list[Rewrite]] = {}
 
     def run(self, exact: Iterable[Node] = ()) -> Program:
         """The program rebuilt; what decisions hang on, and what ``exact`` does, to the bit."""
@@ -136,13 +145,15 @@ class Simplifier:
                     return folded
             if len(ops) > 1 and op.family in ("elementwise", "constant"):
                 args = self._weaken(op, args)
-        rules = self.rules.get(op, ())
-        probe = Node(op, args, params, aval)
+        key = (self.exact, self.phase is None, op, *ops)
+        rules = self._applicable.get(key)
+        if rules is None:
+            rules = self._applicable[key] = self._rules_for(op, ops)
         broadcast = BROADCAST in ops and op.family == "elementwise"
+        probe = None
         if rules or broadcast:
+            probe = Node(op, args, params, aval)
             for rule in rules:
-                if (self.exact and rule not in EXACT) or (self.phase is None and rule in DERIVED):
-                    continue
                 better = rule(self, probe, args)
                 if better is not None and compatible(better.aval, aval, self.graph.single):
                     return better
@@ -150,6 +161,16 @@ class Simplifier:
             if slim is not None:
                 return slim
         return self.graph.add(op, args, params, aval, probe)
+
+    def _rules_for(self, op: Op, ops: Sequence[Any]) -> list[Rewrite]:
+        """The rules that may apply to an operation of such operations, here and now."""
+        return [
+            rule
+            for rule in self.rules.get(op, ())
+            if not (self.exact and rule not in EXACT)
+            and not (self.phase is None and rule in DERIVED)
+            and (rule not in OF or not OF[rule].isdisjoint(ops))
+        ]
 
     def _weaken(self, op: Op, args: tuple[Node, ...]) -> tuple[Node, ...]:
         """NumPy constants as Python numbers, beside a value whose dtype decides anyway."""
@@ -330,7 +351,7 @@ def _opposite(node: Node) -> Node | None:
     return node.args[0] if is_op(node, np.negative) and not _is_named(node) else None
 
 
-@rewrite(np.multiply, np.true_divide, np.power, exact=True)
+@rewrite(np.multiply, np.true_divide, np.power, of=(CONST,), exact=True)
 def by_one(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     a, b = args
     if node.aval.dtype.kind == "c" and (s.exact or s.phase is None):
@@ -340,7 +361,7 @@ def by_one(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return b if is_op(node, np.multiply) and is_number(a, 1.0) else None
 
 
-@rewrite(np.negative, np.add, np.subtract, np.multiply, np.true_divide, exact=True)
+@rewrite(np.negative, np.add, np.subtract, np.multiply, np.true_divide, of=(np.negative,), exact=True)
 def signs(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``a + -b`` is ``a - b``, and so on."""
     a, (x, *rest) = args[0], map(_opposite, args)
@@ -354,7 +375,7 @@ def signs(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return s.call(np.subtract, a, y) if y is not None else None if x is None else s.call(np.subtract, b, x)
 
 
-@rewrite(np.add, np.subtract, exact=True)
+@rewrite(np.add, np.subtract, of=(CONST,), exact=True)
 def and_nothing(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``x - 0.0`` is ``x``; ``x + 0.0`` is not, of ``-0.0``."""
     nothing = 0.0 if is_op(node, np.subtract) else -0.0
@@ -362,6 +383,7 @@ def and_nothing(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
 
 
 _SCALING = {REGISTRY[key] for key in (np.negative, np.multiply, np.true_divide)}
+_ZEROS = (CONST, create.ZEROS, BROADCAST)  # see ``is_zero``
 
 
 def split(node: Node) -> tuple[float, Node]:
@@ -405,7 +427,7 @@ def _sized(node: Node) -> int:
     return math.prod(node.aval.shape)
 
 
-@rewrite(np.negative, derived=True)
+@rewrite(np.negative, of=(np.subtract, *_SCALING), derived=True)
 def negative(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     c, x = split(args[0])
     if c != 1.0:
@@ -415,7 +437,7 @@ def negative(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return None
 
 
-@rewrite(np.multiply, derived=True)
+@rewrite(np.multiply, of=(CONST, *_SCALING), derived=True)
 def multiply(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     a, b = args
     for x, y in ((a, b), (b, a)):
@@ -434,7 +456,7 @@ def multiply(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return None
 
 
-@rewrite(np.true_divide, derived=True)
+@rewrite(np.true_divide, of=(CONST, *_SCALING), derived=True)
 def divide(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     a, b = args
     if _is_factor(b):
@@ -446,7 +468,7 @@ def divide(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return join(s, ca / cb, s.call(np.true_divide, x, y)) if (ca, cb) != (1.0, 1.0) else None
 
 
-@rewrite(np.true_divide, np.multiply, derived=True)
+@rewrite(np.true_divide, np.multiply, of=(np.true_divide,), derived=True)
 def by_a_quotient(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``g / (a / b) / b`` as ``g / a``, and ``g / a * (a / b)`` as ``g / b``: what the logarithm of a quotient gives."""
     for x, y in (args,) if is_op(node, np.true_divide) else (args, args[::-1]):
@@ -458,7 +480,7 @@ def by_a_quotient(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | N
     return None
 
 
-@rewrite(np.true_divide, derived=True)
+@rewrite(np.true_divide, of=(np.add,), derived=True)
 def by_what_is_inverted(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``g / (1 + e)`` is ``g * share`` where ``share``, ``1 / (1 + e)``, is there: the slope of a logistic function."""
     a, b = args
@@ -491,7 +513,7 @@ def _combine(s: Simplifier, a: Node, b: Node, sign: float) -> Node | None:
     return s.add(np.add, a, join(s, cb, y)) if sign < 0 else None
 
 
-@rewrite(np.add, np.subtract, derived=True)
+@rewrite(np.add, np.subtract, of=(np.add, np.subtract), derived=True)
 def add_again(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``(a + p) + p`` as ``a + 2 * p``: what ``x * x`` gives to ``x`` where something else is there already."""
     sign = 1.0 if is_op(node, np.add) else -1.0
@@ -532,8 +554,9 @@ def subtract(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
 
 
 @rewrite(
-    np.sum, np.reshape, np.transpose, np.expand_dims, np.swapaxes, np.moveaxis, np.broadcast_to, index.GETITEM, derived=True
-)
+    np.sum, np.reshape, np.transpose, np.expand_dims, np.swapaxes, np.moveaxis, np.broadcast_to, index.GETITEM, of=_SCALING,
+    derived=True,
+)  # fmt: skip
 def pull_factor(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     c, x = split(args[0])
     if c == 1.0 or (is_op(node, np.sum) and node.aval.dtype != np.float64) or _sized(node) > _sized(x):
@@ -541,7 +564,7 @@ def pull_factor(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
     return join(s, c, s.make(node.op, (x, *args[1:]), node.params))
 
 
-@rewrite(np.where, derived=True)
+@rewrite(np.where, of=_SCALING, derived=True)
 def pull_factor_of_choices(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``where(m, c * x, c * y)``, and ``where(m, c * x, 0)``, as ``c`` times the choice."""
     mask, *choices = args
@@ -609,7 +632,7 @@ def _times(s: Simplifier, x: Node, *parts: Scaled) -> Node:
     return join(s, math.prod(part.c for part in parts), x)
 
 
-@rewrite(np.multiply, np.true_divide, derived=True)
+@rewrite(np.multiply, np.true_divide, of=_SCALING, derived=True)
 def numbers_of_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``(x * s) * y`` as ``(x * y) * s``, so that it meets others: ``(x * s) / t`` as ``x * (s / t)``."""
     if node.aval.kind != "array" or not node.aval.shape:
@@ -630,7 +653,7 @@ def numbers_of_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Nod
     return None if const(x) is not None or const(y) is not None else _times(s, s.call(np.multiply, x, y), a, b)
 
 
-@rewrite(np.sum, np.reshape, np.transpose, np.expand_dims, np.swapaxes, np.moveaxis, index.GETITEM, derived=True)
+@rewrite(np.sum, np.reshape, np.transpose, np.expand_dims, np.swapaxes, np.moveaxis, index.GETITEM, of=_SCALING, derived=True)
 def pull_numbers(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     part = _scaled(s, args[0])
     if part is None or (is_op(node, np.sum) and node.aval.dtype != np.float64) or _sized(node) > _sized(part.x):
@@ -647,7 +670,7 @@ def pull_numbers_of_products(s: Simplifier, node: Node, args: tuple[Node, ...]) 
     return _times(s, s.make(node.op, (x, y), node.params), *[part for part in parts if part is not None])
 
 
-@rewrite(np.add, np.subtract, derived=True)
+@rewrite(np.add, np.subtract, of=_SCALING, derived=True)
 def common_numbers(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``x * s - y * s`` as ``(x - y) * s``."""
     if not node.aval.shape:
@@ -698,7 +721,7 @@ def after_what_is_there(s: Simplifier, node: Node, args: tuple[Node, ...]) -> No
 # -- patterns ------------------------------------------------------------------------------------------------------
 
 
-@rewrite(index.GETITEM, index.SETITEM, index.INDEX_ADD, index.SCATTER, exact=True)
+@rewrite(index.GETITEM, index.SETITEM, index.INDEX_ADD, index.SCATTER, of=(CONST,), exact=True)
 def constant_place(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """An index array that is a number is part of the index."""
     params = dict(node.params)
@@ -776,7 +799,7 @@ def written_throughout(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Nod
     return s.make(REGISTRY[np.add], (*base, whole), (), node.aval) if base else whole
 
 
-@rewrite(np.add, derived=True)
+@rewrite(np.add, of=(index.SCATTER, index.INDEX_ADD), derived=True)
 def add_to_total(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """What is written into zeros and added to a loop's total is added in its place."""
     for total, part in (args, args[::-1]):
@@ -824,7 +847,7 @@ def power_zero(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None
     return None
 
 
-@rewrite(np.where, derived=True)
+@rewrite(np.where, of=(np.equal,), derived=True)
 def step(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``where(x == 0, g / 2, g * (x > 0))``, which maximum's rule gives, as ``g * heaviside(x, 0.5)``; likewise minimum."""
     test, half, rest = args
@@ -854,7 +877,7 @@ def masked(s: Simplifier, half: Node, product: Node, mask: Node | None) -> Node 
     return g if (ch, h) in ((0.5, g), (0.5 * cg, base)) else None
 
 
-@rewrite(np.multiply, derived=True)
+@rewrite(np.multiply, of=(np.heaviside,), derived=True)
 def step_of_what_is_cut_off(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``g * heaviside(x, 0.5)`` where ``g`` is a multiple of ``maximum(x, 0)`` is ``g``; likewise ``minimum``."""
     for g, step in (args, args[::-1]):
@@ -1124,7 +1147,7 @@ def _in_other_shape(x: Node) -> Node:
 _SHAPES = (REGISTRY[np.reshape], REGISTRY[np.expand_dims], REGISTRY[np.squeeze], index.GETITEM)
 
 
-@rewrite(np.multiply, np.true_divide, np.negative, derived=True)
+@rewrite(np.multiply, np.true_divide, np.negative, of=_ZEROS, derived=True)
 def zero_stays_zero(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     zeros = args if node.op is not REGISTRY[np.true_divide] else args[:1]
     if not any(is_zero(arg) for arg in zeros):
@@ -1133,7 +1156,7 @@ def zero_stays_zero(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
     return s.call(np.broadcast_to, zero, shape=node.aval.shape) if node.aval.shape else zero
 
 
-@rewrite(np.where, exact=True)
+@rewrite(np.where, of=(CONST, CAPTURED), exact=True)
 def known_choice(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """A choice that a constant makes, the same everywhere."""
     mask, x, y = args
@@ -1145,7 +1168,7 @@ def known_choice(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
     return chosen if same else s.call(np.broadcast_to, chosen, shape=node.aval.shape)
 
 
-@rewrite(np.where, derived=True)
+@rewrite(np.where, of=_ZEROS, derived=True)
 def choice_of_zeros(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     if not is_zero(args[1]) or not is_zero(args[2]):
         return None
@@ -1153,7 +1176,7 @@ def choice_of_zeros(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
     return s.call(np.broadcast_to, zero, shape=node.aval.shape) if node.aval.shape else zero
 
 
-@rewrite(np.add, np.subtract, derived=True)
+@rewrite(np.add, np.subtract, of=_ZEROS, derived=True)
 def add_zeros(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     a, b = args
     if is_zero(b) and b.aval.shape and a.aval.shape == node.aval.shape:

@@ -393,22 +393,33 @@ def matters(order: Sequence[Node], ends: Sequence[Node], floor: int, lookup: Cal
     choosing = [node for node in order if node not in stops and node.op.chooses]
     if not choosing:
         return False
-    if any([node.op.family == "elementwise" for node in below_poles(order, set()).intersection(choosing)]):
+    by_element = [node for node in choosing if node.op.family == "elementwise"]
+    if by_element and not below_poles(order, set()).isdisjoint(by_element):
         return True
     flows, hot = set(order), hot_of(ancestors(choosing, floor), lookup)
-    stack = [arg for node in choosing for i, arg in _flowing(node, flows) if _is_choice(node, node.op.lanes_of(i))]
-    seen: set[Node] = set()
-    while stack:
-        node = stack.pop()
-        if node in seen or node in stops:
-            continue
-        seen.add(node)
+    starts: dict[int, list[Node]] = {FINITE: [], POLES: []}
+    for node in choosing:
         for i, arg in _flowing(node, flows):
-            if _steepness(node, i, hot) > 0:
-                return True
-            if node.op.lanes_of(i) is not None:
-                stack.append(arg)
+            if _is_choice(node, node.op.lanes_of(i)):
+                starts[POLES if _picks(node, i) else FINITE].append(arg)
+    seen = set(stops)  # below which nothing is as bad; what is finite there is no pole
+    for least, stack in starts.items():
+        while stack:
+            node = stack.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            for i, arg in _flowing(node, flows):
+                if _steepness(node, i, hot) >= least:
+                    return True
+                if node.op.lanes_of(i) is not None:
+                    stack.append(arg)
     return False
+
+
+def _picks(node: Node, position: int) -> bool:
+    """Whether elements are picked by their places, which the user's own mask does not say."""
+    return node.op.lanes_of(position) == "some" and not any(map(_is_mask, node.args[1:]))
 
 
 def below_poles(order: Sequence[Node], hot: set[Node]) -> set[Node]:

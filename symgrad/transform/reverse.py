@@ -62,7 +62,7 @@ def reverse(
             found = _sweep(trace, outputs, wrt, order, whole, symbolic, None, None)
         if all([g is None or bool(np.all(np.isfinite(g))) for g in found]):
             return found  # there was no infinity to be looked after
-    order = path([node for node, _ in outputs], wrt)
+    order = path([node for node, _ in outputs], wrt) if whole else order
     flows, levels = set(order), dict.fromkeys(wrt, 0) if around is None else around.levels
     starts = [node for node, _ in outputs if node in flows]
     lanes = Masks(ancestors(starts, floor_of(wrt)), order, levels, lookup)
