@@ -187,3 +187,19 @@ def test_rows_picked_from_what_takes_signs():
             by_x, by_signs = derivative(x, signs)
             np.testing.assert_allclose(by_x, [-0.5, 0.0, -1 / 6], rtol=1e-12)
             np.testing.assert_array_equal(by_signs, np.zeros(3))
+
+
+def test_many_choices_from_what_has_poles():
+    """Of hundreds of elements, in a loop that is no two times the same."""
+
+    def total(x):
+        logs, found = np.log(x), 0.0
+        for i in range(400):
+            found = np.maximum(found, logs[i]) if i * i % 7 % 3 else found + logs[i] * logs[i - 1]
+        return found
+
+    x = np.sin(np.arange(400.0)) + 2
+    expected = grad(total, mode="dynamic")(x)
+    derivative = grad(total)
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(x), expected, rtol=1e-12)

@@ -38,15 +38,17 @@ FINITE, POLES = 1, 2  # a partial derivative is finite wherever the arguments ar
 class Lanes:
     """Where a cotangent may be other than zero: in ``outer``, where ``test`` is ``taken``.
 
-    ``explicit``: the user's own mask is among the tests. ``cover`` is the mask where it is known beforehand.
+    ``explicit``: the user's own mask is among the tests. ``cover`` is the mask where it is known beforehand. ``parts`` are the
+    lanes of what was added up, if any.
     """
 
-    __slots__ = ("_make", "_test", "cover", "depth", "explicit", "key", "outer", "taken")
+    __slots__ = ("_make", "_test", "cover", "depth", "explicit", "key", "outer", "parts", "taken")
 
     def __init__(
         self, outer: Lanes | None, key: Any, test: Any, taken: bool = True, explicit: bool = False, cover: Any = None
     ) -> None:
         self.outer, self.key, self.taken, self.cover = outer, key, taken, cover
+        self.parts: tuple[Lanes, ...] = ()
         self.explicit: bool = explicit or (outer is not None and outer.explicit)
         self.depth: int = 1 if outer is None else outer.depth + 1
         self._make: Callable[[], Any] | None = test if callable(test) else None
@@ -55,8 +57,16 @@ class Lanes:
     @property
     def test(self) -> Any:
         """The mask; made when it is asked for."""
-        if self._make is not None:
-            self._test, self._make = self._make(), None
+        waiting = [self]
+        while waiting:  # sums of hundreds lie in one another, deeper than calls may
+            one = waiting[-1]
+            inner = [part for part in one.parts if part.parts and part._make is not None]
+            if inner and one._make is not None:
+                waiting += inner
+                continue
+            waiting.pop()
+            if one._make is not None:
+                one._test, one._make = one._make(), None
         return self._test
 
     @property
@@ -695,7 +705,9 @@ def _union(one: Lanes | None, other: Lanes | None, common: Lanes | None) -> Lane
     opposite = first.key == second.key and first.taken != second.taken  # type: ignore[union-attr]
     ends = second if opposite and one is first else common, first if opposite and other is second else common
     test = lambda: np.logical_or(mask_of(one, ends[1], None), mask_of(other, ends[0], None))
-    return Lanes(common, ("or", one, other), test, True, one.explicit and other.explicit, cover)
+    union = Lanes(common, ("or", one, other), test, True, one.explicit and other.explicit, cover)
+    union.parts = one, other
+    return union
 
 
 def _depth(lanes: Lanes | None) -> int:
