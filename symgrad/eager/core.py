@@ -444,6 +444,10 @@ class RemovableHandle:
     def remove(self) -> None:
         self._hooks.pop(self.id, None)
 
+    def move(self, hooks: dict[Any, Any], kind: Any) -> RemovableHandle:
+        """Register the hook elsewhere instead."""
+        return RemovableHandle(hooks, kind, self._hooks.pop(self.id))
+
     def __enter__(self) -> RemovableHandle:
         return self
 
@@ -480,7 +484,7 @@ class Tensor(Traced):
     seen: int = 0  # of a view: how often its memory had been written to when its node was made
     made: str = ""  # of a view that must not be written to: how it was made, see ``look``
     hooks: dict[Any, Any] | None = None
-    kept: bool = False
+    kept: RemovableHandle | None = None
     inference: bool = False
     _grad: Tensor | None = None
 
@@ -817,7 +821,7 @@ def execute(
         else:
             y = mode.quiet(op.fun, *values, **params)
     except ValueError as error:
-        if op.family != "elementwise" and not op.name.endswith("_loss"):
+        if op.family != "elementwise" and not isinstance(op.key, np.ufunc) and not op.name.endswith("_loss"):
             raise
         pairs = itertools.combinations([np.shape(value) for value in values if value is not None], 2)
         raise next(filter(None, itertools.starmap(unlike, pairs)), error) from None
@@ -904,7 +908,7 @@ def view(op: Op, args: Sequence[Any], params: dict[str, Any], y: Any) -> Tensor:
     tensor, source = wrap(y), args[0]
     if type(y) is np.ndarray and isinstance(source, Tensor):
         value, memory = source.value, y.base
-        if y is value or (memory is not None and (memory is value or memory is value.base)):
+        if y is value or (memory is not None and (memory is value or memory is value.base or np.may_share_memory(y, value))):
             look((tensor,), source)
     return tensor
 
@@ -945,8 +949,16 @@ def renew(x: Tensor) -> None:
         edge = Node(part, plan_of(part, 1, (0,)), (top,), NONE, [edge], (), top.real, "ViewAsRealBackward0")
         top = top.imag if second else top.real
     where, params, plan = (top, places(top, x.value)), {"shape": top.shape}, plan_of(AS_STRIDED, 2, (0,))
-    x.node = Node(AS_STRIDED, plan, where, params, [edge], (), x.value, "AsStridedBackward0")
-    x.needs, x.seen = True, written
+    lead(x, Node(AS_STRIDED, plan, where, params, [edge], (), x.value, "AsStridedBackward0"))
+    x.seen = written
+
+
+def lead(x: Tensor, node: Any) -> None:
+    """Let a tensor come from another node, where what ``retain_grad`` asked for now waits."""
+    x.node, x.needs = node, True
+    if x.kept is not None:
+        node.hooks = node.hooks or {}
+        x.kept = x.kept.move(node.hooks, ("retain", ("tensor", 0)))
 
 
 def places(top: Any, looking: Any) -> Any:
@@ -1010,7 +1022,7 @@ def assign(x: Tensor, new: Tensor, verb: str, place: Any = None) -> Tensor:
         source = new.value
     if recorded and new.node is not None:
         _keep_first(new.node, x)
-    if type(target) is np.ndarray and 0 in target.strides and _overlaps(target):
+    if type(target) is np.ndarray and not target.flags.forc and _overlaps(target):
         _write_over(target, source, verb, recorded)
     elif isinstance(target, np.ndarray):  # a traced one, too
         target[...] = source
@@ -1025,7 +1037,7 @@ def assign(x: Tensor, new: Tensor, verb: str, place: Any = None) -> Tensor:
         if new.node is None:  # nothing of what was there before is left
             plan, label = plan_of(OVERWRITTEN, 1, (0,)), f"{verb.strip('_').title().replace('_', '')}Backward0"
             new.node = Node(OVERWRITTEN, plan, (x.value,), NONE, [x.node], (), x.value, label)
-        x.node, x.needs = new.node, True
+        lead(x, new.node)
         counter.append(x.grad_fn.name())
         _hold(new, x)
     else:
@@ -1095,7 +1107,12 @@ def _write_over(target: Any, source: Any, verb: str, recorded: bool) -> None:
 
 def _overlaps(array: Any) -> bool:
     """Whether several elements lie in one place."""
-    return any([step == 0 and n > 1 for step, n in zip(array.strides, array.shape, strict=True)])
+    reach = array.itemsize
+    for step, n in sorted([(abs(step), n) for step, n in zip(array.strides, array.shape, strict=True) if n > 1]):
+        if step < reach:
+            return True
+        reach += step * (n - 1)
+    return False
 
 
 def _keep_first(node: Any, x: Tensor) -> None:
@@ -1126,8 +1143,7 @@ def rebase(top: Tensor, target: Any, new: Tensor, label: str, place: Any = None)
     both = [t for t in (top, new) if t.needs]
     plan = plan_of(COPY_SLICES, 2 + len(rest), tuple(i for i, t in enumerate((top, new)) if t.needs))
     edges = [t.node or t for t in both]
-    top.node = CopySlices(COPY_SLICES, plan, (top.value, new.value, *rest), {"spec": place}, edges, (), top.value, label)
-    top.needs = True
+    lead(top, CopySlices(COPY_SLICES, plan, (top.value, new.value, *rest), {"spec": place}, edges, (), top.value, label))
 
 
 COPY_SLICES = index.Indexing(

@@ -358,6 +358,11 @@ def seeds(outputs: tuple[Any, ...], given: Any, create: bool) -> list[tuple[Any,
                     f"Mismatch in shape: grad_output[{i}] has a shape of {Size(g.value.shape)} and output[{i}] has a shape of "
                     f"{Size(out.value.shape)}."
                 )
+            if (g.value.dtype.kind == "c") != (out.value.dtype.kind == "c"):
+                raise RuntimeError(
+                    "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+                    f"grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {out.dtype}."
+                )
         elif (out.value.size != 1 or out.value.dtype.kind == "c") and requires(out):
             why = f"real scalar outputs but got {out.dtype}" if out.value.size == 1 else "scalar outputs"
             raise RuntimeError(f"grad can be implicitly created only for {why}")
@@ -436,6 +441,10 @@ def grad(
     outs, wanted = _many(outputs), _many(inputs)
     if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
     if is_grads_batched:
         rows = list(zip(*_many(grad_outputs), strict=True))
         keeps = [True] * (len(rows) - 1) + [retain_graph]
@@ -487,8 +496,6 @@ def retain_grad(self: Tensor) -> None:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if self.node is None or self.kept:
         return
-    self.kept = True
-
     mine = weakref.ref(self)
 
     def keep(g: Tensor) -> None:
@@ -496,10 +503,10 @@ def retain_grad(self: Tensor) -> None:
         if tensor is not None:
             tensor._grad = g.clone() if tensor._grad is None else tensor._grad + g
 
-    RemovableHandle(_hooks_of(self), ("retain", _kind(self)), keep)
+    self.kept = RemovableHandle(_hooks_of(self), ("retain", _kind(self)), keep)
 
 
-methods(retains_grad=property(lambda self: self.kept))
+methods(retains_grad=property(lambda self: self.kept is not None))
 
 
 @method

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def _index_of(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any], Label]:
     parts: list[Any] = []
     arrays: list[Any] = []
     steps: list[str] = []
-    keys = key if isinstance(key, tuple) else (key,)
+    keys = tuple(map(_of_bytes, key)) if isinstance(key, tuple) else (_of_bytes(key),)
     shape, axis = x.value.shape, 0
     for part in keys:
         if part.__class__ is slice:
@@ -112,6 +113,16 @@ def _index_array(part: Any) -> Any:
             f"(got {type(part).__name__})"
         )
     return np.asarray(part)
+
+
+def _of_bytes(part: Any) -> Any:
+    """Bytes are a mask, to torch."""
+    if (part.__class__ is Tensor or part.__class__ is np.ndarray) and part.dtype == np.uint8:
+        warnings.warn(
+            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", stacklevel=4
+        )
+        return part != 0
+    return part
 
 
 def _width(part: Any) -> int:

@@ -288,18 +288,42 @@ def einsum(*args: Any) -> Any:
     equation, *operands = args
     given = several(operands)
     equation = equation.replace(" ", "")
-    for i, (term, x) in enumerate(zip(equation.partition("->")[0].split(","), given, strict=False)):
-        if "." not in term and len(term) != x.value.ndim:
-            raise RuntimeError(
-                f"einsum(): the number of subscripts in the equation ({len(term)}) does not match the number of dimensions "
-                f"({x.value.ndim}) for operand {i} and no ellipsis was given"
-            )
+    _check_equation(equation, given)
     terms, output = _terms(equation, given)
     if "." in equation.partition("->")[0] and "." not in equation.partition("->")[2] and "->" in equation:
         equation = f"{','.join(terms)}->{output}"  # which sums what the ellipsis stands for
     if len(given) < 3 or "." in equation:
         return _einsum(equation, given, terms, output, "".join(terms))
     return _pairwise(list(given), terms, output)
+
+
+def _check_equation(equation: str, operands: Sequence[Tensor]) -> None:
+    """Torch's errors for an equation that does not go with the operands."""
+    start, _, output = equation.partition("->")
+    terms = start.split(",")
+    if len(terms) != len(operands):
+        many = "fewer" if len(operands) < len(terms) else "more"
+        raise RuntimeError(f"einsum(): {many} operands were provided than specified in the equation")
+    sizes: dict[str, int] = {}
+    for i, (term, x) in enumerate(zip(terms, operands, strict=True)):
+        if "." in term:
+            continue
+        if len(term) != x.value.ndim:
+            raise RuntimeError(
+                f"einsum(): the number of subscripts in the equation ({len(term)}) does not match the number of dimensions "
+                f"({x.value.ndim}) for operand {i} and no ellipsis was given"
+            )
+        for letter, n in zip(term, x.value.shape, strict=True):
+            seen = sizes.get(letter, 1)
+            if seen != n and 1 not in (seen, n):
+                raise RuntimeError(
+                    f"einsum(): subscript {letter} has size {n} for operand {i} which does not broadcast with previously seen "
+                    f"size {seen}"
+                )
+            sizes[letter] = max(seen, n) if seen * n else 0
+    for letter in output:
+        if letter != "." and letter not in start:
+            raise RuntimeError(f"einsum(): output subscript {letter} does not appear in the equation for any input operand")
 
 
 def _lettered(args: Sequence[Any]) -> tuple[Any, ...]:

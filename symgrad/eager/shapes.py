@@ -20,6 +20,7 @@ from symgrad.eager.core import (
     execute,
     known,
     labelled,
+    lead,
     look,
     method,
     methods,
@@ -28,7 +29,7 @@ from symgrad.eager.core import (
     wrap,
     writable,
 )
-from symgrad.eager.dtypes import dtype
+from symgrad.eager.dtypes import dtype, title
 from symgrad.eager.pointwise import FUNCTIONS, cast_alike, function, in_place
 from symgrad.ops.core import Traced
 from symgrad.ops.reduction import along
@@ -188,15 +189,20 @@ def unsqueeze(input: Tensor, dim: int) -> Any:
 
 def _expanded(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
     own = x.value.shape
-    lead = len(shape) - len(own)
+    more = len(shape) - len(own)
+    if more < 0:
+        raise RuntimeError(
+            f"expand(torch.{title(x.value.dtype)}Tensor{{{list(own)}}}, size={list(shape)}): the number of sizes provided "
+            f"({len(shape)}) must be greater or equal to the number of dimensions in the tensor ({len(own)})"
+        )
     for i, n in enumerate(shape):
-        have = own[i - lead] if i >= lead else 1
+        have = own[i - more] if i >= more else 1
         if n not in (-1, have) and have != 1:
             raise RuntimeError(
                 f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton dimension {i}.  "
                 f"Target sizes: {list(shape)}.  Tensor sizes: {list(own)}"
             )
-    return tuple(own[i - lead] if n == -1 else n for i, n in enumerate(shape))
+    return tuple(own[i - more] if n == -1 else n for i, n in enumerate(shape))
 
 
 @method
@@ -396,7 +402,8 @@ def _reshaped_in_place(self: Tensor, fun: Any) -> Tensor:
     self.value = new.value
     self.counter[0] += 1
     if recorded:
-        self.node, self.needs, self.seen = new.node, new.needs, self.counter[0]
+        lead(self, new.node)
+        self.seen = self.counter[0]
     return self
 
 

@@ -703,3 +703,70 @@ def test_places_of_small_integers_do_not_overflow():
     x = torch.from_numpy(np.random.default_rng(0).normal(size=(1, 3, 13, 13)))
     target = torch.arange(13 * 13).reshape(1, 13, 13) % 3
     assert torch.equal(F.nll_loss(x, target), F.nll_loss(x, target.to(torch.uint8)))
+
+
+# -- after torch's own tests -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("write", [lambda y: y.mul_(5), lambda y: y[0].mul_(5), lambda y: y.unsqueeze_(0)])
+def test_retain_grad_is_of_what_a_tensor_is_now(write):
+    x = torch.ones(2, requires_grad=True)
+    y = x * 2
+    y.retain_grad()
+    write(y)
+    (y * 3).sum().backward()
+    assert y.retains_grad
+    assert y.grad.tolist() == torch.full_like(y, 3.0).tolist()
+
+
+def test_retain_grad_of_a_view_whose_base_is_written_to():
+    y = torch.ones(2, requires_grad=True) * 2
+    view = y[:1]
+    view.retain_grad()
+    y.mul_(5)
+    (view * 3).sum().backward()
+    assert view.grad.tolist() == [3.0]
+
+
+def test_bytes_are_a_mask():
+    x, mask = torch.arange(3.0), torch.tensor([1, 0, 1], dtype=torch.uint8)
+    with pytest.warns(UserWarning, match="indexing with dtype torch.uint8 is now deprecated"):
+        assert x[mask].tolist() == x[..., mask].tolist() == [0.0, 2.0]
+
+
+def test_windows_are_views():
+    x = torch.arange(4.0, dtype=torch.double).requires_grad_()
+    y = x * 1
+    windows = y.unfold(0, 2, 2)
+    assert windows._base is y
+    windows.mul_(3)
+    y.sum().backward()
+    assert x.grad.tolist() == [3.0] * 4
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"):
+        y.unfold(0, 2, 1).mul_(3)
+
+
+def complains(message, kind=RuntimeError):
+    return pytest.raises(kind, match=message)
+
+
+def test_errors_in_torchs_words():
+    x = torch.ones(2, requires_grad=True)
+    y, square = x * 2, torch.ones(2, 2)
+    with complains("allow_unused to be True or not passed", ValueError):
+        torch.autograd.grad(y.sum(), x, allow_unused=False, materialize_grads=True)
+    with complains(r"Mismatch in dtype: grad_output\[0\] has a dtype of torch.complex64"):
+        torch.autograd.grad(y, x, torch.ones(2, dtype=torch.complex64))
+    with complains(r"The size of tensor a \(2\) must match the size of tensor b \(3\)"):
+        torch.ones(2) > torch.ones(3)  # noqa: B015 (it is called for its error)
+    with complains(r"the number of sizes provided \(1\) must be greater or equal to the number of dimensions in the tensor \(2\)"):
+        square.expand(2)
+    with complains("fewer operands were provided"):
+        torch.einsum("i,i", x)
+    with complains("subscript j has size 2 for operand 1 which does not broadcast with previously seen size 3"):
+        torch.einsum("ij,jk", torch.ones(2, 3), square)
+    with complains("output subscript j does not appear"):
+        torch.einsum("i->j", x)
+    for derivative in (torch.autograd.functional.jacobian, torch.autograd.functional.hessian):
+        with complains("are not supported together"):
+            derivative(lambda x: x.sum(), x, strict=True, vectorize=True)

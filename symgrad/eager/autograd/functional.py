@@ -162,8 +162,13 @@ def _jacobian_rows(out: Tensor, ins: Any, create: bool, strict: str) -> tuple[An
 _STRATEGIES = ("forward-mode", "reverse-mode")
 
 
-def _vectorized(strategy: str, vectorize: bool) -> None:
-    """Forward mode is there with ``vectorize`` only, as in torch; the results are the same."""
+def _vectorized(strategy: str, vectorize: bool, strict: bool) -> None:
+    """Forward mode is there with ``vectorize`` only, and that without ``strict``, as in torch; the results are the same."""
+    if vectorize and strict:
+        raise RuntimeError(
+            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either "
+            "set `strict=False` or `vectorize=False`."
+        )
     if strategy == "forward-mode" and not vectorize:
         raise NotImplementedError(
             "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`."
@@ -184,7 +189,7 @@ def jacobian(
             'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than '
             'inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
         )
-    _vectorized(strategy, vectorize)
+    _vectorized(strategy, vectorize, strict)
     with enable_grad():
         ins = _fresh(_checked(inputs, "inputs", "jacobian"), create_graph)
         outs = func(*ins)
@@ -211,7 +216,7 @@ def hessian(
     """The second derivatives of a function with one number as its result."""
     if outer_jacobian_strategy not in _STRATEGIES:
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
-    _vectorized(outer_jacobian_strategy, vectorize)
+    _vectorized(outer_jacobian_strategy, vectorize, strict)
 
     def gradient(*ins: Any) -> Any:
         out = func(*ins)
