@@ -118,9 +118,7 @@ def _index_array(part: Any) -> Any:
 def _of_bytes(part: Any) -> Any:
     """Bytes are a mask, to torch."""
     if (part.__class__ is Tensor or part.__class__ is np.ndarray) and part.dtype == np.uint8:
-        warnings.warn(
-            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", stacklevel=4
-        )
+        warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", stacklevel=4)
         return part != 0
     return part
 

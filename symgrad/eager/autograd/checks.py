@@ -123,7 +123,8 @@ def gradgradcheck(
     outs = _outs(func, given)
     generator = np.random.default_rng(0)
     if grad_outputs is None:
-        seeds = tuple(wrap(generator.standard_normal(o.value.shape)).requires_grad_() for o in outs)
+        drawn = [generator.standard_normal(_numbers(o.value).size) for o in outs]
+        seeds = tuple(_tensor(numbers, o.value).requires_grad_() for numbers, o in zip(drawn, outs, strict=True))
     else:
         seeds = tuple(grad_outputs) if isinstance(grad_outputs, (tuple, list)) else (grad_outputs,)
     count = len(given)
