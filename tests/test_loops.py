@@ -1206,6 +1206,25 @@ def test_loops_keep_what_takes_no_more_memory_than_what_it_is_made_of(fun, lists
         assert derivative.source(u, k, 40).count(".append(") == lists
 
 
+def normalised(u, a, n):
+    for _ in range(n):
+        u = a @ u
+        u = u / np.sum(u)
+    return np.sum(u**2)
+
+
+def test_loops_keep_the_number_and_not_the_array_that_gave_it():
+    u, a = 1.0 + np.sin(np.arange(30.0)), np.cos(np.arange(900.0).reshape(30, 30)) + 2.0
+    derivative, dynamic = (grad(normalised, (0, 1), mode=mode) for mode in ("auto", "dynamic"))
+    for _ in range(3):
+        for found, expected in zip(derivative(u, a, 40), dynamic(u, a, 40), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-13)
+    forwards, backwards = derivative.source(u, a, 40).split("# backward")
+    assert forwards.count(".append(") == 2
+    assert "reversed(totals)" in backwards
+    assert backwards.count("np.sum(") == 1
+
+
 # -- what is done once ---------------------------------------------------------------------------------------------
 
 

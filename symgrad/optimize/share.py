@@ -2,8 +2,8 @@
 
 Reverse mode writes a loop that runs backwards and computes anew what an iteration needs from what it began with. What it ended
 with is what the next one began with, which has been read just before: it goes round. Anything else that is dear (products of
-matrices, exponentials), the loop forwards keeps, if it is an array; so what takes no more memory than what it is made of,
-and the parts of an array that are all that is read of it: the rest need not be kept then.
+matrices, exponentials), the loop forwards keeps, if it is an array or what a whole one adds up to; so what takes no more memory
+than what it is made of, and the parts of an array that are all that is read of it: the rest need not be kept then.
 """
 
 from __future__ import annotations
@@ -246,7 +246,14 @@ def _key(node: Node, args: tuple[Any, ...], body: Body) -> Any:
 
 def _is_dear(node: Node) -> bool:
     """Whether a result is better kept than computed again."""
-    return _is_made(node) and node.op not in CHEAP
+    return (_is_made(node) and node.op not in CHEAP) or _is_total(node)
+
+
+def _is_total(node: Node) -> bool:
+    """Whether it is a number that a whole array gives, and takes next to no memory in place of that."""
+    arrays = any(isinstance(arg.aval, Aval) and arg.aval.shape for arg in node.args)
+    number = isinstance(node.aval, Aval) and node.aval.shape == ()
+    return arrays and number and not node.op.alias and node.op is not GETITEM
 
 
 def _is_made(node: Node) -> bool:

@@ -518,9 +518,11 @@ def add_again(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``(a + p) + p`` as ``a + 2 * p``: what ``x * x`` gives to ``x`` where something else is there already."""
     sign = 1.0 if is_op(node, np.add) else -1.0
     for total, again in (args, args[::-1]) if sign > 0 else (args,):
+        c, x = split(again)
+        if not is_op(x, np.multiply) and not is_op(x, np.true_divide):
+            continue
         if not (is_op(total, np.add) or is_op(total, np.subtract)) or _is_named(total) or s.used.get(total, 0) > 1:
             continue
-        c, x = split(again)
         second = 1.0 if is_op(total, np.add) else -1.0
         for (one, rest), (part, other) in zip((total.args, total.args[::-1]), ((1.0, second), (second, 1.0)), strict=True):
             factor, y = split(one)
