@@ -274,11 +274,22 @@ def linspace(
     return (row, (stop - start) / parts if parts > 0 else np.nan) if retstep else row
 
 
-@composite(np.logspace, samples=[Sample(A(), A(), 4), Sample(A(2), 1.0, 3, base=2.0), Sample(A(), A(), 3, False)])
+@composite(
+    np.logspace,
+    samples=[
+        Sample(A(), A(), 4),
+        Sample(A(2), 1.0, 3, base=2.0),
+        Sample(A(), A(), 3, False),
+        Sample(A(), A(2), 2, base=A(2, lo=1), axis=-1),
+    ],
+)
 def logspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
 ) -> Any:
     """``base`` to the power of numbers at equal distances."""
+    if np.ndim(base):
+        start, stop, base = np.broadcast_arrays(start, stop, base)
+        base = np.expand_dims(base, axis)
     row = np.power(base, np.linspace(start, stop, num, endpoint, axis=axis))
     return row if dtype is None else row.astype(dtype)
 

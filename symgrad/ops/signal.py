@@ -113,6 +113,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         Sample(A(3, 4), axis=0, edge_order=2),
         Sample(A(4, 2), [0.0, 1.0, 2.0, A(lo=4, hi=5)], axis=0, edge_order=2),
         Sample(A(2), A(lo=0.5)),
+        Sample(A(2, 4), 2.0, [0.0, 1.0, 2.0, A(lo=4, hi=5)], edge_order=1),
     ],
 )
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
@@ -132,10 +133,8 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     for i, step in zip(axes, varargs, strict=True):
         if np.shape(f)[i] < edge_order + 1:
             raise ValueError("Shape of array too small to calculate a numerical gradient")
-        steps = np.diff(step) if np.ndim(step) else None
-        if steps is not None:
-            steps = np.reshape(steps, vector_shape(i, ndim))
-        slopes = np.concatenate(_differences(f, i, step if steps is None else steps, steps is not None, edge_order), i)
+        uneven = np.ndim(step) > 0
+        slopes = np.concatenate(_differences(f, i, np.diff(step) if uneven else step, uneven, edge_order), i)
         found.append(slopes if slopes.dtype == f.dtype else slopes.astype(f.dtype))
     return found[0] if len(axes) == 1 else tuple(found)
 
@@ -147,7 +146,7 @@ def _differences(f: Any, axis: int, h: Any, uneven: bool, edge_order: int) -> tu
         return f[along(axis, slice(*ends))]
 
     def step(*ends: Any) -> Any:
-        return h[along(axis, slice(*ends))] if uneven else h
+        return np.reshape(h[slice(*ends)], vector_shape(axis, np.ndim(f))) if uneven else h
 
     before, after = step(None, -1), step(1, None)
     if uneven:
