@@ -258,6 +258,15 @@ class Graph:
         key: tuple[Any, ...] = (node.op, node.args, node.params)
         del self._table[key if self._table.get(key) is node else (*key, node.aval)]
 
+    def needed(self, outputs: Iterable[Node]) -> list[Node]:
+        """``ancestors`` of most of its nodes, found in one walk from its end."""
+        waiting, found = set(outputs), []
+        for node in reversed(self.nodes):
+            if node in waiting:
+                found.append(node)
+                waiting.update(node.args)
+        return found[::-1]
+
     def dump(self, outputs: Iterable[Node] | None = None) -> str:
         """One line a node, under loops those of an iteration; with ``outputs``, only the nodes that they need."""
         nodes = self.nodes if outputs is None else ancestors(outputs)

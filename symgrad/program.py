@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, INPUT, Graph, Node, ancestors
+from symgrad.ir import CAPTURED, CONST, INPUT, Graph, Node
 from symgrad.pytree import TreeDef
 
 SAMPLED = 64  # numbers of an array, about, by which those that may be equal are found
@@ -83,7 +83,7 @@ class Program:
             self.root = _chain(run.guards, run.leaf, self._numbers)
             return run.leaf
         mapping: dict[Node, Node] = {}
-        for node in ancestors([guard[0] for guard in run.guards] + run.leaf.nodes()):
+        for node in run.graph.needed([guard[0] for guard in run.guards] + run.leaf.nodes()):
             mapping[node] = self._adopt(run.graph, node, mapping)
         outputs = [mapping[out] if isinstance(out, Node) else out for out in run.leaf.outputs]
         leaf = Leaf(outputs, run.leaf.tree, run.leaf.kinds, [mapping[node] for node in run.leaf.required])
@@ -105,7 +105,7 @@ class Program:
         elif node.op is CAPTURED:
             new = self._adopt_array(source.arrays[node])
         else:
-            new = self.graph.add(node.op, tuple(mapping[arg] for arg in node.args), node.params, node.aval)
+            new = self.graph.add(node.op, tuple([mapping[arg] for arg in node.args]), node.params, node.aval)
         new.name, new.line = new.name or node.name, new.line or node.line
         new.active, new.phase = new.active or node.active, new.phase or node.phase
         new.differentiated = new.differentiated or node.differentiated
@@ -143,12 +143,7 @@ class Program:
     def nodes(self) -> list[Node]:
         """All nodes that the program needs, in order."""
         if self._nodes is None:
-            needed, nodes = set(self.roots()), []
-            for node in reversed(self.graph.nodes):
-                if node in needed:
-                    nodes.append(node)
-                    needed.update(node.args)
-            self._nodes = nodes[::-1]
+            self._nodes = self.graph.needed(self.roots())
         return self._nodes
 
     def busiest(self) -> tuple[str, int] | None:

@@ -13,6 +13,7 @@ from symgrad import custom_vjp, grad, hvp, progress, vjp, without
 from symgrad import program as program_
 from symgrad.emit import printer
 from symgrad.ir import Node
+from symgrad.optimize import lower
 from symgrad.trace import Trace
 from symgrad.transform import reverse
 
@@ -149,6 +150,30 @@ def test_statements_of_long_programs_are_not_printed_by_astor(monkeypatch):
     assert "] += " in derivative.source(np.linspace(0.1, 0.5, 50), 60, fast=True)
     w, h = square(3)
     compiled(grad(program(40)), w, h)
+
+
+def test_many_interpolations_are_found_in_steps_as_many_as_they_are(monkeypatch):
+    def fun(x, n):
+        xp, total = np.linspace(0.0, 1.0, 20), []
+        for k in range(n):
+            x = np.interp(x * (1 - 0.001 * (k % 7)), xp, np.sin(xp * (k % 5 + 1))) * 0.9 + 0.05
+            total.append(x[k])
+        return sum(total)
+
+    counts, is_op = [], lower.is_op
+
+    def counted(node, key):
+        counts[-1] += 1
+        return is_op(node, key)
+
+    monkeypatch.setattr(lower, "is_op", counted)
+    x = np.linspace(0.1, 0.9, 2000)
+    for n in (15, 30):
+        counts.append(0)
+        derivative = grad(fun)
+        np.testing.assert_allclose(compiled(derivative, x, n), grad(fun, mode="dynamic")(x, n), rtol=1e-9)
+        assert derivative.source(x, n, fast=True).count("runtime.interpolate(") == n
+    assert counts[1] < 2.5 * counts[0]
 
 
 def test_many_branches_compile():

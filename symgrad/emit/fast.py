@@ -319,13 +319,15 @@ class FastBuilder(BlockBuilder):
         writes = [bases[base] for base in own]
         if not writes:
             return nodes
-        readers: dict[Node, list[Node]] = {}
+        readers: dict[Node, list[Node]] = {base: [] for base in own}  # of those, and of views of them
         for node in nodes:
-            for arg in reads(node):
-                readers.setdefault(arg, []).append(node)
+            found = [readers[arg] for arg in reads(node) if arg in readers]
+            for readers_of in found:
+                readers_of.append(node)
+            if found and may_be_view(node):
+                readers[node] = []
         last: dict[Node, float] = {}  # where a value is needed for the last time
-        for node in reversed(nodes):
-            here = readers.get(node, [])
+        for node, here in reversed(readers.items()):
             elsewhere = len(here) < self.uses.get(node, 0) or any([isinstance(reader.op, Loop) for reader in here])
             seen = [last[reader] if may_be_view(reader) else place[reader] for reader in here]
             last[node] = math.inf if elsewhere else max(seen, default=0)

@@ -87,6 +87,9 @@ Orders = dict[Chain, int]  # where products are cut in two; of those and their t
 
 def chains(program: Program) -> Program:
     """The same program with chains of products in a better order."""
+    products = {node for node in program.nodes() if _is_product(node)}
+    if not any([_bare(x)[0] in products for node in products for x in _rows_of_stacks(node) or node.args]):
+        return program
     places = {node: place for place, node in enumerate(program.nodes())}
     exact = set(ancestors(program.decisions()))
     users = [node for node in places if _turned(node) is None]

@@ -53,7 +53,23 @@ LOWER: dict[Any, list[Rewrite]] = {}
 
 def lower(program: Program) -> Program:
     """The same program in cheaper operations."""
-    return Simplifier(program, LOWER).run()
+    return Lowerer(program, LOWER).run()
+
+
+class Lowerer(Simplifier):
+    """Rebuilds a program, and knows what it searches for where."""
+
+    def __init__(self, program: Program, rules: dict[Any, list[Rewrite]]) -> None:
+        super().__init__(program, rules)
+        right = [node for node in program.nodes() if is_op(node, np.searchsorted) and node.params == (("side", "right"),)]
+        self.searches = sorted([node.args for node in right], key=lambda args: -max(arg.index for arg in args))
+        self.searched: set[tuple[Node, ...]] = set()  # what such searches are of, as far as that is rebuilt
+
+    def searches_for(self, *args: Node) -> bool:
+        """Whether the program has such a search, earlier or later."""
+        while self.searches and all([arg in self.mapping for arg in self.searches[-1]]):
+            self.searched.add(tuple([self.mapping[arg] for arg in self.searches.pop()]))
+        return args in self.searched
 
 
 @rewrite(np.power, of=(CONST,), rules=LOWER)
@@ -449,11 +465,9 @@ def interpolate(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
     x, xp, _ = args
     if math.prod(x.aval.shape) < MANY or any(arg.aval.dtype != np.float64 or arg.aval.kind != "array" for arg in args):
         return None
-    for other in s.program.nodes():
-        searched = is_op(other, np.searchsorted) and dict(other.params) == {"side": "right"}
-        if searched and [s.mapping.get(arg) for arg in other.args] == [xp, x]:
-            return s.graph.add(INTERPOLATE, (*args, s.call(np.searchsorted, xp, x, side="right")), (), node.aval)
-    return None
+    if not isinstance(s, Lowerer) or not s.searches_for(xp, x):
+        return None
+    return s.graph.add(INTERPOLATE, (*args, s.call(np.searchsorted, xp, x, side="right")), (), node.aval)
 
 
 @rewrite(np.linalg.det, rules=LOWER)
