@@ -40,6 +40,8 @@ LEAP = 6  # iterations that are alike, before those to come are not traced
 FAR = 32  # iterations of a loop that is worth a leap
 CHUNK = 1024  # iterations that are rolled up at a time, so that long loops do not fill the memory
 WIDEST = 64  # items of a container that are looked at
+MANY = 512  # and of all containers in containers
+EACH = 32  # or for each operation of an iteration, which takes longer
 TEST = ("while",)
 COUNTER = ("for",)
 EXIT = ("if",)
@@ -94,6 +96,7 @@ class Roller:
         self.open = False
         self.kept = False  # whether iterations stay in memory, rolled up or not
         self.leaps = what is None or tested or what.length >= FAR
+        self.many = MANY  # items of containers that are looked at between two iterations
         self.ahead = 0  # iterations that the last leap ran
         self.alike = 0  # iterations in a row
         self.counter: Any = None  # the index, in a loop that an ``if`` may leave
@@ -203,7 +206,9 @@ class Roller:
         """An iteration begins (or, at the last boundary, the loop ends)."""
         trace = self.trace
         thorough = self.open or self.leaps
-        survey = _Survey(trace, thorough)
+        if self.boundaries:
+            self.many = max(self.many, EACH * (len(trace.graph.nodes) - self.boundaries[-1].length))
+        survey = _Survey(trace, thorough, self.many)
         holds, nodes = survey.holds, {}
         for name, value in frame.f_locals.items():
             if type(value) is Tracer and not value.tape.draft and not thorough:
@@ -752,10 +757,13 @@ def _joined(key: Key) -> str:
 
 
 class _Survey:
-    """Looks through local variables. ``thorough``: all that is not traced is noted too, so that it can be compared."""
+    """Looks through local variables, at so ``many`` items of lists in them: tables grow with their loops.
 
-    def __init__(self, trace: Trace, thorough: bool) -> None:
-        self.trace, self.thorough = trace, thorough
+    ``thorough``: all that is not traced is noted too, so that it can be compared.
+    """
+
+    def __init__(self, trace: Trace, thorough: bool, many: int) -> None:
+        self.trace, self.thorough, self.many = trace, thorough, many
         self.holds: dict[Key, Tracer] = {}
         self.rest: dict[str, Any] = {}
         self.containers: set[int] = set()
@@ -791,7 +799,8 @@ class _Survey:
             )
         if isinstance(value, (ModuleType, type, np.ufunc, np.dtype)):
             return ("is", id(value), value)
-        if depth < 4 and isinstance(value, (list, tuple)) and len(value) <= WIDEST:
+        if depth < 4 and isinstance(value, (list, tuple)) and len(value) <= min(WIDEST, self.many):
+            self.many -= len(value)
             self.containers.add(id(value))
             return (kind, tuple([self._look(item, (*key, i), depth + 1) for i, item in enumerate(value)]))
         if depth < 4 and kind is dict and len(value) <= WIDEST:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from symgrad import compile as compile_
-from symgrad import custom_vjp, grad, hvp, progress, vjp, without
+from symgrad import custom_vjp, grad, hvp, progress, rolling, vjp, without
 from symgrad import program as program_
 from symgrad.emit import printer
 from symgrad.ir import Node
@@ -174,6 +174,28 @@ def test_many_interpolations_are_found_in_steps_as_many_as_they_are(monkeypatch)
         np.testing.assert_allclose(compiled(derivative, x, n), grad(fun, mode="dynamic")(x, n), rtol=1e-9)
         assert derivative.source(x, n, fast=True).count("runtime.interpolate(") == n - 1
     assert counts[1] < 2.5 * counts[0]
+
+
+def test_tables_are_looked_through_in_steps_as_many_as_are_filled_in(monkeypatch):
+    def fun(x, n):
+        table = [[x[0]] * (n + 1) for _ in range(n + 1)]
+        for i in range(1, n + 1):
+            for j in range(1, n + 1):
+                table[i][j] = 0.5 * (table[i - 1][j] + table[i][j - 1]) * x[i * j % 5] + np.sin(table[i - 1][j - 1])
+        return table[n][n]
+
+    counts, look = [], rolling._Survey._look
+
+    def counted(self, *args):
+        counts[-1] += 1
+        return look(self, *args)
+
+    monkeypatch.setattr(rolling._Survey, "_look", counted)
+    x = np.linspace(0.1, 1.0, 5)
+    for n in (25, 50):
+        counts.append(0)
+        grad(fun)(x, n)
+    assert counts[1] < 4 * 1.5 * counts[0]
 
 
 def test_many_branches_compile():
