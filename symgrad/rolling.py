@@ -488,7 +488,7 @@ class Roller:
         return None
 
     def _wanted(self, start: Boundary, end: Boundary) -> tuple[list[Key], list[Key]] | None:
-        """The locals that go round; and those that each iteration makes anew, and that are read when the loop is over."""
+        """The locals that go round; and those that each iteration makes anew, and that are there when the loop is over."""
         assert self.pattern is not None
         steps, after, _ = self.pattern
         read = {key for key in after if self._read_outside(key) or start.holds.get(key) is end.holds[key]}
@@ -506,7 +506,11 @@ class Roller:
         if any(key not in start.nodes for key in used):
             return None
         keys = used | {key for key in read if key in start.nodes}
-        return sorted((key for key in keys if key in after), key=repr), sorted(read - keys, key=repr)
+        # nobody reads what else there is; but what it was made of would stay in the graph, and a loop around is to be rolled up
+        unread = {key for key, what in after.items() if what[0] == "step" and end.holds[key].base is None}
+        aliases = self._aliases(start, end)
+        late = (read - keys) | {key for key in unread - keys - aliases if isinstance(end.nodes[key].aval, Aval)}
+        return sorted((key for key in keys if key in after), key=repr), sorted(late, key=repr)
 
     def _read_outside(self, key: Key) -> bool:
         return key[0] not in self.private or len(key) > 1

@@ -19,7 +19,7 @@ from symgrad.ir import Sequence as ListAval
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import ITEM
 from symgrad.ops.index import GETITEM
-from symgrad.optimize.loops import BodyProgram, copied, decisive, trim_loops
+from symgrad.optimize.loops import BodyProgram, copied, decisive, inside, trim_loops
 from symgrad.optimize.simplify import Simplifier
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Loop, loop_of
@@ -44,7 +44,13 @@ class End(NamedTuple):
 
 
 def share(program: Program) -> Program:
-    """The same program; what is dear in its loops is computed once."""
+    """The same program; what is dear in its loops, and in the loops in them, is computed once."""
+    if any(isinstance(node.op, Loop) for node in program.nodes()):
+        program = inside(program, _shared)
+    return _shared(program)
+
+
+def _shared(program: Program) -> Program:
     while (pair := _covered(program)) is not None:
         program = _Merger(program, *pair).run()
     sharer = _Sharer(program)
