@@ -117,6 +117,11 @@ class Roller:
         tracer: Tracer = self.trace.record(INDEX, (), {"loop": known, "value": value})
         return tracer
 
+    def _is_own(self, index: Node) -> bool:
+        """Whether an index, or a number, is this loop's, not that of a loop in it."""
+        loop = dict(index.params)["loop"]
+        return bool((loop[0] if type(loop) is tuple else loop) == self.serial)
+
     # ---- boundaries ----
 
     def __iter__(self) -> Iterator[Any]:
@@ -327,10 +332,12 @@ class Roller:
         return pattern if self._follows(pattern, b, c) else None
 
     def _made_again(self, a: Boundary, b: Boundary, c: Boundary) -> set[Node]:
-        """The arrays that the iteration ``a..b`` met first, and the next one has others like them for."""
+        """The arrays that iteration ``a..b`` met first, and the next one has others like them for; indices of loops in it."""
         nodes = self.trace.graph.nodes
         new = [node for node in nodes[b.length : c.length] if node.op is CAPTURED]
-        return {x for x in nodes[a.length : b.length] if x.op is CAPTURED and any(self._is_like(x, y) for y in new)}
+        old = nodes[a.length : b.length]
+        again = {x for x in old if x.op is CAPTURED and any(self._is_like(x, y) for y in new)}
+        return again | {x for x in old if x.op is INDEX and not self._is_own(x)}
 
     def _is_like(self, x: Node, y: Node) -> bool:
         """Whether two arrays are not one, but have the same content."""

@@ -1,4 +1,5 @@
-"""Random loops over rows: what passes take out of them, save in arrays, and put together is what the loop computes."""
+"""Random loops over rows, and loops in loops: what passes take out of them, save, put together and write in place is what the
+loop computes."""
 
 import random
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from symgrad import value_and_grad
+from symgrad import hvp, value_and_grad
 from symgrad.optimize import distribute
 from symgrad.testing import Program
 
@@ -90,3 +91,84 @@ def test_loops_over_rows(seed: int) -> None:
     assume(size < 1e6)  # a chaotic one
     for name, mine, theirs in zip(SPECS, found[1], expected[1], strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-9 * (1 + size), err_msg=name)
+
+
+# -- loops in loops over the places of a table ---------------------------------------------------------------------
+
+PLACES = [
+    "x[i - 1]",
+    "y[j - 1]",
+    "R[i - 1, j]",
+    "R[i, j - 1]",
+    "R[i - 1, j - 1]",
+    "R[i - 1, 4]",
+    "R[i][j - 1]",
+    "s",
+    "acc",
+    "q[2]",
+]
+CELLS = """
+    {0}*{1} {0}+0.5*{1} np.sin({0}-{1}) np.tanh({0})*{1} np.minimum({0},{1}) np.exp(-{0}**2) abs({0})*0.5 np.sum(q)*{0}
+    -0.1*np.log(np.sum(np.exp(-np.array([{0},{1},{2}])/0.1))) np.array([{0},{1}]).min() np.max([{0},{1},{2}]) R[i,:j]@y[:j]
+    np.stack([{0},{1}]).sum()*{2} np.dot(R[i-1,1:4],y[:3])+{0}
+""".split()
+WRITTEN = [
+    "R[i, j] = {}", "R[i, j] += {}", "acc = acc + {}", "s = 0.5 * s + {}", "z{number} = {}", "q = np.tanh(q + {})", "q[1] = {}",
+    "acc = {}", "R[i, j - 1] = {}", "R[i - 1, j] *= 0.9", "w = R[i - 1]", "R[i, j] = w[j] + {}",
+]  # fmt: skip
+BEFORE = ["acc = 0.0", "R[i, 0] = R[i - 1, 0] + x[i - 1]", "w = R[i]", "w = R[i - 1].copy()", "q = q * 0.5", "p = x[i - 1]"]
+AFTER = [
+    "R[i] = R[i] * 0.9",
+    "s = s + acc * R[i, 4]",
+    "R[i, 1:] += 0.1 * y",
+    "q = q + R[i, :3]",
+    "s = s + q @ q",
+    "R = R * 1.1",
+]
+ROUNDS = ["for i in range(1, 7):", "for i in range(6, 0, -1):", "for i, p in enumerate(x, 1):"]
+COLUMNS_OF = [
+    "for j in range(1, 5):",
+    "for j in range(4, 0, -1):",
+    "for j in range(1, min(i, 4) + 1):",
+    "for j, p in enumerate(y, 1):",
+]
+
+
+def table(rng: random.Random) -> Iterator[str]:
+    yield "def program(x, y):"
+    yield f"    R, s, acc, q = {rng.choice(['np.zeros((7, 5))', 'np.full((7, 5), 0.3)'])}, 0.1, 0.0, np.ones(3)"
+    yield "    w = np.ones(5)"
+    yield f"    {rng.choice(ROUNDS)}"
+    yield from (f"        {text}" for text in rng.sample(BEFORE, rng.randrange(3)))
+    for _ in range(rng.choice([1, 1, 1, 2])):
+        yield f"        {rng.choice(COLUMNS_OF)}"
+        places = list(PLACES)
+        for number in range(rng.randrange(1, 5)):
+            cell = rng.choice(CELLS).format(*rng.choices(places, k=3))
+            line = rng.choice(WRITTEN).format(cell, number=number)
+            places += [f"z{number}"] if line.startswith("z") else []
+            yield f"            {line}"
+    yield from (f"        {text}" for text in rng.sample(AFTER, rng.randrange(3)))
+    yield "    return np.sum(R * np.cos(R)) + s + acc + np.sum(q)"
+
+
+@given(st.integers(0, 2**40))
+def test_tables(seed: int) -> None:
+    """Also where the second derivative is taken, and where another point is asked for."""
+    shapes = {"x": ("float64", (6,)), "y": ("float64", (4,))}
+    program = Program("\n".join(table(random.Random(seed))) + "\n", shapes, seed)
+    args = program.arguments()
+    derivative, product = value_and_grad(program.fun, (0, 1)), hvp(program.fun)
+    for turn in range(4):
+        x, y = args[0] + 0.01 * turn, args[1]
+        with np.errstate(all="ignore"):
+            value = program(x, y)
+            assume(np.isfinite(value) and abs(value) < 1e4)
+            _, expected = value_and_grad(program.fun, (0, 1), mode="dynamic")(x, y)
+            second = hvp(program.fun, mode="dynamic")(x, np.ones(6), y)
+            assume(all(np.max(np.abs(part)) < 1e4 for part in (*expected, second)))  # no chaotic one
+            found, slopes = derivative(x, y)
+            assert product(x, np.ones(6), y) == pytest.approx(second, rel=1e-7, abs=1e-7)
+        assert found == pytest.approx(value, rel=1e-10, abs=1e-12)
+        for mine, theirs in zip(slopes, expected, strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-8)

@@ -10,7 +10,7 @@ from agreement import alike
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symgrad import grad, hessian, jacfwd, jacobian, value_and_grad, without
+from symgrad import grad, hessian, hvp, jacfwd, jacobian, value_and_grad, without
 from symgrad.pytree import flatten
 from symgrad.testing import Program, programs
 
@@ -609,3 +609,55 @@ def test_sums_of_many_terms():
         value, slope = derivative(a, u)
         assert value == pytest.approx(9.0 * np.trace(a) * np.sum(a), rel=1e-12)
         np.testing.assert_allclose(slope, 9.0 * (np.trace(a) + np.sum(a) * np.eye(6)), rtol=1e-12)
+
+
+def test_numbers_that_are_saved_together_are_read_in_their_order():
+    """Those that another loop reads in another order than they are saved in."""
+
+    def fun(x, y):
+        R, s = np.full((7, 5), 0.3), 0.1
+        for i in range(6, 0, -1):
+            a = np.stack([y[0], x[i - 1]]).sum() * R[i - 1, 1]
+            R[i, 1] = R[i - 1, 2] + a
+            a = np.stack([y[1], x[i - 1]]).sum() * R[i - 1, 2]
+            R[i, 2] = R[i - 1, 2] + a
+            a = x[i - 1] * R[i - 1, 3]
+            R[i, 3] = R[i - 1, 2] + a
+            s = R[i - 1, 2]
+            s = 0.5 * s + R[i - 1, 2]
+            s = s * R[i, 4]
+        return np.sum(R * np.cos(R)) + s
+
+    x, v, y = np.linspace(0.2, 0.9, 6), np.ones(6), np.array([0.4, 0.7])
+    product = hvp(fun)
+    for _ in range(4):
+        np.testing.assert_allclose(product(x, v, y), hvp(fun, mode="dynamic")(x, v, y), rtol=1e-12)
+
+
+def test_tables_stay_arrays():
+    """What loops in loops fill number by number is one array, written in place; all else is numbers."""
+
+    def soft(x, y, g):
+        n, m = len(x), len(y)
+        R = np.full((n + 1, m + 1), 1e10)
+        R[0, 0] = 0.0
+        for i in range(1, n + 1):
+            for j in range(1, m + 1):
+                z = np.array([R[i - 1, j], R[i, j - 1], R[i - 1, j - 1]])
+                low = z.min()
+                R[i, j] = (x[i - 1] - y[j - 1]) ** 2 + low - g * np.log(np.sum(np.exp(-(z - low) / g)))
+        return R[n, m]
+
+    loops = set()
+    for n in (6, 12, 24):
+        derivative, dynamic = grad(soft, (0, 1, 2)), grad(soft, (0, 1, 2), mode="dynamic")
+        for turn in range(4):
+            args = np.sin(np.arange(n) + turn), np.cos(np.arange(n)), 0.3
+            for mine, theirs in zip(derivative(*args), dynamic(*args), strict=True):
+                np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
+        text = derivative.source(*args, fast=True)
+        assert "R.item(" in text
+        assert "np.stack" not in text
+        assert text.count(".copy()") <= 3, text  # of the table that the function makes, and of results
+        loops.add(text.count("    for "))
+    assert loops == {4}  # however long they are

@@ -400,6 +400,7 @@ class Builder:
         self.buffers: dict[Node, str] = {}
         self.uses: dict[Node, int] = {}
         self.results: dict[Node, list[Expr]] = {}  # of loops
+        self.filled: dict[Node, list[tuple[tuple[str, Any], ...]]] = {}  # which of them they wrote into, as arrays of their own
         self.together: dict[Node, list[list[int]]] = {}  # of loops: which of what they save lies in one list, as tuples
         self.places: dict[Node, tuple[int, int]] = {}  # of such results: where in the tuples, and how wide those are
         self.rows: dict[Node, str] = {}  # of loops that are printed: what an iteration saves, and the row that is for it
@@ -597,6 +598,8 @@ class Builder:
                 self._loop(node, block)
             elif node.op is engine.ITEM and node.args[0] in self.results:
                 self.exprs[node], self.weight[node] = self.results[node.args[0]][dict(node.params)["item"]], 0
+                if node.params in self.filled.get(node.args[0], ()):
+                    self.buffers[node] = text(self.exprs[node])
             elif node.op in WRITES:
                 self._write(node, block)
             else:
@@ -700,12 +703,15 @@ class Builder:
         self._comment(node, block)
         variables = [self.names.of(item) for item in body.carry]
         written = self._overwritten(body)
-        for variable, item, first in zip(variables, body.carry, carry, strict=True):
+        for place, (variable, item, first) in enumerate(zip(variables, body.carry, carry, strict=True)):
             value = self._own(first)
-            if item in written:
+            if item in written and first in self.buffers and self._is_over(first):
+                variables[place] = variable = self.buffers[item] = self.buffers[first]
+            elif item in written:
                 self.buffers[item] = variable
                 value = value if first.op is create.ZEROS and not isinstance(value, ast.Name) else method(value, "copy")
-            block.append(Line(_assign(variable, value)))
+            if text(value) != variable:
+                block.append(Line(_assign(variable, value)))
             self.exprs[item], self.weight[item] = name(variable), 0
         for item, value in zip(body.invariants, invariants, strict=True):
             expr = self.exprs[value]
@@ -775,11 +781,13 @@ class Builder:
                 if variable not in rows:
                     block.append(Line(ast.Expr(method(name(variable), "reverse"))))
         self.results[node] = [name(variable) for variable in (*variables, *lists)]
+        self.filled[node] = [(("item", i),) for i, item in enumerate(body.carry) if item in written]
         for item in (*body.inputs, *nodes):  # the same body may run elsewhere, with other variables
             self.exprs.pop(item, None)
             self.weight.pop(item, None)
             self.uses.pop(item, None)
             self.results.pop(item, None)
+            self.filled.pop(item, None)
             self.buffers.pop(item, None)
             self.rows.pop(item, None)
 
@@ -877,10 +885,15 @@ def written_over(body: Body) -> Iterator[tuple[Node, list[list[Node]]]]:
     for item, after in zip(body.carry, body.after, strict=True):
         node, others = item, []
         while not ends[node]:
-            writes = [reader for reader in readers.get(node, ()) if reader.op in WRITES[:2] and reader.args[0] is node]
-            if len(writes) != 1:
+            here = readers.get(node, [])
+            writes = [reader for reader in here if reader.op in WRITES[:2] and reader.args[0] is node]
+            if len(here) == 1 and isinstance(here[0].op, Loop):  # which writes into it, or makes an array of its own
+                place = here[0].args.index(node)
+                writes = [item for item in readers[here[0]] if item.op is engine.ITEM and item.params == (("item", place),)]
+                here = writes if place < len(here[0].op.body.carry) else []
+            if len(writes) != 1 or not here:
                 break
-            others.append([reader for reader in readers[node] if reader is not writes[0]])
+            others.append([reader for reader in here if reader is not writes[0]])
             (node,) = writes
         if node is after and node is not item and ends[node] == 1 and item.aval.shape:
             yield item, [*others, readers.get(node, [])]

@@ -66,7 +66,7 @@ from symgrad.optimize.layout import COLUMNS, CROSS, FRONT, MATRICES
 from symgrad.optimize.loops import STACK
 from symgrad.optimize.lower import LIKE_UFUNCS
 from symgrad.optimize.memory import SLOW_IN_PLACE, is_read_before
-from symgrad.optimize.scalarize import LIST, PACK, PICK, UNPACK
+from symgrad.optimize.scalarize import CELL, LIST, PACK, PICK, UNPACK
 from symgrad.optimize.simplify import const, is_number
 from symgrad.optimize.structure import CHOLESKY, INVERSE
 from symgrad.program import Branch, Leaf, Program, Tree, leaves_of
@@ -173,6 +173,7 @@ class FastBuilder(BlockBuilder):
                 groups.setdefault((item.args[0], frozenset(whom)), []).append(item)
         for (loop, _), items in groups.items():
             if len(items) >= SEVERAL:
+                items.sort(key=lambda item: dict(item.params)["item"])  # as the loop saves them
                 saved = [dict(item.params)["item"] - len(loop.op.body.carry) for item in items]
                 self.together.setdefault(loop, []).append(saved)
                 self.places |= {item: (place, len(items)) for place, item in enumerate(items)}
@@ -392,6 +393,7 @@ class FastBuilder(BlockBuilder):
         args = [self.exprs[arg] for arg in node.args]
         if all(is_number(arg, 0.0) for arg in node.args):
             self._store(node, zeros(self, node, []), block)
+            self.buffers[node] = expr_name(self.exprs[node])
         elif node.aval.dtype == np.float64:
             dead = self._dead_buffer((shape, node.aval.dtype, True))
             if dead is None:
@@ -918,6 +920,12 @@ def stacked(b: Builder, node: Node, args: list[Expr]) -> Expr:
     else:
         columns, ndim = ast.Attribute(call_of("np.array", ast.List(args, ast.Load())), "T", ast.Load()), 2
     return columns if len(node.aval.shape) == ndim else method(columns, "reshape", literal(dict(node.params)["shape"]))
+
+
+@_fast(CELL)
+def cell(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """``x.item(i, j)``."""
+    return method(args[0], "item", *args[1:])
 
 
 @_fast(PICK)

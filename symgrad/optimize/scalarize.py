@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,7 @@ def _nested(x: Any, axes: tuple[int, ...]) -> Any:
 UNPACK = Op(np.ravel, "constant", (), name="unpack", fun=lambda x: tuple(np.ravel(x).tolist()))
 LIST = Op(np.ndarray.tolist, "constant", (), name="list", fun=_nested)
 PICK = Op(list.__getitem__, "constant", (), name="pick", fun=lambda x, *places: functools.reduce(operator.getitem, places, x))
+CELL = Op(np.ndarray.item, "constant", (), name="cell", fun=lambda x, *places: x.item(*places))
 PACK = Op(np.array, "constant", (), name="pack", fun=lambda *x, shape, dtype: np.array(x, dtype).reshape(shape))
 POWER = Op(math.pow, "constant", (), name="pow")
 CHOICE = Op(_larger, "constant", (), name="choice", fun=lambda c, x, y: x if c else y)
@@ -105,23 +106,77 @@ def scalarize(program: Program) -> Program:
     return min(found, key=cost)
 
 
-def _all_small(nodes: Sequence[Node], ends: Sequence[Node], inside: bool = False) -> bool:
-    """Whether there are no arrays but small ones, and those that are only read from at indices; outside of loops, others where
-    NumPy does with them what takes no elements apart."""
+def _all_small(nodes: Sequence[Node], ends: Sequence[Node], inside: bool = False, tables: Container[Node] = ()) -> bool:
+    """Whether there are no arrays but small ones, and those that are only read from at indices, or are ``tables`` of a loop;
+    outside of loops, others where NumPy does with them what takes no elements apart."""
     for node in (*nodes, *ends):
-        if not isinstance(node.op, Loop) and not _fits(node.aval) and not _is_data(node) and (inside or not _is_left(node)):
+        known = isinstance(node.op, Loop) or _fits(node.aval) or _is_data(node) or node in tables or _is_filled(node)
+        if not known and not _is_left(node):
             return False
     for node in nodes:
         if isinstance(node.op, Loop):
-            body = node.op.body
+            body, own = node.op.body, tables_of(node.op.body)
             carry, sequences, _ = node.op.split(node.args)
-            if any(map(_is_long, (*carry, *sequences))):
+            if any(map(_is_long, (*(arg for i, arg in enumerate(carry) if i not in own), *sequences))):
                 return False
-            if not _all_small([*body.inputs, *body.nodes()], [*body.after, *body.saved], True):
+            given = set().union(*own.values(), [body.after[i] for i in own])
+            if not _all_small([*body.inputs, *body.nodes()], [*body.after, *body.saved], True, given):
                 return False
-        elif any(map(_is_long, node.args)) and not _is_element(node) and (inside or not _is_left(node)):
+        elif any(map(_is_long, node.args)) and not (_is_element(node) or node in tables or _is_left(node)):
             return False
-    return not inside or not any(map(_is_long, ends))
+    return not inside or not any(_is_long(end) for end in ends if end not in tables)
+
+
+@functools.lru_cache(maxsize=100)
+def tables_of(body: Body) -> dict[int, set[Node]]:
+    """The carried arrays of a loop that its iterations read and write number by number, at places known at run time, and long
+    ones with which NumPy does more.
+
+    By their numbers, with all that is such an array in an iteration. They stay arrays, however small.
+    """
+    found: dict[int, set[Node]] = {}
+    for i, (item, after) in enumerate(zip(body.carry, body.after, strict=True)):
+        if not isinstance(item.aval, Aval) or not item.aval.shape or item.aval.dtype != np.float64:
+            continue
+        table, places = {item}, _is_long(item)
+        for node in body.nodes():
+            if node.op is engine.ITEM and _is_filled(node) and node.args[0].args[dict(node.params)["item"]] in table:
+                table.add(node)
+                continue
+            if not (used := [k for k, arg in enumerate(node.args) if arg in table]):
+                continue
+            if isinstance(node.op, Loop) and len(used) == 1 and used[0] in tables_of(node.op.body):
+                places = True
+            elif used == [0] and _is_cell(node):
+                places = places or len(node.args) > len(node.op.rules)
+                table |= {node} if node.op is not index.GETITEM else set()
+            elif not (_is_long(item) and _is_left(node)):
+                break
+        else:
+            ends = [one for one in (*body.after, *body.saved) if one in table]
+            if places and (ends == [after] or (_is_long(item) and not ends and _is_left(after))):
+                found[i] = table
+    return found
+
+
+def _is_cell(node: Node) -> bool:
+    """Whether one number of an array is read, written, or added to."""
+    if node.op not in (index.GETITEM, index.SETITEM, index.INDEX_ADD) or not isinstance(node.args[0].aval, Aval):
+        return False
+    spec = dict(node.params)["spec"]
+    whole = len(spec) == len(node.args[0].aval.shape) and all([type(part) in (index.Hole, int) for part in spec])
+    return (
+        whole
+        and all([arg.aval.shape == () for arg in node.args[1:]])
+        and not any([arg.aval.dtype.kind not in "iu" for arg in node.args[len(node.op.rules) :]])
+    )
+
+
+def _is_filled(node: Node) -> bool:
+    """Whether it is what a loop has made of a table."""
+    if node.op is not engine.ITEM or not isinstance(node.args[0].op, Loop):
+        return False
+    return dict(node.params)["item"] in tables_of(node.args[0].op.body)
 
 
 def _is_long(node: Node) -> bool:
@@ -137,6 +192,8 @@ def _is_left(node: Node) -> bool:
     """Whether it is of long arrays, and left to NumPy: arithmetic, sums, and what is written at known places."""
     if not any(map(_is_long, (node, *node.args))):
         return False
+    if _is_cell(node):
+        return node.op is not index.GETITEM and node.aval.dtype == node.args[1].aval.dtype == np.float64
     if any(not isinstance(value.aval, Aval) or value.aval.dtype != np.float64 for value in (node, *node.args)):
         return node.op is STACK
     write = node.op in (index.SCATTER, index.SETITEM, index.INDEX_ADD) and len(node.args) == len(node.op.rules)
@@ -189,6 +246,8 @@ def _cost(node: Node) -> float:
         return UNPACKING + ELEMENT * float(math.prod(node.args[0].aval.shape))
     if op is PICK:
         return OPERATION * len(node.args)
+    if op is CELL:
+        return NUMBER
     if op is STACK:
         return CALL + ELEMENT * float(math.prod(aval.shape))
     if op is PACK:
@@ -219,7 +278,7 @@ def _operations(nodes: Sequence[Node], running: bool) -> float:
         if isinstance(node.op, Loop):
             turns = (node.op.course.count or TURNS) if running else 1
             total += turns * _operations(node.op.body.nodes(), running)
-        elif isinstance(node.aval, Aval) and node.op not in _FREE and not _is_long(node):
+        elif isinstance(node.aval, Aval) and node.op not in _FREE and not _is_long(node) and not _is_cell(node):
             sizes = [math.prod(value.aval.shape) for value in (node, *node.args) if isinstance(value.aval, Aval)]
             total += 2 * math.sqrt(math.prod(sizes)) if node.op in _SUMMING else max(sizes)
     return total
@@ -273,6 +332,7 @@ class Scalarizer(Simplifier):
         self.elements_read = {arg for node in nodes for arg in node.args if node.op not in _BLAS}
         self.grids: dict[Node, Any] = {}  # of every node: its grid; of a loop, those of its results
         self.arrays: dict[Node, Node] = {}  # the arrays that NumPy calls need whole
+        self.tables: set[Node] = set()  # arrays that stay whole: see ``tables_of``
 
     def run(self, exact: Any = ()) -> Program:
         """The program of numbers. Raises ``Unsuited``."""
@@ -323,7 +383,11 @@ class Scalarizer(Simplifier):
                 raise Unsuited
             return self._loop(node)
         if op is engine.ITEM:
-            return self.grids[node.args[0]][params["item"]]
+            item = self.grids[node.args[0]][params["item"]]
+            if type(item) is not Node:
+                return item
+            self.arrays[node] = item
+            return None if _is_long(node) or node in self.tables else self._apart(item)
         if op is engine.ADD_LISTS:
             return self._each(lambda a, b: self.graph.add(op, (a, b), (), a.aval), *self._of(node))
         if op is engine.STACKED:
@@ -339,6 +403,12 @@ class Scalarizer(Simplifier):
             return None if _is_long(node) else self._apart(new)
         if _is_left(node):
             return self._whole(node)
+        if node in self.tables:
+            self.arrays[node] = self.graph.add(op, tuple([self.array(arg) for arg in node.args]), node.params, node.aval)
+            return None
+        if op is index.GETITEM and node.args[0] in self.tables:
+            places = [self._one(node.args[1 + part.number]) if type(part) is index.Hole else part for part in params["spec"]]
+            return _grid(self.number(CELL, self.array(node.args[0]), *places))
         if not all(isinstance(arg.aval, Aval) for arg in node.args):
             raise Unsuited
         rule = GRIDS.get(op)
@@ -498,6 +568,8 @@ class Scalarizer(Simplifier):
         op: Loop = node.op
         body, course = op.body, op.course
         inner = Scalarizer(BodyProgram(body), self.calls, self.turns * (course.count or TURNS), body.invariants)
+        tables = tables_of(body)
+        inner.tables.update(*tables.values())
         roles = [inner.apart(items, role) for items, role in ((body.carry, "carry"), (body.elements, "element"))]
         inner.apart([body.index], "index")
         fixed = inner.apart(body.invariants, "invariant")
@@ -509,7 +581,8 @@ class Scalarizer(Simplifier):
         decided = {*body.nodes()} if self.exact or course.test is not None else decisive(inner.program)
         for item in body.nodes():
             inner.take(item, item.phase is None and item in decided)
-        after, saved = ([inner.grids[item] for item in items] for items in (body.after, body.saved))
+        after = [_grid(inner.array(item)) if i in tables else inner.grids[item] for i, item in enumerate(body.after)]
+        saved = [inner.grids[item] for item in body.saved]
         if any(type(grid) is not np.ndarray for grid in (*after, *saved)):
             raise Unsuited
         self.left = self.left or inner.left
@@ -519,33 +592,46 @@ class Scalarizer(Simplifier):
         fixed += [new for _, new in lists]
         new = Body(inner.graph, roles[0], inner._one(body.index), roles[1], fixed, _flat(after), _flat(saved))
         test = course.test
+        grids = [_grid(self.array(arg)) if i in tables else self.grids[arg] for i, arg in enumerate(node.args)]
         if test is not None:
-            test = sum(self.grids[arg].size for arg in node.args[:test])
-        args = [*_flat([self.grids[arg] for arg in node.args]), *(self.array(arg) for _, arg in arrays), *(x for x, _ in lists)]
+            test = sum([grid.size for grid in grids[:test]])
+        args = [*_flat(grids), *(self.array(arg) for _, arg in arrays), *(x for x, _ in lists)]
         made = loop_of(new, Course(course.count, course.start, course.step, test, course.backwards))
         avals = (*(item.aval for item in new.carry), *(ListAval(item.aval) for item in new.saved))
         whole = self.graph.add(made, tuple(args), (), avals)
-        results, place = [], 0
+        results: list[Any] = []
+        place = 0
         for grid in (*after, *saved):
             items = np.empty(grid.shape, object)
             for where in np.ndindex(grid.shape):
                 items[where] = self.graph.add(engine.ITEM, (whole,), (("item", place),), avals[place])
                 place += 1
-            results.append(items)
+            results.append(items[()] if len(results) in tables else items)
         return results
 
     def apart(self, items: Sequence[Node], role: str) -> list[Node]:
         """Inputs of a body, element by element."""
         found = []
         for i, item in enumerate(items):
-            if not isinstance(item.aval, Aval):
+            aval, depth = item.aval, 0
+            while isinstance(aval, ListAval):
+                aval, depth = aval.element, depth + 1
+            if not isinstance(aval, Aval):
                 raise Unsuited
+            if item in self.tables:
+                self.grids[item], self.arrays[item] = None, self.graph.input((role, i), item.aval)
+                self.arrays[item].name = item.name
+                found.append(self.arrays[item])
+                continue
             if _is_long(item):
                 self.grids[item] = None
                 continue
-            grid = np.empty(item.aval.shape, object)
-            for place in np.ndindex(item.aval.shape):
-                grid[place] = new = self.graph.input((role, i, place), NUMBERS[item.aval.dtype])
+            number: Any = NUMBERS[aval.dtype]
+            for _ in range(depth):
+                number = ListAval(number)
+            grid = np.empty(aval.shape, object)
+            for place in np.ndindex(aval.shape):
+                grid[place] = new = self.graph.input((role, i, place), number)
                 new.name = "_".join([item.name, *map(str, place)]) if item.name else None
                 found.append(new)
             self.grids[item] = grid

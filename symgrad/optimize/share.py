@@ -51,10 +51,19 @@ def share(program: Program) -> Program:
 
 
 def _shared(program: Program) -> Program:
+    program = _merged(program)
+    planter = _Planter(program)
+    if planter.planted:
+        program = inside(planter.run(), _merged)
+    sharer = _Sharer(program)
+    return trim_loops(sharer.run()) if sharer.wanted or sharer.ended or planter.planted else program
+
+
+def _merged(program: Program) -> Program:
+    """The same program without the loops that others cover."""
     while (pair := _covered(program)) is not None:
         program = _Merger(program, *pair).run()
-    sharer = _Sharer(program)
-    return trim_loops(sharer.run()) if sharer.wanted or sharer.ended else program
+    return program
 
 
 # -- loops that another one covers ---------------------------------------------------------------------------------
@@ -117,6 +126,57 @@ class _Merger(Simplifier):
         return super().visit(node, args)
 
 
+# -- loops in loops ------------------------------------------------------------------------------------------------
+
+
+class _Planter(Simplifier):
+    """Rebuilds a program: where a loop runs another one in each of its iterations, and one that reads its results runs that
+    again and saves more, the first saves it all, for the second to read."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program, {})
+        self.planted: dict[Node, list[tuple[Node, list[Node], tuple[Node, ...]]]] = {}  # inner loop, what it saves, arguments
+        for node in program.nodes():
+            if isinstance(node.op, Loop):
+                for source in _sources(node):
+                    self._look(node, source)
+
+    def _look(self, node: Node, source: Node) -> None:
+        loops = [inner for inner in source.op.body.nodes() if isinstance(inner.op, Loop)]
+        same = _twins(node, source) if loops else {}
+        body = node.op.body.nodes()
+        for inner in body:
+            if not isinstance(inner.op, Loop) or inner in same or any(arg not in same for arg in inner.args):
+                continue
+            args = tuple([same[arg] for arg in inner.args])
+            twin = Node(inner.op, args, inner.params, inner.aval)
+            if any(_places(other, twin) is not None for other in loops):
+                items = [item for item in body if item.op is ITEM and item.args[0] is inner and _bytes(item) is not None]
+                self.planted.setdefault(source, []).append((inner, items, args))
+
+    def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
+        if node not in self.planted:
+            return super().visit(node, args)
+        body = node.op.body
+        copier = Simplifier(BodyProgram(body), {})
+        made, more = copied(body, copier, {}), []
+        for inner, items, given in self.planted[node]:
+            loop = copier.graph.add(inner.op, tuple([copier.mapping[arg] for arg in given]), inner.params, inner.aval)
+            loop.line = inner.line
+            more += [copier.graph.add(ITEM, (loop,), item.params, item.aval) for item in items]
+        body = replace(made, saved=[*made.saved, *more])
+        aval = (*node.aval, *(ListAval(item.aval) for item in more))
+        new = self.graph.add(loop_of(body, node.op.course), args, node.params, aval)
+        new.line, new.phase = node.line, node.phase
+        return new
+
+
+def _sources(node: Node) -> list[Node]:
+    """The loops that a loop reads sequences of."""
+    _, sequences, _ = node.op.split(node.args)
+    return list({arg.args[0]: None for arg in sequences if arg.op is ITEM and isinstance(arg.args[0].op, Loop)})
+
+
 # -- loops that save for others ------------------------------------------------------------------------------------
 
 
@@ -134,17 +194,14 @@ class _Sharer(Simplifier):
 
     def _look(self, node: Node) -> None:
         """Find what a loop computes that one whose results it reads computes too."""
-        op: Loop = node.op
-        _, sequences, _ = op.split(node.args)
-        sources = {arg.args[0]: None for arg in sequences if arg.op is ITEM and isinstance(arg.args[0].op, Loop)}
         twins: dict[Node, tuple[Node, Node]] = {}  # of a node of the body, the loop and the node that it equals
         ends: dict[Node, End] = {}
-        for source in sources:
+        for source in _sources(node):
             same = _twins(node, source)
             for mine, other in same.items():
                 twins.setdefault(mine, (source, other))
             ends |= _ends(node, source, same)
-        body = op.body
+        body = node.op.body
         given = set(body.inputs)
         needed = {*body.after, *body.saved}
         readers: dict[Node, list[Node]] = {}
@@ -280,7 +337,11 @@ def _spares(node: Node, kept: set[Node], readers: dict[Node, list[Node]], needed
 
     ``needed`` says of what comes after the node whether it is computed.
     """
-    if not _is_made(node):
+    size = size_of(node) if _is_made(node) else None
+    if isinstance(node.aval, ListAval) and node.op is ITEM:  # of all lists that the loop in this one saves
+        sizes = [_bytes(item) for item in readers[node.args[0]] if isinstance(item.aval, ListAval)]
+        size = None if None in sizes else sum(map(int, sizes))  # type: ignore[arg-type]
+    if size is None:
         return False
     below, found, waiting = {node}, list[Node](), [node]
     while waiting and len(below) <= FEW:
@@ -293,7 +354,15 @@ def _spares(node: Node, kept: set[Node], readers: dict[Node, list[Node]], needed
         for item in found
         if all(reader in below or (reader.index > node.index and reader not in needed) for reader in readers[item])
     ]
-    return not waiting and size_of(node) <= sum(map(size_of, alone))
+    return not waiting and size <= sum(map(size_of, alone))
+
+
+def _bytes(item: Node) -> int | None:
+    """How much memory the arrays in a list take that a loop saves, if that is known."""
+    loop = item.args[0].op
+    if not isinstance(item.aval, ListAval) or not isinstance(item.aval.element, Aval) or not isinstance(loop, Loop):
+        return None
+    return None if loop.course.count is None else loop.course.count * item.aval.element.nbytes
 
 
 def _reading(body: Body, known: list[Node], ended: list[End], saved: list[Node]) -> Body:
