@@ -515,6 +515,8 @@ class Roller:
         keys = used | {key for key in read if key in start.nodes}
         # nobody reads what else there is; but what it was made of would stay in the graph, and a loop around is to be rolled up
         unread = {key for key, what in after.items() if what[0] == "step" and end.holds[key].base is None}
+        if self.open:
+            unread = {key for key in unread if key in start.nodes or end.rest[str(key[0])] == _TRACED}
         aliases = self._aliases(start, end)
         late = (read - keys) | {key for key in unread - keys - aliases if isinstance(end.nodes[key].aval, Aval)}
         return sorted((key for key in keys if key in after), key=repr), sorted(late, key=repr)

@@ -1444,3 +1444,193 @@ def test_random_recurrences(text, seed):
         size = np.max(np.abs(expected))
         for run in (derivative, derivative, plain, plain):
             np.testing.assert_allclose(run(u), expected, rtol=1e-9, atol=1e-11 * size, err_msg=text)
+
+
+# -- loops in loops ------------------------------------------------------------------------------------------------
+
+
+def read_in_the_next_run(x):
+    s = 0.0
+    for i in range(6):
+        for j in range(6):
+            if i + j > 0:
+                s = s + z * x[j]  # noqa: F821
+            z = np.sin(x[i] * x[j] + s)  # noqa: F841
+    return s
+
+
+def with_a_flag(x):
+    s = 0.0
+    for i in range(6):
+        first = True
+        for j in range(6):
+            if not first:
+                s = s + z * x[j]  # noqa: F821
+            z = np.sin(x[i] * x[j] + s)  # noqa: F841
+            first = False
+    return s
+
+
+def of_rows_of_a_table(x):
+    R = np.zeros((7, 7))
+    for i in range(1, 7):
+        for j in range(1, 7):
+            row = R[i - 1]
+            z = row[j] * 2 + x[j - 1]
+            R[i, j] = np.sin(z) * x[i - 1]
+    return R.sum()
+
+
+def into_a_row_of_a_table(x):
+    R = np.zeros((7, 7))
+    for i in range(1, 7):
+        row = R[i]
+        for j in range(1, 7):
+            z = R[i - 1, j] * 2 + x[j - 1]
+            row[j] = np.sin(z) * x[i - 1]
+    return R.sum()
+
+
+def with_a_test(x):
+    t = 0.0
+    for i in range(6):
+        y = x[i]
+        n = 0
+        while abs(y) > 0.3:
+            z = y * 0.5
+            y = z - 0.01 * x[0]
+            n += 1
+        t = t + y * n
+    return t
+
+
+def of_copies(x):
+    t = 0.0
+    for i in range(6):
+        for j in range(6):
+            z = x.copy()
+            z[j] = t
+            t = np.sum(z * z) * 0.1 + x[i]
+    return t
+
+
+def with_several_names(x):
+    R = np.zeros((7, 7))
+    for i in range(1, 7):
+        for j in range(1, 7):
+            z = R[i - 1, j] + R[i, j - 1]
+            a = z
+            b = a * x[i - 1]
+            c = b
+            R[i, j] = np.sin(c) + x[j - 1] * a
+        R[i] = R[i] * 0.9
+    return R[6, 6]
+
+
+def of_one_of_two(x):
+    t = 0.0
+    for i in range(8):
+        for j in range(8):
+            z = x[i % 6] * t if j > 3 else x[j]
+            t = t * 0.5 + z
+    return t
+
+
+def of_views(x):
+    t = np.zeros(6)
+    for i in range(6):
+        for j in range(6):
+            z = t * x[j]
+            w = z[1:]
+            t = np.sin(t + x[i])
+            t[1:] += w
+    return t.sum()
+
+
+def of_two_that_are_one(x):
+    A, B = np.zeros(6), np.zeros(6)
+    s = 0.0
+    for i in range(6):
+        A[i] = x[i]
+        for j in range(5):
+            t = A * x[j] + B
+            A = np.sin(t)
+            B = np.sin(t)
+        s = s + B[i] * B[(i + 1) % 6]
+    return s + np.sum(A * B)
+
+
+def that_take_what_is_outside(x):
+    A = np.ones(6) * x[0]
+    s = 0.0
+    X = np.cos(x)
+    for i in range(6):
+        A[i] = x[i] * s + 1
+        for _ in range(5):
+            s = s + np.sum(A * X)
+            A = X
+        s = s * 0.1
+    return s + np.sum(A * X)
+
+
+def that_change_places(x):
+    A, B = np.ones(6) * x[0], np.ones(6) * x[1]
+    s = 0.0
+    for i in range(6):
+        A[i] = x[i] * s + 1
+        for j in range(5):
+            A, B = B, A
+            A[j] = A[j] * 0.5 + x[j]
+            s = s * 0.5 + np.sum(A * B) * 0.1
+        B[i] = B[i] * 0.3 + s
+    return s + np.sum(A * B)
+
+
+def with_copies_kept(x):
+    A = np.ones(6) * x[0]
+    s = 0.0
+    keep = []
+    for _ in range(6):
+        for j in range(5):
+            A[j] = A[j + 1] * x[j] + s
+            s = s * 0.5 + A[j] * 0.1
+        keep.append(A.copy())
+        W = A
+        for j in range(5):
+            W[j] = W[j] * 0.9
+    return s + np.sum(A) + np.sum(keep[2] * keep[4])
+
+
+X6 = np.array([1.0, -0.5, 0.25, 0.75, -1.0, 0.5])
+IN_LOOPS = [
+    read_in_the_next_run,
+    with_a_flag,
+    of_rows_of_a_table,
+    into_a_row_of_a_table,
+    with_a_test,
+    of_copies,
+    with_several_names,
+    of_one_of_two,
+    of_views,
+    of_two_that_are_one,
+    that_take_what_is_outside,
+    that_change_places,
+    with_copies_kept,
+]
+
+
+@pytest.mark.parametrize("fun", IN_LOOPS)
+def test_loops_in_loops(fun):
+    """What is left in a local, read in the next run, written in place or known by two names."""
+    derivative, second = value_and_grad(fun), hvp(fun)
+    for turn in range(4):
+        x = np.linspace(0.2, 0.9, 6) + 0.01 * turn
+        value, slope = derivative(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(slope, grad(fun, mode="dynamic")(x), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(second(x, X6), hvp(fun, mode="dynamic")(x, X6), rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("fun", [of_rows_of_a_table, into_a_row_of_a_table, with_several_names])
+def test_code_of_loops_in_loops_is_short(fun):
+    assert len(source(grad(fun), np.linspace(0.2, 0.9, 6)).splitlines()) < 100

@@ -887,10 +887,10 @@ def written_over(body: Body) -> Iterator[tuple[Node, list[list[Node]]]]:
         while not ends[node]:
             here = readers.get(node, [])
             writes = [reader for reader in here if reader.op in WRITES[:2] and reader.args[0] is node]
-            if len(here) == 1 and isinstance(here[0].op, Loop):  # which writes into it, or makes an array of its own
-                place = here[0].args.index(node)
+            if len(here) == 1 and isinstance(here[0].op, Loop):  # which writes into it, too, or into a copy
+                inner, place = here[0].op.body, here[0].args.index(node)
                 writes = [item for item in readers[here[0]] if item.op is engine.ITEM and item.params == (("item", place),)]
-                here = writes if place < len(here[0].op.body.carry) else []
+                here = writes if any(inner.carry.index(start) == place for start, _ in written_over(inner)) else []
             if len(writes) != 1 or not here:
                 break
             others.append([reader for reader in here if reader is not writes[0]])

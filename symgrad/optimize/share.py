@@ -45,7 +45,8 @@ class End(NamedTuple):
 
 def share(program: Program) -> Program:
     """The same program; what is dear in its loops, and in the loops in them, is computed once."""
-    if any(isinstance(node.op, Loop) for node in program.nodes()):
+    loops = [node.op for node in program.nodes() if isinstance(node.op, Loop)]
+    if any(isinstance(node.op, Loop) for loop in loops for node in loop.body.nodes()):
         program = inside(program, _shared)
     return _shared(program)
 
