@@ -31,6 +31,7 @@ CHEAP = {
                 np.maximum, np.minimum, np.sign, np.where, np.greater, np.less, np.greater_equal, np.less_equal)
 }  # fmt: skip
 FEW = 64  # values that one is made of, up to which they are looked at
+LOOP = 2  # times more memory that what a loop in a loop saves may take, for it need not run again
 
 
 class End(NamedTuple):
@@ -341,7 +342,7 @@ def _spares(node: Node, kept: set[Node], readers: dict[Node, list[Node]], needed
     size = size_of(node) if _is_made(node) else None
     if isinstance(node.aval, ListAval) and node.op is ITEM:  # of all lists that the loop in this one saves
         sizes = [_bytes(item) for item in readers[node.args[0]] if isinstance(item.aval, ListAval)]
-        size = None if None in sizes else sum(map(int, sizes))  # type: ignore[arg-type]
+        size = None if None in sizes else sum(map(int, sizes)) // LOOP  # type: ignore[arg-type]
     if size is None:
         return False
     below, found, waiting = {node}, list[Node](), [node]
