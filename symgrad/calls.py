@@ -20,18 +20,19 @@ import types
 import warnings
 from collections.abc import Iterator, Sequence
 from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from symgrad import standard
 from symgrad.guards import Path, same_value
 from symgrad.instrument import HOOKS, instrumented
-from symgrad.ir import INPUT
+from symgrad.ir import INPUT, Aval
 from symgrad.kinds import CACHED, refuse_type
 from symgrad.likeness import Derived
 from symgrad.ops import create
 from symgrad.ops.core import Traced
+from symgrad.ops.engine import TO_NUMPY, TO_PYTHON
 from symgrad.origins import (
     CONTAINERS,
     FUNCTIONS,
@@ -648,8 +649,26 @@ class Calls(Reads):
         args, kwargs = self._seen(args), self._seen(kwargs)
         if "key" not in kwargs:
             self._operands(args)
+        if fun in (min, max) and not kwargs:
+            found = self._extreme(fun, args)
+            if found is not None:
+                return found
         made = create.call(self.trace, fun, args, kwargs) if fun in create.ARRAYS else self._plainly(fun, args, kwargs)
         return self.own(fun, made, args)
+
+    def _extreme(self, fun: Any, args: tuple[Any, ...]) -> Tracer | None:
+        """Python's ``min`` or ``max`` of traced numbers of one kind, without a branch; None for anything else.
+
+        It is the first of the numbers that none is beyond, so that NaN is passed over where it does not come first.
+        """
+        first, *rest = args[0] if len(args) == 1 and type(args[0]) in (list, tuple) else args
+        kinds = set(map(_kind_of_number, (first, *rest)))
+        if not rest or len(kinds) > 1 or None in kinds or not any(type(x) is Tracer for x in (first, *rest)):
+            return None
+        same = TO_PYTHON if kinds == {"python"} else TO_NUMPY
+        for x in rest:
+            first = same(np.where(x < first if fun is min else x > first, x, first))
+        return cast(Tracer, first)
 
     def _call_method(self, fun: Any, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A method written in C."""
@@ -782,6 +801,14 @@ class Calls(Reads):
             if not self.harmless(setup):
                 self.stop(f"{value.__name__} is handed on, and what makes it is not followed")
         return value
+
+
+def _kind_of_number(value: Any) -> str | None:
+    """Whose number of double precision it is, Python's or NumPy's; None for anything else."""
+    if type(value) is Tracer:
+        aval = value.node.aval
+        return aval.kind if isinstance(aval, Aval) and aval.kind != "array" and aval.dtype == np.float64 else None
+    return {float: "python", np.float64: "scalar"}.get(type(value))
 
 
 class Frame:

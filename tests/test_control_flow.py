@@ -2764,3 +2764,77 @@ def test_annotations_of_functions_made_inside():
     for mode in ("auto", "dynamic"):
         derivative = value_and_grad(own_dispatch, mode=mode)
         assert [derivative(0.7) for _ in range(3)] == [pytest.approx((2 * 0.7 + 2 * 0.49, 2 + 4 * 0.7))] * 3
+
+
+# -- Python's min and max ------------------------------------------------------------------------------------------
+
+
+def of_floats(a, b):
+    return max(a * b, a + b) * min(a, b, 2.0)
+
+
+def of_a_list(a, b):
+    return max([a, b, a * b]) - min((b, a - 1.0))
+
+
+def of_numpys(a, b):
+    x = np.array([a, b, 0.5])
+    return max(x[0], x[1], np.float64(0.25)) * min(x[2] * x[0], x[1])
+
+
+def of_other_kinds(a, b):
+    return max(0, a) + min(1, b, a) + max(np.float64(a), b)
+
+
+def with_a_key(a, b):
+    return max(a, b, key=abs) * min([a, b], default=1.0)
+
+
+@pytest.mark.parametrize("fun", [of_floats, of_a_list, of_numpys, of_other_kinds, with_a_key])
+def test_min_and_max_are_pythons(fun):
+    """At ties the first, whole; NaN where it comes first, or is all there is; the kind of number that Python gives."""
+    derivative = value_and_grad(fun, (0, 1))
+    for a, b in [
+        (1.0, 2.0),
+        (2.0, 1.0),
+        (-1.0, 0.5),
+        (1.5, 1.5),
+        (np.nan, 1.0),
+        (1.0, np.nan),
+        (0.0, -0.0),
+        (-0.0, 0.0),
+        (3.0, 0.2),
+    ]:
+        value, slopes = derivative(a, b)
+        expected, theirs = value_and_grad(fun, (0, 1), mode="dynamic")(a, b)
+        np.testing.assert_array_equal(value, fun(a, b))
+        assert type(value) is type(fun(a, b))
+        assert str(value) == str(expected)
+        np.testing.assert_array_equal(slopes, theirs)
+
+
+def test_min_and_max_of_one_kind_are_no_branches():
+    for fun in (of_floats, of_a_list, of_numpys):
+        derivative = grad(fun, (0, 1))
+        for a, b in [(1.0, 2.0), (2.0, 1.0), (-1.0, 0.5), (0.3, 7.0)]:
+            derivative(a, b)
+        assert derivative.cache_info().misses == 2
+
+
+def warped(x, y):
+    D = np.full((len(x) + 1, len(y) + 1), np.inf)
+    D[0, 0] = 0
+    for i in range(1, len(x) + 1):
+        for j in range(1, len(y) + 1):
+            D[i, j] = (x[i - 1] - y[j - 1]) ** 2 + min(D[i - 1, j], D[i, j - 1], D[i - 1, j - 1])
+    return D[-1, -1]
+
+
+def test_time_warping_is_compiled_once():
+    derivative = grad(warped, (0, 1))
+    for turn in range(5):
+        x, y = np.sin(np.arange(7.0) * (turn + 1)), np.cos(np.arange(6.0) - turn)
+        for mine, theirs in zip(derivative(x, y), grad(warped, (0, 1), mode="dynamic")(x, y), strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+    assert derivative.cache_info().misses == 2
+    assert derivative.source(x, y).count("    for ") == 4

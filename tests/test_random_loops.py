@@ -110,7 +110,7 @@ PLACES = [
 CELLS = """
     {0}*{1} {0}+0.5*{1} np.sin({0}-{1}) np.tanh({0})*{1} np.minimum({0},{1}) np.exp(-{0}**2) abs({0})*0.5 np.sum(q)*{0}
     -0.1*np.log(np.sum(np.exp(-np.array([{0},{1},{2}])/0.1))) np.array([{0},{1}]).min() np.max([{0},{1},{2}]) R[i,:j]@y[:j]
-    np.stack([{0},{1}]).sum()*{2} np.dot(R[i-1,1:4],y[:3])+{0}
+    np.stack([{0},{1}]).sum()*{2} np.dot(R[i-1,1:4],y[:3])+{0} min({0},{1}) max({0},{1},{2})*0.9 max(R[i,j],0.1)
 """.split()
 WRITTEN = [
     "R[i, j] = {}", "R[i, j] += {}", "acc = acc + {}", "s = 0.5 * s + {}", "z{number} = {}", "q = np.tanh(q + {})", "q[1] = {}",

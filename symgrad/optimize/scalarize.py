@@ -404,7 +404,8 @@ class Scalarizer(Simplifier):
         if _is_left(node):
             return self._whole(node)
         if node in self.tables:
-            self.arrays[node] = self.graph.add(op, tuple([self.array(arg) for arg in node.args]), node.params, node.aval)
+            args = tuple([self.array(arg) if arg.aval.shape else self._one(arg) for arg in node.args])
+            self.arrays[node] = self.graph.add(op, args, node.params, node.aval)
             return None
         if op is index.GETITEM and node.args[0] in self.tables:
             places = [self._one(node.args[1 + part.number]) if type(part) is index.Hole else part for part in params["spec"]]
