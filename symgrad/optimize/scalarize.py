@@ -401,12 +401,11 @@ class Scalarizer(Simplifier):
             lists = tuple(self.grids[node.args[0]].ravel().tolist())
             self.arrays[node] = new = self.graph.add(STACK, lists, node.params, node.aval)
             return None if _is_long(node) else self._apart(new)
+        if node in self.tables:
+            self.arrays[node] = self._called(node)
+            return None
         if _is_left(node):
             return self._whole(node)
-        if node in self.tables:
-            args = tuple([self.array(arg) if arg.aval.shape else self._one(arg) for arg in node.args])
-            self.arrays[node] = self.graph.add(op, args, node.params, node.aval)
-            return None
         if op is index.GETITEM and node.args[0] in self.tables:
             places = [self._one(node.args[1 + part.number]) if type(part) is index.Hole else part for part in params["spec"]]
             return _grid(self.number(CELL, self.array(node.args[0]), *places))
@@ -540,11 +539,17 @@ class Scalarizer(Simplifier):
         """Whether a value is there as an array."""
         return node in self.arrays or (node.op in _VIEWS and len(node.args) == 1 and self.is_whole(node.args[0]))
 
+    def _called(self, node: Node) -> Node:
+        """The NumPy call of a node; what is written to one place of an array is a number."""
+        numbers = _is_cell(node)
+        args = [self.array(arg) if arg.aval.shape or not numbers else self._one(arg) for arg in node.args]
+        return self.graph.add(node.op, tuple(args), node.params, node.aval)
+
     def _whole(self, node: Node) -> Grid:
         """A NumPy call between numbers."""
         if node.op.sized:
             raise Unsuited
-        new = self.graph.add(node.op, tuple([self.array(arg) for arg in node.args]), node.params, node.aval)
+        new = self._called(node)
         if isinstance(node.aval, Aval):
             self.arrays[node] = new
             return None if _is_long(node) else self._apart(new)
