@@ -1210,3 +1210,26 @@ def test_rewrites_apply_only_where_they_are_tried(monkeypatch):
             derivative(X + 2.0, np.cos(X) + 2.0)
     assert len(set(hits)) > 6
     assert not missed
+
+
+def test_what_was_written_at_a_place_known_at_run_time_is_read():
+    """Not at index arrays, of which the last of two equal ones counts."""
+
+    def table(x, k, i):
+        R = np.zeros((5, 5))
+        best = np.float64(0.0)
+        for j in range(1, 5):
+            R[k, j] = R[k, j - 1] * 0.5 + x[j]
+            best = np.maximum(best, R[k, j] ** 2)
+        y = x.copy()
+        y[i] = np.sin(x)
+        return best + np.sum(y[i] * x)
+
+    x, i = np.linspace(0.2, 1.0, 5), np.array([0, 1, 1, 3, 0])
+    derivative = value_and_grad(table)
+    for k in (1, 2, 3, -1):
+        value, slope = derivative(x + 0.1 * k, k, i)
+        expected, theirs = value_and_grad(table, mode="dynamic")(x + 0.1 * k, k, i)
+        assert value == pytest.approx(expected, rel=1e-12)
+        np.testing.assert_allclose(slope, theirs, rtol=1e-12)
+    assert ".append(R)" not in derivative.source(x, 1, i)  # all of it

@@ -1257,10 +1257,15 @@ def full(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
 
 @rewrite(index.GETITEM, exact=True)
 def read_what_was_written(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """An element read after writes at constant places: what was written there, or what was there before."""
-    spec = dict(node.params)["spec"]
-    source = _last_write(s, args[0], spec, (index.SETITEM,)) if len(args) == 1 else args[0]
-    if source.op is index.SETITEM and len(source.args) == 2 and len(args) == 1 and dict(source.params)["spec"] == spec:
+    """An element read after writes: what was written at that very place, or, of constant ones, what was there before."""
+    spec, places = dict(node.params)["spec"], args[1:]
+    source = _last_write(s, args[0], spec, (index.SETITEM,)) if not places else args[0]
+    known = source.op is index.SETITEM and source.args[2:] == places
+    if (
+        known
+        and all([place.aval.shape == () and place.aval.dtype.kind in "iu" for place in places])
+        and dict(source.params)["spec"] == spec
+    ):
         value = source.args[1]
         return value if value.aval.shape == node.aval.shape and value.aval.dtype == node.aval.dtype else None
     return s.make(node.op, (source,), node.params, node.aval) if source is not args[0] else None
