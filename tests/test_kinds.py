@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from symgrad import value_and_grad
+from symgrad import grad, value_and_grad
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -97,3 +97,11 @@ def test_kinds_of_numbers_in_combination(case):
         for slope, wanted, x in zip(slopes, expected[1], args, strict=True):
             assert kind_of(slope) == kind_of(wanted) == kind_of(x), source
             np.testing.assert_allclose(slope, wanted, **close)
+
+
+def test_views_of_numbers_that_fold_are_numbers():
+    """NumPy makes an array without axes of ``np.reshape(2.0, ())``, where ``2.0`` stands for a number of its own."""
+    x, y, z = np.array(0.03), np.float64(0.03), np.array(0.03, np.float32)
+    derivative = grad(lambda x, y, z: np.sum(np.ones_like(x) * np.squeeze(y)) + np.sum(np.squeeze(y)), (0, 1, 2))
+    for _ in range(4):
+        assert [type(slope) for slope in derivative(x, y, z)] == [np.ndarray, np.float64, np.ndarray]

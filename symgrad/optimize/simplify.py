@@ -217,12 +217,12 @@ def compatible(new: Any, old: Any, single: bool) -> bool:
 
 
 def _may_change(node: Node, args: tuple[Node, ...]) -> bool:
-    """Whether a number of NumPy's may be of another kind by now, as what it is made of is: views and casts of 0-d arrays are
-    arrays, and arithmetic on Python's numbers gives such."""
+    """Whether a number of NumPy's may be of another kind by now, as what it is made of is: views and casts of 0-d arrays, and
+    of Python's numbers, are arrays, and arithmetic on Python's numbers gives such."""
     if not isinstance(node.aval, Aval) or node.aval.kind != "scalar" or not args:
         return False
     if node.op.alias or node.op is engine.ASTYPE:
-        return args[0].aval.kind == "array" and not args[0].aval.shape
+        return args[0].aval.kind != "scalar" and not args[0].aval.shape
     return all(map(_is_python, args)) and not all(map(_is_python, node.args))
 
 
