@@ -17,7 +17,7 @@ from symgrad.emit.build import build
 from symgrad.errors import CheckFailed, Unexplored
 from symgrad.ir import Aval, Node
 from symgrad.optimize.pipeline import improve, speed_up
-from symgrad.optimize.simplify import infer
+from symgrad.optimize.rewriting import infer
 from symgrad.optimize.switches import OPTIMISATIONS
 from symgrad.pytree import flatten
 from symgrad.testing import QUIET_FORMS, Program, check_grads, programs

@@ -9,7 +9,7 @@ import pytest
 from symgrad import grad, runtime, value_and_grad, without
 from symgrad.ir import Graph, aval_of
 from symgrad.ops.core import REGISTRY
-from symgrad.optimize import simplify
+from symgrad.optimize import rewriting
 
 X = np.sin(np.arange(24.0)).reshape(4, 6)
 
@@ -1174,13 +1174,13 @@ def test_what_arithmetic_gives_is_known_without_running_it(function, monkeypatch
         *(np.ones(3), np.ones((2, 1)), np.ones((2, 3), np.float32), np.ones((4, 1, 3), np.complex128)),
     ]
     runs = []
-    like = simplify.like_result
-    monkeypatch.setattr(simplify, "like_result", lambda *args: runs.append(args) or like(*args))
+    like = rewriting.like_result
+    monkeypatch.setattr(rewriting, "like_result", lambda *args: runs.append(args) or like(*args))
     for pair in itertools.product(values, repeat=function.nin):
         if not all(isinstance(value, (int, float)) and not isinstance(value, np.generic) for value in pair):
             nodes = [Graph().input(i, aval_of(value)) for i, value in enumerate(pair)]
             runs.clear()
-            assert simplify.infer(REGISTRY[function], nodes, ()) == aval_of(function(*pair))
+            assert rewriting.infer(REGISTRY[function], nodes, ()) == aval_of(function(*pair))
             dtypes = {value.dtype for value in pair if isinstance(value, (np.ndarray, np.generic))}
             assert bool(runs) == (len(dtypes) != 1)
 
@@ -1192,13 +1192,13 @@ def test_rewrites_apply_only_where_they_are_tried(monkeypatch):
     def checked(rule):
         def run(s, node, args):
             better = rule(s, node, args)
-            if better is not None and rule in simplify.OF:
-                (missed if simplify.OF[rule].isdisjoint([arg.op for arg in args]) else hits).append(rule.__name__)
+            if better is not None and rule in rewriting.OF:
+                (missed if rewriting.OF[rule].isdisjoint([arg.op for arg in args]) else hits).append(rule.__name__)
             return better
 
         return run
 
-    monkeypatch.setattr(simplify.Simplifier, "_rules_for", lambda s, op, ops: [checked(rule) for rule in s.rules.get(op, ())])
+    monkeypatch.setattr(rewriting.Simplifier, "_rules_for", lambda s, op, ops: [checked(rule) for rule in s.rules.get(op, ())])
 
     def fun(x, y):
         z = np.where(x > 0, 2.0 * x, -3.0 * (x - y)) / 4.0 + np.maximum(y, 0.0) ** 2

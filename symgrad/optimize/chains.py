@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from symgrad.ir import Aval, Node, ancestors
-from symgrad.optimize.simplify import Simplifier, is_op
+from symgrad.optimize.rewriting import Simplifier, is_op
 from symgrad.program import Program
 
 LONGEST = 5  # factors of a chain

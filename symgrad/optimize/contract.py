@@ -25,7 +25,7 @@ from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize import simplify
 from symgrad.optimize.lower import LONG, MANY
 from symgrad.optimize.paths import path, product_labels
-from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op, join, rewrite, split
+from symgrad.optimize.rewriting import Rewrite, Simplifier, axes_of, const, is_op, join, rewrite, split
 from symgrad.program import Program
 
 CONTRACT: dict[Any, list[Rewrite]] = {}

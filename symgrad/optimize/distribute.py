@@ -26,7 +26,7 @@ from symgrad.ops.engine import ITEM, STACKED
 from symgrad.optimize.contract import CONTRACT, Contractor, product_of
 from symgrad.optimize.fuse import is_elementwise
 from symgrad.optimize.loops import BodyProgram, copied, rows_at
-from symgrad.optimize.simplify import Simplifier, const, is_op, is_zero, join, split
+from symgrad.optimize.rewriting import Simplifier, const, is_op, is_zero, join, split
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 

@@ -15,7 +15,7 @@ import numpy as np
 from symgrad.ir import Aval, Node
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize.lower import LOGISTIC, MANY
-from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op, rewrite, split
+from symgrad.optimize.rewriting import Rewrite, Simplifier, axes_of, const, is_op, rewrite, split
 from symgrad.program import Program
 
 FACTORS: dict[Any, list[Rewrite]] = {}

@@ -18,7 +18,7 @@ from symgrad.ir import CONST, Aval, Node, ancestors
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.engine import ITEM
 from symgrad.optimize.loops import BodyProgram, copied, decisive
-from symgrad.optimize.simplify import Simplifier, is_number, is_op
+from symgrad.optimize.rewriting import Simplifier, is_number, is_op
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Loop, loop_of
 

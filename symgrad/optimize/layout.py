@@ -20,7 +20,7 @@ from symgrad.ops.core import ASTYPE, REGISTRY, Op
 from symgrad.optimize import cost
 from symgrad.optimize.fuse import is_elementwise, reduced
 from symgrad.optimize.lower import BITS
-from symgrad.optimize.simplify import Rewrite, Simplifier, axes_of, const, is_op, rewrite
+from symgrad.optimize.rewriting import Rewrite, Simplifier, axes_of, const, is_op, rewrite
 from symgrad.program import Program
 
 SHORT = 16  # elements of an axis, up to which loops along it are too short

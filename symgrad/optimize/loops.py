@@ -14,7 +14,8 @@ from symgrad.ops import index
 from symgrad.ops.core import Op
 from symgrad.ops.engine import ITEM
 from symgrad.optimize import simplify
-from symgrad.optimize.simplify import EXPANSIONS, RULES, Rewrite, Simplifier, const, is_number, is_op, rewrite
+from symgrad.optimize.rewriting import Rewrite, Simplifier, const, is_number, is_op, rewrite
+from symgrad.optimize.simplify import EXPANSIONS, RULES
 from symgrad.program import Leaf, Program
 from symgrad.pytree import TreeDef
 from symgrad.transform.loop import Body, Course, Loop, loop_of

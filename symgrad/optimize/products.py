@@ -12,7 +12,7 @@ import numpy as np
 
 from symgrad.ir import Node
 from symgrad.optimize.factors import SEVERAL, is_large
-from symgrad.optimize.simplify import Simplifier, const, is_op
+from symgrad.optimize.rewriting import Simplifier, const, is_op
 from symgrad.program import Program
 
 Factor = Any  # a node, a number, or a tuple: the product of two of them

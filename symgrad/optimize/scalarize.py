@@ -26,7 +26,7 @@ from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize.elimination import Factors, cholesky
 from symgrad.optimize.loops import SCALAR, STACK, BodyProgram, decisive, rows_apart, trim_loops
 from symgrad.optimize.lower import INNER
-from symgrad.optimize.simplify import Simplifier, const, is_op
+from symgrad.optimize.rewriting import Simplifier, const, is_op
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 

@@ -20,7 +20,7 @@ from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import ITEM
 from symgrad.ops.index import GETITEM
 from symgrad.optimize.loops import BodyProgram, copied, decisive, inside, trim_loops
-from symgrad.optimize.simplify import Simplifier
+from symgrad.optimize.rewriting import Simplifier
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Loop, loop_of
 

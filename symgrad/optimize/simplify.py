@@ -1,337 +1,48 @@
-"""Algebra: a table of rewrites, each from one node (its arguments simplified already) to a better one or None.
-
-A rewrite may reorder rounding, never change what is computed. What moves factors and signs about, or drops what is known to
-be zero, changes it where numbers overflow, and of zeros the sign: it is for derivatives alone, not for what the user wrote.
-New nodes learn their shape and dtype from NumPy, by running
-the operation on stand-ins.
-"""
+"""Algebra: a table of rewrites, which code for readers goes through, too. What a rewrite is, and may do, ``rewriting`` says."""
 
 from __future__ import annotations
 
 import functools
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors, aval_of
+from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node
 from symgrad.ops import create, engine, index
-from symgrad.ops.abstract import like_result
-from symgrad.ops.core import REGISTRY, Op, as_numpy
+from symgrad.ops.core import REGISTRY, Op
+from symgrad.optimize import rewriting
+from symgrad.optimize.rewriting import (
+    BROADCAST,
+    SCALING,
+    Rewrite,
+    Simplifier,
+    Written,
+    axes_of,
+    const,
+    elements_of,
+    is_factor,
+    is_named,
+    is_number,
+    is_op,
+    is_zero,
+    join,
+    len_of,
+    split,
+)
 from symgrad.program import Program
 
-BROADCAST = REGISTRY[np.broadcast_to]
-_op_of = functools.partial(dict.get, REGISTRY)  # the op of a NumPy function; an op is its own: asked for most of all
-Rewrite = Callable[["Simplifier", Node, tuple[Node, ...]], "Node | None"]
 RULES: dict[Any, list[Rewrite]] = {}
 EXPANSIONS: dict[Any, list[Rewrite]] = {}  # what no code can do without
-EXACT: set[Rewrite] = set()
-DERIVED: set[Rewrite] = set()
-OF: dict[Rewrite, frozenset[Any]] = {}  # the operations of which one must be among the arguments
 SEVERAL = 16  # terms of a sum that are looked at together
 
-
-def rewrite(
-    *keys: Any,
-    of: Iterable[Any] = (),
-    rules: dict[Any, list[Rewrite]] = RULES,
-    exact: bool = False,
-    derived: bool = False,
-) -> Callable[[Rewrite], Rewrite]:
-    """Put a rewrite into a table, for operations given by NumPy function or by op.
-
-    ``of``: it applies only where an argument is one of these operations. ``exact``: it changes no bit. ``derived``: it is
-    for what derivatives are computed by alone.
-    """
-
-    def register(rule: Rewrite) -> Rewrite:
-        if exact:
-            EXACT.add(rule)
-        if derived:
-            DERIVED.add(rule)
-        if of:
-            OF[rule] = frozenset([_op_of(key, key) for key in of])
-        for key in keys:
-            rules.setdefault(key if isinstance(key, Op) else REGISTRY[key], []).append(rule)
-        return rule
-
-    return register
+rewrite = functools.partial(rewriting.rewrite, rules=RULES)
 
 
 def simplify(program: Program) -> Program:
     """The same program, simplified."""
     return Simplifier(program, RULES).run()
-
-
-def _weak_alike(ufunc: np.ufunc, args: tuple[Node, ...], numbers: list[bool]) -> bool:
-    """Whether Python numbers, in place of some arguments, leave a ufunc in the same loop: not those of ``xlogy``, ``ldexp``."""
-    kinds: list[Any] = [_PYTHON[arg.aval.dtype.kind] if arg.aval.kind == "python" else arg.aval.dtype for arg in args]
-    weak = [_PYTHON[arg.aval.dtype.kind] if number else kind for arg, kind, number in zip(args, kinds, numbers, strict=True)]
-    rest = (None,) * ufunc.nout
-    return bool(ufunc.resolve_dtypes((*kinds, *rest)) == ufunc.resolve_dtypes((*weak, *rest)))
-
-
-_PYTHON = {"f": float, "c": complex, "i": int, "u": int, "b": int}
-
-
-class Simplifier:
-    """One pass over a program: rebuilds its graph in order, every node through a table of rewrites."""
-
-    def __init__(self, program: Program, rules: dict[Any, list[Rewrite]]) -> None:
-        self.program, self.rules = program, rules
-        self.graph = Graph()
-        self.graph.single = program.graph.single  # whatever comes later
-        self.phase: str | None = None  # of the node that is visited
-        self.exact = False  # whether a decision hangs on it: then only rewrites that change no bit
-        self.uses: Counter[Node] = Counter()
-        self.used: dict[Node, int] = {}  # the same of what is rebuilt
-        self.written: dict[tuple[Node, int, tuple[Op, ...]], Written] = {}
-        self.mapping: dict[Node, Node] = {}
-        self._applicable: dict[Any, list[Rewrite]] = {}
-
-    def run(self, exact: Iterable[Node] = ()) -> Program:
-        """The program rebuilt; what decisions hang on, and what ``exact`` does, to the bit."""
-        nodes = self.program.nodes()
-        exact = set(ancestors([*self.program.decisions(), *exact]))
-        self.uses.update([arg for node in nodes for arg in node.args])
-        ends = set(self.program.roots())
-        mapping, uses, used = self.mapping, self.uses, self.used
-        for node in nodes:
-            self.exact = node in exact
-            new = mapping[node] = self.visit(node, tuple([mapping[arg] for arg in node.args]))
-            used[new] = used.get(new, 0) + uses.get(node, 0) + (node in ends)
-        return self.program.map(self.graph, self.mapping)
-
-    def visit_as(self, op: Any, node: Node, args: tuple[Node, ...]) -> Node:
-        """``node`` with another operation in its place."""
-        new = self.graph.add(op, args, node.params, node.aval)
-        new.name, new.line, new.phase = node.name, node.line, node.phase
-        return new
-
-    def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
-        """The simplified form of ``node`` on simplified arguments."""
-        nodes = self.graph.nodes
-        start = len(nodes)
-        self.phase = node.phase
-        if node.op is INPUT:
-            new = self.graph.input(dict(node.params)["position"], node.aval)
-        elif node.op is CONST:
-            new = self.graph.const(dict(node.params)["value"])
-        elif node.op is CAPTURED:
-            new = self.graph.captured(self.program.graph.arrays[node])
-        else:
-            new = self.make(node.op, args, node.params, None if _may_change(node, args) else node.aval)
-        for made in nodes[start:]:  # what a rewrite added belongs to the same line
-            made.line, made.phase = made.line or node.line, made.phase or node.phase
-            made.exact = self.exact
-        new.exact = new.exact or self.exact
-        new.active = new.active or node.active
-        if new.name is None:
-            new.name = node.name
-        return new
-
-    def make(self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...] = (), aval: Any = None) -> Node:
-        """The node of an operation, rewritten until no rule applies. Without ``aval``, NumPy tells it."""
-        if aval is None:
-            aval = infer(op, args, params)
-        ops = [arg.op for arg in args]
-        if CONST in ops:
-            if ops.count(CONST) == len(ops):
-                folded = self._fold(op, args, params)
-                if folded is not None:
-                    return folded
-            if len(ops) > 1 and op.family in ("elementwise", "constant"):
-                args = self._weaken(op, args)
-        key = (self.exact, self.phase is None, op, *ops)
-        rules = self._applicable.get(key)
-        if rules is None:
-            rules = self._applicable[key] = self._rules_for(op, ops)
-        broadcast = BROADCAST in ops and op.family == "elementwise"
-        probe = None
-        if rules or broadcast:
-            probe = Node(op, args, params, aval)
-            for rule in rules:
-                better = rule(self, probe, args)
-                if better is not None and compatible(better.aval, aval, self.graph.single):
-                    return better
-            slim = _unbroadcast_arguments(self, probe, args) if broadcast else None
-            if slim is not None:
-                return slim
-        return self.graph.add(op, args, params, aval, probe)
-
-    def _rules_for(self, op: Op, ops: Sequence[Any]) -> list[Rewrite]:
-        """The rules that may apply to an operation of such operations, here and now."""
-        return [
-            rule
-            for rule in self.rules.get(op, ())
-            if not (self.exact and rule not in EXACT)
-            and not (self.phase is None and rule in DERIVED)
-            and (rule not in OF or not OF[rule].isdisjoint(ops))
-        ]
-
-    def _weaken(self, op: Op, args: tuple[Node, ...]) -> tuple[Node, ...]:
-        """NumPy constants as Python numbers, beside a value whose dtype decides anyway."""
-        firm = {arg.aval.dtype for arg in args if arg.op is not CONST and getattr(arg.aval, "kind", "python") != "python"}
-        numbers = [arg.op is CONST and isinstance(const(arg), np.number) and arg.aval.dtype in firm for arg in args]
-        if not any(numbers) or (isinstance(op.key, np.ufunc) and not _weak_alike(op.key, args, numbers)):
-            return args
-        return tuple([self.graph.const(const(arg).item()) if weak else arg for arg, weak in zip(args, numbers, strict=True)])
-
-    def call(self, key: Any, *args: Any, **params: Any) -> Node:
-        """``make`` by NumPy function, with plain numbers as arguments where wanted."""
-        op = key if isinstance(key, Op) else REGISTRY[key]
-        nodes = tuple([arg if isinstance(arg, Node) else self.graph.const(arg) for arg in args])
-        return self.make(op, nodes, tuple(sorted(params.items())))
-
-    def add(self, key: Any, *args: Node) -> Node:
-        """The node of an operation as it stands, without rewriting; numbers fold."""
-        op = REGISTRY[key]
-        if all([arg.op is CONST for arg in args]):
-            folded = self._fold(op, args, ())
-            if folded is not None:
-                return folded
-        return self.graph.add(op, args, (), infer(op, args, ()))
-
-    def _fold(self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...]) -> Node | None:
-        try:
-            with np.errstate(all="ignore"):
-                value = _ran(op, [const(arg) for arg in args], params)
-        except (ArithmeticError, ValueError, TypeError):
-            return None
-        return self.graph.const(value) if isinstance(value, (int, float, complex, np.generic)) else None
-
-
-def compatible(new: Any, old: Any, single: bool) -> bool:
-    """Whether a rewritten node may stand in for another: same shape and dtype, and no array where a number was.
-
-    Beside ``single`` precision, Python's numbers take its type, and NumPy's keep their own.
-    """
-    if not isinstance(old, Aval) or not isinstance(new, Aval):
-        return bool(new == old)
-    if single and (new.kind == "python") != (old.kind == "python"):
-        return False
-    return new.shape == old.shape and (new.dtype == old.dtype) and (new.kind == old.kind or not old.shape)
-
-
-def _may_change(node: Node, args: tuple[Node, ...]) -> bool:
-    """Whether a number of NumPy's may be of another kind by now, as what it is made of is: views and casts of 0-d arrays, and
-    of Python's numbers, are arrays, and arithmetic on Python's numbers gives such."""
-    if not isinstance(node.aval, Aval) or node.aval.kind != "scalar" or not args:
-        return False
-    if node.op.alias or node.op is engine.ASTYPE:
-        return args[0].aval.kind != "scalar" and not args[0].aval.shape
-    return all(map(_is_python, args)) and not all(map(_is_python, node.args))
-
-
-def _is_python(node: Node) -> bool:
-    return isinstance(node.aval, Aval) and node.aval.kind == "python"
-
-
-def infer(op: Any, args: Sequence[Node], params: tuple[tuple[str, Any], ...]) -> Any:
-    """Shape, dtype and kind of an operation's result, from a run on ones where there is no other way."""
-    if op in _ARITHMETIC and type(aval := _common(args)) is Aval:
-        return aval
-    ones = [_ones(arg) for arg in args]
-    like = like_result(op, ones, dict(params))
-    if like is None:
-        with np.errstate(all="ignore"):
-            like = _ran(op, ones, params)
-    return aval_of(like)
-
-
-def _ran(op: Any, args: Sequence[Any], params: tuple[tuple[str, Any], ...]) -> Any:
-    """What an operation makes of values; NumPy's infinity of a literal divided by 0, where Python's numbers raise."""
-    try:
-        return op.fun(*args, **dict(params))
-    except (ZeroDivisionError, OverflowError):
-        return op.fun(*map(as_numpy, args), **dict(params))
-
-
-_ARITHMETIC = {REGISTRY[key] for key in (np.add, np.subtract, np.multiply, np.true_divide, np.negative)}
-
-
-def _common(args: Sequence[Node]) -> Aval | None:
-    """What arithmetic gives of arguments of one dtype, and real numbers of Python's; None where that is not known at once."""
-    dtype: np.dtype[Any] | None = None
-    shape: tuple[int, ...] = ()
-    for arg in args:
-        aval = arg.aval
-        if type(aval) is not Aval:
-            return None
-        if aval.kind == "python":
-            if aval.dtype.kind == "c":
-                return None
-            continue
-        if dtype is not None and aval.dtype != dtype:
-            return None
-        dtype = aval.dtype
-        if aval.shape != shape:
-            shape = np.broadcast_shapes(shape, aval.shape) if shape and aval.shape else shape or aval.shape
-    if dtype is None or dtype.char not in "fdFD" or not dtype.isnative:
-        return None
-    return Aval(shape, dtype, "array" if shape else "scalar")  # of 0-d arrays it gives numbers
-
-
-def _ones(node: Node) -> Any:
-    return const(node) if node.op is CONST else _ones_like(node.aval)
-
-
-@functools.lru_cache(maxsize=1000)
-def _ones_like(aval: Aval) -> Any:
-    one = aval.dtype.type(0 if aval.dtype.kind in "iu" else 1)  # an integer may be an index, and 0 always is one
-    if aval.kind == "array":
-        return np.broadcast_to(one, aval.shape)
-    return one if aval.kind == "scalar" else one.item()
-
-
-def const(node: Node) -> Any:
-    """The number that a constant node is; None for other nodes."""
-    return node.params[0][1] if node.op is CONST else None
-
-
-def is_number(node: Node, value: float) -> bool:
-    """Whether a node is this very number (``-0.0`` is not ``0.0``)."""
-    number = const(node)
-    return number is not None and number == value and (value != 0 or math.copysign(1.0, number.real) > 0)
-
-
-def is_zero(node: Node) -> bool:
-    """Whether a node is known to be zero throughout: a literal, or an array that a derivative made."""
-    if is_op(node, np.broadcast_to) and node.phase is not None:
-        return is_zero(node.args[0])
-    return const(node) == 0 if node.op is CONST else node.op is create.ZEROS and node.phase is not None
-
-
-def is_op(node: Node, key: Any) -> bool:
-    """Whether a node is an operation of this NumPy function or op."""
-    return node.op is _op_of(key, key)
-
-
-# -- broadcasting --------------------------------------------------------------------------------------------------
-
-
-def _unbroadcast_arguments(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """Elementwise operations broadcast anyway: take explicit broadcasts off their arguments."""
-    if len(args) < 2:
-        if args and is_op(args[0], np.broadcast_to) and node.aval.kind == "array":
-            inner = s.make(node.op, args[0].args, node.params)
-            return s.make(REGISTRY[np.broadcast_to], (inner,), args[0].params, node.aval)
-        return None
-    bare = tuple([arg.args[0] if is_op(arg, np.broadcast_to) else arg for arg in args])
-    if bare == args:
-        return None
-    for i, arg in enumerate(bare):  # an np.float64 beside float32 arrays is not weak, as the broadcast array was not
-        if args[i] is not arg and arg.aval.dtype != args[i].aval.dtype:
-            return None
-    inner = s.make(node.op, bare, node.params)
-    if inner.aval.dtype != node.aval.dtype:
-        return None
-    if inner.aval.shape == node.aval.shape:
-        return inner
-    return s.make(REGISTRY[np.broadcast_to], (inner,), (("shape", node.aval.shape),), node.aval)
 
 
 # -- scale factors -------------------------------------------------------------------------------------------------
@@ -341,14 +52,9 @@ def _unbroadcast_arguments(s: Simplifier, node: Node, args: tuple[Node, ...]) ->
 # what changes no bit is done: ones go, and signs that cancel.
 
 
-def _is_named(node: Node) -> bool:
-    """Whether a value has a name of the user's, so that readers look for it."""
-    return node.name is not None and not node.name.startswith(("g_", "t_"))
-
-
 def _opposite(node: Node) -> Node | None:
     """``x`` of ``-x``."""
-    return node.args[0] if is_op(node, np.negative) and not _is_named(node) else None
+    return node.args[0] if is_op(node, np.negative) and not is_named(node) else None
 
 
 @rewrite(np.multiply, np.true_divide, np.power, of=(CONST,), exact=True)
@@ -382,52 +88,10 @@ def and_nothing(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
     return args[0] if repr(const(args[1])) == repr(nothing) and node.aval.dtype.kind != "c" else None
 
 
-_SCALING = {REGISTRY[key] for key in (np.negative, np.multiply, np.true_divide)}
 _ZEROS = (CONST, create.ZEROS, BROADCAST)  # see ``is_zero``
 
 
-def split(node: Node) -> tuple[float, Node]:
-    """``(c, x)`` with ``node == c * x``; ``c`` is 1.0 where there is no factor to take off."""
-    if node.op not in _SCALING or node.exact or _is_named(node):
-        return 1.0, node
-    if is_op(node, np.negative):
-        return -1.0, node.args[0]
-    if is_op(node, np.multiply):
-        a, b = node.args
-        for factor, rest in ((a, b), (b, a)):
-            if _is_factor(factor) and rest.aval.dtype == node.aval.dtype and rest.aval.dtype.kind in "fc":
-                return float(const(factor)), rest
-    if is_op(node, np.true_divide) and _is_factor(node.args[1]) and node.args[0].aval.dtype == node.aval.dtype:
-        return 1.0 / float(const(node.args[1])), node.args[0]
-    return 1.0, node
-
-
-def _is_factor(node: Node) -> bool:
-    value = const(node)
-    return type(value) in (int, float) and math.isfinite(value) and value != 0 and abs(math.log(abs(value))) < 300
-
-
-def join(s: Simplifier, c: float, x: Node) -> Node:
-    """``c * x``."""
-    inner, x = split(x)
-    c *= inner
-    if c == 1.0 or is_zero(x):
-        return x
-    if is_op(x, np.broadcast_to) and const(x.args[0]) is not None:
-        return s.call(np.broadcast_to, join(s, c, x.args[0]), shape=x.aval.shape)
-    if c == -1.0:
-        return s.add(np.negative, x)
-    count = round(1.0 / c) if 1e-7 < abs(c) < 1 else 0
-    if count and 1.0 / count == c and abs(count) != 2:  # the n of a mean
-        return s.add(np.true_divide, x, s.graph.const(count))
-    return s.add(np.multiply, s.graph.const(c), x)
-
-
-def _sized(node: Node) -> int:
-    return math.prod(node.aval.shape)
-
-
-@rewrite(np.negative, of=(np.subtract, *_SCALING), derived=True)
+@rewrite(np.negative, of=(np.subtract, *SCALING), derived=True)
 def negative(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     c, x = split(args[0])
     if c != 1.0:
@@ -437,33 +101,33 @@ def negative(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return None
 
 
-@rewrite(np.multiply, of=(CONST, *_SCALING), derived=True)
+@rewrite(np.multiply, of=(CONST, *SCALING), derived=True)
 def multiply(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     a, b = args
     for x, y in ((a, b), (b, a)):
         if is_number(x, -1.0) and y.aval.dtype == node.aval.dtype:  # NumPy negates no truth values
             return s.call(np.negative, y)
-    if _is_factor(a) or _is_factor(b):
-        factor, rest = (a, b) if _is_factor(a) else (b, a)
+    if is_factor(a) or is_factor(b):
+        factor, rest = (a, b) if is_factor(a) else (b, a)
         c, x = split(rest)
         return join(s, float(const(factor)) * c, x) if c != 1.0 else None
     (ca, x), (cb, y) = split(a), split(b)
     if (ca, cb) != (1.0, 1.0):
         return join(s, ca * cb, s.call(np.multiply, x, y))
     for x, y in ((a, b), (b, a)):  # (c / x) * y = c * (y / x)
-        if is_op(x, np.true_divide) and not x.name and _is_factor(x.args[0]) and y.aval.dtype == node.aval.dtype:
+        if is_op(x, np.true_divide) and not x.name and is_factor(x.args[0]) and y.aval.dtype == node.aval.dtype:
             return join(s, float(const(x.args[0])), s.call(np.true_divide, y, x.args[1]))
     return None
 
 
-@rewrite(np.true_divide, of=(CONST, *_SCALING), derived=True)
+@rewrite(np.true_divide, of=(CONST, *SCALING), derived=True)
 def divide(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     a, b = args
-    if _is_factor(b):
+    if is_factor(b):
         c, x = split(a)
         return join(s, c / float(const(b)), x) if c != 1.0 else None
     (ca, x), (cb, y) = split(a), split(b)
-    if _is_factor(a):
+    if is_factor(a):
         return s.call(np.true_divide, float(const(a)) / cb, y) if cb != 1.0 else None
     return join(s, ca / cb, s.call(np.true_divide, x, y)) if (ca, cb) != (1.0, 1.0) else None
 
@@ -521,7 +185,7 @@ def add_again(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
         c, x = split(again)
         if not is_op(x, np.multiply) and not is_op(x, np.true_divide):
             continue
-        if not (is_op(total, np.add) or is_op(total, np.subtract)) or _is_named(total) or s.used.get(total, 0) > 1:
+        if not (is_op(total, np.add) or is_op(total, np.subtract)) or is_named(total) or s.used.get(total, 0) > 1:
             continue
         second = 1.0 if is_op(total, np.add) else -1.0
         for (one, rest), (part, other) in zip((total.args, total.args[::-1]), ((1.0, second), (second, 1.0)), strict=True):
@@ -556,17 +220,17 @@ def subtract(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
 
 
 @rewrite(
-    np.sum, np.reshape, np.transpose, np.expand_dims, np.swapaxes, np.moveaxis, np.broadcast_to, index.GETITEM, of=_SCALING,
+    np.sum, np.reshape, np.transpose, np.expand_dims, np.swapaxes, np.moveaxis, np.broadcast_to, index.GETITEM, of=SCALING,
     derived=True,
 )  # fmt: skip
 def pull_factor(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     c, x = split(args[0])
-    if c == 1.0 or (is_op(node, np.sum) and node.aval.dtype != np.float64) or _sized(node) > _sized(x):
+    if c == 1.0 or (is_op(node, np.sum) and node.aval.dtype != np.float64) or elements_of(node) > elements_of(x):
         return None
     return join(s, c, s.make(node.op, (x, *args[1:]), node.params))
 
 
-@rewrite(np.where, of=_SCALING, derived=True)
+@rewrite(np.where, of=SCALING, derived=True)
 def pull_factor_of_choices(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``where(m, c * x, c * y)``, and ``where(m, c * x, 0)``, as ``c`` times the choice."""
     mask, *choices = args
@@ -583,7 +247,7 @@ def pull_factors(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
     (ca, x), (cb, y) = split(args[0]), split(args[1])
     if (ca, cb) == (1.0, 1.0) or node.aval.dtype != np.float64:
         return None
-    if {abs(ca), abs(cb)} != {1.0} and _sized(node) > (_sized(x) if abs(ca) != 1.0 else _sized(y)):
+    if {abs(ca), abs(cb)} != {1.0} and elements_of(node) > (elements_of(x) if abs(ca) != 1.0 else elements_of(y)):
         return None
     return join(s, ca * cb, s.make(node.op, (x, y), node.params))
 
@@ -634,7 +298,7 @@ def _times(s: Simplifier, x: Node, *parts: Scaled) -> Node:
     return join(s, math.prod(part.c for part in parts), x)
 
 
-@rewrite(np.multiply, np.true_divide, of=_SCALING, derived=True)
+@rewrite(np.multiply, np.true_divide, of=SCALING, derived=True)
 def numbers_of_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``(x * s) * y`` as ``(x * y) * s``, so that it meets others: ``(x * s) / t`` as ``x * (s / t)``."""
     if node.aval.kind != "array" or not node.aval.shape:
@@ -655,24 +319,24 @@ def numbers_of_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Nod
     return None if const(x) is not None or const(y) is not None else _times(s, s.call(np.multiply, x, y), a, b)
 
 
-@rewrite(np.sum, np.reshape, np.transpose, np.expand_dims, np.swapaxes, np.moveaxis, index.GETITEM, of=_SCALING, derived=True)
+@rewrite(np.sum, np.reshape, np.transpose, np.expand_dims, np.swapaxes, np.moveaxis, index.GETITEM, of=SCALING, derived=True)
 def pull_numbers(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     part = _scaled(s, args[0])
-    if part is None or (is_op(node, np.sum) and node.aval.dtype != np.float64) or _sized(node) > _sized(part.x):
+    if part is None or (is_op(node, np.sum) and node.aval.dtype != np.float64) or elements_of(node) > elements_of(part.x):
         return None
     return _times(s, s.make(node.op, (part.x, *args[1:]), node.params), part)
 
 
 @rewrite(np.matmul, np.outer, np.dot, derived=True)
 def pull_numbers_of_products(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    parts = [_scaled(s, arg) if _sized(arg) >= _sized(node) else None for arg in args]
+    parts = [_scaled(s, arg) if elements_of(arg) >= elements_of(node) else None for arg in args]
     if parts == [None, None] or node.aval.dtype != np.float64:
         return None
     x, y = (arg if part is None else part.x for arg, part in zip(args, parts, strict=True))
     return _times(s, s.make(node.op, (x, y), node.params), *[part for part in parts if part is not None])
 
 
-@rewrite(np.add, np.subtract, of=_SCALING, derived=True)
+@rewrite(np.add, np.subtract, of=SCALING, derived=True)
 def common_numbers(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``x * s - y * s`` as ``(x - y) * s``."""
     if not node.aval.shape:
@@ -791,7 +455,7 @@ def written_throughout(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Nod
     if not plain or (turned and not all(type(part) is index.Slice for part in spec)):
         return None
     region = index.region(spec, node.aval.shape)
-    if math.prod(region) != _sized(node) or value.aval.dtype != node.aval.dtype or not node.aval.shape:
+    if math.prod(region) != elements_of(node) or value.aval.dtype != node.aval.dtype or not node.aval.shape:
         return None
     if value.aval.shape != region or value.aval.kind != "array":
         value = s.call(np.broadcast_to, value, shape=region)
@@ -930,11 +594,6 @@ def sum_of_diagonal(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
     return x.args[0] if x.args else s.call(np.broadcast_to, one, shape=node.aval.shape)
 
 
-def len_of(node: Node) -> int:
-    """The length of a node's first axis."""
-    return int(node.aval.shape[0])
-
-
 @rewrite(np.moveaxis)
 def moveaxis(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """Two axes can only change places."""
@@ -959,7 +618,7 @@ def transpose(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
 def turned_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``(x.T @ y).T`` as ``y.T @ x``, and ``(x @ y.T).T`` as ``y @ x.T``."""
     (product,) = args
-    if not is_op(product, np.matmul) or node.params or product.params or s.used.get(product, 0) > 1 or _is_named(product):
+    if not is_op(product, np.matmul) or node.params or product.params or s.used.get(product, 0) > 1 or is_named(product):
         return None
     if any(len(x.aval.shape) != 2 for x in product.args) or not any(is_op(x, np.transpose) for x in product.args):
         return None
@@ -1000,14 +659,6 @@ def _total(node: Node, of: Node, axis: Any) -> bool:
     return is_op(node, np.sum) and node.args[0] is of and axes_of(node) == axis and "dtype" not in dict(node.params)
 
 
-def axes_of(node: Node) -> tuple[int, ...]:
-    """The axes that a reduction goes over, counted from the start."""
-    axis, ndim = dict(node.params).get("axis"), len(node.args[0].aval.shape)
-    if axis is None or not ndim:
-        return tuple(range(ndim))
-    return tuple(sorted(i % ndim for i in (axis if isinstance(axis, tuple) else (axis,))))
-
-
 def _ratio(node: Node) -> tuple[Node, Node] | None:
     """``(a, b)`` for ``a / b``."""
     return (node.args[0], node.args[1]) if is_op(node, np.true_divide) else None
@@ -1046,7 +697,7 @@ def _cancels(s: Simplifier, x: Node, axis: tuple[int, ...]) -> bool:
             if is_op(term, np.sum) and axes_of(term) == axis and "dtype" not in dict(term.params):
                 waiting.append((factor, term.args[0], True))
             else:
-                number = float(const(term)) if _is_factor(term) else None
+                number = float(const(term)) if is_factor(term) else None
                 totals.setdefault(term if number is None else None, []).append(factor if number is None else factor * number)
         elif (is_op(term, np.add) or is_op(term, np.subtract)) and all(part.aval == term.aval for part in term.args):
             waiting += [(factor, term.args[0], True), (factor if is_op(term, np.add) else -factor, term.args[1], True)]
@@ -1068,7 +719,7 @@ def _known_sum(s: Simplifier, x: Node, axis: tuple[int, ...]) -> tuple[float, No
         c, share = split(share)
         ratio = _ratio(_in_other_shape(share))
         along = (1,) * (len(each) - len(share.aval.shape)) + share.aval.shape == each and e.aval.shape == x.aval.shape
-        if ratio and along and _total(ratio[1], e, axis) and _sized(ratio[0]) in (1, math.prod(each)):
+        if ratio and along and _total(ratio[1], e, axis) and elements_of(ratio[0]) in (1, math.prod(each)):
             return c, ratio[0]
     return (1.0, x.args[0]) if writes_one_each(s, x, axis) else None
 
@@ -1104,7 +755,7 @@ def shift_of_shares(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
     signs = 1.0, 1.0 if is_op(node, np.add) else -1.0
     parts = [(sign, *_split_in_other_shape(arg)) for sign, arg in zip(signs, args, strict=True)]
     for (sign, c, given), (other, factor, total) in (parts, parts[::-1]):
-        if not _sized(given) == _sized(total) == _sized(node) or given.aval.dtype != node.aval.dtype:
+        if not elements_of(given) == elements_of(total) == elements_of(node) or given.aval.dtype != node.aval.dtype:
             continue
         if any(sign * c == -other * factor * share for share in _shares(total, given)):
             zero = s.graph.const(0.0 if node.aval.dtype == float else node.aval.dtype.type(0))
@@ -1136,7 +787,7 @@ def _split_in_other_shape(x: Node) -> tuple[float, Node]:
 
 def _in_other_shape(x: Node) -> Node:
     """What a value is made of that has the same elements in the same order."""
-    while x.op in _SHAPES and _sized(x) == _sized(x.args[0]) and not x.exact:
+    while x.op in _SHAPES and elements_of(x) == elements_of(x.args[0]) and not x.exact:
         spec = dict(x.params).get("spec", ())
         if len(x.args) > 1 or not all(type(part) is int or part in (None, Ellipsis, index.EVERY) for part in spec):
             break
@@ -1237,9 +888,9 @@ def writes_broadcast(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node 
 def sum_of_equals(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """The sum over axes along which all elements are alike is a product."""
     (x,) = args
-    if not is_op(x, np.broadcast_to) or x.args[0].aval.shape or node.aval.dtype != x.args[0].aval.dtype or not _sized(x):
+    if not is_op(x, np.broadcast_to) or x.args[0].aval.shape or node.aval.dtype != x.args[0].aval.dtype or not elements_of(x):
         return None
-    count = _sized(x) // _sized(node)
+    count = elements_of(x) // elements_of(node)
     inner = s.call(np.multiply, float(count), x.args[0])
     return inner if not node.aval.shape else s.call(np.broadcast_to, inner, shape=node.aval.shape)
 
@@ -1281,15 +932,6 @@ def add_to_zeros(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
     if base.op is not index.SCATTER or len(base.args) != 1:
         return None
     return s.make(index.SETITEM, args, node.params) if _disjoint(spec, dict(base.params)["spec"], node.aval.shape) else None
-
-
-@dataclass
-class Written:
-    """Single elements (or rows, ...) written one after the other: the writes by place, into what, and the last of them."""
-
-    writes: dict[tuple[int, ...], list[Node]]
-    base: Node
-    last: Node
 
 
 def _last_write(s: Simplifier, array: Node, spec: index.Spec, ops: tuple[Op, ...]) -> Node:

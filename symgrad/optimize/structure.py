@@ -14,7 +14,7 @@ from symgrad import runtime
 from symgrad.ir import CAPTURED, Aval, Graph, Node
 from symgrad.ops import create
 from symgrad.ops.core import REGISTRY, Op
-from symgrad.optimize.simplify import Rewrite, Simplifier, const, is_op, rewrite
+from symgrad.optimize.rewriting import Rewrite, Simplifier, const, is_op, rewrite
 from symgrad.program import Program
 
 STRUCTURE: dict[Any, list[Rewrite]] = {}
