@@ -514,7 +514,9 @@ class Roller:
             return None
         keys = used | {key for key in read if key in start.nodes}
         # nobody reads what else there is; but what it was made of would stay in the graph, and a loop around is to be rolled up
-        unread = {key for key, what in after.items() if what[0] == "step" and end.holds[key].base is None}
+        names = [*after, *(key for key in keys | read if key in after)]
+        once = {id(end.holds[key]): key for key in names}  # of names of one thing, one that is wanted anyway
+        unread = {key for key in once.values() if after[key][0] == "step" and end.holds[key].base is None}
         if self.open:
             unread = {key for key in unread if key in start.nodes or end.rest[str(key[0])] == _TRACED}
         aliases = self._aliases(start, end)

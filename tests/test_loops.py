@@ -1634,3 +1634,21 @@ def test_loops_in_loops(fun):
 @pytest.mark.parametrize("fun", [of_rows_of_a_table, into_a_row_of_a_table, with_several_names])
 def test_code_of_loops_in_loops_is_short(fun):
     assert len(source(grad(fun), np.linspace(0.2, 0.9, 6)).splitlines()) < 100
+
+
+def test_of_two_names_of_an_array_one_goes_round():
+    """The other one is read by nobody."""
+
+    def heat(u, k):
+        for _ in range(20):
+            n = u.copy()
+            n[1:-1] = u[1:-1] + k * (u[2:] - 2 * u[1:-1] + u[:-2])
+            u = n
+        return np.sum(u * u)
+
+    derivative, u = grad(heat), np.sin(np.arange(200.0))
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(u, 0.2), grad(heat, mode="dynamic")(u, 0.2), rtol=1e-12)
+    text = derivative.source(u, 0.2, fast=True)
+    assert "n = " not in text
+    assert text.count("np.zeros(") == 0
