@@ -6,7 +6,8 @@ elementwise operations are done element by element, NumPy's own functions move e
 (they take object arrays), and what is not in the table stays a NumPy call between a ``pack`` and an ``unpack``.
 
 A long array may be there that is only read from at indices, as data is in a loop: it becomes a list, which gives its numbers
-faster. A program is left as it is where it has anything else but small arrays of double precision, or would not be faster.
+faster. *Tables*, which loops read and write number by number, stay arrays, and so do long ones that NumPy alone has to do
+with. A program is left as it is where it has anything else but small arrays of double precision, or would not be faster.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
+import weakref
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
@@ -107,8 +109,8 @@ def scalarize(program: Program) -> Program:
 
 
 def _all_small(nodes: Sequence[Node], ends: Sequence[Node], inside: bool = False, tables: Container[Node] = ()) -> bool:
-    """Whether there are no arrays but small ones, and those that are only read from at indices, or are ``tables`` of a loop;
-    outside of loops, others where NumPy does with them what takes no elements apart."""
+    """Whether there are no arrays but small ones, those that are only read from at indices, ``tables`` of a loop, and others
+    where NumPy does with them what takes no elements apart."""
     for node in (*nodes, *ends):
         known = isinstance(node.op, Loop) or _fits(node.aval) or _is_data(node) or node in tables or _is_filled(node)
         if not known and not _is_left(node):
@@ -127,13 +129,22 @@ def _all_small(nodes: Sequence[Node], ends: Sequence[Node], inside: bool = False
     return not inside or not any(_is_long(end) for end in ends if end not in tables)
 
 
-@functools.lru_cache(maxsize=100)
+_tables: weakref.WeakKeyDictionary[Body, dict[int, set[Node]]] = weakref.WeakKeyDictionary()  # they are asked for often
+
+
 def tables_of(body: Body) -> dict[int, set[Node]]:
     """The carried arrays of a loop that its iterations read and write number by number, at places known at run time, and long
     ones with which NumPy does more.
 
     By their numbers, with all that is such an array in an iteration. They stay arrays, however small.
     """
+    found = _tables.get(body)
+    if found is None:
+        found = _tables[body] = _found_tables(body)
+    return found
+
+
+def _found_tables(body: Body) -> dict[int, set[Node]]:
     found: dict[int, set[Node]] = {}
     for i, (item, after) in enumerate(zip(body.carry, body.after, strict=True)):
         if not isinstance(item.aval, Aval) or not item.aval.shape or item.aval.dtype != np.float64:
@@ -165,11 +176,9 @@ def _is_cell(node: Node) -> bool:
         return False
     spec = dict(node.params)["spec"]
     whole = len(spec) == len(node.args[0].aval.shape) and all([type(part) in (index.Hole, int) for part in spec])
-    return (
-        whole
-        and all([arg.aval.shape == () for arg in node.args[1:]])
-        and not any([arg.aval.dtype.kind not in "iu" for arg in node.args[len(node.op.rules) :]])
-    )
+    places = node.args[len(node.op.rules) :]
+    numbers = all([arg.aval.shape == () for arg in node.args[1:]]) and all([place.aval.dtype.kind in "iu" for place in places])
+    return whole and numbers
 
 
 def _is_filled(node: Node) -> bool:
@@ -506,9 +515,7 @@ class Scalarizer(Simplifier):
         """An array as nested lists, by its places along these axes; that of what is given is made before the loop."""
         key = node, axes
         if key not in self.lists:
-            aval: Any = ListAval(NUMBERS[node.aval.dtype])
-            for _ in range(len(axes) - (len(axes) == len(node.aval.shape))):
-                aval = ListAval(aval)
+            aval = _listed(NUMBERS[node.aval.dtype], 1 + len(axes) - (len(axes) == len(node.aval.shape)))
             if self._is_given(node):
                 self.lists[key] = self.graph.input(("list", *key), aval)
             else:
@@ -632,9 +639,7 @@ class Scalarizer(Simplifier):
             if _is_long(item):
                 self.grids[item] = None
                 continue
-            number: Any = NUMBERS[aval.dtype]
-            for _ in range(depth):
-                number = ListAval(number)
+            number = _listed(NUMBERS[aval.dtype], depth)
             grid = np.empty(aval.shape, object)
             for place in np.ndindex(aval.shape):
                 grid[place] = new = self.graph.input((role, i, place), number)
@@ -642,6 +647,13 @@ class Scalarizer(Simplifier):
                 found.append(new)
             self.grids[item] = grid
         return found
+
+
+def _listed(aval: Any, depth: int) -> Any:
+    """What is known of lists of lists of such values."""
+    for _ in range(depth):
+        aval = ListAval(aval)
+    return aval
 
 
 def _grid(node: Node) -> Grid:

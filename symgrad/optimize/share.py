@@ -8,6 +8,7 @@ than what it is made of, and the parts of an array that are all that is read of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -153,7 +154,7 @@ class _Planter(Simplifier):
             args = tuple([same[arg] for arg in inner.args])
             twin = Node(inner.op, args, inner.params, inner.aval)
             if any(_places(other, twin) is not None for other in loops):
-                items = [item for item in body if item.op is ITEM and item.args[0] is inner and _bytes(item) is not None]
+                items = [item for item in body if item.op is ITEM and item.args[0] is inner and _bytes(item) < math.inf]
                 self.planted.setdefault(source, []).append((inner, items, args))
 
     def visit(self, node: Node, args: tuple[Node, ...]) -> Node:
@@ -339,11 +340,10 @@ def _spares(node: Node, kept: set[Node], readers: dict[Node, list[Node]], needed
 
     ``needed`` says of what comes after the node whether it is computed.
     """
-    size = size_of(node) if _is_made(node) else None
+    size = size_of(node) if _is_made(node) else math.inf
     if isinstance(node.aval, ListAval) and node.op is ITEM:  # of all lists that the loop in this one saves
-        sizes = [_bytes(item) for item in readers[node.args[0]] if isinstance(item.aval, ListAval)]
-        size = None if None in sizes else sum(map(int, sizes)) // LOOP  # type: ignore[arg-type]
-    if size is None:
+        size = sum([_bytes(item) for item in readers[node.args[0]] if isinstance(item.aval, ListAval)]) / LOOP
+    if size == math.inf:
         return False
     below, found, waiting = {node}, list[Node](), [node]
     while waiting and len(below) <= FEW:
@@ -359,12 +359,12 @@ def _spares(node: Node, kept: set[Node], readers: dict[Node, list[Node]], needed
     return not waiting and size <= sum(map(size_of, alone))
 
 
-def _bytes(item: Node) -> int | None:
-    """How much memory the arrays in a list take that a loop saves, if that is known."""
+def _bytes(item: Node) -> float:
+    """How much memory the arrays in a list take that a loop saves; infinity where that is not known."""
     loop = item.args[0].op
     if not isinstance(item.aval, ListAval) or not isinstance(item.aval.element, Aval) or not isinstance(loop, Loop):
-        return None
-    return None if loop.course.count is None else loop.course.count * item.aval.element.nbytes
+        return math.inf
+    return math.inf if loop.course.count is None else loop.course.count * item.aval.element.nbytes
 
 
 def _reading(body: Body, known: list[Node], ended: list[End], saved: list[Node]) -> Body:
