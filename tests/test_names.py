@@ -8,7 +8,7 @@ import string
 
 import numpy as np
 
-from symgrad import runtime, value_and_grad
+from symgrad import export, grad, runtime, value_and_grad
 
 TEXT = """
 import numpy as xp
@@ -76,3 +76,30 @@ def test_arguments_named_as_others():
         derivative = value_and_grad(fun)
         for _ in range(4):
             assert derivative(*args, **kwargs) == expected
+
+
+def test_values_called_underscore():
+    """As generated loops call what they do not read."""
+
+    def local(x):
+        _ = np.sin(x)
+        y = x
+        for _i in range(12):
+            y = np.sin(y * x) + _
+        return np.sum(y * _)
+
+    def parameter(_):
+        y = _
+        for _i in range(12):
+            y = np.sin(y * _) + _
+        return np.sum(y * _)
+
+    x = np.linspace(0.2, 0.9, 100)
+    for fun in (local, parameter):
+        derivative, expected = grad(fun), grad(fun, mode="dynamic")(x)
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(x), expected, rtol=1e-12)
+        assert "dynamic" not in derivative.explain()
+        space = {}
+        exec(export(derivative, x), space)
+        np.testing.assert_allclose(space[f"grad_{fun.__name__}"](x), expected, rtol=1e-12)
