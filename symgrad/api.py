@@ -880,7 +880,8 @@ def _vjp_within(trace: Trace, fun: Fun, primals: tuple[Any, ...], has_aux: bool)
     out, aux = settle(start, primals, (run.tree.unflatten(run.outputs), run.aux))
 
     def pullback(cotangent: Any) -> Any:
-        _require_open(trace, run)
+        if trace.whole is None:
+            _require_open(trace, run)
         if active_trace() is not trace:
             return Recorded(trace, run)((), cotangent)
         return settle(start, (primals, cotangent), calculus.pull(trace, run, cotangent, False, True))

@@ -92,6 +92,7 @@ class Trace:
         self.matrices: list[Tracer] = []  # arguments whose layout no other call need have yet
         self.remarks: dict[str, None] = {}  # what is slower than one might think, in order
         self.texts: set[str] = set()  # of values that a derivative follows
+        self.whole: Trace | None = None  # itself for pullbacks, which goes on when this one lets go of what it recorded
 
     def input(self, position: Any, value: Any) -> Tracer:
         """A traced argument."""

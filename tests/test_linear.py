@@ -382,6 +382,22 @@ def test_rules_of_ones_own():
             np.testing.assert_allclose(pullback(w)[0], np.clip(w, -1, 1) * np.sin(X) * np.cos(X), rtol=1e-13)
 
 
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_rules_that_keep_a_pullback(mode):
+    """What they keep goes with the call."""
+    part = lambda x: np.sum(np.sin(x) * x)
+    fun = custom_vjp(part).defvjp(lambda x: vjp(part, x), lambda pullback, g: pullback(g))
+    for scale in (1.0, 2.0, 0.5, 1.0, 3.0, 0.1):
+        x = scale * X
+        _, pullback = vjp(lambda x: 2.0 * fun(x), x)
+        for w in (1.0, -3.0):
+            np.testing.assert_allclose(pullback(w)[0], 2.0 * w * (np.cos(x) * x + np.sin(x)), rtol=1e-13)
+        np.testing.assert_allclose(grad(fun, mode=mode)(x), np.cos(x) * x + np.sin(x), rtol=1e-13)
+    del pullback
+    gc.collect()
+    assert len(fun._ops) <= 2
+
+
 def test_rules_that_look_at_the_cotangent():
     def backward(x, g):
         return (g * (2.0 if np.sum(g) > 0 else 5.0),)

@@ -108,7 +108,9 @@ class Recorded:
     """The pullback of a run whose values are all kept, at plain cotangents."""
 
     def __init__(self, trace: Trace, run: Linearized) -> None:
-        self._trace, self._run = copy.copy(trace), run  # which goes on when its own trace lets go of what was recorded
+        if trace.whole is None:
+            trace.whole = copy.copy(trace)
+        self._trace, self._run = trace.whole, run
 
     def __call__(self, kept: Sequence[Any], cotangent: Any) -> Any:
         return pytree.map_tree(_own, calculus.pull(self._trace, self._run, cotangent, False, False))
