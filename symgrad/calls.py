@@ -32,6 +32,7 @@ from symgrad.kinds import CACHED, refuse_type
 from symgrad.likeness import Derived
 from symgrad.ops import create
 from symgrad.ops.core import Traced
+from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import TO_NUMPY, TO_PYTHON
 from symgrad.origins import (
     CONTAINERS,
@@ -659,15 +660,16 @@ class Calls(Reads):
     def _extreme(self, fun: Any, args: tuple[Any, ...]) -> Tracer | None:
         """Python's ``min`` or ``max`` of traced numbers of one kind, without a branch; None for anything else.
 
-        It is the first of the numbers that none is beyond, so that NaN is passed over where it does not come first.
+        It is the first of the numbers that none is beyond, so that NaN is passed over where it does not come first. A plain
+        number beside them (``max(0, x)``) is of their kind.
         """
         first, *rest = args[0] if len(args) == 1 and type(args[0]) in (list, tuple) else args
-        kinds = set(map(_kind_of_number, (first, *rest)))
-        if not rest or len(kinds) > 1 or None in kinds or not any(type(x) is Tracer for x in (first, *rest)):
+        kinds = {_kind_of_number(x) for x in (first, *rest) if not _is_literal(x)}
+        if not rest or len(kinds) != 1 or None in kinds or not any(type(x) is Tracer for x in (first, *rest)):
             return None
         same = TO_PYTHON if kinds == {"python"} else TO_NUMPY
         for x in rest:
-            first = same(np.where(x < first if fun is min else x > first, x, first))
+            first = same(EXTREME(x < first if fun is min else x > first, x, first))
         return cast(Tracer, first)
 
     def _call_method(self, fun: Any, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -808,7 +810,12 @@ def _kind_of_number(value: Any) -> str | None:
     if type(value) is Tracer:
         aval = value.node.aval
         return aval.kind if isinstance(aval, Aval) and aval.kind != "array" and aval.dtype == np.float64 else None
-    return {float: "python", np.float64: "scalar"}.get(type(value))
+    return "scalar" if type(value) is np.float64 else None
+
+
+def _is_literal(value: Any) -> bool:
+    """Whether it is one of Python's own numbers, that double precision has."""
+    return type(value) is float or (type(value) is int and abs(value) <= 2**53)
 
 
 class Frame:

@@ -2786,11 +2786,16 @@ def of_other_kinds(a, b):
     return max(0, a) + min(1, b, a) + max(np.float64(a), b)
 
 
+def of_plain_ones(a, b):
+    x = np.array([a, b, 0.5])
+    return max(0, x[0], x[1]) * 2.0 + min(1, x[0] * x[1], 0.5) + max(0.0, a) + min(b, 3)
+
+
 def with_a_key(a, b):
     return max(a, b, key=abs) * min([a, b], default=1.0)
 
 
-@pytest.mark.parametrize("fun", [of_floats, of_a_list, of_numpys, of_other_kinds, with_a_key])
+@pytest.mark.parametrize("fun", [of_floats, of_a_list, of_numpys, of_other_kinds, of_plain_ones, with_a_key])
 def test_min_and_max_are_pythons(fun):
     """At ties the first, whole; NaN where it comes first, or is all there is; the kind of number that Python gives."""
     derivative = value_and_grad(fun, (0, 1))
@@ -2814,7 +2819,7 @@ def test_min_and_max_are_pythons(fun):
 
 
 def test_min_and_max_of_one_kind_are_no_branches():
-    for fun in (of_floats, of_a_list, of_numpys):
+    for fun in (of_floats, of_a_list, of_numpys, of_plain_ones):
         derivative = grad(fun, (0, 1))
         for a, b in [(1.0, 2.0), (2.0, 1.0), (-1.0, 0.5), (0.3, 7.0)]:
             derivative(a, b)
@@ -2838,3 +2843,31 @@ def test_time_warping_is_compiled_once():
             np.testing.assert_allclose(mine, theirs, rtol=1e-12)
     assert derivative.cache_info().misses == 2
     assert derivative.source(x, y).count("    for ") == 4
+
+
+def aligned(s, t, gap):
+    """With affine gaps; a choice comes after the tables, and what goes into them has a slope that infinity has not."""
+    M, X, Y = (np.full((len(s) + 1, len(t) + 1), -1e9) for _ in range(3))
+    M[0, 0] = 0
+    best = 0
+    for i in range(1, len(s) + 1):
+        for j in range(1, len(t) + 1):
+            M[i, j] = max(M[i - 1, j - 1], X[i - 1, j - 1], Y[i - 1, j - 1]) + np.cos(s[i - 1] - t[j - 1])
+            X[i, j] = max(M[i - 1, j] - gap, X[i - 1, j] - 0.1)
+            Y[i, j] = max(M[i, j - 1] - gap, Y[i, j - 1] - 0.1)
+            best = max(0, best, M[i, j])
+    return best + max(M[-1, -1], X[-1, -1], Y[-1, -1])
+
+
+def test_tables_below_choices_take_no_masks_and_no_copies():
+    derivative = grad(aligned, (0, 1, 2))
+    for turn in range(5):
+        args = np.sin(np.arange(9.0) * (turn + 1)), np.cos(np.arange(8.0) - turn), 0.2 + 0.2 * turn
+        for mine, theirs in zip(derivative(*args), grad(aligned, (0, 1, 2), mode="dynamic")(*args), strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+    assert derivative.cache_info().misses == 2
+    source = derivative.source(*args)
+    assert "logical_" not in source
+    inner = [line for line in source.splitlines() if line.startswith(" " * 12)]
+    assert inner
+    assert not any(".append(M_" in line or ".append(X_" in line or ".append(Y_" in line for line in inner)

@@ -103,6 +103,8 @@ PLACES = [
     "R[i - 1, j - 1]",
     "R[i - 1, 4]",
     "R[i][j - 1]",
+    "S[i - 1, j]",
+    "S[i, j - 1]",
     "s",
     "acc",
     "q[2]",
@@ -111,10 +113,12 @@ CELLS = """
     {0}*{1} {0}+0.5*{1} np.sin({0}-{1}) np.tanh({0})*{1} np.minimum({0},{1}) np.exp(-{0}**2) abs({0})*0.5 np.sum(q)*{0}
     -0.1*np.log(np.sum(np.exp(-np.array([{0},{1},{2}])/0.1))) np.array([{0},{1}]).min() np.max([{0},{1},{2}]) R[i,:j]@y[:j]
     np.stack([{0},{1}]).sum()*{2} np.dot(R[i-1,1:4],y[:3])+{0} min({0},{1}) max({0},{1},{2})*0.9 max(R[i,j],0.1)
+    max(0,{0})*{1} min(1,{0},{1})+np.cos({2}) np.where({0}>{1},np.sin({0}),{1}) S[i,j]-0.5*{0}
 """.split()
 WRITTEN = [
     "R[i, j] = {}", "R[i, j] += {}", "acc = acc + {}", "s = 0.5 * s + {}", "z{number} = {}", "q = np.tanh(q + {})", "q[1] = {}",
     "acc = {}", "R[i, j - 1] = {}", "R[i - 1, j] *= 0.9", "w = R[i - 1]", "R[i, j] = w[j] + {}",
+    "S[i, j] = {}", "S[i, j] = {}",
 ]  # fmt: skip
 BEFORE = ["acc = 0.0", "R[i, 0] = R[i - 1, 0] + x[i - 1]", "w = R[i]", "w = R[i - 1].copy()", "q = q * 0.5", "p = x[i - 1]"]
 AFTER = [
@@ -126,6 +130,11 @@ AFTER = [
     "R = R * 1.1",
 ]
 ROUNDS = ["for i in range(1, 7):", "for i in range(6, 0, -1):", "for i, p in enumerate(x, 1):"]
+ENDS = [
+    "np.sum(R * np.cos(R)) + s + acc + np.sum(q) + np.sum(S)",
+    "max(R[6, 4], S[6, 4], s) + acc",
+    "min(R[6, 4], s + acc) * S[6, 3] + max(0, acc)",
+]
 COLUMNS_OF = [
     "for j in range(1, 5):",
     "for j in range(4, 0, -1):",
@@ -138,6 +147,7 @@ def table(rng: random.Random) -> Iterator[str]:
     yield "def program(x, y):"
     yield f"    R, s, acc, q = {rng.choice(['np.zeros((7, 5))', 'np.full((7, 5), 0.3)'])}, 0.1, 0.0, np.ones(3)"
     yield "    w = np.ones(5)"
+    yield f"    S = {rng.choice(['np.zeros((7, 5))', 'np.full((7, 5), -0.2)'])}"
     yield f"    {rng.choice(ROUNDS)}"
     yield from (f"        {text}" for text in rng.sample(BEFORE, rng.randrange(3)))
     for _ in range(rng.choice([1, 1, 1, 2])):
@@ -149,7 +159,7 @@ def table(rng: random.Random) -> Iterator[str]:
             places += [f"z{number}"] if line.startswith("z") else []
             yield f"            {line}"
     yield from (f"        {text}" for text in rng.sample(AFTER, rng.randrange(3)))
-    yield "    return np.sum(R * np.cos(R)) + s + acc + np.sum(q)"
+    yield f"    return {rng.choice(ENDS)}"
 
 
 @given(st.integers(0, 2**40))

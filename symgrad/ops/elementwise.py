@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import NotDifferentiable
-from symgrad.ops.core import A, Choice, Sample, composite, constant, elementwise, multiple, nonzero, op
+from symgrad.ops.core import REGISTRY, A, Choice, Op, Sample, composite, constant, elementwise, multiple, nonzero, op
 from symgrad.ops.index import array_of
 
 # fmt: off
@@ -268,6 +268,13 @@ elementwise(np.where, None,
     Sample(A(3, 4, kind="bool"), A(3, 4), A(3, 4)), Sample(A(4, kind="bool"), A(3, 1), A(3, 4)),
     Sample(A(3, 4, kind="bool"), A(4), 0.0), Sample(A(3, 1, kind="bool"), 1.0, A()),
     Sample(A(kind="bool"), A(3), A(2, 1))])
+
+
+# what Python's ``min`` and ``max`` choose between two numbers
+EXTREME = Op("extreme", "elementwise", (None, lambda g, _, condition, x, y: np.where(condition, g, 0),
+                                              lambda g, _, condition, x, y: np.where(condition, 0, g)),
+             name="np.where", fun=np.where, partial="constant",
+             lanes=REGISTRY[np.where].lanes)  # fmt: skip
 
 
 # -- complex numbers, numbers that are none ------------------------------------------------------------------------

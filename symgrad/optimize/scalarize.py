@@ -689,7 +689,7 @@ def _ops(*keys: Any) -> set[Any]:
 
 _PLAIN = _ops(np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.abs)
 _COMMUTING = _ops(np.add, np.multiply)
-_LEFT = _PLAIN | _ops(STACK, INNER, create.ZEROS, np.square, np.sum, np.mean, np.dot, np.vdot, np.vecdot)
+_LEFT = _PLAIN | _ops(STACK, INNER, create.ZEROS, np.broadcast_to, np.square, np.sum, np.mean, np.dot, np.vdot, np.vecdot)
 _TESTS = _ops(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal,
               engine.NOT, engine.AND, EITHER)  # fmt: skip
 _VIEWS = _ops(index.GETITEM, np.reshape, np.transpose, np.expand_dims, np.swapaxes, np.moveaxis)

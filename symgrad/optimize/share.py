@@ -19,7 +19,7 @@ from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors, size_of
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import ITEM
-from symgrad.ops.index import GETITEM
+from symgrad.ops.index import GETITEM, SETITEM
 from symgrad.optimize.loops import BodyProgram, copied, decisive, inside, trim_loops
 from symgrad.optimize.rewriting import Simplifier
 from symgrad.program import Program
@@ -213,7 +213,7 @@ class _Sharer(Simplifier):
                 readers.setdefault(arg, []).append(inner)
         kept = {item for item in twins if (item in given or _is_dear(item)) and item not in ends}
         items = [item for item in body.elements if item in twins and item not in needed]
-        parts = {part for item in items for part in _parts(item, readers, twins)}
+        parts = {part for item in items for part in _parts(item, readers, twins, needed)}
         for inner in reversed(body.nodes()):
             if inner not in needed:
                 continue
@@ -328,11 +328,22 @@ def _is_made(node: Node) -> bool:
     return array and node.op not in (CONST, CAPTURED, INPUT) and not node.op.alias
 
 
-def _parts(item: Node, readers: dict[Node, list[Node]], twins: Container[Node]) -> list[Node]:
-    """The parts of an array that are all that is read of it, if to keep them takes far less memory."""
-    parts = readers.get(item, [])
-    few = all([part.op is GETITEM and part.args[0] is item and part in twins for part in parts])
-    return parts if few and 8 * sum([part.aval.nbytes for part in parts]) <= size_of(item) else []
+def _parts(item: Node, readers: dict[Node, list[Node]], twins: Container[Node], needed: Container[Node]) -> list[Node]:
+    """The parts of an array, also of what it is once more is written into it, that are all that is read of it, if to keep them
+    takes far less memory."""
+    parts: list[Node] = []
+    waiting = [item]
+    while waiting:
+        array = waiting.pop()
+        for reader in readers.get(array, []):
+            first = reader.args[0] is array and array not in reader.args[1:]
+            if first and reader.op is GETITEM and reader in twins:
+                parts.append(reader)
+            elif first and reader.op is SETITEM and reader not in needed:
+                waiting.append(reader)
+            else:
+                return []
+    return parts if 8 * sum([part.aval.nbytes for part in parts]) <= size_of(item) else []
 
 
 def _spares(node: Node, kept: set[Node], readers: dict[Node, list[Node]], needed: set[Node]) -> bool:

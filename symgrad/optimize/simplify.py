@@ -12,6 +12,7 @@ import numpy as np
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY, Op
+from symgrad.ops.elementwise import EXTREME
 from symgrad.optimize import rewriting
 from symgrad.optimize.rewriting import (
     BROADCAST,
@@ -228,6 +229,12 @@ def pull_factor(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
     if c == 1.0 or (is_op(node, np.sum) and node.aval.dtype != np.float64) or elements_of(node) > elements_of(x):
         return None
     return join(s, c, s.make(node.op, (x, *args[1:]), node.params))
+
+
+@rewrite(EXTREME, exact=True)
+def choice_between_two(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node:
+    """From here on, what Python's ``min`` and ``max`` choose is as good as what masks do."""
+    return s.make(REGISTRY[np.where], args, node.params, node.aval)
 
 
 @rewrite(np.where, of=SCALING, derived=True)
@@ -489,8 +496,10 @@ def add_to_total(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
 def reshape_of_equals(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """What is the same everywhere has no order, and its parts are as well."""
     x = args[0].args[0] if is_op(args[0], np.broadcast_to) else args[0] if args[0].op is CONST else None
-    if x is None or x.aval.shape or len(args) > 1 or not node.aval.shape:
+    if x is None or x.aval.shape or len(args) > 1:
         return None
+    if not node.aval.shape:
+        return x if x.aval == node.aval else None
     return s.make(REGISTRY[np.broadcast_to], (x,), (("shape", node.aval.shape),), node.aval)
 
 

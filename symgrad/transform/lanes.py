@@ -27,29 +27,31 @@ from symgrad.ir import CAPTURED, CONST, Aval, Node, ancestors, is_inexact
 from symgrad.ir import Sequence as Several
 from symgrad.ops import create
 from symgrad.ops.core import Choice, expand, fit
+from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import ADD_LISTS, ITEM
 from symgrad.ops.index import EVERY, GETITEM, SETITEM, Hole, Slice, dtype_of
 from symgrad.tracer import Tracer
 
 MANY = ("row", "scan", "stack")  # lanes of what depends on many elements, in a way that has poles
 FINITE, POLES = 1, 2  # a partial derivative is finite wherever the arguments are; has no bound
+NEAR, OWN = 1, 2  # explicit masks: Python's choice of the larger, not worth carrying round a loop; the user's own
 
 
 class Lanes:
     """Where a cotangent may be other than zero: in ``outer``, where ``test`` is ``taken``.
 
-    ``explicit``: the user's own mask is among the tests. ``cover`` is the mask where it is known beforehand. ``parts`` are the
-    lanes of what was added up, if any.
+    ``explicit``: an explicit mask is among the tests, the user's ``OWN`` or one that is ``NEAR``; 0 where none is. ``cover``
+    is the mask where it is known beforehand. ``parts`` are the lanes of what was added up, if any.
     """
 
     __slots__ = ("_make", "_test", "cover", "depth", "explicit", "key", "outer", "parts", "taken")
 
     def __init__(
-        self, outer: Lanes | None, key: Any, test: Any, taken: bool = True, explicit: bool = False, cover: Any = None
+        self, outer: Lanes | None, key: Any, test: Any, taken: bool = True, explicit: int = 0, cover: Any = None
     ) -> None:
         self.outer, self.key, self.taken, self.cover = outer, key, taken, cover
         self.parts: tuple[Lanes, ...] = ()
-        self.explicit: bool = explicit or (outer is not None and outer.explicit)
+        self.explicit: int = explicit if outer is None else max(explicit, outer.explicit)
         self.depth: int = 1 if outer is None else outer.depth + 1
         self._make: Callable[[], Any] | None = test if callable(test) else None
         self._test: Any = None if callable(test) else test
@@ -173,10 +175,11 @@ class Masks:
         if found is None:
             return None
         test, taken, explicit = found
+        own = explicit and (NEAR if node.op is EXTREME else OWN)
         if not explicit and level < POLES:
             return None
         key = next((node.args[i] for i, arg in enumerate(args) if _same(arg, test)), (node, position))
-        return self.within(outer, key, test, taken, explicit), explicit
+        return self.within(outer, key, test, taken, own), explicit
 
     def kept(self, node: Node, position: int, g: Any) -> Any:
         """A cotangent that may be infinite, where the argument was chosen: the rule is a product with zeros elsewhere."""
@@ -184,7 +187,7 @@ class Masks:
             return g
         return select(node, position, g, self.lookup(node), [self.lookup(arg) for arg in node.args])
 
-    def within(self, outer: Lanes | None, key: Any, test: Any, taken: bool, explicit: bool) -> Lanes:
+    def within(self, outer: Lanes | None, key: Any, test: Any, taken: bool, explicit: int) -> Lanes:
         """Lanes within others, the same object for the same mask."""
         one: Lanes | None = outer
         while one is not None:  # what was chosen by this mask already
@@ -202,16 +205,16 @@ class Masks:
         arg, lane = node.args[position], node.op.lanes_of(position)
         level = max(self.levels[arg], _steepness(node, position, self.hot) if lane in MANY else 0)
         some = lane == "some"
-        explicit = lanes is not None and lanes.explicit
+        explicit = 0 if lanes is None else lanes.explicit
         if some and lanes is None:
-            explicit = any([_is_mask(array) for array in node.args[1:]])
+            explicit = OWN if any([_is_mask(array) for array in node.args[1:]]) else 0
         if (lanes is None and not some) or level < (FINITE if explicit and lane != "mixed" else POLES):
             return None
         if lanes is None and explicit:
             spec = dict(node.params).get("spec", ())
             whole = len(spec) == 1 and len(node.args[1].aval.shape) == len(arg.aval.shape)
             if node.op is GETITEM and whole and node.args[1].aval.dtype == bool:
-                return self.within(None, node.args[1], self.lookup(node.args[1]), True, True)
+                return self.within(None, node.args[1], self.lookup(node.args[1]), True, OWN)
         # where the elements go is known beforehand, unless values say so: those of a sort, or index arrays
         fixed = (node.op.family != "op" or lane in MANY) and not any(
             [a.active and not node.op.differentiable(i) for i, a in enumerate(node.args)]
@@ -306,7 +309,7 @@ class Masks:
         covers = [lanes.cover for lanes in known]
         cover = None if any([one is None for one in covers]) else any_of(covers)
         test = cover if cover is not None else lambda: any_of([mask_of(lanes, None, None) for lanes in known])
-        return Lanes(None, ("stack", *known), test, True, any([lanes.explicit for lanes in known]), cover)
+        return Lanes(None, ("stack", *known), test, True, max([lanes.explicit for lanes in known], default=0), cover)
 
     def item(self, node: Node, g: Any) -> Any:
         """The cotangent of one result of several, with masks applied."""
@@ -321,14 +324,14 @@ class Masks:
         """The cotangents of the arguments of a loop, with their lanes."""
         found = [self.items.get((node, i)) for i in range(len(node.aval))]
         live = [
-            mask_of(one, None, aval) if one is not None and one.explicit else None
+            mask_of(one, None, aval) if one is not None and one.explicit == OWN else None
             for one, aval in zip(found, node.aval, strict=True)
         ]
         wanted = [self.levels.get(arg, 0) for arg in node.args]
         with np.errstate(divide="ignore", invalid="ignore"):
             parts, tests = node.op.joint_in_lanes(g, y, args, live, wanted)
         states: list[State] = [
-            NOTHING if test is None else (Lanes(None, (node, i), test, True, True), None) for i, test in enumerate(tests)
+            NOTHING if test is None else (Lanes(None, (node, i), test, True, OWN), None) for i, test in enumerate(tests)
         ]
         return list(zip(parts, states, strict=True))
 
@@ -336,7 +339,7 @@ class Masks:
 
     def start(self, node: Node, mask: Any) -> State:
         """The state of a cotangent that comes with a mask."""
-        return NOTHING if mask is None else (self.within(None, ("live", node, id(mask)), mask, True, True), None)
+        return NOTHING if mask is None else (self.within(None, ("live", node, id(mask)), mask, True, OWN), None)
 
     def live(self, node: Node) -> Any:
         """The mask of a cotangent; None where nothing is known."""
@@ -367,7 +370,7 @@ class Masks:
         if isinstance(node.aval, Several):
             one, other = self.states.pop(node, NOTHING)[0], state[0]
             if one is not None and other is not None:  # of bools, the sum is "or"
-                self.states[node] = Lanes(None, ("or", one, other), ADD_LISTS(one.test, other.test), True, True), None
+                self.states[node] = Lanes(None, ("or", one, other), ADD_LISTS(one.test, other.test), True, OWN), None
             return ADD_LISTS(before, part)
         (one, todo), (other, left) = self.states.pop(node, NOTHING), state
         common = _common(one, other)
@@ -451,7 +454,7 @@ def _is_choice(node: Node, lane: Any) -> bool:
 
 
 def worst_of(nodes: Sequence[Node]) -> tuple[int, bool]:
-    """How bad the partial derivatives of a loop's body get, and whether masks choose anything in it.
+    """How bad the partial derivatives of a loop's body get, and whether the user's masks choose anything in it.
 
     Other choices (the larger of two) stay within an iteration: masks that go round cost more than they are worth.
     """
@@ -461,7 +464,8 @@ def worst_of(nodes: Sequence[Node]) -> tuple[int, bool]:
 
 
 def _by_mask(node: Node) -> bool:
-    return node.op.chooses and any([isinstance(arg.aval, Aval) and arg.aval.dtype == bool for arg in node.args])
+    own = node.op.chooses and node.op is not EXTREME
+    return own and any([isinstance(arg.aval, Aval) and arg.aval.dtype == bool for arg in node.args])
 
 
 def _badness(node: Node, hot: set[Node]) -> int:
@@ -705,7 +709,7 @@ def _union(one: Lanes | None, other: Lanes | None, common: Lanes | None) -> Lane
     opposite = first.key == second.key and first.taken != second.taken  # type: ignore[union-attr]
     ends = second if opposite and one is first else common, first if opposite and other is second else common
     test = lambda: np.logical_or(mask_of(one, ends[1], None), mask_of(other, ends[0], None))
-    union = Lanes(common, ("or", one, other), test, True, one.explicit and other.explicit, cover)
+    union = Lanes(common, ("or", one, other), test, True, min(one.explicit, other.explicit), cover)
     union.parts = one, other
     return union
 

@@ -1,13 +1,14 @@
-"""Time symgrad's derivatives against hand-written ones and against other differentiators, side by side in one process.
+"""Time symgrad's derivatives against hand-written ones and against other differentiators, side by side.
 
     python tests/benchmarks/run.py [--only A,B] [--peers jax,torch] [--rounds N] [--threads N] [--growth]
                                    [--json PATH] [--picture PATH]
 
 All results are first checked to agree with the hand-written derivative. Then every round times every contender, in random
 order, and what is reported are medians over the rounds of ratios within a round, so that a machine that changes its pace
-changes both sides; with one thread, of processor time. Each workload has a process of its own. All ratios are to the
-hand-written derivative: below 1 is faster than the expert. "floor" is the time of the NumPy calls that no NumPy program
-can do without, as far as we know.
+changes both sides; with one thread, of processor time. All ratios are to the hand-written derivative of the same process:
+below 1 is faster than the expert. "floor" is the time of the NumPy calls that no NumPy program can do without, as far as we
+know. Each workload has a process of its own, and a second one for the peers: once JAX or PyTorch are loaded, memory that is let
+go of stays with the process, and big arrays cost less. What is not theirs, "beside them", is measured there too.
 """
 
 import argparse
@@ -184,7 +185,8 @@ def growth(workload: Any, rounds: int) -> dict[str, float]:
 
 def tables(results: dict[str, dict[str, float]], titles: dict[str, str]) -> str:
     """The results as Markdown tables: steady times as ratios, first calls, memory."""
-    columns = list(dict.fromkeys(column for row in results.values() for column in row))
+    rows = sorted(results.values(), key=len, reverse=True)  # the longest has all in their order
+    columns = list(dict.fromkeys(column for row in rows for column in row))
     parts = [[c for c in columns if c.startswith("first")], [c for c in columns if c.endswith("MB")]]
     steady = [c for c in columns if c not in parts[0] and c not in parts[1]]
     return "\n\n".join(table(results, titles, part) for part in (steady, *parts) if part)
@@ -205,7 +207,7 @@ def picture(results: dict[str, dict[str, float]], names: list[str], path: str) -
 
     figure = Figure(figsize=(1.5 + 0.7 * len(results), 4.5), layout="constrained")
     axes = figure.subplots()
-    shown = [name for name in ["symgrad", *names] if any(name in row for row in results.values())]
+    shown = [name for name in ["symgrad", "symgrad, beside them", *names] if any(name in row for row in results.values())]
     width = 0.85 / len(shown)
     for i, name in enumerate(shown):
         places = [j + (i - (len(shown) - 1) / 2) * width for j, row in enumerate(results.values()) if name in row]
@@ -230,17 +232,28 @@ def with_threads(count: int) -> None:
         os.execve(sys.executable, sys.orig_argv, environment)
 
 
-def apart(name: str, options: argparse.Namespace) -> tuple[dict[str, dict[str, float]], int]:
+def both(name: str, options: argparse.Namespace, names: list[str]) -> tuple[dict[str, float], bool]:
+    """The numbers of a workload, measured without peers in the process and then with them; and whether all went well."""
+    own, code = apart(name, options, [])
+    if not names or not own:
+        return own, code == 0
+    more, other = apart(name, options, names)
+    beside = ("hand us", "symgrad", "floor")
+    found = own | {f"{column}, beside them": more[column] for column in beside if column in more}
+    return found | {column: number for column, number in more.items() if column not in own}, code == other == 0
+
+
+def apart(name: str, options: argparse.Namespace, names: list[str]) -> tuple[dict[str, float], int]:
     """The numbers of a workload that is measured in a process of its own, and that one's exit code."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "found.json")
         command = [sys.executable, __file__, "--apart", "--only", name, "--rounds", str(options.rounds), "--json", path]
-        command += ["--growth"] * options.growth + ([] if options.peers is None else ["--peers", options.peers])
+        command += ["--growth"] * options.growth + ["--peers", ",".join(names)]
         code = subprocess.run(command, check=False).returncode
         if not os.path.exists(path):
             return {}, code or 1
         with open(path, encoding="utf-8") as file:
-            return json.load(file), code
+            return json.load(file).get(name, {}), code
 
 
 def main() -> int:
@@ -270,11 +283,11 @@ def main() -> int:
     names = [] if options.growth else chosen(options.peers, peers.installed(), "peer")
     results: dict[str, dict[str, float]] = {}
     failed = False
-    if len(only) != 1:  # what ran before leaves its mark on where NumPy's memory comes from: each in a process of its own
+    if not options.apart:
         for name in only:
-            found, code = apart(name, options)
-            results |= found
-            failed = failed or code != 0
+            found, well = both(name, options, names)
+            results |= {name: found} if found else {}
+            failed = failed or not well
     else:
         for name in names:
             importlib.import_module(peers.PEERS[name][0])  # not part of anybody's first call
