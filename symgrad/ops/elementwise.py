@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import NotDifferentiable
-from symgrad.ops.core import REGISTRY, A, Choice, Op, Sample, composite, constant, elementwise, multiple, nonzero, op
+from symgrad.ops.core import A, Choice, Op, Sample, composite, constant, elementwise, multiple, nonzero, op
 from symgrad.ops.index import array_of
 
 # fmt: off
@@ -225,6 +225,8 @@ elementwise(np.ldexp,     lambda g, y, x1, x2: np.ldexp(g, x2), None, partial="f
 UPPER = (Choice(lambda y, x1, x2: (x1 >= x2, True, False)), Choice(lambda y, x1, x2: (x2 >= x1, True, False)))
 LOWER = (Choice(lambda y, x1, x2: (x1 <= x2, True, False)), Choice(lambda y, x1, x2: (x2 <= x1, True, False)))
 EQUAL = (Choice(lambda y, x1, x2: (x1 == y, True, False)), Choice(lambda y, x1, x2: (x2 == y, True, False)))
+MASKED = (None, Choice(lambda y, condition, *_: (condition, True, True)),
+                Choice(lambda y, condition, *_: (condition, False, True)))  # fmt: skip
 
 elementwise(np.maximum, lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x1 > x2)),
                         lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x2 > x1)),
@@ -262,8 +264,7 @@ elementwise(np.clip,  lambda g, y, a, a_min, a_max: g * (y == a),
 elementwise(np.where, None,
                       lambda g, _, condition, x, y: np.where(condition, g, 0),
                       lambda g, _, condition, x, y: np.where(condition, 0, g),
-                      partial="constant", lanes=(None, Choice(lambda y, condition, *_: (condition, True, True)),
-                                                       Choice(lambda y, condition, *_: (condition, False, True))),
+                      partial="constant", lanes=MASKED,
                       samples=[
     Sample(A(3, 4, kind="bool"), A(3, 4), A(3, 4)), Sample(A(4, kind="bool"), A(3, 1), A(3, 4)),
     Sample(A(3, 4, kind="bool"), A(4), 0.0), Sample(A(3, 1, kind="bool"), 1.0, A()),
@@ -274,7 +275,7 @@ elementwise(np.where, None,
 EXTREME = Op("extreme", "elementwise", (None, lambda g, _, condition, x, y: np.where(condition, g, 0),
                                               lambda g, _, condition, x, y: np.where(condition, 0, g)),
              name="np.where", fun=np.where, partial="constant",
-             lanes=REGISTRY[np.where].lanes)  # fmt: skip
+             lanes=MASKED)  # fmt: skip
 
 
 # -- complex numbers, numbers that are none ------------------------------------------------------------------------
