@@ -383,3 +383,21 @@ def test_captured_arrays_are_found_by_their_content():
     assert not compared
     assert [merged._adopt_array(np.array(part)) for part in parts] == nodes
     assert len(compared) == len(parts)
+
+
+def test_looks_at_hundreds_of_whole_numbers():
+    """Python takes no more than 100 blocks within one another."""
+
+    def fun(x):
+        total = 0.0
+        for i in range(110):
+            total = total + x[int(3.0 * x[i]) + i % 7] * x[i]
+        return total
+
+    x = np.random.default_rng(0).random(120)
+    other = np.where(np.arange(120) == 50, 1.0 - x, x)
+    derivative = grad(fun)
+    for _ in range(3):
+        for point in (x, other):
+            np.testing.assert_allclose(derivative(point), grad(fun, mode="dynamic")(point), rtol=1e-13)
+    assert derivative.cache_info().hits

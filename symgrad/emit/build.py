@@ -480,14 +480,16 @@ class Builder:
                 block.append(If(test, body, comment=comment, origin=Origin(tree.line, None)))
                 tree = second
                 continue
-            for value, child in cases:
+            *cases, (value, rest) = sorted(cases, key=lambda case: _size(case[1])) if len(cases) > 1 else cases
+            for other, child in cases:
                 body = []
                 self._side(child, body, done)
-                block.append(
-                    If(ast.Compare(test, [ast.Eq()], [number(value)]), body, comment=comment, origin=Origin(tree.line, None))
-                )
-            block.append(Line(self._unexplored(tree, test)))
-            return
+                same = ast.Compare(test, [ast.Eq()], [number(other)])
+                block.append(If(same, body, comment=comment, origin=Origin(tree.line, None)))
+            unseen = ast.Compare(test, [ast.NotEq()], [number(value)])
+            stop = [Line(self._unexplored(tree, test))]
+            block.append(If(unseen, stop, comment=comment, origin=Origin(tree.line, None)))
+            tree = rest
         self._leaf(tree, block, done)
 
     def _unexplored(self, branch: Branch, value: Expr) -> ast.stmt:
