@@ -997,6 +997,7 @@ class Compiler:
         family.errors = errors
         if len(errors) >= DOUBTS and not family.hits():
             family.give_up(f"its code raises an error, and the function does not: {errors[-1]}")
+            self._unlink()
             warnings.warn(
                 f"{self.name} is traced at every call: {family.dynamic}. This is a flaw of symgrad's: please report it",
                 RuntimeWarning,

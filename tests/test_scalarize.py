@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symgrad import grad, hessian, hvp, jacfwd, jacobian, value_and_grad, without
+from symgrad.compile import Piece
 from symgrad.pytree import flatten
 from symgrad.testing import Program, programs
 
@@ -661,3 +662,36 @@ def test_tables_stay_arrays():
         assert text.count(".copy()") <= 3, text  # of the table that the function makes, and of results
         loops.add(text.count("    for "))
     assert loops == {4}  # however long they are
+
+
+def test_powers_of_what_a_table_holds_are_numpys():
+    """Of a negative float Python's are complex, and zero has none."""
+
+    def fun(x):
+        table = np.zeros(3)
+        table[0] = x
+        return table[0] ** 0.5
+
+    for _ in range(2):
+        derivative = value_and_grad(fun)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for x in (0.3, -0.7, 0.0, -0.0, 2.0, -1.0, np.nan, 0.0):
+                np.testing.assert_equal(derivative(x), value_and_grad(fun, mode="dynamic")(x))
+            assert derivative.cache_info().misses == 2
+
+
+def test_code_that_is_given_up_answers_no_call(monkeypatch):
+    def refuse(*values):
+        raise ValueError
+
+    derivative = value_and_grad(lambda x: np.sum(np.sqrt(x) * x))
+    monkeypatch.setattr(Piece, "plain", refuse)
+    good, bad = np.array([0.5, 0.25]), np.array([0.0, 0.25])
+    derivative(good)
+    derivative(good)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for x in (bad, bad, bad, bad, bad, good, bad):
+            np.testing.assert_equal(derivative(x), value_and_grad(lambda x: np.sum(np.sqrt(x) * x), mode="dynamic")(x))
+    assert "the function does not" in derivative.explain()

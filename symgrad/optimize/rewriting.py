@@ -115,7 +115,10 @@ class Simplifier:
         elif node.op is CAPTURED:
             new = self.graph.captured(self.program.graph.arrays[node])
         else:
-            new = self.make(node.op, args, node.params, None if _may_change(node, args) else node.aval)
+            changes = _may_change(node, args)
+            if changes and node.op is REGISTRY[np.power]:  # NumPy has infinity or NaN where Python raises or goes complex
+                args = (self.graph.add(engine.TO_NUMPY, args[:1], (), node.aval), args[1])
+            new = self.make(node.op, args, node.params, None if changes else node.aval)
         for made in nodes[start:]:  # what a rewrite added belongs to the same line
             made.line, made.phase = made.line or node.line, made.phase or node.phase
             made.exact = self.exact
