@@ -380,6 +380,8 @@ def inner_rows(a: Array, b: Array) -> Array:
         if a.flags.f_contiguous and b.flags.f_contiguous:
             a, b = a.T, b.T
         if not (a.flags.c_contiguous and b.flags.c_contiguous):
+            if 16 <= a.shape[-1] <= 512 and a.shape == b.shape:
+                return np.vecdot(a, b).ravel()
             return np.add.reduce(a * b, None, keepdims=True).ravel()
         a, b = a.ravel(), b.ravel()
     whole = len(a) - len(a) % 256

@@ -1233,3 +1233,77 @@ def test_what_was_written_at_a_place_known_at_run_time_is_read():
         assert value == pytest.approx(expected, rel=1e-12)
         np.testing.assert_allclose(slope, theirs, rtol=1e-12)
     assert ".append(R)" not in derivative.source(x, 1, i)  # all of it
+
+
+LONG_X = np.linspace(-2.0, 3.0, 400)
+WRAPPED = {  # what runs, and runs no more, in place of functions that NumPy has written in Python
+    "np.diff": (lambda x: np.sum(np.diff(x) ** 3) + np.sum(np.diff(x.reshape(20, 20), axis=0) ** 2), "[1:]"),
+    "np.stack": (
+        lambda x: np.sum(np.stack([x, np.sin(x)]) ** 2) + np.sum(np.cumsum(np.stack([x, x * x], 1), 1) ** 2),
+        "np.array(",
+    ),
+    "np.clip": (lambda x: np.sum(np.clip(np.clip(x, -1.0, 1.0) * 2.0, x - 1.0, 1.5) ** 2), "np.ndarray.clip("),
+    "np.any": (lambda x: np.sum(np.maximum(x.max(), 0.0) ** 0.3 * x) * np.any(x > 0.5), "logical_or_reduce("),
+}
+
+
+@pytest.mark.parametrize("name", WRAPPED)
+def test_functions_written_in_python_are_not_called(name):
+    fun, instead = WRAPPED[name]
+    derivative = value_and_grad(fun)
+    for turn in range(3):
+        value, slope = derivative(LONG_X + 0.01 * turn)
+    expected, theirs = value_and_grad(fun, mode="dynamic")(LONG_X + 0.02)
+    assert value == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(slope, theirs, rtol=1e-11, atol=1e-12)
+    text = re.sub("#.*", "", derivative.source(LONG_X, fast=True))
+    assert f"{name}(" not in text
+    assert instead in text
+
+
+def test_what_is_made_of_constants_alone_is_made_once():
+    """Loops count in numbers that are known when the code is made."""
+
+    def turns(angles):
+        whole = np.eye(3)
+        for k in range(4):
+            shift = np.array([[0.0, 0.0, 0.1 * k], [0.0, 0.0, 0.5], [0.0, 0.0, 1.0]]) + np.diag([1.0, 1.0, 0.0])
+            whole = whole @ (shift * np.cos(angles[k]))
+        return np.sum(whole)
+
+    derivative, angles = grad(turns), np.linspace(0.1, 0.7, 4)
+    with without("scalarize"):
+        plain = grad(turns)
+    for _ in range(3):
+        np.testing.assert_allclose(plain(angles), derivative(angles), rtol=1e-12)
+    assert not re.search(
+        r"np\.(stack|array|diag)\(|\+", re.sub("#.*", "", plain.source(angles, fast=True)).split("backward")[0]
+    )
+
+
+@pytest.mark.parametrize("shape", [(40, 30), (40, 700), (40, 3)])
+def test_inner_products_of_windows(shape):
+    big, other = np.random.default_rng(0).standard_normal((2, 50, 800)).astype(np.longdouble)
+    for x, y in (
+        (big[2 : 2 + shape[0], 3 : 3 + shape[1]], other[: shape[0], : shape[1]]),
+        (big[: shape[0], : shape[1]].T, other[: shape[0], : shape[1]].T),
+    ):
+        expected = np.sum(x * y)
+        assert abs(runtime.inner(x.astype(float), y.astype(float)) - expected) < 1e-14 * np.sum(abs(x * y))
+
+
+def test_dead_arrays_are_written_over_whatever_windows_results_are_of():
+    """Of many products of windows of a big array, two are in memory at a time."""
+
+    def convolution(x, k):
+        out = 0.0
+        for i in range(8):
+            out = out + k[i] * x[i : i + 250, i : i + 250]
+        return np.sum(out**2)
+
+    derivative, args = grad(convolution, (0, 1)), (np.cos(np.arange(258.0 * 258)).reshape(258, 258), np.arange(8.0))
+    for _ in range(3):
+        results = derivative(*args)
+    for got, want in zip(results, grad(convolution, (0, 1), mode="dynamic")(*args), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-10)
+    assert derivative.source(*args, fast=True).split("# backward")[0].count("empty((250, 250)") == 2

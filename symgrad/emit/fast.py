@@ -541,19 +541,18 @@ class FastBuilder(BlockBuilder):
             self._retire(node)
         if target is None and place is None and self.straight:
             target = self._dead_buffer(self._kind(node))
+        asked = target is None and place is None and self._is_asked_for(node)
+        if asked:
+            self.order[node] = True
+            target = self._dead_buffer(self._kind(node))
         if not in_place:
             self._retire(node)
         if target is not None:
             place = name(target)
         if place is None:
-            kind = node.aval.shape, node.aval.dtype
-            pooled = self._is_pooled(*kind) and self._in_order(node) is not False  # NumPy's own follows its arguments
-            columns = self._has_columns(node) and (pooled or (self._in_order(node) is not False and self.straight))
-            new = {"out": self._allocate(*kind)} if pooled or columns else {}
-            if new:
-                self.order[node] = True
+            new = {"out": self._allocate(node.aval.shape, node.aval.dtype)} if asked else {}
             expr = call_of(self._function(node), *self._operands(node, args), **new)
-            self._store(node, by_columns(expr) if columns else expr, block)
+            self._store(node, by_columns(expr) if asked and self._has_columns(node) else expr, block)
             self.owner[node] = expr_name(self.exprs[node])
             return
         expr = self._into(node, self._operands(node, args), place)
@@ -562,6 +561,11 @@ class FastBuilder(BlockBuilder):
         self.exprs[node], self.weight[node] = place, 0
         if target is not None:
             self.owner[node] = target
+
+    def _is_asked_for(self, node: Node) -> bool:
+        """Whether an array in C order is handed over for a result: one of NumPy's own would follow the arguments."""
+        wanted = self._is_pooled(node.aval.shape, node.aval.dtype) or (self.straight and self._has_columns(node))
+        return wanted and self._in_order(node) is not False
 
     def _has_columns(self, node: Node) -> bool:
         """Whether numbers are repeated in or for rows of a few, or left out, at each of which NumPy would begin a loop."""
@@ -949,6 +953,18 @@ def _joined(b: Builder, parts: list[Expr], axis: int | None) -> Expr:
     return call_of(b.bind("concatenate", np.concatenate), ast.Tuple(parts, ast.Load()), literal(axis))
 
 
+@_fast(np.stack)
+def stack(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """``np.array([x, y])``, or ``x[:, None]`` beside ``y[:, None]``: NumPy's own is written in Python."""
+    axis, ndim = dict(node.params).get("axis", 0), len(node.aval.shape)
+    if set(dict(node.params)) > {"axis"} or any(arg.aval.dtype != node.aval.dtype for arg in node.args):
+        return default_spelling(b, node, args)
+    if axis % ndim == 0:
+        return call_of("np.array", ast.List(args, ast.Load()))
+    place: list[Expr] = [ast.Slice(None, None, None)] * (axis % ndim)
+    return _joined(b, [subscript(arg, [*place, ast.Constant(None)]) for arg in args], axis)
+
+
 @_fast(np.roll)
 def roll(b: Builder, node: Node, args: list[Expr]) -> Expr:
     """Along one axis, its end before the rest: NumPy's own is written in Python."""
@@ -1034,12 +1050,15 @@ def _reduction(ufunc: np.ufunc) -> Spelling:
     reduce = ufunc.reduce  # one object, so that it gets one name
 
     def spell(b: Builder, node: Node, args: list[Expr]) -> Expr:
-        params = dict(node.params)
-        if node.args[0].aval.kind != "array" or not set(params) <= {"axis", "keepdims"}:
+        params, dtype = dict(node.params), node.args[0].aval.dtype
+        if node.args[0].aval.kind != "array" or not set(params) <= {"axis", "keepdims", "dtype"}:
             return default_spelling(b, node, args)
-        if node.args[0].aval.dtype.kind not in "fc" or node.aval.dtype != node.args[0].aval.dtype:
+        counts = dtype == bool and params.get("dtype") == node.aval.dtype
+        if not counts and (dtype != node.aval.dtype or (dtype.kind not in "fc" and ufunc not in _LOGICAL)):
             return default_spelling(b, node, args)
-        large = math.prod(node.args[0].aval.shape) >= LARGE and isinstance(b, FastBuilder) and "lower" not in b.off
+        large = (
+            not counts and math.prod(node.args[0].aval.shape) >= LARGE and isinstance(b, FastBuilder) and "lower" not in b.off
+        )
         if large and adds_rows(node):
             keep = [ast.Constant(True)] if params.get("keepdims") else []
             return call_of("runtime.reduce_rows", name(b.bind(ufunc.__name__, ufunc)), args[0], *keep)
@@ -1048,12 +1067,16 @@ def _reduction(ufunc: np.ufunc) -> Spelling:
             return subscript(total, [ast.Constant(...), ast.Constant(None)]) if params.get("keepdims") else total
         function = b.bind(f"{ufunc.__name__}_reduce", reduce)
         positional = [args[0], literal(params.get("axis"))]
+        if counts or params.get("keepdims"):
+            positional += [literal(node.aval.dtype) if counts else ast.Constant(None)]
         if params.get("keepdims"):
-            positional += [ast.Constant(None), ast.Constant(None), ast.Constant(True)]
+            positional += [ast.Constant(None), ast.Constant(True)]
         return call_of(function, *positional)
 
     return spell
 
+
+_LOGICAL = (np.logical_or, np.logical_and)
 
 _add_reduce = _reduction(np.add)
 
@@ -1071,6 +1094,8 @@ def total(b: Builder, node: Node, args: list[Expr]) -> Expr:
 _fast(np.prod)(_reduction(np.multiply))
 _fast(np.max)(_reduction(np.maximum))
 _fast(np.min)(_reduction(np.minimum))
+_fast(np.any)(_reduction(np.logical_or))
+_fast(np.all)(_reduction(np.logical_and))
 
 
 @_fast(np.mean)

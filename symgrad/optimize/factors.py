@@ -93,11 +93,7 @@ def _absorbed(s: Simplifier, c: float, x: Node) -> Node | None:
             multiple = s.graph.find(REGISTRY[np.multiply], (s.graph.const(c), b), ())
             if multiple is not None and multiple.aval.shape == b.aval.shape:
                 return s.call(np.multiply, a, multiple)
-            if (
-                b.aval.kind == "array"
-                and b.aval.dtype == x.aval.dtype
-                and 8 * math.prod(b.aval.shape) <= math.prod(x.aval.shape)
-            ):
+            if b.aval.dtype == x.aval.dtype and 8 * math.prod(b.aval.shape) <= math.prod(x.aval.shape):
                 return s.call(np.multiply, a, s.call(np.multiply, c, b))
         for a, b in (x.args, x.args[::-1]):
             inner = _absorbed(s, c, b)

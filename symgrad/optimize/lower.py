@@ -32,8 +32,10 @@ INTERPOLATE = Op(runtime.interpolate, "constant", (), name="runtime.interpolate"
 SEARCH = Op(runtime.search, "constant", (), name="runtime.search")
 DETERMINANTS = Op(runtime.determinants, "constant", (), name="runtime.determinants")
 RANKS = Op(runtime.ranks, "constant", (), name="runtime.ranks")
+CLIP = Op(np.ndarray.clip, "constant", (), name="np.ndarray.clip")
 LIKE_UFUNCS = (
     BITS,
+    CLIP,
     STEPS,
     SELECT,
     LOGISTIC,
@@ -212,6 +214,33 @@ def to_whole_numbers(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node 
     x, *decimals = args
     plain = not node.params and x.aval.kind == "array" and x.aval.dtype.char in "fd" and all(const(n) == 0 for n in decimals)
     return s.call(np.rint, x) if plain else None
+
+
+@rewrite(np.clip, rules=LOWER, exact=True)
+def clip_into(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """By the method, which may write into a buffer, and has less of Python around it."""
+    alike = all(arg.aval.kind == "python" or arg.aval.dtype == node.aval.dtype for arg in args)
+    many = args[0].aval.shape == node.aval.shape and math.prod(node.aval.shape) >= FEW  # else they may be taken apart
+    return s.graph.add(CLIP, args, (), node.aval) if alike and many and args[0].aval.kind == "array" else None
+
+
+@rewrite(np.diff, rules=LOWER, exact=True)
+def difference_of_slices(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """One subtraction, which may go into a buffer, or a block: NumPy's own is written in Python."""
+    (x,), params = args, dict(node.params)
+    axis = params.pop("axis", -1) % len(x.aval.shape)
+    if params or x.aval.dtype.kind == "b" or x.aval.shape[axis] < 2:
+        return None
+    before = (index.EVERY,) * axis
+    slices = (*before, index.Slice(1, None, None)), (*before, index.Slice(None, -1, None))
+    return s.call(np.subtract, *[s.call(index.GETITEM, x, spec=spec) for spec in slices])
+
+
+@rewrite(np.negative, of=(np.subtract,), rules=LOWER, derived=True)
+def negative_difference(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``-(x - y)``, which the derivative of ``np.diff`` is, as ``y - x``."""
+    (x,) = args
+    return s.call(np.subtract, *x.args[::-1]) if is_op(x, np.subtract) and s.used.get(x, 0) <= 1 else None
 
 
 @rewrite(np.negative, of=(index.SCATTER,), rules=LOWER)

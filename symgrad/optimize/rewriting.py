@@ -82,6 +82,7 @@ class Simplifier:
         self.used: dict[Node, int] = {}  # the same of what is rebuilt
         self.written: dict[tuple[Node, int, tuple[Op, ...]], Written] = {}
         self.mapping: dict[Node, Node] = {}
+        self.folded: dict[Any, Node] = {}  # operations on constants that made arrays
         self._applicable: dict[Any, list[Rewrite]] = {}
 
     def run(self, exact: Iterable[Node] = ()) -> Program:
@@ -133,12 +134,12 @@ class Simplifier:
         if aval is None:
             aval = infer(op, args, params)
         ops = [arg.op for arg in args]
-        if CONST in ops:
-            if ops.count(CONST) == len(ops):
+        if CONST in ops or CAPTURED in ops:
+            if ops.count(CONST) + ops.count(CAPTURED) == len(ops):
                 folded = self._fold(op, args, params)
                 if folded is not None:
                     return folded
-            if len(ops) > 1 and op.family in ("elementwise", "constant"):
+            if CONST in ops and len(ops) > 1 and op.family in ("elementwise", "constant"):
                 args = self._weaken(op, args)
         key = (self.exact, self.phase is None, op, *ops)
         rules = self._applicable.get(key)
@@ -191,12 +192,25 @@ class Simplifier:
         return self.graph.add(op, args, (), infer(op, args, ()))
 
     def _fold(self, op: Any, args: tuple[Node, ...], params: tuple[tuple[str, Any], ...]) -> Node | None:
+        """What an operation makes of numbers, and of arrays that the function made of nothing else, if it is no larger."""
+        if (op, args, params) in self.folded:
+            return self.folded[op, args, params]
+        pure = op.family in _PURE and not op.alias
+        if not pure and any([arg.op is CAPTURED for arg in args]):
+            return None
+        values = [self.graph.arrays[arg] if arg.op is CAPTURED else const(arg) for arg in args]
         try:
             with np.errstate(all="ignore"):
-                value = _ran(op, [const(arg) for arg in args], params)
+                value = _ran(op, values, params)
         except (ArithmeticError, ValueError, TypeError):
             return None
-        return self.graph.const(value) if isinstance(value, (int, float, complex, np.generic)) else None
+        if isinstance(value, (int, float, complex, np.generic)):
+            return self.graph.const(value)
+        plain = isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "biufc"
+        if not (pure and plain and value.size <= sum(map(np.size, values))):
+            return None
+        self.folded[op, args, params] = node = self.graph.captured(value)
+        return node
 
 
 def compatible(new: Any, old: Any, single: bool) -> bool:
@@ -245,6 +259,7 @@ def _ran(op: Any, args: Sequence[Any], params: tuple[tuple[str, Any], ...]) -> A
         return op.fun(*map(as_numpy, args), **dict(params))
 
 
+_PURE = ("elementwise", "linear", "multilinear", "constant")  # families of which one result depends on the arguments alone
 _ARITHMETIC = {REGISTRY[key] for key in (np.add, np.subtract, np.multiply, np.true_divide, np.negative)}
 
 

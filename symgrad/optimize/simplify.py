@@ -115,6 +115,10 @@ def multiply(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     (ca, x), (cb, y) = split(a), split(b)
     if (ca, cb) != (1.0, 1.0):
         return join(s, ca * cb, s.call(np.multiply, x, y))
+    for x, y in ((a, b), (b, a)):  # (c * mask) * y = c * (y * mask)
+        of_mask = is_op(x, np.multiply) and is_factor(x.args[0]) and x.args[1].aval.dtype == bool and s.used.get(x, 0) <= 1
+        if of_mask and y.aval.dtype == node.aval.dtype and y.aval.dtype.kind == "f":
+            return join(s, float(const(x.args[0])), s.call(np.multiply, y, x.args[1]))
     for x, y in ((a, b), (b, a)):  # (c / x) * y = c * (y / x)
         if is_op(x, np.true_divide) and not x.name and is_factor(x.args[0]) and y.aval.dtype == node.aval.dtype:
             return join(s, float(const(x.args[0])), s.call(np.true_divide, y, x.args[1]))

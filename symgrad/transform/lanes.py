@@ -44,13 +44,14 @@ class Lanes:
     is the mask where it is known beforehand. ``parts`` are the lanes of what was added up, if any.
     """
 
-    __slots__ = ("_make", "_test", "cover", "depth", "explicit", "key", "outer", "parts", "taken")
+    __slots__ = ("_make", "_test", "cover", "depth", "explicit", "key", "outer", "parts", "taken", "whole")
 
     def __init__(
         self, outer: Lanes | None, key: Any, test: Any, taken: bool = True, explicit: int = 0, cover: Any = None
     ) -> None:
         self.outer, self.key, self.taken, self.cover = outer, key, taken, cover
         self.parts: tuple[Lanes, ...] = ()
+        self.whole: dict[Lanes | None, Any] = {}  # the mask of all from here to one that lies around
         self.explicit: int = explicit if outer is None else max(explicit, outer.explicit)
         self.depth: int = 1 if outer is None else outer.depth + 1
         self._make: Callable[[], Any] | None = test if callable(test) else None
@@ -555,10 +556,13 @@ def hot_of(nodes: Sequence[Node], lookup: Callable[[Node], Any] | None = None) -
 
 def apply(g: Any, lanes: Lanes | None, until: Lanes | None = None) -> Any:
     """``g``, and zero where ``lanes`` (up to ``until``) say so."""
-    while lanes is not until and lanes is not None and g is not None:
-        g = np.where(lanes.test, g, 0) if lanes.taken else np.where(lanes.test, 0, g)
-        lanes = lanes.outer
-    return g
+    if g is None or lanes is None or lanes is until:
+        return g
+    if lanes.outer is not None and lanes.outer is not until:  # masks are put together in less time than numbers are chosen
+        if until not in lanes.whole:
+            lanes.whole[until] = mask_of(lanes, until, None)
+        return np.where(lanes.whole[until], g, 0)
+    return np.where(lanes.test, g, 0) if lanes.taken else np.where(lanes.test, 0, g)
 
 
 def _apply_to(g: Any, todo: Lanes | None, until: Lanes | None) -> State:
@@ -686,7 +690,8 @@ def _gathered(mask: Any, shape: tuple[int, ...]) -> Any:
     axes = tuple(i for i, n in enumerate(np.shape(mask)) if i < extra or (n != 1 and shape[i - extra] == 1))
     if not axes:
         return mask
-    return np.reshape(np.any(mask, axis=axes), [1 if i in axes else n for i, n in enumerate(np.shape(mask))][max(extra, 0) :])
+    found, kept = np.any(mask, axis=axes), [1 if i in axes else n for i, n in enumerate(np.shape(mask))][max(extra, 0) :]
+    return found if np.shape(found) == tuple(kept) else np.reshape(found, kept)
 
 
 def true_like(x: Any, aval: Aval) -> Any:
