@@ -54,6 +54,7 @@ from symgrad.origins import (
     is_users,
     is_users_class,
     names_in,
+    needs_drafts,
     of_class,
     own_ways,
 )
@@ -309,7 +310,7 @@ class Calls(Reads):
 
     def _call_function(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         code = fun.__code__
-        if is_library(code.co_filename):
+        if is_library(code.co_filename) or (self.trace.drafts is None and needs_drafts(code)):
             return self._call_library(fun, args, kwargs)
         if HOOKS in code.co_freevars:  # made by an instrumented function, and so instrumented itself
             return fun(*args, **kwargs)
@@ -544,7 +545,7 @@ class Calls(Reads):
         if is_users_class(kind):
             if not self.harmless(getattr(maker, "__func__", maker)) or is_users(of_class(type(kind), "__call__")):
                 self.stop(f"the making of a {kind.__name__} is not followed")
-            elif type(kind) is type and maker is object.__dict__["__new__"] and is_users(setup):
+            elif type(kind) in (type, abc.ABCMeta) and maker is object.__dict__["__new__"] and is_users(setup):
                 self.check(Path(kind, (("attr", "__init__"),)), "is", setup)
                 made: Any = object.__new__(kind)
                 if standard.is_generated(kind):

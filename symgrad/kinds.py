@@ -202,7 +202,11 @@ class Within:
                 names = _names(one.__code__)
                 stack += [one.__globals__[name] for name in names if name in one.__globals__]
                 modules = [one.__globals__[name] for name in names if isinstance(one.__globals__.get(name), ModuleType)]
-                stack += [vars(m)[name] for m in modules if not is_library_module(m) for name in names if name in vars(m)]
+                for m in modules:  # and those in packages, which come after
+                    found = [vars(m)[name] for name in names if name in vars(m)]
+                    inner = [item for item in found if isinstance(item, ModuleType) and not is_library_module(item)]
+                    modules += [item for item in inner if not any([item is known for known in modules])]
+                    stack += [] if is_library_module(m) else found
                 stack += [*(one.__defaults__ or ()), *(one.__kwdefaults__ or {}).values()]
                 for cell in one.__closure__ or ():
                     with contextlib.suppress(ValueError):

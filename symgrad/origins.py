@@ -21,6 +21,7 @@ import numpy as np
 _STDLIB = os.path.realpath(sysconfig.get_paths()["stdlib"]) + os.sep
 OWN = os.path.dirname(__file__) + os.sep
 _LIBRARIES = (OWN, os.path.dirname(np.__file__) + os.sep)
+_POLYNOMIAL = os.path.dirname(np.polynomial.__file__) + os.sep  # code in Python that fills arrays, followed as the user's
 _PACKAGES = ("scipy", "matplotlib", "pandas", "sklearn", "torch", "jax", "hypothesis", "pytest", "_pytest", "numba")
 # packages whose functions depend on their arguments alone, and change none of them
 _PURE = frozenset(
@@ -68,7 +69,7 @@ def is_library(filename: str) -> bool:
     if filename.startswith("<"):
         return filename.startswith(("<frozen", "<symgrad", "<__array_function__", "<attrs"))
     if filename.startswith(_LIBRARIES):
-        return True
+        return not filename.startswith(_POLYNOMIAL)
     path = os.path.realpath(filename)
     parts = path.split(os.sep)
     if "site-packages" in parts or "dist-packages" in parts:
@@ -80,6 +81,11 @@ def is_library(filename: str) -> bool:
 def is_users(fun: Any) -> bool:
     """Whether something is a Python function of the user's."""
     return isinstance(fun, FunctionType) and not is_library(fun.__code__.co_filename)
+
+
+def needs_drafts(code: CodeType) -> bool:
+    """Whether code that is followed fills arrays of NumPy's, in which only drafts keep traced values."""
+    return code.co_filename.startswith(_POLYNOMIAL)
 
 
 def is_made_anew(fun: Any) -> bool:

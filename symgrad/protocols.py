@@ -229,13 +229,14 @@ def _static(value: Any, name: str) -> Any:
 # -- out= ----------------------------------------------------------------------------------------------------------
 
 
-def _outs(out: Any) -> tuple[Any, ...]:
-    """What ``out=`` names; empty when it names nothing. Plain arrays among it are refused."""
+def _outs(out: Any, objects: bool = False) -> tuple[Any, ...]:
+    """What ``out=`` names; empty when it names nothing. Plain arrays among it are refused, but for those of ``objects``."""
     outs = out if isinstance(out, tuple) else (out,)
     if all(item is None for item in outs):
         return ()
-    if any(item is not None and type(item) is not Tracer for item in outs):
-        raise MutatedInput(into_plain("out= or an in-place operator"))
+    for item in outs:
+        if item is not None and type(item) is not Tracer and not (objects and getattr(item, "dtype", None) == object):
+            raise MutatedInput(into_plain("out= or an in-place operator"))
     return outs
 
 
@@ -245,8 +246,10 @@ def _written(trace: Run, outs: tuple[Any, ...], result: Any, casting: Any = "sam
         return result
     results = result if isinstance(result, tuple) else (result,)
     for item, value in zip(outs, results, strict=True):
-        if item is not None:
+        if type(item) is Tracer:
             item.assign(trace.gather(value), "out=", casting)
+        elif item is not None:
+            item[...] = value
     given = tuple(value if item is None else item for item, value in zip(outs, results, strict=True))
     return given if isinstance(result, tuple) else given[0]
 
@@ -272,7 +275,7 @@ def array_ufunc(trace: Run, ufunc: np.ufunc, method: str, args: Sequence[Any], k
     if not followed and any([item is not None and type(item) is not Tracer for item in out]):
         trace.note("values that were given as arguments are written into a plain array")
         return getattr(ufunc, method)(*plain(args), **plain(kwargs))
-    outs = _outs(out)
+    outs = _outs(out, objects=method == "__call__" and "where" not in rest)
     if method == "__call__" and outs and "where" in rest:
         rest["fallback"] = outs
     result = getattr(UFuncMethods, method)(trace, ufunc, args, rest)

@@ -23,7 +23,7 @@ from symgrad.kinds import CACHED, Within, refuse_type
 from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import BOOL
-from symgrad.origins import CONTAINERS, is_users, of_class
+from symgrad.origins import CONTAINERS, is_users, needs_drafts, of_class
 from symgrad.rolling import SHORTEST, Over, Roller, over, paired
 from symgrad.trace import Trace
 from symgrad.tracer import NUMBERS, Tracer
@@ -222,7 +222,7 @@ class Plain(Finished):
             return self.vectorized(fun, fun.pyfunc, args, kwargs)
         if isinstance(fun, functools.partial):
             return self.call(fun.func, *fun.args, *args, **{**fun.keywords, **kwargs})
-        setup = of_class(fun, "__init__") if type(fun) is type else None
+        setup = of_class(fun, "__init__") if type(fun) in (type, abc.ABCMeta) else None
         if is_users(setup) and of_class(fun, "__new__") is object.__dict__["__new__"]:
             made = object.__new__(fun)
             self.call(setup, made, *args, **kwargs)
@@ -239,7 +239,8 @@ class Plain(Finished):
             return fun(*map(self._out, args), **{name: self._out(value) for name, value in kwargs.items()})
         if isinstance(fun, CACHED) or home.startswith("numpy.random"):  # it keeps Tracers, or takes none
             return self.own(fun, self._on_copies(fun, args, kwargs), args)
-        if not is_users(fun) or HOOKS in fun.__code__.co_freevars:
+        unseen = not is_users(fun) or (self.trace.drafts is None and needs_drafts(fun.__code__))
+        if unseen or HOOKS in fun.__code__.co_freevars:
             very = isinstance(getattr(fun, "__self__", None), CONTAINERS) or any([fun is one for one in COMPARING])
             very = very or home == "inspect"
             given = args if very else tuple(map(self._back, args))  # what is kept or found is the very object

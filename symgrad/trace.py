@@ -703,8 +703,9 @@ class tracing:
         _active.reset(self._token)
         if isinstance(error, Exception) and not isinstance(error, SymgradError) and self.trace.lent:
             _explain(error, traceback)
-        if error is None and self.trace.refusal is not None:  # the function has caught it, and went another way
-            raise self.trace.refusal
+        swallowed = error is None or (isinstance(error, Exception) and not isinstance(error, SymgradError))
+        if swallowed and self.trace.refusal is not None:  # the function has caught it, and went another way
+            raise self.trace.refusal from None
 
 
 def followed(fun: Any) -> Any:

@@ -873,10 +873,13 @@ def _binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
     return tracer.tape.record(REGISTRY[ufunc], (left, right), {})
 
 
-def _operator(ufunc: np.ufunc) -> Callable[[Tracer, Any], Any]:
+def _operator(name: str, ufunc: np.ufunc) -> Callable[[Tracer, Any], Any]:
     op: Any = REGISTRY[ufunc]
+    apply = getattr(operator, f"__{name}__")
 
     def method(self: Tracer, other: Any) -> Any:
+        if type(other) is np.ndarray and other.dtype == object and not other.ndim:
+            return apply(self, other[()])  # what is in it computes, as NumPy has it
         if type(other) in _OPERANDS:
             return self.tape.record(op, (self, other), {})
         return _binary(ufunc, self, other)
@@ -926,7 +929,7 @@ def _install() -> None:
         "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
     }  # fmt: skip
     for name, ufunc in {**binary, **compare}.items():
-        setattr(Tracer, f"__{name}__", _operator(ufunc))
+        setattr(Tracer, f"__{name}__", _operator(name, ufunc))
     for name, ufunc in binary.items():
         setattr(Tracer, f"__r{name}__", lambda self, other, ufunc=ufunc: _binary(ufunc, other, self))
     for name, ufunc in {**binary, "pow": np.power}.items():

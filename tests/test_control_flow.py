@@ -2719,6 +2719,23 @@ def own_abstract_class(t):
     return Square().area(t)
 
 
+class Abstract(ABC):
+    def __init__(self, value):
+        self.value = value
+
+    @abstractmethod
+    def grown(self): ...
+
+
+class Grown(Abstract):
+    def grown(self):
+        return self.value**3
+
+
+def abstract_base(t):
+    return Grown(2 * t).grown()
+
+
 def own_sequence(t):
     class Chain:
         def __init__(self, value, rest=None):
@@ -2733,7 +2750,7 @@ def own_sequence(t):
     return sum(Chain(t, Chain(t**2, Chain(3.0)))) * t
 
 
-@pytest.mark.parametrize("fun", [records, memoized, own_class, own_dataclass, own_abstract_class, own_sequence])
+@pytest.mark.parametrize("fun", [records, memoized, own_class, own_dataclass, own_abstract_class, abstract_base, own_sequence])
 def test_records_and_caches_made_inside_are_compiled(fun):
     derivative = value_and_grad(fun)
     for t in (0.7, 0.7, 0.7, 1.3):
