@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence, ValuesView
 from types import FunctionType
 from typing import Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
@@ -20,6 +21,7 @@ from symgrad.ir import INPUT, Graph, Node, ancestors
 from symgrad.likeness import Derived, likeness
 from symgrad.look import Annotation, Profile, Source, profile
 from symgrad.ops.core import Traced
+from symgrad.ops.create import contains_traced
 from symgrad.ops.engine import STOP
 from symgrad.optimize.switches import switched_off
 from symgrad.signature import FOREIGN, Bridge, Foreign, Form, check_foreign, foreign
@@ -810,11 +812,29 @@ def vmap(fun: Fun | None = None, in_axes: Axes = 0, out_axes: Axes = 0, *, mode:
 def stop_gradient(x: X) -> X:
     """``x``, taken as a constant by every derivative. Trees are taken leaf by leaf.
 
+    Raises:
+        TypeError: ``x``, or a leaf of it, is an object that holds what can be differentiated.
+
     >>> grad(lambda x: x * stop_gradient(x))(3.0)
     3.0
     """
-    stopped: X = pytree.map_tree(lambda leaf: STOP(leaf) if isinstance(leaf, Traced) else leaf, x)
+    stopped: X = pytree.map_tree(_stopped, x)
     return stopped
+
+
+def _stopped(leaf: Any) -> Any:
+    if isinstance(leaf, Traced):
+        return STOP(leaf)
+    if isinstance(leaf, np.ndarray) and leaf.dtype == object:
+        stopped = leaf.copy()
+        for place in np.ndindex(leaf.shape):
+            stopped[place] = stop_gradient(leaf[place])
+        return stopped
+    held = leaf if isinstance(leaf, dict) else getattr(leaf, "__dict__", {})
+    inside = leaf if isinstance(leaf, (set, frozenset, deque, ValuesView)) else held.values()
+    if isinstance(leaf, Iterator) or contains_traced(list(inside)):
+        raise TypeError(f"stop_gradient takes numbers, arrays and trees of them: stop what is in the {type(leaf).__name__}")
+    return leaf
 
 
 def graph(fun: Fun, *args: Any, **kwargs: Any) -> GraphView:

@@ -215,15 +215,17 @@ def _called(func: Any) -> str:
 
 
 def _static(value: Any, name: str) -> Any:
-    """A static parameter: a Tracer in it is looked at, which guards the trace."""
+    """A static parameter, as Python's numbers and tuples: a Tracer in it is looked at, which guards the trace."""
     if type(value) is Tracer:
         kind = value.node.aval.dtype.kind
         if np.ndim(value.like) == 0 and kind in "iub":
             return value.look(bool if kind == "b" else int)
-        return value.leave(lambda: f"the option {name}= must be a plain number; a traced one would lose its derivative")
-    if isinstance(value, (list, tuple)) and any(type(item) is Tracer for item in value):
+        value = value.leave(lambda: f"the option {name}= must be a plain number; a traced one would lose its derivative")
+    if type(value) is np.ndarray and value.dtype.kind in "biufc":
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
         return tuple(_static(item, name) for item in value)
-    return value
+    return int(value) if isinstance(value, np.integer) else value
 
 
 # -- out= ----------------------------------------------------------------------------------------------------------

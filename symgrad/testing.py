@@ -72,6 +72,7 @@ def check_grads(
     Raises:
         CheckFailed: a derivative is wrong: the message says which, with the expected and the actual value.
         ValueError: there is nothing to differentiate, or a mode that is none.
+        TypeError: ``args`` is no tuple.
 
     >>> check_grads(lambda x, y: np.sin(x) * y["scale"], (np.array([0.1, 0.2]), {"scale": 3.0}))
     >>> from symgrad import stop_gradient
@@ -86,6 +87,8 @@ def check_grads(
         raise ValueError(f'modes={modes!r}: choose from "rev" and "fwd"')
     if order < 1:
         raise ValueError(f"order={order!r}: must be at least 1")
+    if not isinstance(args, (tuple, list)):
+        raise TypeError(f"args is {type(args).__name__}: give a tuple of the arguments, check_grads(fun, (x,))")
     call = select(fun, (*range(len(args)), *(kwargs or {})) if argnums is None else argnums, args, dict(kwargs or {}))
     leaves, tree = pytree.flatten(call.selected)
     paths = [call.names[int(path[0][1])] + _spelled(path[1:]) for path in tree.paths()]

@@ -10,10 +10,11 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections import OrderedDict, defaultdict, namedtuple
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -586,6 +587,17 @@ def test_stop_gradient():
     always(grad(lambda x: x * stop_gradient(x)), 3.0, 3.0)
     always(grad(lambda x: np.sum(x * stop_gradient({"a": x, "b": (x, 2.0)})["b"][0])), V, V)
     assert stop_gradient(3.0) == 3.0
+    numbers = grad(lambda x: x[0] * np.sum(stop_gradient(np.array([*x], dtype=object))))
+    np.testing.assert_allclose(numbers(V), [np.sum(V), 0.0, 0.0, 0.0])
+    for hidden in (
+        lambda x: SimpleNamespace(x=x),
+        lambda x: deque([x]),
+        lambda x: defaultdict(list, x=x),
+        lambda x: {0: x}.values(),
+        iter,
+    ):
+        with pytest.raises(TypeError, match="stop what is in the"):
+            grad(lambda x, hidden=hidden: np.sum(x) if stop_gradient(hidden(x)) else 0.0)(V)
     always(grad(grad(lambda x: stop_gradient(x) ** 2 * x)), 0.0, 3.0)
 
 

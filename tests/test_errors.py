@@ -25,7 +25,7 @@ import numpy as np
 import pytest
 from agreement import slopes
 
-from symgrad import elementwise_grad, errors, grad, hessian, hvp, jacobian, jvp, stop_gradient, value_and_grad, vjp
+from symgrad import elementwise_grad, errors, grad, hessian, hvp, jacfwd, jacobian, jvp, stop_gradient, value_and_grad, vjp
 from symgrad.errors import (
     EscapedTracer,
     IntegerArgument,
@@ -308,7 +308,7 @@ def test_integer_arguments():
             grad(lambda x: np.sum(x * x))(bad)
     with pytest.raises(IntegerArgument, match=r"params\['w'\]\[1\] is int64"):
         grad(lambda params: params["w"][0])({"w": [1.0, np.arange(3)]})
-    with pytest.raises(NotDifferentiable, match="name is str 'a', which cannot be differentiated"):
+    with pytest.raises(NotDifferentiable, match=r"name is str 'a', which cannot be differentiated; .* another argument"):
         grad(lambda name: 1.0)("a")
     assert grad(lambda x: x * x)(3) == 6.0
 
@@ -472,6 +472,17 @@ def test_endless_recursion():
         return x if depth == 0 else x * ends(x, depth - 1)
 
     assert grad(ends)(1.0, 20) == 21.0
+
+
+def test_masked_arrays_as_results():
+    """They hold traced values as objects, and were taken for constants."""
+    for fun in (lambda x: np.ma.dot(x, x), lambda x: np.ma.array([x @ x]), lambda x: np.ma.array(x @ x)):
+        refuses(fun, NotDifferentiable, "MaskedArray", r"np\.asarray\(y\)", line=False)
+        for derivative in (lambda x, fun=fun: vjp(fun, x), jacobian(fun), jacfwd(fun)):
+            with pytest.raises(NotDifferentiable, match="MaskedArray"):
+                derivative(V)
+    np.testing.assert_allclose(grad(lambda x: np.asarray(np.ma.dot(x, x)))(V), 2 * V)
+    np.testing.assert_allclose(grad(lambda x: np.ma.array(x, mask=V > 0.5).sum())(V), V <= 0.5)
 
 
 def test_caught_refusals():

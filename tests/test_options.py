@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+from agreement import agrees
 
 from symgrad import grad, jvp
 from symgrad.errors import SymgradError
@@ -194,3 +195,26 @@ def test_calls_are_numpys(call):
             assert isinstance(found, type(wanted)), found
         else:
             compare(found, wanted, x[:0].astype(np.result_type(wanted)))
+
+
+WEIGHTS = np.array([1.0, 2.0, 3.0, 4.0])
+NOT_A_NUMBER = np.array([1.0, np.nan, 1.0, np.inf])
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: np.sum(x.reshape(2, 2, 1), axis=(np.int64(0), np.int32(2))),
+        lambda x: x.reshape(2, 2).max(axis=np.argmax([0, 1])),
+        lambda x: x.reshape(2, 2).std(axis=np.int64(1)) * np.add.reduce(x.reshape(2, 2), axis=np.int8(0)),
+        lambda x: np.roll(x.reshape(2, 2), np.array([1, 1]), axis=np.array([0, 1])),
+        lambda x: np.tile(x, np.array([2, 1])),
+        lambda x: np.rot90(x.reshape(2, 2), k=np.array(1)),
+        lambda x: np.unwrap(9 * x, period=np.array(6.0)),
+        lambda x: np.linalg.pinv(np.stack([np.diag(x), np.diag(x * x)]), rcond=np.array([1e-10, 1e-9])),
+        lambda x: np.nan_to_num(x * NOT_A_NUMBER, nan=WEIGHTS, posinf=np.array(3.0)),
+    ],
+)
+def test_options_of_numpys_own_kinds(fun):
+    """A number of NumPy's, or an array, as an option."""
+    agrees(fun, np.array([0.3, 0.7, 1.2, 2.0]))

@@ -165,6 +165,8 @@ def test_bad_options(options: dict[str, Any], message: str) -> None:
 
 
 def test_nothing_to_differentiate() -> None:
+    with pytest.raises(TypeError, match=r"args is float: give a tuple .* check_grads\(fun, \(x,\)\)"):
+        check_grads(np.sin, 1.0)
     with pytest.raises(ValueError, match="no floating point or complex argument"):
         check_grads(lambda n: n * 2.0, (3,))
 

@@ -87,9 +87,13 @@ def traced_number(trace: Trace, leaf: Any, name: str) -> Tracer:
     """The Tracer of a leaf that must be a number or an array."""
     if type(leaf) is Tracer or isinstance(leaf, (np.ndarray, np.generic, int, float, complex)):
         return traced(trace, leaf)
-    remedy = f"; give {name}.to_numpy()" if hasattr(leaf, "to_numpy") else ""
+    remedy = (
+        f"give {name}.to_numpy()"
+        if hasattr(leaf, "to_numpy")
+        else "numbers, arrays can, and tuples, lists, dicts, namedtuples and dataclasses of them; pass this as another argument"
+    )
     shown = " ".join(repr(leaf).split())
-    raise NotDifferentiable(f"{where()}: {name} is {type(leaf).__name__} {shown:.40}, which cannot be differentiated{remedy}")
+    raise NotDifferentiable(f"{where()}: {name} is {type(leaf).__name__} {shown:.40}, which cannot be differentiated; {remedy}")
 
 
 def _inexact(x: Tracer, name: str) -> Tracer:
@@ -112,7 +116,11 @@ def outputs_of(trace: Trace, tree: Any) -> tuple[list[Any], pytree.TreeDef]:
     for leaf in leaves:
         if type(leaf) is Tracer:
             leaf = traced(trace, leaf)
-        if type(leaf) is np.ndarray and leaf.dtype == object and create.contains_traced(leaf):
+        if isinstance(leaf, np.ndarray) and leaf.dtype == object and create.contains_traced(np.asarray(leaf)):
+            if type(leaf) is not np.ndarray:
+                raise NotDifferentiable(
+                    f"{where()}: a {type(leaf).__name__} of traced values is returned; return a plain array: np.asarray(y)"
+                )
             leaf = trace.stack(leaf)
         result.append(leaf)
     return result, treedef
