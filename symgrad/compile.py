@@ -191,7 +191,7 @@ class Family:
         slots: list[Any] = []
         for position, (leaf, kind) in enumerate(zip(leaves, self.layout.kinds, strict=True)):
             if isinstance(kind, Static):
-                if state is not None and (isinstance(leaf, (np.ndarray, *METHODS)) or kind.is_like):
+                if state is not None and (isinstance(leaf, (np.ndarray, slice, *METHODS)) or kind.is_like):
                     leaf = state.read(Path(Argument(position), ()), leaf)
                 elif state is not None and not isinstance(leaf, (str, bytes, bool, type)):
                     state.root(leaf, Path(Argument(position), ()))

@@ -243,6 +243,13 @@ class Reads:
         if value is None or kind is bool or value is Ellipsis or isinstance(value, enum.Enum):
             self.check(path, "is", value)
             return
+        if kind is slice:  # which equals one of the same objects, whatever they are by now
+            for name in ("start", "stop", "step"):
+                part = getattr(value, name)
+                if isinstance(part, np.ndarray):
+                    self._content(path.then("attr", name), part)
+                elif not isinstance(part, PLAIN):
+                    self.stop(f"{path!r} is a slice of a {type(part).__name__}, which may be another number later")
         self.check(path, "eq", value)
         if is_users_class(kind):
             self.check(Path(find_own_ways, (("call", (kind,)),)), "eq", find_own_ways(kind))

@@ -976,3 +976,29 @@ def test_functions_that_do_what_those_before_did_not(mode):
             np.testing.assert_allclose(derivative(x), 3 * x**2)
             np.testing.assert_allclose(grad(Equal(fun), mode=mode)(x), 3 * x**2)
             np.testing.assert_allclose(grad(Other(fun), mode=mode)(x), 3 * x**2)
+
+
+class Place:
+    def __init__(self, place: int) -> None:
+        self.place = place
+
+    def __index__(self) -> int:
+        return self.place
+
+
+HELD = np.array(1)
+PART = slice(0, HELD)
+
+
+def test_slices_of_what_changes():
+    place = Place(1)
+    given, own = slice(0, HELD), slice(place)
+    derivatives = [(value_and_grad(fun), fun) for fun in (lambda x, s: np.sum(np.sin(x)[s]), lambda x, s: np.sum(x[PART] ** 2))]
+    x = np.array([0.3, 0.7, 0.9])
+    for end in (1, 1, 1, 2, 1, 3, 2):
+        HELD[...] = place.place = end
+        for derivative, fun in derivatives:
+            for part in (given, own, slice(0, np.int64(end))):
+                value, slope = derivative(x, part)
+                assert value == pytest.approx(fun(x, part), rel=1e-14)
+                assert np.count_nonzero(slope) == end
