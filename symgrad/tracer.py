@@ -607,6 +607,8 @@ class Tracer(Traced):
             return self.__array__(object, copy=True)
         if not np.can_cast(self.dtype, dtype, casting):
             raise TypeError(f"{where()}: Cannot cast array data from {self.dtype} to {dtype} by the rule {casting!r}")
+        if dtype.kind in "SUV":
+            self.leave(lambda: f"x.astype({dtype}) makes text or bytes of a traced value, and its derivative would be lost")
         if not copy and dtype == self.dtype and (order not in ("C", "F") or self.flags[order]):
             return self
         result: Any = self.tape.record(ASTYPE, (self,), {"dtype": dtype})

@@ -517,6 +517,20 @@ def test_caught_refusals():
     assert np.allclose(grad(lambda x: np.sum(x) if hasattr(x, "nope") else np.sum(x * x))(V), 2 * V)
 
 
+def test_text_by_a_cast():
+    """What is read from it again had a derivative of zero."""
+    for cast in (
+        lambda x: x.astype(str),
+        lambda x: np.array(x, dtype="U9"),
+        lambda x: np.asarray(x, "S9"),
+        lambda x: x.astype("V8"),
+    ):
+        refuses(lambda x, cast=cast: np.sum(cast(x).astype(float)), LeavesNumPy, "makes text or bytes", line=False)
+    both = grad(lambda x, n: np.sum(x) * float(n.astype(str)[0]))
+    for n in (2.0, 2.0, 2.0, 3.0):
+        np.testing.assert_allclose(both(V, np.array([n])), np.full(4, n))
+
+
 def test_text_is_for_people():
     """It reads otherwise than the plain value's: what asks how is refused, what shows it is not."""
     for ask in (
