@@ -9,6 +9,7 @@ import linecache
 import os
 import sys
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable
 from itertools import islice
 from opcode import opname
@@ -106,6 +107,16 @@ def raised_at(traceback: TracebackType | None) -> str:
             place = f"{traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno}"
         traceback = traceback.tb_next
     return place
+
+
+def recursing(traceback: TracebackType | None) -> str | None:
+    """The library's module whose code has called itself without end; None where the user's did."""
+    frames = [frame for frame, _ in walk_tb(traceback) if not frame.f_code.co_filename.startswith(_INTERNAL[0])]
+    calls = Counter(frame.f_code for frame in frames)
+    code = max(calls, key=calls.__getitem__, default=None)
+    if code is None or not is_internal(code.co_filename):
+        return None
+    return next(str(frame.f_globals["__name__"]) for frame in frames if frame.f_code is code)
 
 
 def through_scipy(traceback: TracebackType | None) -> str | None:

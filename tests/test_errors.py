@@ -474,6 +474,10 @@ def test_endless_recursion():
     assert grad(ends)(1.0, 20) == 21.0
 
 
+def test_recursion_of_a_library():
+    refuses(lambda x: np.sum(np.ma.exp(x)), NotDifferentiable, r"numpy\.ma", "primitive", line=False)
+
+
 def test_masked_arrays_as_results():
     """They hold traced values as objects, and were taken for constants."""
     for fun in (lambda x: np.ma.dot(x, x), lambda x: np.ma.array([x @ x]), lambda x: np.ma.array(x @ x)):

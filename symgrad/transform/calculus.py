@@ -17,7 +17,7 @@ import numpy as np
 
 from symgrad import pytree
 from symgrad.errors import IntegerArgument, NonScalarOutput, NotDifferentiable, RecursiveDerivative
-from symgrad.frames import where
+from symgrad.frames import raised_at, recursing, where
 from symgrad.ir import Aval, Node
 from symgrad.ops import create
 from symgrad.ops.core import Traced, dtype_of, fit
@@ -171,6 +171,12 @@ def run(trace: Trace, fun: Fun, args: Sequence[Any], kwargs: dict[str, Any]) -> 
     except RecursionError as error:
         if isinstance(error, RecursiveDerivative):
             raise
+        library = recursing(error.__traceback__)
+        if library is not None:
+            raise NotDifferentiable(
+                f"{raised_at(error.__traceback__)}: {library} calls itself without end on traced values; use other functions, "
+                "or give it a rule with symgrad.primitive"
+            ) from error
         raise RecursiveDerivative(
             f"{getattr(fun, '__name__', fun)}: Python's recursion limit was reached while the function was traced; "
             "does its recursion end on a value? sys.setrecursionlimit raises the limit"
