@@ -1307,3 +1307,26 @@ def test_dead_arrays_are_written_over_whatever_windows_results_are_of():
     for got, want in zip(results, grad(convolution, (0, 1), mode="dynamic")(*args), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-10)
     assert derivative.source(*args, fast=True).split("# backward")[0].count("empty((250, 250)") == 2
+
+
+OF_ONE_NUMBER = {
+    "np.sum(np.exp(x) @ w)": "return w * np.exp(x)",
+    "np.sum(w @ np.exp(x))": "return w[:, None] * np.exp(x)",
+    "np.mean(np.exp(x) @ m)": "return np.sum(m, axis=1) * np.exp(x) / 48",
+    "np.mean(np.exp(x) @ m.T)": "return np.sum(m, axis=0) * np.exp(x) / 48",
+    "np.sum(m @ np.exp(x))": "return np.sum(m, axis=0)[:, None] * np.exp(x)",
+    "np.sum(m.T @ np.exp(x))": "return np.sum(m, axis=1)[:, None] * np.exp(x)",
+    "np.sum(np.exp(x[0]) @ m)": "np.sum(m, axis=1) * np.exp(x[0])",
+}
+
+
+@pytest.mark.parametrize("text", OF_ONE_NUMBER)
+def test_products_with_one_number_everywhere(text):
+    """Of which all rows, or all columns, are the same."""
+    x, w, m = np.sin(np.arange(16.0).reshape(4, 4)), np.arange(4.0) - 1.5, np.cos(np.arange(48.0).reshape(4, 12))
+    m = m.T if re.search(r"\bm @|m\.T\)", text) else m
+    derivative = grad(eval(f"lambda x, w, m: {text}", {"np": np}))
+    for turn in range(3):
+        slope = derivative(x + 0.1 * turn, w, m)
+    np.testing.assert_allclose(slope, grad(derivative.__wrapped__, mode="dynamic")(x + 0.2, w, m), rtol=1e-12)
+    assert OF_ONE_NUMBER[text] in derivative.source(x, w, m)

@@ -570,9 +570,13 @@ class Builder:
             return call("np.array", expr)
         if again or _may_alias(out):
             return method(expr, "copy")
-        if self.fresh and len(out.aval.shape) > 1 and not is_contiguous(out):
+        if self.fresh and len(out.aval.shape) > 1 and not self._is_contiguous(out):
             return call("np.ascontiguousarray", expr)
         return expr
+
+    def _is_contiguous(self, node: Node) -> bool:
+        """Whether a result is surely in C order."""
+        return is_contiguous(node)
 
     def _number_of_numpys(self, out: Node, expr: Expr) -> Expr:
         """Of a 0-d array, which ``np.where`` makes of numbers, or of one of Python's, which a rewrite has put there."""

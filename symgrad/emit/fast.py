@@ -453,8 +453,9 @@ class FastBuilder(BlockBuilder):
         if self.written.get(node) is None:
             base = node.args[0]
             fresh = node.op is not index.SCATTER and base in self.owner and self.straight
-            if fresh and self._in_order(base) and self._dies(base):
+            if fresh and self._in_order(base) is not False and self._dies(base):
                 self.buffers[base] = self.owner.pop(base)
+                self.order[node] = self._in_order(base)
             super()._write(node, block)
             self._write_columns(node, block)
             if node.aval.shape and "buffers" not in self.off:
@@ -691,6 +692,9 @@ class FastBuilder(BlockBuilder):
             infinite = name(self.bind("inf", math.inf))
             return infinite if value > 0 else ast.UnaryOp(ast.USub(), infinite)
         return super()._number(value)
+
+    def _is_contiguous(self, node: Node) -> bool:
+        return self._in_order(node) is True
 
     def _output(self, out: Any, kind: str, used: set[Node]) -> Expr:
         expr = super()._output(out, kind, used)

@@ -253,6 +253,28 @@ def pull_factor_of_choices(s: Simplifier, node: Node, args: tuple[Node, ...]) ->
     return join(s, factors.pop(), s.call(np.where, mask, *rest))
 
 
+@rewrite(np.matmul, np.outer, np.dot, of=(np.broadcast_to,), derived=True)
+def product_with_one_number(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Of products with arrays of one number, which the sum of a product gives, all rows, or all columns, are the same."""
+    shape = node.aval.shape
+    for place, (x, y) in enumerate((args, args[::-1])):
+        alike = is_op(x, np.broadcast_to) and x.aval.dtype == y.aval.dtype == node.aval.dtype
+        if not alike or x.args[0].aval.shape or not shape or node.params or len(shape) > 2 or max(map(_ndim, args)) > 2:
+            continue
+        if not is_op(node, np.outer):
+            axis = place * (_ndim(y) - 1)
+            turned = _ndim(y) == 2 and is_op(y, np.transpose)
+            y = s.call(np.sum, y.args[0], axis=1 - axis) if turned else s.call(np.sum, y, axis=axis)
+        if place and len(shape) == 2:
+            y = s.call(np.expand_dims, y, axis=1)
+        return s.call(np.broadcast_to, s.call(np.multiply, x.args[0], y), shape=shape)
+    return None
+
+
+def _ndim(node: Node) -> int:
+    return len(node.aval.shape)
+
+
 @rewrite(np.matmul, np.outer, np.dot, derived=True)
 def pull_factors(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     (ca, x), (cb, y) = split(args[0]), split(args[1])
