@@ -121,10 +121,10 @@ def add_each(out: Array, index: Any, value: Array) -> None:
     values = np.broadcast_to(value, places.shape + rest)
     rows = out.reshape(-1, math.prod(rest))
     count, many = rows.shape[1], len(rows) <= places.size
-    if many and 1 < count <= _NARROW and out.dtype == values.dtype == np.float64 and places.min() >= 0:
+    if 1 < count <= _NARROW:
         places, values = places.reshape(-1), values.reshape(-1, count)
-        for k in range(count):  # what np.bincount does best
-            rows[:, k] += np.bincount(places, values[:, k], len(rows))
+        for k in range(count):
+            np.add.at(rows[:, k], places, values[:, k])
         return
     table = np.arange(out.size).reshape(rows.shape) if many else None
     step = max(_SLAB // 2 * len(places) // (places.size * count), 1)
@@ -258,6 +258,21 @@ def cross(x: Array, y: Array, out: Array | None = None) -> Array:
     for i in range(3):
         np.multiply(x[i - 2], y[i - 1], out[i])
         np.subtract(out[i], np.multiply(x[i - 1], y[i - 2], second), out[i])
+    return out
+
+
+def cross_rows(x: Array, y: Array, shape: tuple[int, ...]) -> Array:
+    """``np.cross`` of what is known to be vectors of three numbers, in the same operations.
+
+    >>> cross_rows(np.array([[1.0, 0.0, 0.0]]), np.array([0.0, 1.0, 0.0]), (1, 3))
+    array([[0., 0., 1.]])
+    """
+    out = np.empty(shape, x.dtype)
+    a, b = ([z[..., 0], z[..., 1], z[..., 2]] for z in (x, y))
+    for i in range(3):
+        part = out[..., i]
+        np.multiply(a[i - 2], b[i - 1], part)
+        np.subtract(part, a[i - 1] * b[i - 2], part)
     return out
 
 

@@ -321,6 +321,9 @@ class Trace:
             return self.admit(value)
         if isinstance(value, (list, tuple)) and create.contains_traced(value):
             return np.stack([self.gather(item) for item in value])  # type: ignore[return-value]
+        if isinstance(value, (list, tuple)):
+            value = np.array(value)
+            value.flags.writeable = False  # nobody else has it
         return self.lookup(self.constant(value)[0])
 
     def admit(self, x: Tracer) -> Tracer:

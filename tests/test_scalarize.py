@@ -695,3 +695,20 @@ def test_code_that_is_given_up_answers_no_call(monkeypatch):
         for x in (bad, bad, bad, bad, bad, good, bad):
             np.testing.assert_equal(derivative(x), value_and_grad(lambda x: np.sum(np.sqrt(x) * x), mode="dynamic")(x))
     assert "the function does not" in derivative.explain()
+
+
+def test_rows_of_plain_numbers_in_matrices_of_numbers():
+    """The last row of what moves a robot's joints is made of whole numbers; it keeps none of the rest from being numbers."""
+
+    def reach(angles):
+        T = np.eye(3)
+        for k in range(3):
+            c, s = np.cos(angles[k]), np.sin(angles[k])
+            T = T @ np.array([[c, -s, 0.5 * c], [s, c, 0.5 * s], [0, 0, 1]])
+        return T[0, 2] ** 2 + T[1, 2]
+
+    derivative, angles = grad(reach), np.array([0.3, -0.2, 0.9])
+    for turn in range(3):
+        slope = derivative(angles + 0.1 * turn)
+    np.testing.assert_allclose(slope, grad(reach, mode="dynamic")(angles + 0.2), rtol=1e-13)
+    assert "stack" not in derivative.source(angles, fast=True)

@@ -957,11 +957,21 @@ def _joined(b: Builder, parts: list[Expr], axis: int | None) -> Expr:
     return call_of(b.bind("concatenate", np.concatenate), ast.Tuple(parts, ast.Load()), literal(axis))
 
 
+@_fast(np.cross)
+def cross(b: Builder, node: Node, args: list[Expr]) -> Expr:
+    """Without what NumPy's own, which is written in Python, looks at first."""
+    shape = node.aval.shape
+    if node.params or len(shape) < 2 or any(arg.aval.dtype != node.aval.dtype for arg in node.args):
+        return default_spelling(b, node, args)
+    return call_of("runtime.cross_rows", *args, literal(shape))
+
+
 @_fast(np.stack)
 def stack(b: Builder, node: Node, args: list[Expr]) -> Expr:
     """``np.array([x, y])``, or ``x[:, None]`` beside ``y[:, None]``: NumPy's own is written in Python."""
     axis, ndim = dict(node.params).get("axis", 0), len(node.aval.shape)
-    if set(dict(node.params)) > {"axis"} or any(arg.aval.dtype != node.aval.dtype for arg in node.args):
+    alike = ndim == 1 or all(arg.aval.dtype == node.aval.dtype for arg in node.args)
+    if set(dict(node.params)) > {"axis"} or not alike:
         return default_spelling(b, node, args)
     if axis % ndim == 0:
         return call_of("np.array", ast.List(args, ast.Load()))

@@ -209,6 +209,8 @@ class Simplifier:
         plain = isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "biufc"
         if not (pure and plain and value.size <= sum(map(np.size, values))):
             return None
+        if value.base is None and not any([value is given for given in values]):
+            value.flags.writeable = False  # nobody else has it
         self.folded[op, args, params] = node = self.graph.captured(value)
         return node
 

@@ -909,6 +909,16 @@ def _turned(s: Simplifier, x: Node) -> Node:
     return s.call(np.transpose, x) if len(x.aval.shape) == 2 else s.call(np.swapaxes, x, axis1=-1, axis2=-2)
 
 
+@rewrite(np.stack, np.concatenate, of=(CAPTURED,), exact=True)
+def constants_of_one_type(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Rows of whole numbers beside others are cast beforehand."""
+    cast = [arg.op is CAPTURED and arg.aval.dtype != node.aval.dtype for arg in args]
+    if not any(cast):
+        return None
+    firm = [s.call(engine.ASTYPE, arg, dtype=node.aval.dtype) if one else arg for arg, one in zip(args, cast, strict=True)]
+    return s.make(node.op, tuple(firm), node.params, node.aval)
+
+
 @rewrite(index.SCATTER, index.SETITEM)
 def writes_broadcast(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """What is written broadcasts anyway."""

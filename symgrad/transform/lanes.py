@@ -556,13 +556,14 @@ def hot_of(nodes: Sequence[Node], lookup: Callable[[Node], Any] | None = None) -
 
 def apply(g: Any, lanes: Lanes | None, until: Lanes | None = None) -> Any:
     """``g``, and zero where ``lanes`` (up to ``until``) say so."""
-    if g is None or lanes is None or lanes is until:
-        return g
-    if lanes.outer is not None and lanes.outer is not until:  # masks are put together in less time than numbers are chosen
-        if until not in lanes.whole:
-            lanes.whole[until] = mask_of(lanes, until, None)
-        return np.where(lanes.whole[until], g, 0)
-    return np.where(lanes.test, g, 0) if lanes.taken else np.where(lanes.test, 0, g)
+    while g is not None and lanes is not None and lanes is not until:
+        if np.ndim(g) and lanes.outer is not None and lanes.outer is not until:  # a mask of masks takes less time than a choice
+            if until not in lanes.whole:
+                lanes.whole[until] = mask_of(lanes, until, None)
+            return np.where(lanes.whole[until], g, 0)
+        g = np.where(lanes.test, g, 0) if lanes.taken else np.where(lanes.test, 0, g)
+        lanes = lanes.outer
+    return g
 
 
 def _apply_to(g: Any, todo: Lanes | None, until: Lanes | None) -> State:
