@@ -90,7 +90,7 @@ def traced_number(trace: Trace, leaf: Any, name: str) -> Tracer:
     remedy = (
         f"give {name}.to_numpy()"
         if hasattr(leaf, "to_numpy")
-        else "numbers, arrays can, and tuples, lists, dicts, namedtuples and dataclasses of them; pass this as another argument"
+        else "only numbers, arrays and trees of them can (tuples, lists, dicts, dataclasses); make it another argument"
     )
     shown = " ".join(repr(leaf).split())
     raise NotDifferentiable(f"{where()}: {name} is {type(leaf).__name__} {shown:.40}, which cannot be differentiated; {remedy}")
