@@ -62,7 +62,7 @@ def _written(result: Any, out: Any, mask: Any, verb: str) -> Any:
         if isinstance(target, Tensor):
             assign(target, value if mask is True else np.where(mask, value, target), verb)  # type: ignore[arg-type]
         else:
-            np.copyto(target, value.value, where=plain_tree(mask))
+            np.copyto(target, value.numpy(), where=plain_tree(mask))  # which refuses what requires grad
     return out if isinstance(out, tuple) and len(out) > 1 else outs[0]
 
 
@@ -94,7 +94,7 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *args: Any, **kwargs
 
 def _at(ufunc: np.ufunc, x: Any, key: Any, *values: Any) -> None:
     if not isinstance(x, Tensor):
-        ufunc.at(x, key, *plain_tree(values))
+        ufunc.at(x, key, *[value.numpy() if isinstance(value, Tensor) else value for value in values])
     elif ufunc is np.add or ufunc is np.subtract:
         value = values[0] if ufunc is np.add else -values[0]
         places = tuple(np.broadcast_arrays(*plain_tree(key if isinstance(key, tuple) else (key,))))

@@ -404,8 +404,21 @@ def test_numpys_functions_on_tensors():
     refused = next(key for key, handler in REGISTRY.items() if isinstance(handler, Refused))
     with pytest.raises(NotDifferentiable, match=rf"np\..*{refused.__name__}"):
         Tensor.__array_function__(x, refused, (), (x,), {})
-    with pytest.raises(RuntimeError, match="Can't call numpy"):
-        np.asarray(x)
+    plain = np.zeros(2, np.float32)
+    for use in (
+        lambda: np.asarray(x),
+        lambda: np.sin(x, out=plain),
+        lambda: plain.__iadd__(x),
+        lambda: np.add.at(plain, [0, 1], x),
+        lambda: np.cumsum(x, out=plain),
+    ):
+        with pytest.raises(RuntimeError, match="Can't call numpy"):
+            use()
+    assert not plain.any()
+    plain += x.detach()
+    with torch.no_grad():
+        np.multiply(x, 2, out=plain)
+    assert plain.tolist() == [2.0, 8.0]
 
 
 def test_tensors_pass_through_grad():
