@@ -73,6 +73,10 @@ def test_functions_that_are_looked_up_by_name():
     agrees(fun, A)
 
 
+def test_functions_without_source():
+    agrees(eval("lambda a: Polynomial(a)(T) * chebyshev.chebval(T, a)"), A)
+
+
 def test_batches():
     batch = np.stack([A, 2 * A])
     np.testing.assert_allclose(vmap(lambda a: Polynomial(a)(T))(batch), [Polynomial(a)(T) for a in batch], rtol=1e-14)
