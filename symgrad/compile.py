@@ -191,9 +191,9 @@ class Family:
         slots: list[Any] = []
         for position, (leaf, kind) in enumerate(zip(leaves, self.layout.kinds, strict=True)):
             if isinstance(kind, Static):
-                if state is not None and (isinstance(leaf, (np.ndarray, slice, *METHODS)) or kind.is_like):
+                if state is not None and (isinstance(leaf, (np.ndarray, np.void, slice, *METHODS)) or kind.is_like):
                     leaf = state.read(Path(Argument(position), ()), leaf)
-                elif state is not None and not isinstance(leaf, (str, bytes, bool, type)):
+                elif state is not None and type(leaf) not in (str, bytes, bool) and not isinstance(leaf, type):
                     state.root(leaf, Path(Argument(position), ()))
                 slots.append(leaf)
             else:

@@ -245,6 +245,6 @@ def same_value(a: Any, b: Any) -> bool:
     """Whether a value read again is the one that was read before."""
     if type(a) is not type(b):
         return False
-    if isinstance(a, np.ndarray):
+    if isinstance(a, (np.ndarray, np.void)):
         return bool(a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes())
     return bool(a == b) or bool(a != a and b != b)

@@ -198,7 +198,7 @@ class Reads:
             return self._lift(path, value)
         if (kind is int or isinstance(value, np.integer)) and path in self.lifted:
             return self._lift(path, value)
-        if isinstance(value, np.ndarray):
+        if isinstance(value, (np.ndarray, np.void)):  # the latter are views of their arrays
             self._content(path, value)
         elif isinstance(value, PLAIN) or kind in VALUES:
             self._plain(path, value)
@@ -240,6 +240,8 @@ class Reads:
 
     def _plain(self, path: Path, value: Any) -> None:
         kind = type(value)
+        if is_users_class(kind):  # its attributes may change
+            self.root(value, path)
         if value is None or kind is bool or value is Ellipsis or isinstance(value, enum.Enum):
             self.check(path, "is", value)
             return
@@ -256,14 +258,14 @@ class Reads:
         if own_ways(kind):
             self.stop(f"{path!r} is a {kind.__name__} with operators of its own, which are not followed")
 
-    def _content(self, path: Path, value: np.ndarray[Any, Any]) -> None:
-        """An array that cannot be an input: guarded by what is in it."""
-        if type(value) is not np.ndarray or value.dtype.hasobject:
+    def _content(self, path: Path, value: np.ndarray[Any, Any] | np.void) -> None:
+        """An array, or a row of one, that cannot be an input: guarded by what is in it."""
+        if type(value) not in (np.ndarray, np.void, np.record) or value.dtype.hasobject:
             self.stop(f"{path!r} is a {type(value).__name__} of dtype {value.dtype}, which cannot be an input")
         elif value.nbytes > MAX_BYTES:
             self.stop(f"{path!r} is an array of dtype {value.dtype}, too large to be compared at every call")
         else:
-            self.check(path, "array", value.copy("K"))
+            self.check(path, "array", value.copy())
         self.root(value, path)
 
     def _lift(self, path: Path, value: Any) -> Any:
@@ -413,7 +415,8 @@ class Reads:
         if isinstance(value, (BuiltinMethodType, types.MethodWrapperType)) and getattr(value, "__self__", None) is owner:
             return value
         if path is not None:
-            return value if isinstance(owner, (np.ndarray, *PLAIN)) else self.read(path.then("attr", name), value)
+            plain = isinstance(owner, (np.ndarray, *PLAIN)) and not is_users_class(kind)
+            return value if plain else self.read(path.then("attr", name), value)
         if fixed is not None and is_users_class(kind) and name not in getattr(owner, "__dict__", ()):
             if isinstance(fixed, types.MemberDescriptorType) or hasattr(type(fixed), "__set__"):
                 return value  # a slot: what the function put there itself

@@ -7,6 +7,7 @@ effects. ``pytest --hypothesis-profile=deep`` reads every capture in every place
 from __future__ import annotations
 
 import dataclasses
+import enum
 import functools
 import importlib
 import inspect
@@ -1002,3 +1003,39 @@ def test_slices_of_what_changes():
                 value, slope = derivative(x, part)
                 assert value == pytest.approx(fun(x, part), rel=1e-14)
                 assert np.count_nonzero(slope) == end
+
+
+class Level(enum.Enum):
+    LOW = 1
+
+    def __init__(self, factor: int) -> None:
+        self.factor = float(factor)
+
+
+class Title(str):
+    factor: float
+
+
+class Count(int):
+    factor: float
+
+
+TITLE, COUNT = Title("a"), Count(3)
+RECORDS = np.array([(np.nan, 1), (np.nan, 1)], dtype=[("other", float), ("factor", int)])
+ROW, RECORD = RECORDS[0], RECORDS.view(np.recarray)[1]
+
+
+@pytest.mark.parametrize("held", [Level.LOW, TITLE, COUNT, RECORD, ROW])
+def test_attributes_of_constants(held):
+    """Of members of an enum, of the user's own kinds of text and numbers, and rows of structured arrays."""
+    x = np.array([0.5, 1.5])
+    take = (lambda one: one["factor"]) if held is ROW else (lambda one: one.factor)
+    derivatives = grad(lambda x: np.sum(x) * take(held)), grad(lambda x, one: np.sum(x) * take(one))
+    for factor in (1, 1, 1, 1, 2, 1, 2, 3):
+        if held is ROW or held is RECORD:
+            held["factor"] = factor
+        else:
+            held.factor = factor
+        np.testing.assert_array_equal(derivatives[0](x), [factor, factor])
+        np.testing.assert_array_equal(derivatives[1](x, held), [factor, factor])
+    assert all(derivative.cache_info().hits for derivative in derivatives)
