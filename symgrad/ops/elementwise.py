@@ -226,7 +226,7 @@ UPPER = (Choice(lambda y, x1, x2: (x1 >= x2, True, False)), Choice(lambda y, x1,
 LOWER = (Choice(lambda y, x1, x2: (x1 <= x2, True, False)), Choice(lambda y, x1, x2: (x2 <= x1, True, False)))
 EQUAL = (Choice(lambda y, x1, x2: (x1 == y, True, False)), Choice(lambda y, x1, x2: (x2 == y, True, False)))
 MASKED = (None, Choice(lambda y, condition, *_: (condition, True, True)),
-                Choice(lambda y, condition, *_: (condition, False, True)))  # fmt: skip
+                Choice(lambda y, condition, *_: (condition, False, True)))
 
 elementwise(np.maximum, lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x1 > x2)),
                         lambda g, y, x1, x2: np.where(x1 == x2, 0.5 * g, g * (x2 > x1)),
@@ -274,8 +274,7 @@ elementwise(np.where, None,
 # what Python's ``min`` and ``max`` choose between two numbers
 EXTREME = Op("extreme", "elementwise", (None, lambda g, _, condition, x, y: np.where(condition, g, 0),
                                               lambda g, _, condition, x, y: np.where(condition, 0, g)),
-             name="np.where", fun=np.where, partial="constant",
-             lanes=MASKED)  # fmt: skip
+             name="np.where", fun=np.where, partial="constant", lanes=MASKED)
 
 
 # -- complex numbers, numbers that are none ------------------------------------------------------------------------
