@@ -314,7 +314,7 @@ class Family:
             return None
         grown = variant.take(state)
         leaf.seen += 1
-        self.account.traced(sum(end.seen == 1 for end in ends), leaf.seen == 1)
+        self.account.traced(sum(end.seen == 1 for end in ends) + variant.unlearnt, leaf.seen == 1)
         if leaf.seen == 1 or (leaf.linked and not grown):
             return None
         for cost, make in variant.ways(leaf):
@@ -382,7 +382,7 @@ class Variant:
         self.checks: dict[tuple[Path, str], Check] = {}
         self.lifts: dict[Path, Any] = {}
         self.silenced: set[str] = set()
-        self.traces = 0
+        self.traces = self.unlearnt = 0
         self.whole: Piece | None = None
         self.early: Piece | None = None  # of the first trace alone, where its result was computed by code at once
         self.pieces: dict[tuple[int, Any], Piece] = {}  # made since, by where the other code leaves off
@@ -392,7 +392,11 @@ class Variant:
 
     def add(self, run: Run) -> Leaf:
         """Merge a trace into the program; raises ``Diverged`` when it contradicts what is there."""
-        return self.program.add(run) or Leaf([], run.leaf.tree, [])  # nothing to learn from a short run beside a rolled loop
+        leaf = self.program.add(run)
+        if leaf is None:  # nothing to learn from iterations beside a loop that is rolled up
+            self.unlearnt += 1
+            return Leaf([], run.leaf.tree, [])
+        return leaf
 
     def conflicts(self, leaves: Sequence[Any], state: State | None = None) -> list[Change]:
         """Where a call, or its trace, finds something else outside than this variant has, or would have, had it looked."""

@@ -21,7 +21,7 @@ from symgrad.ir import CAPTURED, Node, aval_of
 from symgrad.ops import index
 from symgrad.ops.core import Op
 from symgrad.trace import Trace
-from symgrad.tracer import Run, Tracer, plain, tracers
+from symgrad.tracer import Peek, Run, Tracer, plain, tracers
 
 __all__ = ["Drafts"]
 
@@ -36,7 +36,7 @@ class Drafts:
     def __init__(self, trace: Trace) -> None:
         self.trace, self.draft = trace, self
         self.wrap: Any = functools.partial(Trace.wrap, cast(Any, self))
-        self.peeks: list[Node] = []
+        self.peeks: list[Peek] = []
         self.outside: dict[int, Any] = {}
 
     def __getattr__(self, name: str) -> Any:

@@ -580,7 +580,7 @@ class _Rewriter(ast.NodeTransformer):
         loop, private, numbers, tested = self._loop(node)
         effects = self._effects(node.target)
         nested = _nested(node.target) if isinstance(node.target, (ast.Tuple, ast.List)) else None
-        facts = [_constant(private), ast.Constant(tested), ast.Constant(nested)]
+        facts = [_constant(private), ast.Constant(tested), ast.Constant(nested), _constant(tuple(_stores(node.target)))]
         start = _at(ast.Assign([ast.Name(loop, ast.Store())], _hook("loop", node.iter, self._over(node.iter), *facts)), node)
         node.iter = _at(ast.Name(loop, ast.Load()), node.iter)
         node.target = self.visit(node.target)
@@ -621,21 +621,28 @@ class _Rewriter(ast.NodeTransformer):
         stores = {name for statement in node.body for name in _stores(statement)} & self.scopes[-1][0]
         target = set(_stores(node.target)) if isinstance(node, ast.For) else set()
         every = self.reads[-1]
+        private = tuple(sorted(name for name in stores | target if every[name] == inside[name]))
         counting = {name for item in _walk(node) for name in _counted(item)}
         first: list[ast.stmt] = []
-        for name in sorted((stores - target) & inside.keys()):
+        chosen = {name for statement in _below_ifs(node.body) for name in _stores(statement)} & stores
+        for name in sorted((stores - target) & (inside.keys() | (chosen - set(private)))):
             read = _hook("number", node, ast.Name(loop, ast.Load()), ast.Constant(name), ast.Name(name, ast.Load()),
                          ast.Constant(name in counting))  # fmt: skip
             first.append(ast.Assign([ast.Name(name, ast.Store())], read))
+        for statement in _below_ifs(node.body, bool(chosen)):  # a number that is put in place of what goes round
+            if _is_reset(statement) and statement.targets[0].id in stores & (inside.keys() | chosen):
+                statement.number = loop
         settled = self.scopes[-1][0] - stores - target
         for name, made_of in _filled(node):
             if name in settled:
                 names = [ast.Name(item, ast.Load()) for item in (name, *sorted(made_of & settled))]
                 first.append(ast.Expr(_hook("filled", node, *names)))
+                if chosen:  # some iterations may not
+                    more = sorted(made_of & stores - target)
+                    first += [ast.Expr(_hook("filled", node, names[0], ast.Name(item, ast.Load()))) for item in more]
         unbound = ast.Attribute(ast.Name(HOOKS, ast.Load()), "Unbound", ast.Load())
         handler = ast.ExceptHandler(unbound, None, [ast.Pass()])
         numbers: list[ast.stmt] = [_at(ast.Try([statement], [handler], [], []), node) for statement in first]
-        private = tuple(sorted(name for name in stores | target if every[name] == inside[name]))
         return loop, private, numbers, way_out is not None
 
     def visit_If(self, node: ast.If) -> Any:
@@ -678,7 +685,11 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         effects = [effect for target in node.targets for effect in self._effects(target)]
+        loop = getattr(node, "number", None)
         node.value = self.visit(node.value)
+        if loop is not None:
+            place = ast.Constant(node.targets[0].id)  # type: ignore[attr-defined]
+            node.value = _hook("number", node.value, ast.Name(loop, ast.Load()), place, node.value, ast.Constant(True))
         unpacking = [target for target in node.targets if isinstance(target, (ast.Tuple, ast.List))]
         if unpacking:
             nested = ast.Constant(any(map(_nested, unpacking)))
@@ -885,6 +896,24 @@ def _counted(node: ast.AST) -> Iterator[str]:
         for name, made in pairs:
             if isinstance(name, ast.Name) and isinstance(made, ast.BinOp) and name.id in _reads(made):
                 yield name.id
+
+
+def _below_ifs(statements: list[ast.stmt], below: bool = False) -> Iterator[Any]:
+    """The statements in ``if``s among these, and in the loops among them."""
+    for statement in statements:
+        if below:
+            yield statement
+        if isinstance(statement, (ast.If, ast.For, ast.While)):
+            for part in (statement.body, statement.orelse):
+                yield from _below_ifs(part, below or isinstance(statement, ast.If))
+
+
+def _is_reset(statement: Any) -> bool:
+    """Whether it puts a number into a name: ``v = 0.0``."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) > 1 or not isinstance(statement.targets[0], ast.Name):
+        return False
+    value = statement.value.operand if isinstance(statement.value, ast.UnaryOp) else statement.value
+    return isinstance(value, ast.Constant) and type(value.value) in (int, float)
 
 
 def _filled(node: ast.AST) -> Iterator[tuple[str, set[str]]]:

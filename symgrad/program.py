@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, INPUT, Graph, Node
+from symgrad.ir import CAPTURED, CONST, INPUT, Graph, Node, ancestors
 from symgrad.pytree import TreeDef
 
 SAMPLED = 64  # numbers of an array, about, by which those that may be equal are found
@@ -225,6 +225,9 @@ def _merge(above: dict[Any, Tree], b: Tree, leaf: Leaf) -> Leaf | None:
             if isinstance(a, Branch) or isinstance(b, Branch):
                 raise Diverged("a call took another course than an earlier one with the same decisions")
             if a.tree != b.tree or len(a.outputs) != len(b.outputs) or not all(map(_same, a.outputs, b.outputs)):
+                if _forks(a) and _forks(b) and a.seen < 2:  # both are right, and have seen other ways through a loop
+                    above[key] = b
+                    return leaf
                 raise Diverged("a call gave another result than an earlier one with the same decisions")
             return a
         if a.node is not b.node and not _differ_in_size(a.node, b.node):
@@ -234,6 +237,11 @@ def _merge(above: dict[Any, Tree], b: Tree, leaf: Leaf) -> Leaf | None:
             a.cases[value] = rest
             return leaf
         above, key, b = a.cases, value, rest
+
+
+def _forks(leaf: Leaf) -> bool:
+    """Whether there are ``if``s in the loops that give the results."""
+    return any([getattr(node.op, "forks", False) for node in ancestors(leaf.nodes())])
 
 
 def _differ_in_size(a: Node, b: Node) -> bool:

@@ -28,9 +28,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symgrad.forks import fork
 from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, ancestors, aval_of
 from symgrad.ops.core import REGISTRY
-from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT
+from symgrad.ops.engine import AND, INDEX, ITEM, NOT
+from symgrad.patterns import Boundary, Key, Note, Part, Pattern, same_number, same_params
 from symgrad.trace import Trace
 from symgrad.tracer import NUMBERS, Tracer
 from symgrad.transform.loop import Body, Course, Loop, loop_of
@@ -48,45 +50,16 @@ EXIT = ("if",)
 _HIDDEN = "__symgrad"
 _LEAVES = (INDEX, CONST, CAPTURED)  # what is no operation of an iteration
 
-Key = tuple[Any, ...]
-# where an argument comes from: ("step", i), ("carry", key), ("index",), ("same", node), ("value", node), ("anew", node)
-Part = tuple[Any, ...]
-
-
-class Boundary(NamedTuple):
-    """What is there between two iterations: the lengths of graph and notes, what the locals hold, and the loop's index.
-
-    ``holds`` are the traced values in the locals, by where they are; ``rest`` is all else, of each local, comparable.
-    """
-
-    length: int
-    guards: int
-    peeks: int
-    writes: int
-    holds: dict[Key, Tracer]
-    nodes: dict[Key, Node]
-    rest: dict[str, Any]
-    containers: set[int]
-    at: Node | None
-
-    def bare(self) -> Boundary:
-        """Of what lies between iterations that are alike, nothing is asked again."""
-        return self._replace(length=-1, holds={}, nodes={}, rest={}, containers=set(), at=None)
-
-
-class Pattern(NamedTuple):
-    """What iterations have in common: ``(op, params, aval, parts)`` of each operation; what each local becomes."""
-
-    steps: list[tuple[Any, Any, Any, tuple[Part, ...]]]
-    after: dict[Key, Part]
-    originals: list[Any]  # of one iteration, for their names and lines
-
 
 class Roller:
     """Watches one loop statement. ``indices`` is what a ``for`` statement runs over; ``private`` are the names of the
-    locals that the loop assigns and nothing else reads; ``tested`` says that the loop ends by a test, not by exhaustion."""
+    locals that the loop assigns and nothing else reads; ``tested`` says that the loop ends by a test, not by exhaustion;
+    ``targets`` are the locals that each iteration begins by assigning."""
 
-    def __init__(self, trace: Trace, what: Over | None, private: Sequence[str], tested: bool = False) -> None:
+    def __init__(
+        self, trace: Trace, what: Over | None, private: Sequence[str], tested: bool = False, targets: Sequence[str] = ()
+    ) -> None:
+        self.targets = targets
         self.trace, self.what, self.private, self.tested = trace, what, frozenset(private), tested
         self.boundaries: list[Boundary] = []
         self.pattern: Pattern | None = None
@@ -94,6 +67,8 @@ class Roller:
         self.passed = self.skipped = 0  # iterations before it, and in it, that are not among the boundaries any more
         self.serial = trace.next_loop()
         self.open = False
+        self.forked = False  # whether iterations decide on what they compute
+        self.kinds: dict[Key, Any] = {}
         self.kept = False  # whether iterations stay in memory, rolled up or not
         self.leaps = what is None or tested or what.length >= FAR
         self.many = MANY  # items of containers that are looked at between two iterations
@@ -210,7 +185,9 @@ class Roller:
     def _boundary(self, frame: FrameType, index: Tracer | None, more: dict[Key, Tracer] | None = None) -> None:
         """An iteration begins (or, at the last boundary, the loop ends)."""
         trace = self.trace
-        thorough = self.open or self.leaps
+        if self.boundaries and not self.open and not self.tested and self.what is not None:
+            self._note_decisions()
+        thorough = self.open or self.leaps or self.forked or not self.boundaries
         if self.boundaries:
             self.many = max(self.many, EACH * (len(trace.graph.nodes) - self.boundaries[-1].length))
         survey = _Survey(trace, thorough, self.many)
@@ -226,12 +203,26 @@ class Roller:
             if tracer.base is not None:
                 tracer.refresh()
             nodes[key] = tracer.node
-        if self.anew:
+        if self.anew or self.forked:
             self.held = Counter(map(id, frame.f_locals.values()))
         counts = len(trace.graph.nodes), len(trace.guards), len(trace.peeks), len(trace.writes)
         at = None if index is None else index.node
         self.boundaries.append(Boundary(*counts, holds, nodes, survey.rest, survey.containers, at))
         self._compare()
+
+    def _note_decisions(self) -> None:
+        """Of the iteration that has just ended: as long as these are not rolled up, they are those of a loop."""
+        trace, last = self.trace, self.boundaries[-1]
+        floor = len(trace.graph.nodes) and trace.graph.nodes[last.length - 1].index if last.length > 0 else -1
+        decided = [i for i in range(last.guards, len(trace.guards)) if trace.guards[i].node.index > floor]
+        for i in decided:
+            trace.guards[i] = trace.guards[i]._replace(loop=True)
+        if decided and not self.forked:  # from here on, all that locals hold is looked at
+            self.forked = True
+            if len(self.boundaries) == 1:
+                return
+            self.passed += self.skipped + len(self.boundaries)
+            self.boundaries, self.pattern, self.skipped = [], None, 0
 
     # ---- matching ----
 
@@ -244,9 +235,9 @@ class Roller:
         self.trace.quiet = False
         if self.pattern is not None and self._follows(self.pattern, bounds[-2], bounds[-1]):
             self.trace.quiet = True
-            if not (self.open or self.kept) and (count - self.first) % CHUNK == 0:
+            if not (self.open or self.kept or self.forked) and (count - self.first) % CHUNK == 0:
                 self._chunk()
-            elif count > self.first + 3:
+            elif count > self.first + 3 and not self.forked:
                 bounds[-3] = bounds[-3].bare()
             return
         if self.pattern is not None:
@@ -265,7 +256,7 @@ class Roller:
         test = a.nodes.get(TEST)
         looked = [guard.node for guard in trace.guards[a.guards : b.guards]]
         if self.open:
-            looked += trace.peeks[a.peeks : b.peeks]
+            looked += [peek.node for peek in trace.peeks[a.peeks : b.peeks]]
             if any(id(owner) not in b.containers for owner in trace.writes[a.writes : b.writes]):
                 return False
         looked = [node for node in looked if node is not test]
@@ -308,11 +299,11 @@ class Roller:
                 return ("same", x)
             if self._is_like(x, y):
                 return ("anew", x)
-            return ("value", x) if x.op is INDEX and y.op is INDEX and _same_number(x, y) else None
+            return ("value", x) if x.op is INDEX and y.op is INDEX and same_number(x, y) else None
 
         steps = []
         for x, y in zip(old, new, strict=True):
-            if x.op is not y.op or x.aval != y.aval or len(x.args) != len(y.args) or not _same_params(x, y.params):
+            if x.op is not y.op or x.aval != y.aval or len(x.args) != len(y.args) or not same_params(x, y.params):
                 return None
             parts = [part(p, q) for p, q in zip(x.args, y.args, strict=True)]
             if None in parts:
@@ -361,7 +352,7 @@ class Roller:
             if place == count:
                 return False
             known, params, aval, parts = steps[place]
-            if op is not known or node.aval != aval or not _same_params(node, params):
+            if op is not known or node.aval != aval or not same_params(node, params):
                 return False
             for (kind, what), arg in zip(parts, node.args, strict=True):
                 if kind == "step":
@@ -380,7 +371,7 @@ class Roller:
                     if not self._is_like(what, arg):
                         return False
                     self.anew |= {what, arg}
-                elif not _same_number(arg, what):
+                elif not same_number(arg, what):
                     return False
             made.append(node)
         if len(made) != count:
@@ -396,7 +387,7 @@ class Roller:
                 expected = b.at  # type: ignore[assignment]
             else:
                 expected = what
-            if node is not expected and not (kind == "value" and node is not None and _same_number(node, expected)):
+            if node is not expected and not (kind == "value" and node is not None and same_number(node, expected)):
                 return False
         if self.open and (
             b.rest != c.rest or any(c.nodes[key] is not node and key not in after for key, node in before.items())
@@ -412,9 +403,42 @@ class Roller:
     def _finish(self) -> None:
         """The loop has ended as it should: put a ``Loop`` in place of the iterations that follow the pattern."""
         self.trace.quiet = False
-        if self.pattern is not None and not self.kept and not self._is_kept():
+        if self.forked and (self.pattern is None or self.first > 1):
+            self._fork()
+        elif self.pattern is not None and not self.kept and not self._is_kept():
             self._roll(2 if self.open else SHORTEST)
         self.boundaries, self.pattern = [], None
+
+    def _fork(self) -> None:
+        """Put a ``Loop`` in place of iterations that went different ways, if what they did is understood."""
+        trace, hooks = self.trace, self.trace.hooks
+        if trace.impure or trace.trying or trace.lanes or hooks is None or hooks.impure or hooks.effects:
+            return
+        for first in sorted({0, 1, self._settled()}):
+            if len(self.boundaries) - 1 - first < SHORTEST:
+                return
+            found = fork(trace, self.boundaries[first:], self.private, self.targets)
+            if found is None or any([self.boundaries[-1].holds[key].base is not None for key in found.pattern.after]):
+                continue
+            self.pattern, decided, self.kinds, self.anew = found
+            start = self.boundaries[first]
+            guards = [guard for guard in trace.guards[start.guards :] if guard.node not in decided]
+            peeks = [peek for peek in trace.peeks[start.peeks :] if peek.node not in decided]
+            if self._replace(first):
+                trace.guards[start.guards :], trace.peeks[start.peeks :] = guards, peeks
+                length = start.length
+                self.boundaries, self.pattern = [], None
+                del found, decided, guards, peeks, start
+                trace.forget(length)
+                return
+
+    def _settled(self) -> int:
+        """The boundary from which on what goes round is of the kind that it has in the end."""
+        last = self.boundaries[-1].nodes
+        for i, bound in enumerate(self.boundaries):
+            if all([key in last and node.aval == last[key].aval for key, node in bound.nodes.items()]):
+                return i
+        return 0
 
     def _leap(self, ahead: int | None) -> bool:
         """Run the next ``ahead`` iterations at once, if all that they do is in the pattern; None: all but the last."""
@@ -434,7 +458,8 @@ class Roller:
         trace, hooks = self.trace, self.trace.hooks
         if trace.impure or trace.trying or trace.lanes or hooks is None or hooks.impure or hooks.effects:
             return False
-        looked = [*(guard.node for guard in trace.guards[b.guards : c.guards]), *trace.peeks[b.peeks : c.peeks]]
+        looked = [guard.node for guard in trace.guards[b.guards : c.guards]]
+        looked += [peek.node for peek in trace.peeks[b.peeks : c.peeks]]
         if any(node is not b.nodes.get(TEST) for node in looked) or b.rest != c.rest:
             return False
         if any(id(owner) not in c.containers for owner in trace.writes[b.writes : c.writes]):
@@ -460,7 +485,7 @@ class Roller:
         """
         assert self.pattern is not None
         trace, early = self.trace, self.pattern.originals
-        if self.open or len(self.boundaries) - 1 < self.first + SHORTEST or (early and isinstance(early[0], _Note)):
+        if self.open or len(self.boundaries) - 1 < self.first + SHORTEST or (early and isinstance(early[0], Note)):
             return self.kept  # such iterations must be rolled up, are few, or are gone already
         later = trace.graph.nodes[self.boundaries[self.first + 1].length :]
         uses = Counter([arg for node in later for arg in node.args])
@@ -481,7 +506,7 @@ class Roller:
             start = self.boundaries[first]
             if len(self.boundaries) - 1 - first + self.skipped >= least and start.length >= 0 and self._replace(first, ahead):
                 assert self.pattern is not None
-                notes = [_Note(node) for node in self.pattern.originals]
+                notes = [Note(node) for node in self.pattern.originals]
                 self.pattern = self.pattern._replace(originals=notes)
                 last, self.tests, self.anew = self.boundaries[-1], [], set()
                 nodes = {key: tracer.node for key, tracer in last.holds.items()}
@@ -520,7 +545,7 @@ class Roller:
         if self.open:
             unread = {key for key in unread if key in start.nodes or end.rest[str(key[0])] == _TRACED}
         aliases = self._aliases(start, end)
-        late = (read - keys) | {key for key in unread - keys - aliases if isinstance(end.nodes[key].aval, Aval)}
+        late = (read - keys) | {key for key in unread - keys - aliases if isinstance(self._kind(end, key), Aval)}
         return sorted((key for key in keys if key in after), key=repr), sorted(late, key=repr)
 
     def _read_outside(self, key: Key) -> bool:
@@ -536,17 +561,17 @@ class Roller:
         if self.open and not self._closed(start, end, late):
             return False
         trace = self.trace
-        aliases = self._aliases(start, end)
-        if (self.open or ahead != 0) and not aliases.isdisjoint([*keys, *late]):
+        aliases = self._aliases(start, end, {*keys, *late} if self.forked else None)
+        if (self.open or self.forked or ahead != 0) and not aliases.isdisjoint([*keys, *late]):
             return False
-        if not self.open:  # what hangs on no argument is a number that is known already
+        if not (self.open or self.forked):  # what hangs on no argument is a number that is known already
             late = [key for key in late if end.nodes[key].active]
-        starts = {key: self._first(start.nodes[key], end.nodes[key].aval) for key in keys}
+        starts = {key: self._first(start.nodes[key], self._kind(end, key)) for key in keys}
         every = [*keys, *late]
-        if None in starts.values() or not all(isinstance(end.nodes[key].aval, Aval) for key in every):
+        if None in starts.values() or not all(isinstance(self._kind(end, key), Aval) for key in every):
             return False
         body, invariants = self._body(keys, late, start, end)
-        firsts = [starts[key] for key in keys] + [trace.constant_like(0.0, end.nodes[key].aval).node for key in late]
+        firsts = [starts[key] for key in keys] + [trace.constant_like(0.0, self._kind(end, key)).node for key in late]
         later = trace.lazy and ahead is not None and (ahead > 0 or any([tracer.later for tracer in end.holds.values()]))
         later = later and all([end.holds[key].node.active for key in every])
         values = tuple([end.holds[key].like if later else end.holds[key].value for key in every])
@@ -562,6 +587,11 @@ class Roller:
         course = self._course(first, every, ahead)
         if self.open:  # what a leap has put there stands for this run alone, until the loop has ended as it should
             (trace.leaping.add if ahead else trace.leaping.discard)(self.serial)
+        if self.forked:
+            again = self._reproduced(body, course, [node for node in (*firsts, *invariants) if node is not None], values)
+            if again is None:
+                return False
+            values = again
         op, args = loop_of(body, course), (*firsts, *invariants)
         node = trace.graph.add(op, args, (), tuple(trace.aval(value) for value in values))  # type: ignore[arg-type]
         (trace.likes if later else trace.values)[node] = values
@@ -572,7 +602,7 @@ class Roller:
             trace.guards[start.guards :] = [guard for guard in trace.guards[start.guards :] if guard.node not in tests]
         for i, key in enumerate(every):
             if key not in aliases:
-                self._bind(end, key, node, i, moved=ahead > 0)
+                self._bind(end, key, node, i, moved=ahead > 0 or self._kind(end, key) != end.nodes[key].aval)
         return True
 
     def _body(self, keys: list[Key], late: list[Key], start: Boundary, end: Boundary) -> tuple[Body, list[Node]]:
@@ -580,7 +610,7 @@ class Roller:
         assert self.pattern is not None
         steps, after, originals = self.pattern
         graph = Graph()
-        carry = {key: graph.input(("carry", i), end.nodes[key].aval) for i, key in enumerate(keys)}
+        carry = {key: graph.input(("carry", i), self._kind(end, key)) for i, key in enumerate(keys)}
         for key, node in carry.items():
             node.name = {TEST: "again", COUNTER: "i", EXIT: "done"}.get(key) or _joined(key)
         index = graph.input("index", _INT)
@@ -614,7 +644,7 @@ class Roller:
         every = [*keys, *late]
         finals = [of(after[key]) for key in every]
         for key in late:  # made anew and left behind: carried too, from a stand-in that no iteration reads
-            carry[key] = graph.input(("carry", len(carry)), end.nodes[key].aval)
+            carry[key] = graph.input(("carry", len(carry)), self._kind(end, key))
             carry[key].name = _joined(key)
         body = Body(graph, [carry[key] for key in every], index, [], list(invariants.values()), finals, [])
         return body, list(invariants)
@@ -628,8 +658,8 @@ class Roller:
         if moved or later:
             tracer.like, tracer.later = value, later
             tracer.version += 1
-        if self.open or tracer.node.active:
-            tracer.node = trace.graph.add(ITEM, (loop,), (("item", place),), end.nodes[key].aval)
+        if self.open or self.forked or tracer.node.active:
+            tracer.node = trace.graph.add(ITEM, (loop,), (("item", place),), self._kind(end, key))
             tracer.node.name = None if key in (TEST, EXIT, COUNTER) else _joined(key)
             known[tracer.node] = value
         elif not isinstance(tracer.value, np.ndarray):
@@ -665,8 +695,15 @@ class Roller:
         same = all(aval_of(value) == node.aval for value, node in zip(values, loop.body.carry, strict=True))
         return (values, often) if same else None
 
-    def _aliases(self, start: Boundary, end: Boundary) -> set[Key]:
-        """The locals whose Tracer has another name, to which the loop did nothing: it cannot be bound to a result."""
+    def _reproduced(self, body: Body, course: Course, given: list[Node], values: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """What the iterations give, run once more; None where that is not what they gave."""
+        found = self._run(Loop(body, course), [self.trace.lookup(node).value for node in given])
+        same = found is not None and all(np.array_equal(a, b, equal_nan=True) for a, b in zip(found[0], values, strict=True))
+        return found[0] if found is not None and same else None
+
+    def _aliases(self, start: Boundary, end: Boundary, among: set[Key] | None = None) -> set[Key]:
+        """The locals whose Tracer has another name (``among`` those), to which the loop did nothing: it cannot be bound to a
+        result."""
         assert self.pattern is not None
         nodes = self.trace.graph.nodes
         before = nodes[start.length - 1].index if start.length else -1
@@ -674,6 +711,8 @@ class Roller:
         parts: dict[int, Part | None] = {}
         for key, tracer in end.holds.items():
             part = self.pattern.after.get(key)
+            if among is not None and key not in among:
+                continue
             if parts.setdefault(id(tracer), part) != part:
                 found |= {other for other, one in end.holds.items() if one is tracer}
         return found
@@ -714,6 +753,10 @@ class Roller:
             return None
         return self.trace.constant(made.item() if aval.kind == "python" else made)[0]
 
+    def _kind(self, end: Boundary, key: Key) -> Any:
+        """What is known of a local when the loop is over; where iterations went different ways, of what goes round."""
+        return self.kinds.get(key, end.nodes[key].aval)
+
     def _course(self, first: int, keys: list[Key], ahead: int = 0) -> Course:
         if self.open and not ahead:
             return Course(test=keys.index(TEST))
@@ -723,22 +766,8 @@ class Roller:
         return Course(count, self.what.start + self.what.step * (first + self.passed), self.what.step)
 
 
-class _Note:
-    """What the reader of generated code may know of a node that is gone."""
-
-    __slots__ = ("line", "name", "phase")
-
-    def __init__(self, node: Any) -> None:
-        self.name, self.line, self.phase = node.name, node.line, node.phase
-
-
 _INT = Trace.aval(0)
 _TRACED = ("traced",)
-
-
-def _same_params(node: Node, params: Any) -> bool:
-    """Whether an operation is the same; what a derivative inside a loop is taken by has a name of its own each time."""
-    return node.params == params or node.op is IDENTITY
 
 
 def _is_steady(op: Any, params: Any, aval: Any, parts: tuple[Part, ...]) -> bool:
@@ -754,13 +783,6 @@ def _is_steady(op: Any, params: Any, aval: Any, parts: tuple[Part, ...]) -> bool
 def _carries(tracer: Tracer) -> bool:
     """Whether a local can be bound to what another iteration leaves in it."""
     return tracer.base is None and (tracer.node.active or not isinstance(tracer.value, np.ndarray))
-
-
-def _same_number(a: Node, b: Node) -> bool:
-    if a.op is not INDEX or b.op is not INDEX:
-        return False
-    x, y = dict(a.params)["value"], dict(b.params)["value"]
-    return type(x) is type(y) and repr(x) == repr(y)
 
 
 def _joined(key: Key) -> str:

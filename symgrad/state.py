@@ -38,11 +38,11 @@ class State(Calls):
 
     Unbound = NameError  # what a local raises that has no value yet
 
-    def loop(self, value: Any, private: tuple[str, ...], tested: bool, nested: bool | None) -> Any:
+    def loop(self, value: Any, private: tuple[str, ...], tested: bool, nested: bool | None, targets: tuple[str, ...]) -> Any:
         """What a ``for`` statement runs over; by index where that can be rolled up, with the index traced.
 
         ``private``: the names that it assigns and nothing else reads; ``tested``: one ``if`` leaves it; ``nested`` is
-        about its targets, as in ``unpack``.
+        about its ``targets``, as in ``unpack``.
         """
         if type(value) is not Over:
             given, value = value, self.iterate(value) if nested is None or type(value) is Tracer else value
@@ -52,7 +52,7 @@ class State(Calls):
             value = found
         if value.length < SHORTEST or not self.trace.symbolic:
             return value.items()
-        return Roller(self.trace, value, private, tested)
+        return Roller(self.trace, value, private, tested, targets)
 
     def over(self, fun: Any, *args: Any, **options: Any) -> Any:
         """``zip``, ``enumerate`` or ``reversed`` as what a ``for`` statement runs over."""

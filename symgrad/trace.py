@@ -25,7 +25,7 @@ from symgrad.ops import create, index
 from symgrad.ops.abstract import like_result, stand_in
 from symgrad.ops.core import REGISTRY, Op, as_numpy
 from symgrad.ops.engine import IDENTITY, ITEM, LAYOUT, STOP, TO_ARRAY
-from symgrad.tracer import EINSUM, NUMBERS, Run, Tracer, escaped, plain
+from symgrad.tracer import EINSUM, NUMBERS, Peek, Run, Tracer, escaped, plain
 
 __all__ = ["Guard", "Tape", "Trace", "active_trace", "followed", "running", "tracing"]
 
@@ -79,7 +79,7 @@ class Trace:
         self._copies: dict[Any, tuple[Any, Any, Node]] = {}  # of plain arrays, by where they lie
         self.outside: dict[int, tuple[Tracer, Any]] = {}  # Tracers of arrays from outside that the function writes to, by id
         self.quiet = False  # nobody will read the names of what is recorded: it goes round in a loop
-        self.peeks: list[Node] = []  # what Python looked at that hangs on no argument: it may change in the course of a loop
+        self.peeks: list[Peek] = []  # what Python looked at that hangs on no argument: it may change in the course of a loop
         self.leaping: set[int] = set()  # loops that other calls may run more often, of which iterations were not traced
         self.watched = False  # whether in-place writes matter: there is a loop that another call may run more often
         self.writes: list[Any] = []  # objects of the function's own that it changed
@@ -506,7 +506,7 @@ class Trace:
         if node.active:
             self.guards.append(Guard(node, value, user_line()))
         else:
-            self.peeks.append(node)
+            self.peeks.append(Peek(node, len(self.guards), value))
 
     def guard_layouts(self) -> None:
         """Note that what is a view, and what a copy, hangs on how the arguments lie in memory."""

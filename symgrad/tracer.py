@@ -16,7 +16,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from threading import get_ident
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -75,6 +75,15 @@ class _Only:
         return self.function.__get__(tracer)
 
 
+class Peek(NamedTuple):
+    """Python looked at ``node``, which hangs on no argument, when there were so many guards, and saw ``value``, if that is not
+    None: it took it out as a plain number then."""
+
+    node: Node
+    guards: int
+    value: Any = None
+
+
 class Run(Protocol):
     """What Tracers and NumPy's protocols ask of the run that they belong to: see ``symgrad.trace.Trace``."""
 
@@ -90,7 +99,8 @@ class Run(Protocol):
     phase: str | None
     double_where: bool
     hooks: Any
-    peeks: list[Node]
+    guards: list[Any]
+    peeks: list[Peek]
     values: dict[Node, Any]
     writes: list[Any]
     outside: dict[int, tuple[Tracer, Any]]
@@ -334,7 +344,7 @@ class Tracer(Traced):
         if node.differentiated:
             raise trace.refuse(LeavesNumPy(f"{where()}: {refusal() if refusal else _refusal('number')}"))
         if not node.active:
-            trace.peeks.append(node)
+            trace.peeks.append(Peek(node, len(trace.guards)))
             return _unwritable(value) if type(value) is np.ndarray else value
         if not trace.symbolic and not trace.lanes:
             return value

@@ -23,6 +23,8 @@ LAYERS = """
     trace
     drafts
     transform draw nans
+    patterns
+    forks
     rolling
     standard
     reads

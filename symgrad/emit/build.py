@@ -711,6 +711,11 @@ class Builder:
         written = self._overwritten(body)
         for place, (variable, item, first) in enumerate(zip(variables, body.carry, carry, strict=True)):
             value = self._own(first)
+            if course.once and place == course.test:
+                self.exprs[item], self.weight[item] = value, self.weight[first]
+                continue
+            if course.once and self._is_passed_on(first) and isinstance(value, ast.Name):
+                variables[place] = variable = value.id
             if item in written and first in self.buffers and self._is_over(first):
                 variables[place] = variable = self.buffers[item] = self.buffers[first]
             elif item in written:
@@ -765,7 +770,9 @@ class Builder:
         changed = [
             (ast.Name(variable, ast.Store()), item)
             for variable, item, old in zip(variables, body.after, body.carry, strict=True)
-            if item is not old and not (old in written and text(self.exprs[item]) == variable)
+            if item is not old
+            and not (old in written and text(self.exprs[item]) == variable)
+            and not (course.once and old is body.carry[course.test])  # type: ignore[index]
         ]
         if len(changed) == 1:
             ((target, item),) = changed
@@ -778,7 +785,11 @@ class Builder:
         elif changed:
             self._at_once([(target, self.exprs[item]) for target, item in changed], inner)
         loop.body = inner or [Line(ast.Pass())]
-        block.append(loop)
+        before = block[-1] if block else None
+        if isinstance(loop, If) and isinstance(before, If) and not before.orelse and _is_other(before.test, loop.test):
+            before.orelse = loop.body
+        else:
+            block.append(loop)
         views = [*rows.values(), *(text(self.exprs[e]) for e, s in zip(body.elements, sequences, strict=True) if is_array(s))]
         if views:  # the last row would keep all of them
             block.append(Line(ast.Delete([ast.Name(view, ast.Del()) for view in views])))
@@ -807,6 +818,15 @@ class Builder:
         """The carried arrays that iterations write into, in place."""
         return {item for item, readers in written_over(body) if not any(readers)}
 
+    def _is_passed_on(self, first: Node) -> bool:
+        """Whether it is what one side of an ``if`` leaves, for the other side alone."""
+        return (
+            first.op is engine.ITEM
+            and isinstance(first.args[0].op, Loop)
+            and first.args[0].op.course.once
+            and self.uses[first] == 1
+        )
+
     def _own(self, first: Node) -> Expr:
         """What a carried value starts with."""
         return self.exprs[first]
@@ -823,11 +843,12 @@ class Builder:
         """An array of any content."""
         return call("np.empty", literal(aval.shape), literal(aval.dtype))
 
-    def _course(self, op: Loop, sequences: list[Node], rows: dict[str, str], read: set[Node]) -> For | While:
+    def _course(self, op: Loop, sequences: list[Node], rows: dict[str, str], read: set[Node]) -> For | While | If:
         """The head of a loop; ``rows`` names those of the arrays that it fills."""
         body, course = op.body, op.course
         if course.test is not None:
-            return While(self.exprs[body.carry[course.test]])
+            test = self.exprs[body.carry[course.test]]
+            return If(test) if course.once else While(test)
         targets: list[Expr] = []
         over: list[Expr] = []
         indexed = body.index in read or body.index in body.after or body.index in body.saved
@@ -924,7 +945,7 @@ def mark(statements: Sequence[Any], node: Node | None, hidden: bool = False) -> 
     for statement in statements:
         if node is not None and not isinstance(statement, Comment) and statement.origin is None:
             statement.origin = Origin(node.line, node.phase, hidden)
-            mark(getattr(statement, "body", ()), node, hidden)
+            mark([*getattr(statement, "body", ()), *getattr(statement, "orelse", ())], node, hidden)
 
 
 def is_trivial(node: Node, weight: dict[Node, int]) -> bool:
@@ -945,6 +966,11 @@ def _spelled_out(array: np.ndarray[Any, Any]) -> Expr | None:
     if array.ndim == 1 and 0 < array.size <= 6 and array.dtype in (np.dtype(float), np.dtype(int)):
         return call("np.array", ast.List([number(value) for value in array.tolist()], ast.Load()))
     return None
+
+
+def _is_other(test: Expr, other: Expr) -> bool:
+    """Whether a test is the opposite of another one."""
+    return text(other) in (f"np.logical_not({text(test)})", f"not {text(test)}")
 
 
 def _as_value(where: Expr) -> Expr:

@@ -85,6 +85,8 @@ def quietly(block: Sequence[Any]) -> list[Any]:
             waiting = []
             if hasattr(item, "body"):
                 item.body = quietly(item.body)
+            if getattr(item, "orelse", None):
+                item.orelse = quietly(item.orelse)
         elif waiting or _is_hidden(item):
             waiting.append(item)
             continue

@@ -36,7 +36,7 @@ def trim_loops(program: Program, exact: bool = False) -> Program:
 
 def decisive(program: Program) -> set[Node]:
     """What decisions hang on: those of the program, and those of its loops to go round once more."""
-    loops = [node for node in program.nodes() if isinstance(node.op, Loop) and node.op.course.test is not None]
+    loops = [node for node in program.nodes() if isinstance(node.op, Loop) and node.op.decides]
     return set(ancestors([*program.decisions(), *(arg for node in loops for arg in node.args)]))
 
 
@@ -59,7 +59,7 @@ class _Inside(Simplifier):
         if not isinstance(node.op, Loop) or is_scalar(node.op.body):
             return super().visit(node, args)
         body = node.op.body
-        exact = node.op.course.test is not None or node in self.decisive
+        exact = node.op.decides or node in self.decisive
         done = self.step(inside(BodyProgram(body, exact), self.step))
         return self.visit_as(loop_of(_like(body, done), node.op.course), node, args)
 
@@ -200,8 +200,8 @@ class _Trimmer(Simplifier):
             [body.saved[i] for i in saved],
         )
         test = None if course.test is None else carry.index(course.test)
-        exact = self.bits or test is not None or node in self.decisive
-        made = simplified(small, Course(course.count, course.start, course.step, test, course.backwards), exact)
+        exact = self.bits or op.decides or node in self.decisive
+        made = simplified(small, replace(course, test=test), exact)
         args = [*(firsts[i] for i in carry), *(lists[i] for i in elements), *(fixed[i] for i in kept)]
         new = self.graph.add(made, tuple(args), (), tuple([node.aval[i] for i in [*carry, *(n + i for i in saved)]]))
         new.line, new.phase = node.line, node.phase

@@ -17,6 +17,7 @@ import math
 import operator
 import weakref
 from collections.abc import Callable, Container, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from symgrad.optimize.loops import SCALAR, STACK, BodyProgram, decisive, rows_ap
 from symgrad.optimize.lower import INNER
 from symgrad.optimize.rewriting import Simplifier, const, is_op
 from symgrad.program import Program
-from symgrad.transform.loop import Body, Course, Loop, loop_of
+from symgrad.transform.loop import Body, Loop, loop_of
 
 LARGEST = 100  # elements of an array that is taken apart
 FEW = 4  # elements from which on a call is cheaper than many operations on each
@@ -591,7 +592,7 @@ class Scalarizer(Simplifier):
             inner.arrays[item] = whole = inner.graph.input(("whole", i), item.aval)
             whole.name = item.name
             fixed.append(whole)
-        decided = {*body.nodes()} if self.exact or course.test is not None else decisive(inner.program)
+        decided = {*body.nodes()} if self.exact or op.decides else decisive(inner.program)
         for item in body.nodes():
             inner.take(item, item.phase is None and item in decided)
         after = [_grid(inner.array(item)) if i in tables else inner.grids[item] for i, item in enumerate(body.after)]
@@ -609,7 +610,7 @@ class Scalarizer(Simplifier):
         if test is not None:
             test = sum([grid.size for grid in grids[:test]])
         args = [*_flat(grids), *(self.array(arg) for _, arg in arrays), *(x for x, _ in lists)]
-        made = loop_of(new, Course(course.count, course.start, course.step, test, course.backwards))
+        made = loop_of(new, replace(course, test=test))
         avals = (*(item.aval for item in new.carry), *(ListAval(item.aval) for item in new.saved))
         whole = self.graph.add(made, tuple(args), (), avals)
         results: list[Any] = []

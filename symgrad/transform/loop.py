@@ -14,13 +14,15 @@ import functools
 import itertools
 import weakref
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, INPUT, Graph, Node, ancestors, is_inexact
+from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors, is_inexact
 from symgrad.ops.core import Op, fit
+from symgrad.ops.engine import TO_NUMPY, TO_PYTHON
 from symgrad.trace import Trace
 from symgrad.tracer import Tracer
 from symgrad.transform.forward import forward
@@ -57,13 +59,15 @@ class Body:
 @dataclass(frozen=True)
 class Course:
     """How a loop runs: ``count`` times with ``index = start + step * i``; or while carried value ``test`` is true; or, with
-    neither, once an element. ``backwards``: from the last element to the first."""
+    neither, once an element. ``backwards``: from the last element to the first. ``once``: after one iteration, ``test`` is
+    false: the loop is an ``if``."""
 
     count: int | None = None
     start: int = 0
     step: int = 1
     test: int | None = None
     backwards: bool = False
+    once: bool = False
 
 
 class Loop(Op):
@@ -91,6 +95,17 @@ class Loop(Op):
     def chooses(self) -> bool:
         return self._worst[1]
 
+    @functools.cached_property
+    def decides(self) -> bool:
+        """Whether how it runs, or what in it does, hangs on what is computed."""
+        inner = [node.op for node in self.body.nodes() if isinstance(node.op, Loop)]
+        return self.course.test is not None or any([op.decides for op in inner])
+
+    @functools.cached_property
+    def forks(self) -> bool:
+        """Whether it is an ``if``, or has one in it."""
+        return self.course.once or any([isinstance(node.op, Loop) and node.op.forks for node in self.body.nodes()])
+
     @property
     def counts(self) -> tuple[int, int, int]:
         """How many carried values, sequences and invariants it takes."""
@@ -103,7 +118,7 @@ class Loop(Op):
         """The body, for people: how often it runs, what it computes, what it carries on and what it saves."""
         course, body = self.course, self.body
         if course.test is not None:
-            often = f"while carried value {course.test} is true"
+            often = f"{'if' if course.once else 'while'} carried value {course.test} is true"
         else:
             often = "once an element" if course.count is None else f"{course.count} times"
         often += ", from the last to the first" if course.backwards else ""
@@ -230,16 +245,16 @@ class Loop(Op):
         phase = tape.phase if tape is not None else None
         if tape is not None:
             tape.phase = None  # it is the loop itself, run again
-        results = self.saving()(*args)
+        starts = carry if self.course.once else self.saving()(*args)[n + len(self.body.saved) :]
         if tape is not None:
             tape.phase = phase
-        starts = results[n + len(self.body.saved) :]
         given = tuple(part is not None for part in g)
         double = tape is None or tape.double_where
         followed = double and (any(levels) or self.inside == POLES) and (self.chooses or any(mask is not None for mask in live))
         sure = [mask is not None and followed for mask in live[n:]]
         key = given, tuple(levels) if followed else None, tuple(sure), double
-        back, flows, uses, elements = self._backward(key, carry, sequences, invariants)
+        with self._hushed():
+            back, flows, uses, elements = self._backward(key, carry, sequences, invariants)
         first = [zero_of(carry[i]) if g[i] is None else fit(g[i], self.body.carry[i].aval) for i in flows]
         totals = [zero_of(invariants[i]) for i in uses]
         masks = []
@@ -248,7 +263,11 @@ class Loop(Op):
             masks += [mask_like(invariants[i], False) for i in uses]
         cotangents = [part for part in g[n:] if part is not None]
         more = [mask for mask, is_sure in zip(live[n:], sure, strict=True) if is_sure]
-        found = back(*first, *totals, *masks, *starts, *sequences, *cotangents, *more, *invariants)
+        if self.course.once:
+            first = [of_kind(g, self.body.carry[i].aval) for g, i in zip(first, flows, strict=True)]
+            found = back(*first, *totals, *masks, carry[self.course.test], *starts, *invariants)  # type: ignore[index]
+        else:
+            found = back(*first, *totals, *masks, *starts, *sequences, *cotangents, *more, *invariants)
         parts: list[Any] = [None] * len(args)
         tests: list[Any] = [None] * len(args)
         for place, i in enumerate([*flows, *(n + m + i for i in uses)]):
@@ -319,19 +338,35 @@ class Loop(Op):
             own += masks[len(ends) :]
             totalled: list[Any] = [np.logical_or(a, b) for a, b in zip(lives, list[Any](masks), strict=False)]
             masks = [*masks[: len(flows)], *totalled[len(flows) :]]
+        left = [*back, *sums, *masks]
+        if self.course.once:  # an ``if`` again: it begins with what is there, so that nothing need be saved
+            again = starts[self.course.test]
+            going = sub.input("again", again.value)
+            around_it = [*gs, *totals, *lives, going]
+            stop = sub.lookup(sub.constant(type(again.value)(False))[0])
+            left = [*(of_kind(x, t.node.aval) for x, t in zip(left, around_it, strict=False)), stop]
+            elements_, own, fixed = [], [], [*starts, *fixed]
+            course = Course(test=len(around_it) - 1, once=True)
+        else:
+            around_it = [*gs, *totals, *lives]
+            elements_ = [*starts, *items, *extra, *more.values()]
+            course = Course(self.course.count, self.course.start, self.course.step, None, not self.course.backwards)
         body = Body(
             sub.graph,
-            [t.node for t in (*gs, *totals, *lives)],
+            [t.node for t in around_it],
             index.node,
-            [t.node for t in (*starts, *items, *extra, *more.values())],
+            [t.node for t in elements_],
             [t.node for t in fixed],
-            [t.node for t in (*back, *sums, *masks)],
+            [t.node for t in left],
             [t.node for t in own],
         )
-        course = Course(self.course.count, self.course.start, self.course.step, None, not self.course.backwards)
         made = (loop_of(body, course), flows, uses, elements)
         self._made["backward", key] = made
         return made
+
+    def _hushed(self) -> Any:
+        """Where it is traced for its derivative, whether it runs or not."""
+        return np.errstate(all="ignore") if self.course.once else nullcontext()
 
     def _retrace(self, carry: list[Any], sequences: list[Any], invariants: list[Any]) -> tuple[Any, ...]:
         """The body in a trace of its own, on the values that the first iteration has."""
@@ -345,14 +380,19 @@ class Loop(Op):
         for node, tracer in known.items():
             tracer.node.name = node.name
             tracer.node.differentiated = True
+        sub.phase = "backward" if self.course.once else None  # which may not run: what it would raise is not the user's
         replay(sub, body, known)
+        sub.phase = None
+        for node in sub.graph.nodes:
+            node.phase = None
         return sub, starts, index, items, fixed, [known[n] for n in body.after], [known[n] for n in body.saved]
 
     def _jvp(self, ts: Sequence[Any], y: Any, *args: Any) -> Any:
         n, m, _ = self.counts
         carry, sequences, invariants = self.split(args)
         moving = tuple(t is not None for t in ts)
-        pushed, flows = self._forward(moving, carry, sequences, invariants)
+        with self._hushed():
+            pushed, flows = self._forward(moving, carry, sequences, invariants)
         first = [zero_of(carry[i]) if ts[i] is None else ts[i] for i in flows]
         more = [t for t in ts[n : n + m] if t is not None]
         rest = [t for t in ts[n + m :] if t is not None]
@@ -480,6 +520,13 @@ def fingerprint(body: Body, notes: bool = True) -> Any:
 def plain(x: Any) -> Any:
     """The plain value of a Tracer, and of anything else."""
     return x.value if type(x) is Tracer else x
+
+
+def of_kind(x: Any, aval: Any) -> Any:
+    """A number as Python's or as NumPy's, whichever ``aval`` says."""
+    if type(x) is not Tracer or not isinstance(aval, Aval) or x.node.aval.kind == aval.kind or aval.kind == "array":
+        return x
+    return TO_PYTHON(x) if aval.kind == "python" else TO_NUMPY(x)
 
 
 def mask_like(x: Any, value: bool) -> Any:

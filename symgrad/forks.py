@@ -1,0 +1,436 @@
+"""Forks: iterations of a loop that went different ways at its ``if``s become one pattern, with the ``if``s in it.
+
+Iterations that decided alike took the same *way*: their operations are the same, and so is where each argument comes from. Ways
+that part at a decision have in common what comes before it; what comes after is the body of a loop that runs once, if the test
+is true, and of another one, if it is false. Where an argument may come from several places, as far as the iterations tell, or where a
+decision went one way only, nothing is rolled up.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, aval_of
+from symgrad.ops.core import REGISTRY
+from symgrad.ops.engine import IDENTITY, INDEX, ITEM, NOT
+from symgrad.patterns import Boundary, Key, Note, Part, Pattern
+from symgrad.trace import Trace
+from symgrad.transform.loop import Body, Course, loop_of
+
+MOST = 16  # ways through an iteration
+_INT = aval_of(0)
+_LEAVES = (INDEX, CONST, CAPTURED)
+
+Parts = dict[Any, Part]  # where a value may come from, by what tells these places apart
+Step = tuple[Any, Any, Any, list[Parts]]
+
+
+class Unclear(Exception):
+    """The iterations have no pattern that is sure."""
+
+
+@dataclass
+class Way:
+    """Iterations that decided alike: their operations, what they decided on and how, and what they left in the locals."""
+
+    steps: list[Step]
+    tests: list[tuple[Parts, bool]]
+    after: dict[Key, tuple[Parts, Any]]
+    nodes: list[Node]  # of one of them, for their names
+
+
+class Fork(NamedTuple):
+    """A pattern with decisions in it, what was decided on, and what is known of the locals that go round."""
+
+    pattern: Pattern
+    decided: set[Node]
+    kinds: dict[Key, Any]
+    anew: set[Node]  # arrays that iterations made for themselves
+
+
+def fork(trace: Trace, bounds: Sequence[Boundary], private: Container[str], targets: Container[str]) -> Fork | None:
+    """The pattern of the iterations between ``bounds``; None where there is none.
+
+    ``private``: the locals that are not read after the loop; ``targets``: those that an iteration begins by assigning.
+    """
+    try:
+        return _Reader(trace, bounds, private, targets).pattern()
+    except Unclear:
+        return None
+
+
+class _Reader:
+    def __init__(self, trace: Trace, bounds: Sequence[Boundary], private: Container[str], targets: Container[str]) -> None:
+        self.trace, self.bounds = trace, bounds
+        keys = set(bounds[0].nodes).intersection(*(bound.nodes for bound in bounds[1:]))
+        late = set(bounds[-1].nodes).intersection(*(bound.nodes for bound in bounds[1:])) - keys
+        self.moving = {key for key in keys if any(bound.nodes[key] is not bounds[0].nodes[key] for bound in bounds[1:])}
+        self.keys = self.moving | late
+        self.read = {key for key in self.moving if key[0] not in targets}  # in the next iteration
+        some = {key for bound in bounds for key in bound.nodes} - keys - late  # that only some iterations leave behind
+        if any(key[0] not in private or len(key) > 1 for key in some):
+            raise Unclear
+        self.unread = {key[0] for key in some}
+        self.put: set[Node] = set()  # numbers that iterations put into locals
+        for b, c in itertools.pairwise(bounds):
+            changed = [c.nodes[key] for key in self.read if b.nodes[key] is not c.nodes[key]]
+            self.put.update([node for node in changed if node.op is INDEX])
+        self.anew: set[Node] = set()
+        self.made: set[Node] = set()  # by iterations, of what moves
+        self.decided: set[Node] = set()
+        nodes = trace.graph.nodes
+        self.floor = nodes[bounds[0].length].index if bounds[0].length < len(nodes) else math.inf
+
+    def pattern(self) -> Fork:
+        ways: dict[tuple[bool, ...], Way] = {}
+        for b, c in itertools.pairwise(self.bounds):
+            way = self._read(b, c)
+            known = ways.setdefault(tuple([value for _, value in way.tests]), way)
+            if known is not way:
+                _unite(known, way)
+            if len(ways) > MOST:
+                raise Unclear
+        kinds = self._kinds()
+        steps = _Steps(self.trace, kinds)
+        found = _Builder(kinds, self.moving).grow(steps, [ways[key] for key in sorted(ways)], 0, {}, lambda part: part)
+        return Fork(Pattern(steps.steps, found, steps.notes), self.decided, kinds, self.anew)
+
+    def _kinds(self) -> dict[Key, Any]:
+        """What is known of each local that goes round, or is left behind: of the last that was computed."""
+        found = {}
+        for key in self.keys:
+            nodes = [bound.nodes[key] for bound in reversed(self.bounds) if key in bound.nodes]
+            found[key] = next((node.aval for node in nodes if node.op not in (INDEX, CONST)), nodes[0].aval)
+            if not isinstance(found[key], Aval) or (nodes[0].aval != found[key] and nodes[0].op is not INDEX):
+                raise Unclear
+        return found
+
+    def _read(self, b: Boundary, c: Boundary) -> Way:
+        """One iteration, as a way that it alone took."""
+        trace = self.trace
+        moves = {b.nodes[key] for key in self.read} | ({b.at} if b.at is not None else set())
+        places: dict[Node, int] = {}
+        steps: list[Step] = []
+        begun = set(moves)
+        for node in trace.graph.nodes[b.length : c.length]:
+            if node.op not in _LEAVES and any([arg in moves or arg in self.made for arg in node.args]):
+                moves.add(node)
+                self.made.add(node)
+        tests: list[tuple[Node, bool]] = []
+        for look in self._looks(b, c):
+            if (look.node in moves or look.node in self.made) and look.node not in [known for known, _ in tests]:
+                if look.node.aval.dtype != bool or look.node.aval.shape or look.value is None:
+                    raise Unclear
+                tests.append((look.node, bool(look.value)))
+        waiting = [*(node for node, _ in tests), *(c.nodes[key] for key in sorted(self.keys, key=repr))][::-1]
+        while waiting:  # in the order in which they are needed, which does not hang on what was computed before
+            node = waiting[-1]
+            if node in places or node in begun or node not in self.made:
+                waiting.pop()
+            elif more := [arg for arg in node.args if arg in self.made and arg not in places and arg not in begun]:
+                waiting += more[::-1]
+            else:
+                params = () if node.op is IDENTITY else node.params
+                steps.append((node.op, params, node.aval, [self._parts(arg, b, places) for arg in node.args]))
+                places[node] = len(places)
+                waiting.pop()
+        self._check(b, c)
+        self.decided.update([node for node, _ in tests])
+        after = {key: (self._parts(c.nodes[key], b, places), c.nodes[key].aval) for key in self.keys}
+        return Way(steps, [(self._parts(node, b, places), value) for node, value in tests], after, list(places))
+
+    def _looks(self, b: Boundary, c: Boundary) -> list[Any]:
+        """What an iteration looked at, in order."""
+        guards, peeks = self.trace.guards[b.guards : c.guards], self.trace.peeks[b.peeks : c.peeks]
+        found: list[Any] = []
+        for i, guard in enumerate(guards, b.guards):
+            found += [peek for peek in peeks if peek.guards == i]
+            found.append(guard)
+        return [*found, *(peek for peek in peeks if peek.guards >= c.guards)]
+
+    def _check(self, b: Boundary, c: Boundary) -> None:
+        """Nothing else may have changed."""
+        trace = self.trace
+        if any([id(owner) not in c.containers for owner in trace.writes[b.writes : c.writes]]):
+            raise Unclear
+        first = b is self.bounds[0]  # which may lack what iterations leave behind
+        names = [name for name in (b.rest if first else {*b.rest, *c.rest}) if name not in self.unread]
+        if any([b.rest.get(name) != c.rest.get(name) for name in names]):
+            raise Unclear
+        known = self.keys | {key for key in b.nodes if key[0] in self.unread}
+        if any([c.nodes.get(key) is not node and key not in known for key, node in b.nodes.items()]):
+            raise Unclear
+
+    def _parts(self, x: Node, b: Boundary, places: dict[Node, int]) -> Parts:
+        """Where a value comes from, as far as one iteration tells."""
+        if x in places:
+            return {("step", places[x]): ("step", places[x])}
+        if x is b.at:
+            return {("index",): ("index", None)}
+        found: Parts = {("carry", key): ("carry", key) for key in self.read if b.nodes[key] is x}
+        if found and x in self.made and self._is_there_again(x, b):
+            found["again",] = ("again", x)
+        if x.op is INDEX:
+            value = dict(x.params)["value"]
+            found["value", type(value), repr(value)] = ("value", x)
+        elif x.op is CONST:
+            value = dict(x.params)["value"]
+            found["value", type(value), repr(value)] = ("same", x)
+        elif x.op is CAPTURED and x.index >= self.floor:
+            array = self.trace.graph.arrays[x]
+            found["anew", array.shape, array.dtype.str, array.strides, array.tobytes()] = ("anew", x)
+            self.anew.add(x)
+        elif x not in self.made:
+            found["same", x] = ("same", x)
+        if not found:
+            raise Unclear
+        return found
+
+    def _is_there_again(self, x: Node, b: Boundary) -> bool:
+        """Whether what a local holds could as well have been computed once more, of what there is in this iteration."""
+        there = {b.nodes[key] for key in self.read}
+        waiting, seen = [x], {x}
+        while waiting:
+            for arg in waiting.pop().args:
+                if arg.op is INDEX and arg not in there and arg not in self.put and arg is not b.at:
+                    return False  # of an earlier iteration, or what a local began with
+                if arg in self.made and arg not in there and arg not in seen:
+                    seen.add(arg)
+                    waiting.append(arg)
+        return True
+
+
+def _unite(one: Way, other: Way) -> None:
+    """Take in an iteration that went the same way."""
+    if len(one.steps) != len(other.steps):
+        raise Unclear
+    for i, (mine, theirs) in enumerate(zip(one.steps, other.steps, strict=True)):
+        kind = _same_step(mine, theirs)
+        if kind is None:
+            raise Unclear
+        one.steps[i] = (*mine[:2], kind, mine[3])
+        for parts, others in zip(mine[3], theirs[3], strict=True):
+            _narrow(parts, others)
+    for (parts, _), (others, _) in zip(one.tests, other.tests, strict=True):
+        _narrow(parts, others)
+    for key, (parts, aval) in one.after.items():
+        others, theirs = other.after[key]
+        _narrow(parts, others)
+        kind = _joined(aval, theirs)
+        if kind is not None:
+            one.after[key] = parts, kind
+
+
+def _same_step(one: Step, other: Step) -> Any:
+    """What is known of the result of a step that is the same; None where it is another one."""
+    same = one[:2] == other[:2] and len(one[3]) == len(other[3])
+    return _joined(one[2], other[2]) if same else None
+
+
+def _joined(one: Any, other: Any) -> Any:
+    """The kind of both; of a number that was Python's first, and then NumPy's, the latter."""
+    if one == other:
+        return one
+    numbers = isinstance(one, Aval) and isinstance(other, Aval) and one.shape == other.shape == () and one.dtype == other.dtype
+    return None if not numbers else one if one.kind == "scalar" else other
+
+
+def _narrow(parts: Parts, others: Parts) -> None:
+    for name in parts.keys() - others.keys():
+        del parts[name]
+    if not parts:
+        raise Unclear
+
+
+def _sure(parts: Parts) -> Part:
+    """The one place that a value comes from."""
+    if len(parts) > 1:
+        raise Unclear
+    return next(iter(parts.values()))
+
+
+class _Builder:
+    """Writes ways down as one: ``kinds`` is what is known of each local."""
+
+    def __init__(self, kinds: dict[Key, Any], moving: set[Key]) -> None:
+        self.kinds, self.moving = kinds, moving
+        self.keys = sorted(kinds, key=repr)
+
+    def grow(self, out: Any, ways: list[Way], depth: int, made: dict[int, Any], outer: Callable[[Part], Any]) -> dict[Key, Any]:
+        """Write what ``ways``, which decided alike ``depth`` times, do from step ``len(made)`` on; what they leave behind.
+
+        ``made``: what there is of the steps before, by number; ``outer``: what there is of what comes from elsewhere.
+        """
+
+        def of(parts: Parts) -> Any:
+            part = _sure(parts)
+            return made[part[1]] if part[0] == "step" else outer(part)
+
+        way = ways[0]
+        for i in range(len(made), self._shared(ways, len(made))):
+            op, params, aval, parts = way.steps[i]
+            for other in ways[1:]:
+                aval = _joined(aval, other.steps[i][2])
+                for mine, theirs in zip(parts, other.steps[i][3], strict=True):
+                    _narrow(mine, theirs)
+            made[i] = out.add(op, [of(one) for one in parts], params, aval, way.nodes[i])
+        if len(ways) == 1 and len(way.tests) == depth:
+            return {key: self._left(out, key, way, of) for key in self.keys}
+        if any([len(other.tests) <= depth for other in ways]):
+            raise Unclear
+        test, _ = way.tests[depth]
+        for other in ways[1:]:
+            _narrow(test, other.tests[depth][0])
+        if _sure(test)[0] == "step" and _sure(test)[1] not in made:
+            raise Unclear
+        return self._parted(out, ways, depth, of(test), made, outer)
+
+    def _shared(self, ways: list[Way], start: int) -> int:
+        """As far as all ways do the same."""
+        end = start
+        for steps in zip(*[way.steps[start:] for way in ways], strict=False):
+            first, *others = steps
+            if any([_same_step(first, other) is None for other in others]):
+                break
+            if any([one.keys().isdisjoint(theirs) for other in others for one, theirs in zip(first[3], other[3], strict=True)]):
+                break
+            end += 1
+        return end
+
+    def _left(self, out: Any, key: Key, way: Way, of: Callable[[Parts], Any]) -> Any:
+        """What a way leaves in a local, of the kind that goes round."""
+        parts, aval = way.after[key]
+        part, kind = _sure(parts), self.kinds[key]
+        number = part[0] in ("value", "same") and part[1].op in (INDEX, CONST)
+        if aval == kind or (not number and part[0] != "same" and _joined(aval, kind) == kind):
+            return of(parts)
+        if not number:
+            raise Unclear
+        value = dict(part[1].params)["value"]
+        if kind.shape or kind.dtype.kind not in "fc" or (made := kind.dtype.type(value)) != value:
+            raise Unclear
+        return out.const(made.item() if kind.kind == "python" else made)
+
+    def _parted(
+        self, out: Any, ways: list[Way], depth: int, test: Any, made: dict[int, Any], outer: Callable[[Part], Any]
+    ) -> dict[Key, Any]:
+        """The two sides of a decision, one after the other; what there is after them."""
+        python = out.aval(test).kind == "python"
+        opposite = NOT if python else REGISTRY[np.logical_not]
+        results: dict[Key, Any] = {}
+        for key in self.keys:
+            kind = self.kinds[key]
+            results[key] = outer(("carry", key)) if key in self.moving else out.const(_zero(kind))
+            if out.aval(results[key]) != kind:
+                raise Unclear
+        for side in (True, False):
+            taken = [way for way in ways if way.tests[depth][1] is side]
+            if not taken:
+                raise Unclear
+            again = test if side else out.add(opposite, [test], (), out.aval(test), None)
+            inner = _Inner()
+            first = inner.graph.input(("carry", 0), out.aval(test))
+            carry = {key: inner.graph.input(("carry", i + 1), self.kinds[key]) for i, key in enumerate(self.keys)}
+            given: dict[Any, tuple[Any, Node]] = {}
+
+            def look(name: Any, value: Callable[[], Any], inner: _Inner = inner, given: Any = given) -> Node:
+                if name not in given:
+                    there = value()
+                    given[name] = there, inner.graph.input(("invariant", len(given)), out.aval(there))
+                return given[name][1]  # type: ignore[no-any-return]
+
+            def inside(part: Part, inner: _Inner = inner, look: Any = look) -> Any:
+                if part[0] in ("value", "same") and part[1].op in (INDEX, CONST):
+                    return inner.const(dict(part[1].params)["value"])
+                return look(part, lambda: outer(part))
+
+            known = _Known(made, look)
+            left = self.grow(inner, taken, depth + 1, known, inside)
+            index = inner.graph.input("index", _INT)
+            stop = inner.const(False if python else np.False_)
+            ends = [stop, *(left[key] for key in self.keys)]
+            invariants = [node for _, node in given.values()]
+            body = Body(inner.graph, [first, *carry.values()], index, [], invariants, ends, [])
+            for key, node in carry.items():
+                node.name = "_".join(map(str, key))
+            avals = (out.aval(test), *[self.kinds[key] for key in self.keys])
+            args = [again, *(results[key] for key in self.keys), *(there for there, _ in given.values())]
+            loop = out.add(loop_of(body, Course(test=0, once=True)), args, (), avals, None)
+            results = {key: out.add(ITEM, [loop], (("item", i + 1),), self.kinds[key], None) for i, key in enumerate(self.keys)}
+        return results
+
+
+class _Known(dict[int, Any]):
+    """The steps that are there when the side of a decision begins: given to it when it asks for them."""
+
+    def __init__(self, before: dict[int, Any], look: Callable[[Any, Callable[[], Any]], Any]) -> None:
+        super().__init__(dict.fromkeys(before))
+        self.before, self.given, self.look = before, frozenset(before), look
+
+    def __getitem__(self, i: int) -> Any:
+        return self.look(("step", i), lambda: self.before[i]) if i in self.given else super().__getitem__(i)
+
+
+class _Steps:
+    """The steps of a pattern, as they are written; a value is where it comes from."""
+
+    def __init__(self, trace: Trace, kinds: dict[Key, Any]) -> None:
+        self.trace, self.kinds = trace, kinds
+        self.steps: list[tuple[Any, Any, Any, tuple[Part, ...]]] = []
+        self.notes: list[Any] = []
+
+    def add(self, op: Any, args: list[Part], params: Any, aval: Any, like: Node | None) -> Part:
+        self.steps.append((op, params, aval, tuple(args)))
+        self.notes.append(Note(like) if like is not None else _NAMELESS)
+        return ("step", len(self.steps) - 1)
+
+    def const(self, value: Any) -> Part:
+        return ("same", self.trace.constant(value)[0])
+
+    def aval(self, part: Part) -> Any:
+        kind, what = part
+        if kind == "step":
+            return self.steps[what][2]
+        return _INT if kind == "index" else self.kinds[what] if kind == "carry" else what.aval
+
+
+class _Inner:
+    """A graph as it is written."""
+
+    def __init__(self) -> None:
+        self.graph = Graph()
+
+    def add(self, op: Any, args: list[Node], params: Any, aval: Any, like: Node | None) -> Node:
+        node = self.graph.add(op, tuple(args), params, aval)
+        if like is not None:
+            node.name, node.line, node.phase = like.name, like.line, like.phase
+        return node
+
+    def const(self, value: Any) -> Node:
+        return self.graph.const(value)
+
+    def aval(self, node: Node) -> Any:
+        return node.aval
+
+
+class _Nameless:
+    """A note of nothing."""
+
+    name = line = phase = None
+
+
+_NAMELESS = Note(_Nameless)
+
+
+def _zero(kind: Aval) -> Any:
+    """A number for what no iteration reads."""
+    if kind.shape or kind.kind == "array":
+        raise Unclear
+    zero = kind.dtype.type(0)
+    return zero.item() if kind.kind == "python" else zero

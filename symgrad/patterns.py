@@ -1,0 +1,63 @@
+"""What iterations of a loop have in common: what is there between them, and the pattern that they follow."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from symgrad.ir import Node
+from symgrad.ops.engine import IDENTITY, INDEX
+from symgrad.tracer import Tracer
+
+Key = tuple[Any, ...]
+# where an argument comes from: ("step", i), ("carry", key), ("index",), ("same", node), ("value", node), ("anew", node)
+Part = tuple[Any, ...]
+
+
+class Boundary(NamedTuple):
+    """What is there between two iterations: the lengths of graph and notes, what the locals hold, and the loop's index.
+
+    ``holds`` are the traced values in the locals, by where they are; ``rest`` is all else, of each local, comparable.
+    """
+
+    length: int
+    guards: int
+    peeks: int
+    writes: int
+    holds: dict[Key, Tracer]
+    nodes: dict[Key, Node]
+    rest: dict[str, Any]
+    containers: set[int]
+    at: Node | None
+
+    def bare(self) -> Boundary:
+        """Of what lies between iterations that are alike, nothing is asked again."""
+        return self._replace(length=-1, holds={}, nodes={}, rest={}, containers=set(), at=None)
+
+
+class Pattern(NamedTuple):
+    """What iterations have in common: ``(op, params, aval, parts)`` of each operation; what each local becomes."""
+
+    steps: list[tuple[Any, Any, Any, tuple[Part, ...]]]
+    after: dict[Key, Part]
+    originals: list[Any]  # of one iteration, for their names and lines
+
+
+class Note:
+    """What the reader of generated code may know of a node that is gone."""
+
+    __slots__ = ("line", "name", "phase")
+
+    def __init__(self, node: Any) -> None:
+        self.name, self.line, self.phase = node.name, node.line, node.phase
+
+
+def same_params(node: Node, params: Any) -> bool:
+    """Whether an operation is the same; what a derivative inside a loop is taken by has a name of its own each time."""
+    return node.params == params or node.op is IDENTITY
+
+
+def same_number(a: Node, b: Node) -> bool:
+    if a.op is not INDEX or b.op is not INDEX:
+        return False
+    x, y = dict(a.params)["value"], dict(b.params)["value"]
+    return type(x) is type(y) and repr(x) == repr(y)

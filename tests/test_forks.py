@@ -1,0 +1,353 @@
+"""Loops whose iterations go different ways: their ``if``s are in the code, which is right whichever way they go."""
+
+import random
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from symgrad import grad, hvp, jvp, value_and_grad, vmap
+from symgrad.testing import Program
+
+
+def huber(x):
+    s = 0.0
+    for v in x:
+        if abs(v) < 1:
+            s += 0.5 * v * v
+        else:
+            s += abs(v) - 0.5
+    return s
+
+
+def clipped(x):
+    s = 0.0
+    for i in range(len(x)):
+        if x[i] > 1:
+            s += 1.0
+        elif x[i] < -1:
+            s -= 1.0
+        else:
+            s += x[i] ** 3
+    return s
+
+
+def logarithms(x):
+    s = 0.0
+    for v in x:
+        s += np.log(v) if v > 0 else v * v
+    return s
+
+
+def reciprocals(x):
+    """Of Python's numbers: to divide by zero raises an error, on the side that is not taken."""
+    s = 0.0
+    for i in range(len(x)):
+        v = (x[i] > 0.3) * x[i]
+        if v != 0:
+            s += 1.0 / v
+        else:
+            s -= 2.0
+    return s * x[0]
+
+
+def spikes(x):
+    v, total = 0.0, 0.0
+    for i in range(len(x)):
+        v = 0.9 * v + x[i] ** 2
+        if v > 1.5:
+            v = 0.0
+            total = total + x[i]
+    return v + total
+
+
+def bounces(x):
+    place, speed = x[:2] + 1.0, x[2:4]
+    for _ in range(40):
+        speed = speed + np.array([0.0, -0.3])
+        place = place + 0.1 * speed
+        if place[1] < 0:
+            place, speed = place * np.array([1.0, -1.0]), speed * np.array([0.9, -0.8])
+    return place @ speed
+
+
+def bisection(x):
+    a = x @ x
+    low, high = 0.0, 20.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        if middle**3 + middle < a:
+            low = middle
+        else:
+            high = middle
+    return (low + high) * a
+
+
+def largest(x):
+    best, at = x[0], 0.0
+    for i in range(1, len(x)):
+        if x[i] > best:
+            best = x[i] * 1.0
+            at = at + best
+    return best * at
+
+
+def mean_of_some(x):
+    count, s = 0, 0.0
+    for v in x:
+        if v < 0:
+            continue
+        count += 1
+        s = 0.9 * s + np.sqrt(v)
+    return s / max(count, 1)
+
+
+def slope_of(v):
+    if v > 0:
+        return v if v < 0.7 else np.sqrt(v)
+    return 0.1 * v
+
+
+def in_a_function(x):
+    s = 1.0
+    for v in x:
+        s = np.sin(s) + slope_of(v)
+    return s
+
+
+def into_an_array(x):
+    y = np.zeros(len(x))
+    for i in range(1, len(x)):
+        if x[i] > 0:
+            y[i] = x[i] * y[i - 1] + 1.0
+        else:
+            y[i - 1] = y[i - 1] * 0.5
+    return y @ y
+
+
+def two_loops(x):
+    s = 0.0
+    for i in range(5):
+        t = x[i]
+        for j in range(6):
+            if x[j] > t:
+                t = t * 0.5 + x[j]
+            s = s + t * x[i]
+    return s
+
+
+ROLLED = [huber, clipped, logarithms, reciprocals, spikes, bounces, bisection, largest, mean_of_some, in_a_function,
+          into_an_array]  # fmt: skip
+
+
+def points(count, size=40):
+    return np.random.default_rng(7).standard_normal((count, size))
+
+
+@pytest.mark.parametrize("fun", ROLLED)
+def test_loop_is_compiled_once_for_all_ways(fun):
+    derivative, other = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for x in points(12):
+            value, slope = derivative(x)
+            expected, theirs = other(x)
+            np.testing.assert_allclose(value, fun(x), rtol=1e-13)
+            assert value == pytest.approx(expected, rel=1e-12)
+            np.testing.assert_allclose(slope, theirs, rtol=1e-11, atol=1e-13)
+    assert derivative.cache_info().misses <= 3  # a call that went one way only at some decision has nothing to say of the other
+    assert len(derivative.source(x).splitlines()) < 150
+
+
+@pytest.mark.parametrize("fun", ROLLED)
+def test_other_derivatives_of_forked_loops(fun):
+    x = points(3)
+    product, forward, many = hvp(fun), lambda x, t: jvp(fun, (x,), (t,))[1], vmap(grad(fun))
+    slopes = [grad(fun, mode="dynamic")(row) for row in x]
+    for row, slope in zip(x, slopes, strict=True):
+        t = np.cos(row)
+        np.testing.assert_allclose(forward(row, t), slope @ t, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(product(row, t), hvp(fun, mode="dynamic")(row, t), rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(many(x), slopes, rtol=1e-10, atol=1e-12)
+
+
+def test_code_reads_as_it_was_written():
+    derivative = grad(huber)
+    for x in points(3):
+        derivative(x)
+    lines = [line.strip() for line in derivative.source(x).splitlines()]
+    assert "if less:" in lines
+    assert not any(line.startswith(("while", "raise")) for line in lines)
+
+
+def with_a_list(x):
+    kept = []
+    for v in x:
+        if v > 0:
+            kept.append(v * v)
+    return sum(kept) + len(kept) * x[0]
+
+
+def with_a_flag(x):
+    found, s = False, 0.0
+    for v in x:
+        if v > 1:
+            found = True
+        s += 2.0 * v if found else v
+    return s
+
+
+def with_a_name(x):
+    mode, s = "up", 0.0
+    for v in x:
+        if v > 1:
+            mode = "down"
+        s += {"up": v, "down": v * v}[mode]
+    return s
+
+
+def with_an_error(x):
+    s = 0.0
+    for v in x:
+        if v > 2.4:
+            raise ValueError("too large")
+        s += v if v > 0 else v * v
+    return s
+
+
+def with_a_local_of_some(x):
+    s = 0.0
+    for v in x:
+        if v > 0.5:
+            last = v * v
+        elif v < -1:
+            s += last if s != 0 else v
+        s += v
+    return s + last
+
+
+def counted(x):
+    n = 0
+    for v in x:
+        if v > 0:
+            n += 1
+    return np.sum(x[:n]) * n
+
+
+def one_of_two(x):
+    a, b = x[0], x[1]
+    for v in x[2:]:
+        if v > 0:
+            a, b = b, a + v
+        else:
+            b = a
+    return a * b
+
+
+def there_already(x):
+    """One side computes what the other has left in a local, as long as they take turns."""
+    s, w = 0.5, 0.1
+    for v in x:
+        if v > 0:
+            w = np.sin(s) * 1.5
+        else:
+            s = s + np.sin(s) * 1.5 * v
+    return s * w
+
+
+def test_what_is_there_already_is_computed_again():
+    derivative = grad(there_already)
+    turns = np.array([0.1, -0.2, 0.3, -0.4, 0.2, -0.1, 0.5, -0.3])
+    for factor in (1.0, 0.9, 0.8, 0.7):
+        derivative(factor * turns)
+    for x in (turns - 0.25, turns + 0.15, -turns):
+        np.testing.assert_allclose(derivative(x), grad(there_already, mode="dynamic")(x), rtol=1e-12, atol=1e-14)
+
+
+OTHERS = [with_a_list, with_a_flag, with_a_name, with_an_error, with_a_local_of_some, counted, one_of_two, two_loops]
+
+
+@pytest.mark.parametrize("fun", OTHERS)
+def test_what_is_left_behind_counts_whichever_way_it_went(fun):
+    derivative, other = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in points(25, 12):
+        try:
+            value = fun(x)
+        except (ValueError, UnboundLocalError) as error:
+            with pytest.raises(type(error)):
+                derivative(x)
+            continue
+        found, slope = derivative(x)
+        assert found == pytest.approx(value, rel=1e-12)
+        np.testing.assert_allclose(slope, other(x)[1], rtol=1e-11, atol=1e-13)
+
+
+# -- random programs -----------------------------------------------------------------------------------------------
+
+EXPRESSIONS = """
+    {a}*0.9+{b} np.sin({a})*{b} {a}*{b}*0.5 {a}-0.3*{b} np.tanh({a}+{b}) abs({a})*0.7 {a}*{a}*0.2+{b} max({a},{b}) min({a},0.5)
+    np.exp(-{a}*{a}) x[i]*{a} x[i]+{b} {a}/(1.5+{b}*{b}) np.sqrt(1+{a}*{a}) max(0,{a})*{b}
+""".split()
+CONDITIONS = ["{a} > 0", "{a} > {b}", "x[i] > 0.2", "abs({a}) < 0.7", "{a}*{b} < 0.1", "x[i] < {a}", "{a} > 0.1 and {b} > 0",
+              "{a} < 0 or {b} > 0.3", "not {a} > 0.2", "0 < {a} < 0.8"]  # fmt: skip
+STATEMENTS = [
+    *["{t} = {e}"] * 6, "{t} += 0.3*{e}", "{t} = 0.0", "{t} = -0.5", "{t} = {a}", "R[i] = {e}", "R[i - 1] += {e}", "c += 1",
+    "q = {e}", "z = 0.5*z + {e}*y", "m = 1", "m = 0", "s, t = t, s", "w = {e}",
+]  # fmt: skip
+TURNS = ["for i in range(1, 12):", "for i in range(11, 0, -1):", "for i, v in enumerate(x[:11], 1):"]
+LAST = ["s = s + 0.1*t", "t = t*0.9 + x[i]*s", "u = u + s", "s = np.sin(s)", "u = u*0.5 + m*x[i]"]
+ENDS = ["s + t*u + np.sum(R) + q + c*0.1*s + np.sum(z)", "s*t + u", "s + np.sum(z*z)", "s + c*t + m*u", "np.sum(R*R) + s*u"]
+
+
+def block(rng: random.Random, depth: int, indent: str) -> Iterator[str]:
+    for _ in range(rng.randrange(1, 4)):
+        a, b, t = rng.choice("stup"), rng.choice("stup"), rng.choice("stu")
+        if rng.random() < 0.75 or depth == 3:
+            e = rng.choice(EXPRESSIONS).format(a=a, b=b)
+            yield indent + rng.choice(STATEMENTS).format(a=a, t=t, e=e)
+            continue
+        yield f"{indent}if {rng.choice(CONDITIONS).format(a=a, b=b)}:"
+        yield from block(rng, depth + 1, indent + "    ")
+        if rng.random() < 0.2:
+            yield f"{indent}    continue"
+        elif rng.random() < 0.7:
+            yield f"{indent}elif {rng.choice(CONDITIONS).format(a=b, b=a)}:" if rng.random() < 0.3 else f"{indent}else:"
+            yield from block(rng, depth + 1, indent + "    ")
+
+
+def forked(rng: random.Random) -> Iterator[str]:
+    yield "def program(x, p):"
+    yield "    s = 0.1; t = p; u = x[0]; q = 0.0; c = 0; m = 0; w = 0.0"
+    yield "    y = x[:3]; z = np.ones(3); R = np.zeros(13)"
+    yield f"    {rng.choice(TURNS)}"
+    yield f"        if {rng.choice(CONDITIONS).format(a='x[i]', b='s')}:"
+    yield from block(rng, 1, "            ")
+    yield from block(rng, 0, "        ")
+    yield f"        {rng.choice(LAST)}"
+    yield f"    return {rng.choice(ENDS)}"
+
+
+@given(st.integers(0, 2**40))
+def test_random_forks(seed: int) -> None:
+    """At many points, and with second derivatives."""
+    shapes = {"x": ("float64", (12,)), "p": ("float64", ())}
+    program = Program("\n".join(forked(random.Random(seed))) + "\n", shapes, seed)
+    derivative, product = value_and_grad(program.fun, (0, 1)), hvp(program.fun)
+    rng = np.random.default_rng(seed)
+    for turn in range(6):
+        x, p = rng.standard_normal(12), float(rng.standard_normal())
+        value = program(x, p)
+        assume(np.isfinite(value) and abs(value) < 1e4)
+        _, expected = value_and_grad(program.fun, (0, 1), mode="dynamic")(x, p)
+        assume(all(np.max(np.abs(part)) < 1e4 for part in expected))
+        found, slopes = derivative(x, p)
+        assert found == pytest.approx(value, rel=1e-10, abs=1e-12)
+        for mine, theirs in zip(slopes, expected, strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-8)
+        if turn % 2:
+            second = hvp(program.fun, mode="dynamic")(x, np.ones(12), p)
+            assume(np.max(np.abs(second)) < 1e5)
+            assert product(x, np.ones(12), p) == pytest.approx(second, rel=1e-7, abs=1e-7)
