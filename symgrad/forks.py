@@ -2,8 +2,8 @@
 
 Iterations that decided alike took the same *way*: their operations are the same, and so is where each argument comes from. Ways
 that part at a decision have in common what comes before it; what comes after is the body of a loop that runs once, if the test
-is true, and of another one, if it is false. Where an argument may come from several places, as far as the iterations tell, or where a
-decision went one way only, nothing is rolled up.
+is true, and of another one, if it is false. Where an argument may come from several places, as far as the iterations tell, or
+where a decision went one way only, nothing is rolled up.
 """
 
 from __future__ import annotations
