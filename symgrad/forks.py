@@ -273,7 +273,7 @@ class _Builder:
             return made[part[1]] if part[0] == "step" else outer(part)
 
         way = ways[0]
-        for i in range(len(made), self._shared(ways, len(made))):
+        for i in range(len(made), self._shared(ways, len(made), depth)):
             op, params, aval, parts = way.steps[i]
             for other in ways[1:]:
                 aval = _joined(aval, other.steps[i][2])
@@ -291,14 +291,19 @@ class _Builder:
             raise Unclear
         return self._parted(out, ways, depth, of(test), made, outer)
 
-    def _shared(self, ways: list[Way], start: int) -> int:
-        """As far as all ways do the same."""
+    def _shared(self, ways: list[Way], start: int, depth: int) -> int:
+        """As far as all ways do the same. Up to where they part, what one way tells of a step holds for all of them."""
         end = start
+        parting = [way.tests[depth][0] for way in ways if len(way.tests) > depth]
+        last = max([what for parts in parting for kind, what in parts.values() if kind == "step"], default=-1)
         for steps in zip(*[way.steps[start:] for way in ways], strict=False):
             first, *others = steps
             if any([_same_step(first, other) is None for other in others]):
                 break
-            if any([one.keys().isdisjoint(theirs) for other in others for one, theirs in zip(first[3], other[3], strict=True)]):
+            pairs = [pair for other in others for pair in zip(first[3], other[3], strict=True)]
+            if any([one.keys().isdisjoint(theirs) for one, theirs in pairs]):
+                break
+            if end > last and any([one.keys() != theirs.keys() or len(one) > 1 for one, theirs in pairs]):
                 break
             end += 1
         return end
