@@ -338,29 +338,18 @@ class Loop(Op):
             own += masks[len(ends) :]
             totalled: list[Any] = [np.logical_or(a, b) for a, b in zip(lives, list[Any](masks), strict=False)]
             masks = [*masks[: len(flows)], *totalled[len(flows) :]]
-        left = [*back, *sums, *masks]
-        if self.course.once:  # an ``if`` again: it begins with what is there, so that nothing need be saved
-            again = starts[self.course.test]
-            going = sub.input("again", again.value)
-            around_it = [*gs, *totals, *lives, going]
-            stop = sub.lookup(sub.constant(type(again.value)(False))[0])
-            left = [*(of_kind(x, t.node.aval) for x, t in zip(left, around_it, strict=False)), stop]
-            elements_, own, fixed = [], [], [*starts, *fixed]
-            course = Course(test=len(around_it) - 1, once=True)
+        carried, ended, read = [*gs, *totals, *lives], [*back, *sums, *masks], [*starts, *items, *extra, *more.values()]
+        if self.course.once:  # an ``if`` again, which begins with what is there: nothing need be saved
+            test = starts[self.course.test]
+            ended = [of_kind(x, t.node.aval) for x, t in zip(ended, carried, strict=True)]
+            carried = [*carried, sub.input("again", test.value)]
+            ended = [*ended, sub.lookup(sub.constant(type(test.value)(False))[0])]
+            read, own, fixed = [], [], [*starts, *fixed]
+            course = Course(test=len(carried) - 1, once=True)
         else:
-            around_it = [*gs, *totals, *lives]
-            elements_ = [*starts, *items, *extra, *more.values()]
             course = Course(self.course.count, self.course.start, self.course.step, None, not self.course.backwards)
-        body = Body(
-            sub.graph,
-            [t.node for t in around_it],
-            index.node,
-            [t.node for t in elements_],
-            [t.node for t in fixed],
-            [t.node for t in left],
-            [t.node for t in own],
-        )
-        made = (loop_of(body, course), flows, uses, elements)
+        nodes = [[t.node for t in part] for part in (carried, read, fixed, ended, own)]
+        made = (loop_of(Body(sub.graph, nodes[0], index.node, *nodes[1:]), course), flows, uses, elements)
         self._made["backward", key] = made
         return made
 
