@@ -638,6 +638,8 @@ class Calls(Reads):
             elif outside:
                 self.effect(f"{name}() is called")
                 args = tuple(map(self.kept, args))
+            else:
+                self.trace.writes.append(args[0])
             return fun(*args, **kwargs)
         if not is_pure(module):
             self.stop(f"{module}.{name}() is called, which may change or depend on anything")

@@ -836,7 +836,8 @@ class _Survey:
             )
         if isinstance(value, (ModuleType, type, np.ufunc, np.dtype)):
             return ("is", id(value), value)
-        if depth < 4 and isinstance(value, (list, tuple)) and len(value) <= min(WIDEST, self.many):
+        fields = getattr(value, "__dict__", None)
+        if depth < 4 and _is_sequence(kind) and fields is None and len(value) <= min(WIDEST, self.many):
             self.many -= len(value)
             self.containers.add(id(value))
             return (kind, tuple([self._look(item, (*key, i), depth + 1) for i, item in enumerate(value)]))
@@ -848,8 +849,7 @@ class _Survey:
             return self._array(value, key, depth)
         if self.trace.hooks is not None and self.trace.hooks.path_of(value) is not None:
             return ("is", id(value), value)  # from outside: changes are effects
-        fields = getattr(value, "__dict__", None)
-        small = depth < 4 and type(fields) is dict and len(fields) <= WIDEST and not hasattr(value, "__next__")
+        small = depth < 4 and type(fields) is dict and len(fields) <= WIDEST and _is_bare(kind)
         if small:
             assert fields is not None
             if kind.__module__.split(".")[0] not in ("symgrad", "numpy", "builtins"):
@@ -881,6 +881,21 @@ class _Survey:
             return ("is", id(value), value)
         self.containers.add(id(value))
         return (value.shape, value.dtype, value.tobytes())
+
+
+class _Bare:
+    """An object whose ``__dict__`` is all that it has."""
+
+
+def _is_bare(kind: type) -> bool:
+    """Whether all that an object holds is in its ``__dict__``: it has no slots, and is no iterator, dict, set or deque."""
+    small = not hasattr(kind, "__next__") and kind.__basicsize__ <= _Bare.__basicsize__ and kind.__itemsize__ == 0
+    return small and not any([vars(one).get("__slots__") for one in kind.__mro__])
+
+
+def _is_sequence(kind: type) -> bool:
+    """Whether it is a list or a tuple, or one with names, and has no slots."""
+    return any([issubclass(kind, one) and kind.__basicsize__ == one.__basicsize__ for one in (list, tuple)])
 
 
 # -- what a for statement runs over --------------------------------------------------------------------------------

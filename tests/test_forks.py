@@ -2,6 +2,7 @@
 
 import random
 import warnings
+from collections import OrderedDict, deque
 from collections.abc import Iterator
 
 import numpy as np
@@ -283,6 +284,96 @@ def test_what_is_left_behind_counts_whichever_way_it_went(fun):
         found, slope = derivative(x)
         assert found == pytest.approx(value, rel=1e-12)
         np.testing.assert_allclose(slope, other(x)[1], rtol=1e-11, atol=1e-13)
+
+
+class WithSlot:
+    __slots__ = ("__dict__", "n")
+
+    def __init__(self):
+        self.n = 0
+
+    def add(self):
+        self.n += 1
+
+
+class Listed(list):
+    n = 0
+
+    def add(self):
+        self.n += 1
+
+
+class Queue(deque):
+    n = property(len)
+
+    def add(self):
+        self.append(None)
+
+
+class Ordered(OrderedDict):
+    n = property(len)
+
+    def add(self):
+        self[len(self)] = None
+
+
+@pytest.mark.parametrize("kind", [WithSlot, Listed, Queue, Ordered])
+@pytest.mark.parametrize("size", [12, 120])
+def test_what_objects_count(kind, size):
+    """In what is no ``__dict__`` of theirs, on one side, in a loop that is long, and in one that ends by a test."""
+
+    def of_one_side(x):
+        counter, s = kind(), 0.0
+        for v in x:
+            if v > 0:
+                counter.add()
+                s += v
+            else:
+                s -= v * v
+        return s * counter.n
+
+    def of_all(x):
+        counter, s = kind(), 0.0
+        for v in x:
+            counter.add()
+            s = 0.9 * s + np.sin(v)
+        return s * counter.n
+
+    def of_a_test(x):
+        counter, s = kind(), 1.0
+        while s < 50:
+            counter.add()
+            s = 1.05 * s + 0.1 * x[0] * x[0]
+        return s * counter.n
+
+    turns = np.cos(np.pi * np.arange(size)) * np.linspace(0.3, 1.9, size)
+    for fun in (of_one_side, of_all, of_a_test):
+        derivative = value_and_grad(fun)
+        for x in (turns, 0.9 * turns, 0.8 * turns, 1.1 * turns, turns + 0.7, turns - 0.7, np.sin(turns)):
+            value, slope = derivative(x)
+            assert value == pytest.approx(fun(x), rel=1e-12)
+            np.testing.assert_allclose(slope, grad(fun, mode="dynamic")(x), rtol=1e-11, atol=1e-13)
+
+
+def with_a_class(x):
+    class Counter:
+        n = 0
+
+    s = 0.0
+    for v in x:
+        if v > 0:
+            setattr(Counter, "n", Counter.n + 1)  # noqa: B010
+            s += v
+        else:
+            s -= v * v
+    return s * Counter.n
+
+
+def test_what_setattr_writes():
+    derivative = value_and_grad(with_a_class)
+    turns = np.cos(np.pi * np.arange(12)) * np.linspace(0.3, 1.9, 12)
+    for x in (turns, 0.9 * turns, 0.8 * turns, turns + 0.7, turns - 0.7):
+        assert derivative(x)[0] == pytest.approx(with_a_class(x), rel=1e-12)
 
 
 # -- random programs -----------------------------------------------------------------------------------------------
