@@ -8,6 +8,7 @@ where a decision went one way only, nothing is rolled up.
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import math
 from collections.abc import Callable, Container, Sequence
@@ -83,6 +84,8 @@ class _Reader:
             self.put.update([node for node in changed if node.op is INDEX])
         self.anew: set[Node] = set()
         self.made: set[Node] = set()  # by iterations, of what moves
+        self.numbered: set[Node] = set()  # of these, those that hang on an index, or on a number that a local began with
+        self.longest = max([c.length - b.length for b, c in itertools.pairwise(bounds)])
         self.decided: set[Node] = set()
         nodes = trace.graph.nodes
         self.floor = nodes[bounds[0].length].index if bounds[0].length < len(nodes) else math.inf
@@ -122,13 +125,15 @@ class _Reader:
             if node.op not in _LEAVES and any([arg in moves or arg in self.made for arg in node.args]):
                 moves.add(node)
                 self.made.add(node)
-        tests: list[tuple[Node, bool]] = []
+                if any([arg in self.numbered or (arg.op is INDEX and arg not in self.put) for arg in node.args]):
+                    self.numbered.add(node)
+        tests: dict[Node, bool] = {}
         for look in self._looks(b, c):
-            if (look.node in moves or look.node in self.made) and look.node not in [known for known, _ in tests]:
+            if (look.node in moves or look.node in self.made) and look.node not in tests:
                 if look.node.aval.dtype != bool or look.node.aval.shape or look.value is None:
                     raise Unclear
-                tests.append((look.node, bool(look.value)))
-        waiting = [*(node for node, _ in tests), *(c.nodes[key] for key in sorted(self.keys, key=repr))][::-1]
+                tests[look.node] = bool(look.value)
+        waiting = [*tests, *(c.nodes[key] for key in sorted(self.keys, key=repr))][::-1]
         while waiting:  # in the order in which they are needed, which does not hang on what was computed before
             node = waiting[-1]
             if node in places or node in begun or node not in self.made:
@@ -141,18 +146,15 @@ class _Reader:
                 places[node] = len(places)
                 waiting.pop()
         self._check(b, c)
-        self.decided.update([node for node, _ in tests])
+        self.decided.update(tests)
         after = {key: (self._parts(c.nodes[key], b, places), c.nodes[key].aval) for key in self.keys}
-        return Way(steps, [(self._parts(node, b, places), value) for node, value in tests], after, list(places))
+        return Way(steps, [(self._parts(node, b, places), value) for node, value in tests.items()], after, list(places))
 
     def _looks(self, b: Boundary, c: Boundary) -> list[Any]:
         """What an iteration looked at, in order."""
         guards, peeks = self.trace.guards[b.guards : c.guards], self.trace.peeks[b.peeks : c.peeks]
-        found: list[Any] = []
-        for i, guard in enumerate(guards, b.guards):
-            found += [peek for peek in peeks if peek.guards == i]
-            found.append(guard)
-        return [*found, *(peek for peek in peeks if peek.guards >= c.guards)]
+        placed = [((peek.guards, 0), peek) for peek in peeks] + [((i, 1), guard) for i, guard in enumerate(guards, b.guards)]
+        return [look for _, look in sorted(placed, key=lambda pair: pair[0])]
 
     def _check(self, b: Boundary, c: Boundary) -> None:
         """Nothing else may have changed."""
@@ -193,16 +195,24 @@ class _Reader:
         return found
 
     def _is_there_again(self, x: Node, b: Boundary) -> bool:
-        """Whether what a local holds could as well have been computed once more, of what there is in this iteration."""
+        """Whether what a local holds could as well have been computed once more, of what there is in this iteration.
+
+        That it could is the careful answer: it is given, too, where to find out would take long.
+        """
         there = {b.nodes[key] for key in self.read}
-        waiting, seen = [x], {x}
-        while waiting:
-            for arg in waiting.pop().args:
-                if arg.op is INDEX and arg not in there and arg not in self.put and arg is not b.at:
+        oldest = min([node.index for node in there if node in self.numbered or node.op is INDEX], default=math.inf)
+        waiting, seen = [(-x.index, x)], {x}
+        while waiting and len(seen) <= self.longest:
+            for arg in heapq.heappop(waiting)[1].args:  # the latest first: most hang on the iteration that they are of
+                if arg in there or arg in seen:
+                    continue
+                if arg.op is INDEX and arg not in self.put and arg is not b.at:
                     return False  # of an earlier iteration, or what a local began with
-                if arg in self.made and arg not in there and arg not in seen:
+                if arg in self.numbered:
+                    if arg.index < oldest:
+                        return False  # none of those that are there lies between it and such a number
                     seen.add(arg)
-                    waiting.append(arg)
+                    heapq.heappush(waiting, (-arg.index, arg))
         return True
 
 

@@ -1,6 +1,7 @@
 """Loops whose iterations go different ways: their ``if``s are in the code, which is right whichever way they go."""
 
 import random
+import time
 import warnings
 from collections import OrderedDict, deque
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from symgrad import grad, hvp, jvp, value_and_grad, vmap
+from symgrad import grad, hessian, hvp, jvp, value_and_grad, vmap
 from symgrad.testing import Program
 
 
@@ -173,6 +174,40 @@ def test_other_derivatives_of_forked_loops(fun):
         np.testing.assert_allclose(forward(row, t), slope @ t, rtol=1e-9, atol=1e-11)
         np.testing.assert_allclose(product(row, t), hvp(fun, mode="dynamic")(row, t), rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(many(x), slopes, rtol=1e-10, atol=1e-12)
+
+
+def roots(x):
+    s = 0.0
+    for i in range(len(x)):
+        s += np.sqrt(x[i] - 0.5) if x[i] > 0.5 else x[i] * x[i]
+    return s
+
+
+def test_sides_that_are_not_taken_raise_nothing_in_second_derivatives():
+    derivative = hessian(roots)
+    with np.errstate(all="raise"):
+        for x in points(3, 10):
+            np.testing.assert_allclose(derivative(x), hessian(roots, mode="dynamic")(x), rtol=1e-12)
+
+
+def turning(x):
+    """Nothing here hangs on the index: what iterations compute goes back to the first."""
+    s, t = x[0], x[1]
+    for _ in range(len(x)):
+        t = 0.99 * t + 0.1 * np.sin(s)
+        s = np.cos(s) - 0.1 * t if t > 0 else 0.9 * s + t
+    return s * t
+
+
+def test_time_of_a_trace_grows_with_the_iterations_alone():
+    def seconds(size):
+        x = points(1, size)[0]
+        start = time.process_time()
+        grad(turning)(x)
+        return time.process_time() - start
+
+    seconds(20)
+    assert min(seconds(1200) for _ in range(2)) < 8 * min(seconds(300) for _ in range(3))
 
 
 def test_code_reads_as_it_was_written():

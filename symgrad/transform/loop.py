@@ -253,7 +253,7 @@ class Loop(Op):
         followed = double and (any(levels) or self.inside == POLES) and (self.chooses or any(mask is not None for mask in live))
         sure = [mask is not None and followed for mask in live[n:]]
         key = given, tuple(levels) if followed else None, tuple(sure), double
-        with self._hushed():
+        with self.hushed():
             back, flows, uses, elements = self._backward(key, carry, sequences, invariants)
         first = [zero_of(carry[i]) if g[i] is None else fit(g[i], self.body.carry[i].aval) for i in flows]
         totals = [zero_of(invariants[i]) for i in uses]
@@ -353,8 +353,8 @@ class Loop(Op):
         self._made["backward", key] = made
         return made
 
-    def _hushed(self) -> Any:
-        """Where it is traced for its derivative, whether it runs or not."""
+    def hushed(self) -> Any:
+        """Where it is traced for its derivative, or for a batch, whether it runs or not."""
         return np.errstate(all="ignore") if self.course.once else nullcontext()
 
     def _retrace(self, carry: list[Any], sequences: list[Any], invariants: list[Any]) -> tuple[Any, ...]:
@@ -380,7 +380,7 @@ class Loop(Op):
         n, m, _ = self.counts
         carry, sequences, invariants = self.split(args)
         moving = tuple(t is not None for t in ts)
-        with self._hushed():
+        with self.hushed():
             pushed, flows = self._forward(moving, carry, sequences, invariants)
         first = [zero_of(carry[i]) if ts[i] is None else ts[i] for i in flows]
         more = [t for t in ts[n : n + m] if t is not None]
