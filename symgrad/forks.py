@@ -20,7 +20,7 @@ import numpy as np
 from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, aval_of
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import IDENTITY, INDEX, ITEM, NOT
-from symgrad.patterns import Boundary, Key, Note, Part, Pattern
+from symgrad.patterns import TRACED, Boundary, Key, Note, Part, Pattern
 from symgrad.trace import Trace
 from symgrad.transform.loop import Body, Course, loop_of
 
@@ -76,6 +76,8 @@ class _Reader:
         self.read = {key for key in self.moving if key[0] not in targets}  # in the next iteration
         some = {key for bound in bounds for key in bound.nodes} - keys - late  # that only some iterations leave behind
         if any(key[0] not in private or len(key) > 1 for key in some):
+            raise Unclear
+        if any([bound.rest.get(key[0], TRACED) != TRACED for bound in bounds for key in some]):  # what is plain may be read yet
             raise Unclear
         self.unread = {key[0] for key in some}
         self.put: set[Node] = set()  # numbers that iterations put into locals

@@ -11,6 +11,7 @@ from symgrad.tracer import Tracer
 Key = tuple[Any, ...]
 # where an argument comes from: ("step", i), ("carry", key), ("index",), ("same", node), ("value", node), ("anew", node)
 Part = tuple[Any, ...]
+TRACED = ("traced",)  # what is noted of a local that holds a traced value
 
 
 class Boundary(NamedTuple):

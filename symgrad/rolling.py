@@ -32,7 +32,7 @@ from symgrad.forks import fork
 from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, ancestors, aval_of
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, INDEX, ITEM, NOT
-from symgrad.patterns import Boundary, Key, Note, Part, Pattern, same_number, same_params
+from symgrad.patterns import TRACED, Boundary, Key, Note, Part, Pattern, same_number, same_params
 from symgrad.trace import Trace
 from symgrad.tracer import NUMBERS, Tracer
 from symgrad.transform.loop import Body, Course, Loop, loop_of
@@ -543,7 +543,7 @@ class Roller:
         once = {id(end.holds[key]): key for key in names}  # of names of one thing, one that is wanted anyway
         unread = {key for key in once.values() if after[key][0] == "step" and end.holds[key].base is None}
         if self.open:
-            unread = {key for key in unread if key in start.nodes or end.rest[str(key[0])] == _TRACED}
+            unread = {key for key in unread if key in start.nodes or end.rest[str(key[0])] == TRACED}
         aliases = self._aliases(start, end)
         late = (read - keys) | {key for key in unread - keys - aliases if isinstance(self._kind(end, key), Aval)}
         return sorted((key for key in keys if key in after), key=repr), sorted(late, key=repr)
@@ -739,7 +739,7 @@ class Roller:
             return False
         if any(key not in self.pattern.after for key in changed if self._read_outside(key)):
             return False
-        return all(key in start.nodes or end.rest[str(key[0])] == _TRACED for key in late)
+        return all(key in start.nodes or end.rest[str(key[0])] == TRACED for key in late)
 
     def _first(self, node: Node, aval: Any) -> Node | None:
         """What a carried value starts with, of the kind that it goes round with; None where that is another value."""
@@ -767,7 +767,6 @@ class Roller:
 
 
 _INT = Trace.aval(0)
-_TRACED = ("traced",)
 
 
 def _is_steady(op: Any, params: Any, aval: Any, parts: tuple[Part, ...]) -> bool:
@@ -822,7 +821,7 @@ class _Survey:
             if value.tape.draft:
                 return self._array(value.value, key, depth)
             self.holds[key] = value
-            return _TRACED
+            return TRACED
         if value is None or kind in (int, bool, str, bytes, type(Ellipsis), slice, range):
             return (kind, value)
         if kind in (float, complex) or isinstance(value, np.generic):

@@ -303,6 +303,21 @@ def test_what_is_there_already_is_computed_again():
         np.testing.assert_allclose(derivative(x), grad(there_already, mode="dynamic")(x), rtol=1e-12, atol=1e-14)
 
 
+def single(x):
+    t, s = np.float32(0.5), 0.0
+    for v in x:
+        t = np.float32(0.25) if v > 0 else t * np.float32(1.1)
+        s += t * v
+    return s
+
+
+def test_plain_numbers_that_the_next_iteration_reads():
+    derivative = grad(single)
+    turns = np.cos(np.pi * np.arange(12)) * np.linspace(0.3, 1.9, 12)
+    for x in (turns, 0.9 * turns, 0.8 * turns, turns - 0.7, -turns):
+        np.testing.assert_allclose(derivative(x), grad(single, mode="dynamic")(x), rtol=1e-12)
+
+
 OTHERS = [with_a_list, with_a_flag, with_a_name, with_an_error, with_a_local_of_some, counted, one_of_two, two_loops]
 
 
