@@ -219,6 +219,59 @@ def test_code_reads_as_it_was_written():
     assert not any(line.startswith(("while", "raise")) for line in lines)
 
 
+def without_what_is_no_number(x):
+    """The slopes of the square roots are infinite, or none, where the ``if`` leaves them out."""
+    y, s = np.sqrt(x), 1.0
+    for v in y:
+        if v >= 0:
+            s = 0.9 * s + v * s
+    return s
+
+
+def without_infinities(x):
+    y, s, t = np.log(np.abs(x) * (x > -1)), 1.0, 0.0
+    for v in y:
+        if np.isfinite(v):
+            s = s * 0.9 + v * v
+        else:
+            t = t + s
+    return s * t
+
+
+@pytest.mark.parametrize("fun", [without_what_is_no_number, without_infinities])
+@pytest.mark.filterwarnings("ignore:invalid value", "ignore:divide by zero")
+def test_what_is_left_out_takes_no_part(fun):
+    derivative, other = grad(fun), grad(fun, mode="dynamic")
+    for x in points(8):
+        found = derivative(x)
+        assert np.isfinite(found).all()
+        np.testing.assert_allclose(found, other(x), rtol=1e-11, atol=1e-13)
+    assert derivative.cache_info().misses <= 3
+
+
+def with_a_class(x):
+    class Kept:
+        first = x * 1.0
+
+    s = 0.0
+    for v in x:
+        if v > 0:
+            Kept.first[0] += v
+            s += v
+        else:
+            s -= v
+    return s * Kept.first[0]
+
+
+def with_large_numbers(x):
+    n, s = 1, 0.0
+    for v in x:
+        if v > 0:
+            n = n * 1000003
+        s += v * (n % 7)
+    return s
+
+
 def with_a_list(x):
     kept = []
     for v in x:
@@ -318,7 +371,8 @@ def test_plain_numbers_that_the_next_iteration_reads():
         np.testing.assert_allclose(derivative(x), grad(single, mode="dynamic")(x), rtol=1e-12)
 
 
-OTHERS = [with_a_list, with_a_flag, with_a_name, with_an_error, with_a_local_of_some, counted, one_of_two, two_loops]
+OTHERS = [with_a_list, with_a_flag, with_a_name, with_an_error, with_a_local_of_some, counted, one_of_two, two_loops,
+          with_a_class, with_large_numbers]  # fmt: skip
 
 
 @pytest.mark.parametrize("fun", OTHERS)

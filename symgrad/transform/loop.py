@@ -93,7 +93,7 @@ class Loop(Op):
 
     @property
     def chooses(self) -> bool:
-        return self._worst[1]
+        return self._worst[1] or self.forks
 
     @functools.cached_property
     def decides(self) -> bool:
@@ -250,7 +250,9 @@ class Loop(Op):
             tape.phase = phase
         given = tuple(part is not None for part in g)
         double = tape is None or tape.double_where
-        followed = double and (any(levels) or self.inside == POLES) and (self.chooses or any(mask is not None for mask in live))
+        masked = self._worst[1] or any(mask is not None for mask in live)
+        worst = max([*levels, POLES if self.inside == POLES else 0])
+        followed = double and worst > 0 and (masked or (self.forks and worst == POLES))  # what an ``if`` leaves out: at poles
         sure = [mask is not None and followed for mask in live[n:]]
         key = given, tuple(levels) if followed else None, tuple(sure), double
         with self.hushed():
