@@ -215,7 +215,8 @@ def test_code_reads_as_it_was_written():
     for x in points(3):
         derivative(x)
     lines = [line.strip() for line in derivative.source(x).splitlines()]
-    assert "if less:" in lines
+    assert lines.count("if less:") == lines.count("else:") == 1
+    assert "not" not in derivative.source(x)
     assert not any(line.startswith(("while", "raise")) for line in lines)
 
 

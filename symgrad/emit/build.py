@@ -610,7 +610,7 @@ class Builder:
                 self._write(node, block)
             else:
                 self._value(node, block)
-            hides = node in self.hidden or any([arg in self.hiding for arg in node.args])
+            hides = self._hides(node)
             if hides and not isinstance(self.exprs.get(node), ast.Name):
                 self.hiding.add(node)
             mark(block[start:], node, hides)
@@ -785,10 +785,8 @@ class Builder:
         elif changed:
             self._at_once([(target, self.exprs[item]) for target, item in changed], inner)
         loop.body = inner or [Line(ast.Pass())]
-        before = block[-1] if block else None
-        if isinstance(loop, If) and isinstance(before, If) and not before.orelse and _is_other(before.test, loop.test):
-            before.orelse = loop.body
-        else:
+        mark([loop], node, self._hides(node))
+        if not (isinstance(loop, If) and _joined(block, loop)):
             block.append(loop)
         views = [*rows.values(), *(text(self.exprs[e]) for e, s in zip(body.elements, sequences, strict=True) if is_array(s))]
         if views:  # the last row would keep all of them
@@ -817,6 +815,10 @@ class Builder:
     def _overwritten(self, body: Body) -> set[Node]:
         """The carried arrays that iterations write into, in place."""
         return {item for item, readers in written_over(body) if not any(readers)}
+
+    def _hides(self, node: Node) -> bool:
+        """Whether masks hide what a node's statements compute."""
+        return node in self.hidden or any([arg in self.hiding for arg in node.args])
 
     def _is_passed_on(self, first: Node) -> bool:
         """Whether it is what one side of an ``if`` leaves, for the other side alone."""
@@ -966,6 +968,30 @@ def _spelled_out(array: np.ndarray[Any, Any]) -> Expr | None:
     if array.ndim == 1 and 0 < array.size <= 6 and array.dtype in (np.dtype(float), np.dtype(int)):
         return call("np.array", ast.List([number(value) for value in array.tolist()], ast.Load()))
     return None
+
+
+def _joined(block: list[Any], side: If) -> bool:
+    """Put one side of a decision beside the other one, if that is the last statement but for variables that get constants."""
+    last = len(block)
+    while last and isinstance(block[last - 1], Line) and _gives_constant(block[last - 1].node):
+        last -= 1
+    before = block[last - 1] if last else None
+    if not isinstance(before, If) or before.orelse or before.comment:
+        return False
+    if _is_other(before.test, side.test):
+        whole = If(before.test, before.body, side.body, origin=before.origin)
+    elif _is_other(side.test, before.test):
+        whole = If(side.test, side.body, before.body, origin=side.origin)
+    else:
+        return False
+    block[last - 1 :] = [*block[last:], whole]
+    return True
+
+
+def _gives_constant(statement: ast.stmt) -> bool:
+    """Whether a statement gives a variable what hangs on no other one."""
+    names = {part.id for part in ast.walk(statement) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)}
+    return isinstance(statement, ast.Assign) and names <= {"np"}
 
 
 def _is_other(test: Expr, other: Expr) -> bool:
