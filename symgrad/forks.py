@@ -55,20 +55,34 @@ class Fork(NamedTuple):
     anew: set[Node]  # arrays that iterations made for themselves
 
 
-def fork(trace: Trace, bounds: Sequence[Boundary], private: Container[str], targets: Container[str]) -> Fork | None:
+def fork(
+    trace: Trace,
+    bounds: Sequence[Boundary],
+    private: Container[str],
+    targets: Container[str],
+    is_begun: Callable[[Node], bool],
+) -> Fork | None:
     """The pattern of the iterations between ``bounds``; None where there is none.
 
-    ``private``: the locals that are not read after the loop; ``targets``: those that an iteration begins by assigning.
+    ``private``: the locals that are not read after the loop; ``targets``: those that an iteration begins by assigning;
+    ``is_begun`` tells the loop's indices, and the numbers that locals began with, which no iteration puts there.
     """
     try:
-        return _Reader(trace, bounds, private, targets).pattern()
+        return _Reader(trace, bounds, private, targets, is_begun).pattern()
     except Unclear:
         return None
 
 
 class _Reader:
-    def __init__(self, trace: Trace, bounds: Sequence[Boundary], private: Container[str], targets: Container[str]) -> None:
-        self.trace, self.bounds = trace, bounds
+    def __init__(
+        self,
+        trace: Trace,
+        bounds: Sequence[Boundary],
+        private: Container[str],
+        targets: Container[str],
+        is_begun: Callable[[Node], bool],
+    ) -> None:
+        self.trace, self.bounds, self.is_begun = trace, bounds, is_begun
         keys = set(bounds[0].nodes).intersection(*(bound.nodes for bound in bounds[1:]))
         late = set(bounds[-1].nodes).intersection(*(bound.nodes for bound in bounds[1:])) - keys
         self.moving = {key for key in keys if any(bound.nodes[key] is not bounds[0].nodes[key] for bound in bounds[1:])}
@@ -80,10 +94,6 @@ class _Reader:
         if any([bound.rest.get(key[0], TRACED) != TRACED for bound in bounds for key in some]):  # what is plain may be read yet
             raise Unclear
         self.unread = {key[0] for key in some}
-        self.put: set[Node] = set()  # numbers that iterations put into locals
-        for b, c in itertools.pairwise(bounds):
-            changed = [c.nodes[key] for key in self.read if b.nodes[key] is not c.nodes[key]]
-            self.put.update([node for node in changed if node.op is INDEX])
         self.anew: set[Node] = set()
         self.made: set[Node] = set()  # by iterations, of what moves
         self.numbered: set[Node] = set()  # of these, those that hang on an index, or on a number that a local began with
@@ -127,7 +137,7 @@ class _Reader:
             if node.op not in _LEAVES and any([arg in moves or arg in self.made for arg in node.args]):
                 moves.add(node)
                 self.made.add(node)
-                if any([arg in self.numbered or (arg.op is INDEX and arg not in self.put) for arg in node.args]):
+                if any([arg in self.numbered or self.is_begun(arg) for arg in node.args]):
                     self.numbered.add(node)
         tests: dict[Node, bool] = {}
         for look in self._looks(b, c):
@@ -208,7 +218,7 @@ class _Reader:
             for arg in heapq.heappop(waiting)[1].args:  # the latest first: most hang on the iteration that they are of
                 if arg in there or arg in seen:
                     continue
-                if arg.op is INDEX and arg not in self.put and arg is not b.at:
+                if self.is_begun(arg) and arg is not b.at:
                     return False  # of an earlier iteration, or what a local began with
                 if arg in self.numbered:
                     if arg.index < oldest:

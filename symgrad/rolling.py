@@ -67,6 +67,7 @@ class Roller:
         self.passed = self.skipped = 0  # iterations before it, and in it, that are not among the boundaries any more
         self.serial = trace.next_loop()
         self.open = False
+        self.put: set[Node] = set()  # numbers that iterations put into locals
         self.forked = False  # whether iterations decide on what they compute
         self.kinds: dict[Key, Any] = {}
         self.kept = False  # whether iterations stay in memory, rolled up or not
@@ -87,10 +88,17 @@ class Roller:
         return self.trace.record(INDEX, (), {"loop": self.serial, "value": value})  # type: ignore[no-any-return]
 
     def number(self, name: str, value: Any) -> Tracer:
-        """A plain number that a local holds before the loop, traced, so that it can go round."""
+        """A plain number that a local holds before the loop, or that an iteration puts into it, traced, so that it can go
+        round."""
         known = (self.serial, name, type(value), repr(value))
         tracer: Tracer = self.trace.record(INDEX, (), {"loop": known, "value": value})
+        if self.boundaries:
+            self.put.add(tracer.node)
         return tracer
+
+    def _is_begun(self, node: Node) -> bool:
+        """Whether it is an index of this loop, or a number that a local began with and no iteration puts there."""
+        return node.op is INDEX and self._is_own(node) and node not in self.put
 
     def _is_own(self, index: Node) -> bool:
         """Whether an index, or a number, is this loop's, not that of a loop in it."""
@@ -417,7 +425,7 @@ class Roller:
         for first in sorted({0, 1, self._settled()}):
             if len(self.boundaries) - 1 - first < SHORTEST:
                 return
-            found = fork(trace, self.boundaries[first:], self.private, self.targets)
+            found = fork(trace, self.boundaries[first:], self.private, self.targets, self._is_begun)
             if found is None or any([self.boundaries[-1].holds[key].base is not None for key in found.pattern.after]):
                 continue
             self.pattern, decided, self.kinds, self.anew = found

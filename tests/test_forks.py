@@ -348,6 +348,40 @@ def there_already(x):
     return s * w
 
 
+def put_and_changed(x):
+    """What a side leaves as it is, is computed again by the other one, of a number that is put there meanwhile."""
+    s, u = 0.1, x[0]
+    for v in x:
+        if v > 0.2:
+            s = 0.5 * x[1] + u
+        u = -0.5
+        u = u + s
+    return s + s * u
+
+
+def put_as_it_began(x):
+    s, u = 0.1, -0.5
+    for v in x:
+        if v > 0.2:
+            s = 0.5 * v + u
+        u = -0.5
+        u = u + s
+    return s + s * u
+
+
+@pytest.mark.parametrize("fun", [put_and_changed, put_as_it_began])
+def test_numbers_put_meanwhile(fun):
+    derivative, other = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    rng = np.random.default_rng(3)
+    for turn in range(12):
+        x = rng.standard_normal(11)
+        x[1:4] = (1.0, -1.0, 1.0) if turn < 4 else x[1:4]
+        (value, slope), (expected, theirs) = derivative(x), other(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        assert value == pytest.approx(expected, rel=1e-12)
+        np.testing.assert_allclose(slope, theirs, rtol=1e-11, atol=1e-13)
+
+
 def test_what_is_there_already_is_computed_again():
     derivative = grad(there_already)
     turns = np.array([0.1, -0.2, 0.3, -0.4, 0.2, -0.1, 0.5, -0.3])
