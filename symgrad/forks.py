@@ -17,16 +17,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, aval_of
+from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import IDENTITY, INDEX, ITEM, NOT
-from symgrad.patterns import TRACED, Boundary, Key, Note, Part, Pattern
+from symgrad.patterns import INT, LEAVES, TRACED, Boundary, Key, Note, Part, Pattern, joined, number_of
 from symgrad.trace import Trace
 from symgrad.transform.loop import Body, Course, loop_of
 
 MOST = 16  # ways through an iteration
-_INT = aval_of(0)
-_LEAVES = (INDEX, CONST, CAPTURED)
 
 Parts = dict[Any, Part]  # where a value may come from, by what tells these places apart
 Step = tuple[Any, Any, Any, list[Parts]]
@@ -134,7 +132,7 @@ class _Reader:
         steps: list[Step] = []
         begun = set(moves)
         for node in trace.graph.nodes[b.length : c.length]:
-            if node.op not in _LEAVES and any([arg in moves or arg in self.made for arg in node.args]):
+            if node.op not in LEAVES and any([arg in moves or arg in self.made for arg in node.args]):
                 moves.add(node)
                 self.made.add(node)
                 if any([arg in self.numbered or self.is_begun(arg) for arg in node.args]):
@@ -334,22 +332,18 @@ class _Builder:
         """What a way leaves in a local, of the kind that goes round."""
         parts, aval = way.after[key]
         part, kind = _sure(parts), self.kinds[key]
-        number = part[0] in ("value", "same") and part[1].op in (INDEX, CONST)
-        if aval == kind or (not number and part[0] != "same" and _joined(aval, kind) == kind):
+        if aval == kind or (part[0] not in ("value", "same") and _joined(aval, kind) == kind):
             return of(parts)
-        if not number:
+        number = number_of(part[1], kind) if part[0] in ("value", "same") else None
+        if number is None:
             raise Unclear
-        value = dict(part[1].params)["value"]
-        if kind.shape or kind.dtype.kind not in "fc" or (made := kind.dtype.type(value)) != value:
-            raise Unclear
-        return out.const(made.item() if kind.kind == "python" else made)
+        return out.const(number)
 
     def _parted(
         self, out: Any, ways: list[Way], depth: int, test: Any, made: dict[int, Any], outer: Callable[[Part], Any]
     ) -> dict[Key, Any]:
         """The two sides of a decision, one after the other; what there is after them."""
-        python = out.aval(test).kind == "python"
-        opposite = NOT if python else REGISTRY[np.logical_not]
+        opposite = NOT if out.aval(test).kind == "python" else REGISTRY[np.logical_not]
         results: dict[Key, Any] = {}
         for key in self.keys:
             kind = self.kinds[key]
@@ -361,36 +355,47 @@ class _Builder:
             if not taken:
                 raise Unclear
             again = test if side else out.add(opposite, [test], (), out.aval(test), None)
-            inner = _Inner()
-            first = inner.graph.input(("carry", 0), out.aval(test))
-            carry = {key: inner.graph.input(("carry", i + 1), self.kinds[key]) for i, key in enumerate(self.keys)}
-            given: dict[Any, tuple[Any, Node]] = {}
-
-            def look(name: Any, value: Callable[[], Any], inner: _Inner = inner, given: Any = given) -> Node:
-                if name not in given:
-                    there = value()
-                    given[name] = there, inner.graph.input(("invariant", len(given)), out.aval(there))
-                return given[name][1]  # type: ignore[no-any-return]
-
-            def inside(part: Part, inner: _Inner = inner, look: Any = look) -> Any:
-                if part[0] in ("value", "same") and part[1].op in (INDEX, CONST):
-                    return inner.const(dict(part[1].params)["value"])
-                return look(part, lambda: outer(part))
-
-            known = _Known(made, look)
-            left = self.grow(inner, taken, depth + 1, known, inside)
-            index = inner.graph.input("index", _INT)
-            stop = inner.const(False if python else np.False_)
-            ends = [stop, *(left[key] for key in self.keys)]
-            invariants = [node for _, node in given.values()]
-            body = Body(inner.graph, [first, *carry.values()], index, [], invariants, ends, [])
-            for key, node in carry.items():
-                node.name = "_".join(map(str, key))
-            avals = (out.aval(test), *[self.kinds[key] for key in self.keys])
-            args = [again, *(results[key] for key in self.keys), *(there for there, _ in given.values())]
-            loop = out.add(loop_of(body, Course(test=0, once=True)), args, (), avals, None)
-            results = {key: out.add(ITEM, [loop], (("item", i + 1),), self.kinds[key], None) for i, key in enumerate(self.keys)}
+            results = self._side(out, taken, depth + 1, again, results, made, outer)
         return results
+
+    def _side(
+        self,
+        out: Any,
+        ways: list[Way],
+        depth: int,
+        again: Any,
+        before: dict[Key, Any],
+        made: dict[int, Any],
+        outer: Callable[[Part], Any],
+    ) -> dict[Key, Any]:
+        """One side of a decision: a loop that runs once if ``again`` is true; else what there was ``before`` is left."""
+        inner, test = _Inner(), out.aval(again)
+        first = inner.graph.input(("carry", 0), test)
+        carry = {key: inner.graph.input(("carry", i + 1), self.kinds[key]) for i, key in enumerate(self.keys)}
+        given: dict[Any, tuple[Any, Node]] = {}
+
+        def look(name: Any, value: Callable[[], Any]) -> Node:
+            if name not in given:
+                there = value()
+                given[name] = there, inner.graph.input(("invariant", len(given)), out.aval(there))
+            return given[name][1]
+
+        def inside(part: Part) -> Any:
+            if part[0] in ("value", "same") and part[1].op in (INDEX, CONST):
+                return inner.const(dict(part[1].params)["value"])
+            return look(part, lambda: outer(part))
+
+        left = self.grow(inner, ways, depth, _Known(made, look), inside)
+        index = inner.graph.input("index", INT)
+        stop = inner.const(False if test.kind == "python" else np.False_)
+        ends = [stop, *(left[key] for key in self.keys)]
+        body = Body(inner.graph, [first, *carry.values()], index, [], [node for _, node in given.values()], ends, [])
+        for key, node in carry.items():
+            node.name = joined(key)
+        avals = (test, *[self.kinds[key] for key in self.keys])
+        args = [again, *(before[key] for key in self.keys), *(there for there, _ in given.values())]
+        loop = out.add(loop_of(body, Course(test=0, once=True)), args, (), avals, None)
+        return {key: out.add(ITEM, [loop], (("item", i + 1),), self.kinds[key], None) for i, key in enumerate(self.keys)}
 
 
 class _Known(dict[int, Any]):
@@ -414,7 +419,7 @@ class _Steps:
 
     def add(self, op: Any, args: list[Part], params: Any, aval: Any, like: Node | None) -> Part:
         self.steps.append((op, params, aval, tuple(args)))
-        self.notes.append(Note(like) if like is not None else _NAMELESS)
+        self.notes.append(Note(like))
         return ("step", len(self.steps) - 1)
 
     def const(self, value: Any) -> Part:
@@ -424,7 +429,7 @@ class _Steps:
         kind, what = part
         if kind == "step":
             return self.steps[what][2]
-        return _INT if kind == "index" else self.kinds[what] if kind == "carry" else what.aval
+        return INT if kind == "index" else self.kinds[what] if kind == "carry" else what.aval
 
 
 class _Inner:
@@ -444,15 +449,6 @@ class _Inner:
 
     def aval(self, node: Node) -> Any:
         return node.aval
-
-
-class _Nameless:
-    """A note of nothing."""
-
-    name = line = phase = None
-
-
-_NAMELESS = Note(_Nameless)
 
 
 def _zero(kind: Aval) -> Any:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from symgrad.ir import Node
+from symgrad.ir import CAPTURED, CONST, Aval, Node, aval_of
 from symgrad.ops.engine import IDENTITY, INDEX
 from symgrad.tracer import Tracer
 
 Key = tuple[Any, ...]
 # where an argument comes from: ("step", i), ("carry", key), ("index",), ("same", node), ("value", node), ("anew", node)
 Part = tuple[Any, ...]
+LEAVES = (INDEX, CONST, CAPTURED)  # what is no operation of an iteration
+INT = aval_of(0)  # what is known of an index
 TRACED = ("traced",)  # what is noted of a local that holds a traced value
 
 
@@ -44,12 +46,12 @@ class Pattern(NamedTuple):
 
 
 class Note:
-    """What the reader of generated code may know of a node that is gone."""
+    """What the reader of generated code may know of a node that is gone; nothing where there was none."""
 
     __slots__ = ("line", "name", "phase")
 
-    def __init__(self, node: Any) -> None:
-        self.name, self.line, self.phase = node.name, node.line, node.phase
+    def __init__(self, node: Any = None) -> None:
+        self.name, self.line, self.phase = [getattr(node, note, None) for note in ("name", "line", "phase")]
 
 
 def same_params(node: Node, params: Any) -> bool:
@@ -62,3 +64,19 @@ def same_number(a: Node, b: Node) -> bool:
         return False
     x, y = dict(a.params)["value"], dict(b.params)["value"]
     return type(x) is type(y) and repr(x) == repr(y)
+
+
+def joined(key: Key) -> str:
+    """``("state", 0)`` as ``state_0``."""
+    return "_".join(map(str, key))
+
+
+def number_of(node: Node, aval: Any) -> Any:
+    """A number that is known beforehand, of the kind ``aval``; None for anything else, and where that is another value."""
+    if node.op not in (INDEX, CONST) or not isinstance(aval, Aval) or aval.kind == "array" or aval.dtype.kind not in "fc":
+        return None
+    value = dict(node.params)["value"]
+    made = aval.dtype.type(value)
+    if made != value:
+        return None
+    return made.item() if aval.kind == "python" else made

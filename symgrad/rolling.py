@@ -32,7 +32,20 @@ from symgrad.forks import fork
 from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, ancestors, aval_of
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, INDEX, ITEM, NOT
-from symgrad.patterns import TRACED, Boundary, Key, Note, Part, Pattern, same_number, same_params
+from symgrad.patterns import (
+    INT,
+    LEAVES,
+    TRACED,
+    Boundary,
+    Key,
+    Note,
+    Part,
+    Pattern,
+    joined,
+    number_of,
+    same_number,
+    same_params,
+)
 from symgrad.trace import Trace
 from symgrad.tracer import NUMBERS, Tracer
 from symgrad.transform.loop import Body, Course, Loop, loop_of
@@ -48,7 +61,6 @@ TEST = ("while",)
 COUNTER = ("for",)
 EXIT = ("if",)
 _HIDDEN = "__symgrad"
-_LEAVES = (INDEX, CONST, CAPTURED)  # what is no operation of an iteration
 
 
 class Roller:
@@ -274,7 +286,7 @@ class Roller:
         return not any(node in moving for node in ancestors(looked, floor))
 
     def _operations(self, a: Boundary, b: Boundary) -> list[Node]:
-        return [n for n in self.trace.graph.nodes[a.length : b.length] if n.op not in _LEAVES]
+        return [n for n in self.trace.graph.nodes[a.length : b.length] if n.op not in LEAVES]
 
     def _infer(self, a: Boundary, b: Boundary, c: Boundary) -> Pattern | None:
         """The pattern that the iterations ``a..b`` and ``b..c`` have in common."""
@@ -354,7 +366,7 @@ class Roller:
         count = len(steps)
         for node in nodes[b.length : c.length]:
             op = node.op
-            if op in _LEAVES:
+            if op in LEAVES:
                 continue
             place = len(made)
             if place == count:
@@ -620,8 +632,8 @@ class Roller:
         graph = Graph()
         carry = {key: graph.input(("carry", i), self._kind(end, key)) for i, key in enumerate(keys)}
         for key, node in carry.items():
-            node.name = {TEST: "again", COUNTER: "i", EXIT: "done"}.get(key) or _joined(key)
-        index = graph.input("index", _INT)
+            node.name = {TEST: "again", COUNTER: "i", EXIT: "done"}.get(key) or joined(key)
+        index = graph.input("index", INT)
         index.name = "i"
         invariants: dict[Node, Node] = {}
 
@@ -653,7 +665,7 @@ class Roller:
         finals = [of(after[key]) for key in every]
         for key in late:  # made anew and left behind: carried too, from a stand-in that no iteration reads
             carry[key] = graph.input(("carry", len(carry)), self._kind(end, key))
-            carry[key].name = _joined(key)
+            carry[key].name = joined(key)
         body = Body(graph, [carry[key] for key in every], index, [], list(invariants.values()), finals, [])
         return body, list(invariants)
 
@@ -668,10 +680,10 @@ class Roller:
             tracer.version += 1
         if self.open or self.forked or tracer.node.active:
             tracer.node = trace.graph.add(ITEM, (loop,), (("item", place),), self._kind(end, key))
-            tracer.node.name = None if key in (TEST, EXIT, COUNTER) else _joined(key)
+            tracer.node.name = None if key in (TEST, EXIT, COUNTER) else joined(key)
             known[tracer.node] = value
         elif not isinstance(tracer.value, np.ndarray):
-            tracer.node = self.number(_joined(key), tracer.value).node
+            tracer.node = self.number(joined(key), tracer.value).node
 
     def _run_on(self, body: Body, course: Course, ahead: int, given: list[Any]) -> tuple[int, tuple[Any, ...]] | None:
         """What the carried values are after ``ahead`` more iterations; None where one of them raises: it is the user's to."""
@@ -753,13 +765,8 @@ class Roller:
         """What a carried value starts with, of the kind that it goes round with; None where that is another value."""
         if node.aval == aval:
             return node
-        if node.op not in (INDEX, CONST) or not isinstance(aval, Aval) or aval.kind == "array" or aval.dtype.kind not in "fc":
-            return None
-        value = dict(node.params)["value"]
-        made = aval.dtype.type(value)
-        if made != value:
-            return None
-        return self.trace.constant(made.item() if aval.kind == "python" else made)[0]
+        number = number_of(node, aval)
+        return None if number is None else self.trace.constant(number)[0]
 
     def _kind(self, end: Boundary, key: Key) -> Any:
         """What is known of a local when the loop is over; where iterations went different ways, of what goes round."""
@@ -772,9 +779,6 @@ class Roller:
         if self.what is None or self.tested:
             return Course(count)
         return Course(count, self.what.start + self.what.step * (first + self.passed), self.what.step)
-
-
-_INT = Trace.aval(0)
 
 
 def _is_steady(op: Any, params: Any, aval: Any, parts: tuple[Part, ...]) -> bool:
@@ -790,11 +794,6 @@ def _is_steady(op: Any, params: Any, aval: Any, parts: tuple[Part, ...]) -> bool
 def _carries(tracer: Tracer) -> bool:
     """Whether a local can be bound to what another iteration leaves in it."""
     return tracer.base is None and (tracer.node.active or not isinstance(tracer.value, np.ndarray))
-
-
-def _joined(key: Key) -> str:
-    """``("state", 0)`` as ``state_0``."""
-    return "_".join(map(str, key))
 
 
 # -- what the locals hold ------------------------------------------------------------------------------------------

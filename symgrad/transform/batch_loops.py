@@ -65,12 +65,8 @@ def loop(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
             inner.known[item] = tracer if taking_part is None else filled(taking_part, tracer)
         else:
             inner.alike[item] = tracer
-    sub.phase = "backward" if course.once else None  # which may not run: what it would raise is not the user's
-    with op.hushed():
+    with op.hushed(sub):
         _run(inner, body)
-    sub.phase = None
-    for part in sub.graph.nodes:
-        part.phase = None
     after = []
     for item, new, old in zip(body.carry, body.after, carry, strict=True):
         value = inner.value(new)

@@ -13,8 +13,8 @@ from __future__ import annotations
 import functools
 import itertools
 import weakref
-from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -355,9 +355,23 @@ class Loop(Op):
         self._made["backward", key] = made
         return made
 
-    def hushed(self) -> Any:
-        """Where it is traced for its derivative, or for a batch, whether it runs or not."""
-        return np.errstate(all="ignore") if self.course.once else nullcontext()
+    @contextmanager
+    def hushed(self, sub: Trace | None = None) -> Iterator[None]:
+        """Where it is traced for its derivative, or for a batch, its body in ``sub``.
+
+        An ``if`` is, whether it runs or not: what it would raise is not the user's.
+        """
+        if not self.course.once:
+            yield
+            return
+        if sub is not None:
+            sub.phase = "backward"
+        with np.errstate(all="ignore"):
+            yield
+        if sub is not None:
+            sub.phase = None
+            for node in sub.graph.nodes:
+                node.phase = None
 
     def _retrace(self, carry: list[Any], sequences: list[Any], invariants: list[Any]) -> tuple[Any, ...]:
         """The body in a trace of its own, on the values that the first iteration has."""
@@ -371,11 +385,8 @@ class Loop(Op):
         for node, tracer in known.items():
             tracer.node.name = node.name
             tracer.node.differentiated = True
-        sub.phase = "backward" if self.course.once else None  # which may not run: what it would raise is not the user's
-        replay(sub, body, known)
-        sub.phase = None
-        for node in sub.graph.nodes:
-            node.phase = None
+        with self.hushed(sub):
+            replay(sub, body, known)
         return sub, starts, index, items, fixed, [known[n] for n in body.after], [known[n] for n in body.saved]
 
     def _jvp(self, ts: Sequence[Any], y: Any, *args: Any) -> Any:
