@@ -2888,3 +2888,26 @@ def test_tables_below_choices_take_no_masks_and_no_copies():
     inner = [line for line in source.splitlines() if line.startswith(" " * 12)]
     assert inner
     assert not any(".append(M_" in line or ".append(X_" in line or ".append(Y_" in line for line in inner)
+
+
+def beside_infinite_slopes(x):
+    """What ``max`` does not choose in the end has slopes that are infinite: of logarithms of sums that are zero."""
+    R, s, q, S = np.zeros((7, 5)), 0.1, np.ones(3), np.full((7, 5), -0.2)
+    for i in range(1, 7):
+        for j in range(4, 0, -1):
+            R[i, j] += S[i, j] - 0.5 * x[i - 1]
+            R[i, j - 1] = max(R[i - 1, j - 1], q[2], s) * 0.9
+            q[1] = np.exp(-(q[2] ** 2))
+            s = 0.5 * s - 0.1 * np.log(np.sum(np.exp(-np.array([R[i, j - 1], R[i - 1, j - 1], s]) / 0.1)))
+        R[i] = R[i] * 0.9
+    return max(R[6, 4], S[6, 4], s)
+
+
+def test_what_max_leaves_out_in_tables_takes_no_part():
+    derivative, other = grad(beside_infinite_slopes), grad(beside_infinite_slopes, mode="dynamic")
+    with np.errstate(all="ignore"):
+        for turn in range(4):
+            x = np.linspace(1.0, 2.0, 6) + turn
+            expected = other(x)
+            assert np.isfinite(expected).all()
+            np.testing.assert_allclose(derivative(x), expected, rtol=1e-12)

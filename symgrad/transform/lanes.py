@@ -324,11 +324,12 @@ class Masks:
     def loop(self, node: Node, g: Any, y: Any, args: Sequence[Any]) -> list[tuple[Any, State]]:
         """The cotangents of the arguments of a loop, with their lanes."""
         found = [self.items.get((node, i)) for i in range(len(node.aval))]
+        wanted = [self.levels.get(arg, 0) for arg in node.args]
+        least = NEAR if POLES in (node.op.inside, *wanted) else OWN
         live = [
-            mask_of(one, None, aval) if one is not None and one.explicit == OWN else None
+            mask_of(one, None, aval) if one is not None and one.explicit >= least else None
             for one, aval in zip(found, node.aval, strict=True)
         ]
-        wanted = [self.levels.get(arg, 0) for arg in node.args]
         with np.errstate(divide="ignore", invalid="ignore"):
             parts, tests = node.op.joint_in_lanes(g, y, args, live, wanted)
         states: list[State] = [

@@ -22,6 +22,7 @@ import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors, is_inexact
 from symgrad.ops.core import Op, fit
+from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import TO_NUMPY, TO_PYTHON
 from symgrad.trace import Trace
 from symgrad.tracer import Tracer
@@ -93,7 +94,7 @@ class Loop(Op):
 
     @property
     def chooses(self) -> bool:
-        return self._worst[1] or self.forks
+        return self._worst[1] or self.parts
 
     @functools.cached_property
     def decides(self) -> bool:
@@ -105,6 +106,12 @@ class Loop(Op):
     def forks(self) -> bool:
         """Whether it is an ``if``, or has one in it."""
         return self.course.once or any([isinstance(node.op, Loop) and node.op.forks for node in self.body.nodes()])
+
+    @functools.cached_property
+    def parts(self) -> bool:
+        """Whether Python chooses something in it, by an ``if``, ``min`` or ``max``: masks go round for that at poles alone."""
+        nodes = self.body.nodes()
+        return self.forks or any([node.op is EXTREME or (isinstance(node.op, Loop) and node.op.parts) for node in nodes])
 
     @property
     def counts(self) -> tuple[int, int, int]:
@@ -252,7 +259,7 @@ class Loop(Op):
         double = tape is None or tape.double_where
         masked = self._worst[1] or any(mask is not None for mask in live)
         worst = max([*levels, POLES if self.inside == POLES else 0])
-        followed = double and worst > 0 and (masked or (self.forks and worst == POLES))  # what an ``if`` leaves out: at poles
+        followed = double and worst > 0 and (masked or (self.parts and worst == POLES))
         sure = [mask is not None and followed for mask in live[n:]]
         key = given, tuple(levels) if followed else None, tuple(sure), double
         with self.hushed():
