@@ -434,10 +434,8 @@ class Tracer(Traced):
         whole = np.asarray(value).dtype.kind in "iub" if np.ndim(value) else not self.node.active
         if whole or not np.size(value) or (dtype is not None and np.dtype(dtype) != object):
             return np.array(self.leave(lambda: _refusal("array")), dtype)
-        if _is_strided():
-            raise NotDifferentiable(
-                f"{where()}: as_strided reads memory, which a traced array has not; use sliding_window_view or indexing"
-            )
+        if instead := _of_memory():
+            raise NotDifferentiable(f"{where()}: {instead}")
         if np.size(value) > 4096:
             raise LeavesNumPy(
                 f"{where()}: np.asarray or np.array takes a traced array of {np.size(value)} elements apart; leave it out, "
@@ -779,10 +777,21 @@ def _unwritable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return view
 
 
-def _is_strided() -> bool:
-    """Whether it is ``as_strided`` that asks."""
+_BY_MEMORY = {
+    "as_strided": ("numpy.lib", "use sliding_window_view or indexing"),
+    "squareform": ("scipy.spatial.distance", "use indexing: v = m[np.triu_indices(n, 1)], or m[np.triu_indices(n, 1)] = v"),
+    "distance_transform_cdt": ("scipy.ndimage", "its result is constant: hand it stop_gradient(x)"),
+}
+
+
+def _of_memory() -> str | None:
+    """What to write instead of the library's function that asks, where it reads memory and would copy bare pointers."""
     frame = sys._getframe(2)
-    return frame.f_code.co_name == "as_strided" and "stride_tricks" in frame.f_code.co_filename
+    name = frame.f_code.co_name
+    library, instead = _BY_MEMORY.get(name, ("", ""))
+    if not library or not frame.f_globals["__name__"].startswith(library):
+        return None
+    return f"{name} reads memory, which a traced array has not; {instead}"
 
 
 # -- trees of Tracers and indices -----------------------------------------------------------------------------------

@@ -241,6 +241,15 @@ def test_sparse_arrays_in_other_places_than_products():
     refuses(lambda x: (a * x[0]).sum(), LeavesNumPy, r"a \* x\[0\]")
 
 
+def test_functions_that_read_memory():
+    """SciPy's would copy bare pointers to traced numbers: that ended Python."""
+    distance, ndimage = pytest.importorskip("scipy.spatial.distance"), pytest.importorskip("scipy.ndimage")
+    refuses(lambda x: distance.squareform(x).sum(), NotDifferentiable, r"m\[np\.triu_indices\(n, 1\)\]", at=np.ones(3))
+    refuses(lambda x: distance.squareform(np.outer(x, x), checks=False).sum(), NotDifferentiable, "squareform reads memory")
+    refuses(lambda x: ndimage.distance_transform_cdt(x).sum(), NotDifferentiable, "stop_gradient")
+    assert np.allclose(grad(lambda x: np.sum(distance.squareform(stop_gradient(x)) @ x))(np.ones(3)), 2.0)
+
+
 def test_numpy_functions_without_a_rule():
     refuses(lambda x: np.save(io.BytesIO(), x), NotDifferentiable, r"np\.save")
     refuses(lambda x: np.savetxt(io.StringIO(), x), NotDifferentiable, r"np\.savetxt")

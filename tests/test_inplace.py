@@ -788,6 +788,11 @@ MIXED = {
     "a copy": lambda t: (lambda y: (np.array(y).__setitem__(0, y[1]), np.sum(y**2))[1])(t * 2),
     "another order": lambda t: (lambda y: (np.asfortranarray(y).__setitem__((0, 0), y[0, 1]), np.sum(y**2))[1])(np.outer(t, t)),
     "frompyfunc": lambda t: np.linalg.norm(np.frompyfunc(lambda v: v * 3, 1, 1)(np.asarray(t))),
+    "initial": lambda t: np.sum(t, initial=np.exp(t[0])) * np.max(t, initial=2.0 * t[1]),
+    "before and after": lambda t: np.ediff1d(t, to_begin=[t[0]], to_end=(t[1], 2.0)) @ np.arange(4.0),
+    "beside an array": lambda t: np.prod(np.broadcast_arrays(t, [t[1], 1.0])) + np.prod(np.meshgrid(t, [t[0], 2.0])),
+    "trimmed": lambda t: (lambda some: some[1] * len(some) + len(some * 2) * t[0])(np.trim_zeros([0.0, t[0], t[1], 0.0])),
+    "padded": lambda t: np.pad(t, 1, constant_values=(t[0], 1.0)) @ np.pad(t, 1, mode="linear_ramp", end_values=(0.5, t[1])),
 }
 
 

@@ -88,7 +88,7 @@ def is_of_numbers(value: Any) -> bool:
 _OF_SEQUENCES = frozenset(
     {
         np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack, np.block, np.select, np.choose,
-        np.lexsort, np.linalg.multi_dot, np.broadcast_arrays, np.histogramdd,
+        np.lexsort, np.linalg.multi_dot, np.broadcast_arrays, np.histogramdd, np.trim_zeros,
         getattr(np, "row_stack", np.vstack),  # until NumPy drops it
     }
 )  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from symgrad.ops.core import A, Choice, Sample, composite, constant, count, dtype_of, expand, linear, multiple, nonzero, op
+from symgrad.ops.create import scalar
 from symgrad.ops.index import array_of
 
 NONE = np._NoValue
@@ -65,7 +66,7 @@ def masked(reduce: Any, combine: Any, neutral: float | None) -> dict[str, Callab
 
 
 def cast(x: Any, dtype: np.dtype[Any]) -> Any:
-    return x.astype(dtype) if hasattr(x, "astype") else dtype.type(x)
+    return x.astype(dtype) if hasattr(x, "astype") else scalar(x, dtype.type)
 
 
 MASKED = [
@@ -74,6 +75,7 @@ MASKED = [
     Sample(A(3, 4), axis=0, initial=0.5),
     Sample(A(2, 3), initial=-1.0, where=A(2, 3, kind="bool")),
     Sample(A(0, 3), axis=0, initial=2.0),
+    Sample(A(2, 3), axis=1, initial=A()),
 ]
 
 

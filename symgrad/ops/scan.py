@@ -149,7 +149,7 @@ def _diff(g: Any, y: Any, a: Any, axis: int = -1) -> Any:
 )
 def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     steps = np.diff(np.ravel(ary))
-    parts = [steps if p is None else np.ravel(p) for p in (to_begin, None, to_end)]
+    parts = [steps if p is None else np.ravel(array_of(p)) for p in (to_begin, None, to_end)]
     parts = [parts[0], steps, parts[2]][to_begin is None : 3 - (to_end is None)]
     return np.concatenate([p if p.dtype == steps.dtype else p.astype(steps.dtype) for p in parts])
 

@@ -12,7 +12,7 @@ from symgrad import runtime
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.core import REGISTRY, A, Op, Sample, Traced, composite, linear, refused, static
 from symgrad.ops.create import contains_traced
-from symgrad.ops.index import EVERY, SCATTER, Hole, array_of, take_at
+from symgrad.ops.index import EVERY, SCATTER, Hole, array_of, listed, take_at
 from symgrad.ops.reduction import along, vector_shape
 
 # -- questions that shapes and dtypes answer ------------------------------------------------------------------------
@@ -144,8 +144,9 @@ linear(
 
 @composite(np.broadcast_arrays, samples=[Sample(A(3), A(2, 1)), Sample(A(), A(2)), Sample(A(2, 3))])
 def _broadcast_arrays(*args: Any, subok: bool = False) -> Any:
-    shape = np.broadcast_shapes(*map(np.shape, args))
-    return tuple(array_of(a) if np.shape(a) == shape else np.broadcast_to(a, shape) for a in args)
+    arrays = [array_of(a) for a in args]
+    shape = np.broadcast_shapes(*map(np.shape, arrays))
+    return tuple(a if np.shape(a) == shape else np.broadcast_to(a, shape) for a in arrays)
 
 
 def _at_least(key: Any, reshape: Any) -> None:
@@ -477,6 +478,7 @@ def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str =
     if indexing not in ("xy", "ij"):
         raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
     ndim = len(xi)
+    xi = tuple(map(array_of, xi))
     places = list(range(ndim))
     if indexing == "xy" and ndim > 1:
         places[:2] = 1, 0
@@ -656,7 +658,8 @@ def _pad_args(array: Any, pad_width: Any, mode: Any = "constant", constant_value
         pad_width = tuple(tuple(map(int, w)) if np.ndim(w) else int(w) for w in pad_width)
     if mode == "linear_ramp" or mode in _STATISTICS:
         for axis, widths in enumerate(np.broadcast_to(pad_width, (ndim, 2)).tolist()):
-            array = _pad_along(array, axis, widths, mode, **rest)
+            options = {name: _by_axis(option, ndim)[axis] for name, option in rest.items()}
+            array = _pad_along(array, axis, widths, mode, **options)
         return {"array": array, "pad_width": 0}
     if rest.pop("reflect_type", "even") == "odd":
         for axis, widths in enumerate(np.broadcast_to(pad_width, (ndim, 2)).tolist()):
@@ -664,6 +667,11 @@ def _pad_args(array: Any, pad_width: Any, mode: Any = "constant", constant_value
         return {"array": array, "pad_width": 0}
     if mode not in MODES:
         raise NotDifferentiable("np.pad with a function for mode= has no derivative rule; use np.concatenate")
+    constant_values = listed(constant_values)
+    if isinstance(constant_values, Traced) and np.ndim(constant_values):
+        for axis, widths in enumerate(np.broadcast_to(pad_width, (ndim, 2)).tolist()):
+            array = _pad_along(array, axis, widths, mode, _by_axis(constant_values, ndim)[axis])
+        return {"array": array, "pad_width": 0}
     if isinstance(constant_values, Traced):
         inside = np.pad(np.ones(np.shape(array), bool), pad_width)
         return {
@@ -679,15 +687,27 @@ def _pad_args(array: Any, pad_width: Any, mode: Any = "constant", constant_value
 _STATISTICS: dict[str, Any] = {"maximum": np.max, "minimum": np.min, "mean": np.mean, "median": np.median}
 
 
-def _pad_along(array: Any, axis: int, widths: list[int], mode: str, end_values: Any = 0, stat_length: Any = None) -> Any:
+def _by_axis(option: Any, ndim: int) -> list[Any]:
+    """For each axis, the two values of an option of ``np.pad`` for its two ends."""
+    if not np.ndim(option := listed(option)):
+        return [(option, option)] * ndim
+    option = np.broadcast_to(option, (ndim, 2))
+    return [(option[i, 0], option[i, 1]) for i in range(ndim)]
+
+
+def _pad_along(
+    array: Any, axis: int, widths: list[int], mode: str, end_values: Any = (0, 0), stat_length: Any = (None, None)
+) -> Any:
     """Padded along one axis by what is at its ends; NumPy, too, takes one axis after the other."""
-    if np.ndim(stat_length) or np.ndim(end_values):
-        raise NotDifferentiable("np.pad has no derivative rule for stat_length= or end_values= by axis; pad one axis at a time")
-    n, ends = stat_length or np.shape(array)[axis], []
-    for back, width in zip((1, -1), widths, strict=True):
-        if mode == "linear_ramp":
+    ends = []
+    for back, width, end, n in zip((1, -1), widths, end_values, stat_length, strict=True):
+        n = n or np.shape(array)[axis]
+        edge = array[along(axis, slice(0, 1) if back > 0 else slice(-1, None))]
+        if mode == "constant":
+            ends.append(np.broadcast_to(end, (*edge.shape[:axis], width, *edge.shape[axis + 1 :])))
+        elif mode == "linear_ramp":
             way = np.reshape(np.arange(width)[::back] / max(width, 1), vector_shape(axis, np.ndim(array)))
-            ends.append(end_values + (array[along(axis, slice(0, 1) if back > 0 else slice(-1, None))] - end_values) * way)
+            ends.append(end + (edge - end) * way)
         else:
             some = array[along(axis, slice(0, n) if back > 0 else slice(-n, None))]
             ends.append(np.repeat(_STATISTICS[mode](some, axis=axis, keepdims=True), width, axis))
@@ -717,6 +737,7 @@ def _reflected(array: Any, axis: int, widths: list[int], mode: str) -> Any:
         Sample(A(1, 3), 1, mode="edge"),
         Sample(A(0), 2),
         Sample(A(2, 3), (1, 2), constant_values=A()),
+        Sample(A(2, 3), (1, 2), constant_values=A(2, 2)),
         Sample(A(2, 3), {-1: (1, 2), 0: 1}) if np.__version__ >= "2.3" else Sample(A(2), 1),
         Sample(A(2, 3), (1, 2), mode="mean"),
         Sample(A(4), (1, 2), mode="mean", stat_length=2),
@@ -724,6 +745,8 @@ def _reflected(array: Any, axis: int, widths: list[int], mode: str) -> Any:
         Sample(A(3), (3, 1), mode="symmetric", reflect_type="odd"),
         Sample(A(2, 3), (3, 2), mode="linear_ramp", end_values=A()),
         Sample(A(3, 2), ((3, 2), (0, 1)), mode="linear_ramp"),
+        Sample(A(2, 3), (3, 2), mode="linear_ramp", end_values=A(1, 2)),
+        Sample(A(3, 4), (1, 2), mode="median", stat_length=((2, 1), (3, 2))),
     ],
 )
 def _pad(g: Any, y: Any, array: Any, pad_width: Any = None, mode: Any = "constant") -> Any:
