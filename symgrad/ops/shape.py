@@ -668,7 +668,7 @@ def _pad_args(array: Any, pad_width: Any, mode: Any = "constant", constant_value
     if mode not in MODES:
         raise NotDifferentiable("np.pad with a function for mode= has no derivative rule; use np.concatenate")
     constant_values = listed(constant_values)
-    if isinstance(constant_values, Traced) and np.ndim(constant_values):
+    if contains_traced(constant_values) and np.ndim(constant_values):
         for axis, widths in enumerate(np.broadcast_to(pad_width, (ndim, 2)).tolist()):
             array = _pad_along(array, axis, widths, mode, _by_axis(constant_values, ndim)[axis])
         return {"array": array, "pad_width": 0}
