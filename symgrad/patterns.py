@@ -43,6 +43,7 @@ class Pattern(NamedTuple):
     steps: list[tuple[Any, Any, Any, tuple[Part, ...]]]
     after: dict[Key, Part]
     originals: list[Any]  # of one iteration, for their names and lines
+    there: int = 0  # how many of the first steps the iteration before has done already
 
 
 class Note:

@@ -19,6 +19,7 @@ iteration before the test fails.
 from __future__ import annotations
 
 import functools
+import itertools
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -296,11 +297,16 @@ class Roller:
             if key in b.nodes and node is not b.nodes[key]:
                 carried.setdefault(node, []).append(key)
         moving = set(carried) | ({a.at} if a.at is not None else set()) | self._made_again(a, b, c)
+        earlier = self._moved_before(a, moving)
+        moving.update(earlier)
         old = []
         for node in self._operations(a, b):  # what does not move was computed once, and is there already
             if any([arg in moving for arg in node.args]):
                 moving.add(node)
                 old.append(node)
+        there = _needed(earlier, old)
+        now: dict[Any, Any] = {**{node: b.nodes[keys[0]] for node, keys in carried.items()}, a.at: b.at}
+        old, new = there + old, self._there(there, now, moving) + new
         if len(old) != len(new) or not self._quiet(a, b, moving):
             return None
         place_old = {node: i for i, node in enumerate(old)}
@@ -339,8 +345,35 @@ class Roller:
                     after[key] = found
                 elif moved or self.open:
                     return None
-        pattern = Pattern(steps, after, new)  # type: ignore[arg-type]
+        pattern = Pattern(steps, after, new, len(there))  # type: ignore[arg-type]
         return pattern if self._follows(pattern, b, c) else None
+
+    def _moved_before(self, a: Boundary, moving: set[Node]) -> list[Node]:
+        """What the iteration before ``a`` has computed of what goes round: where an iteration asks for that, it is there."""
+        start = self.boundaries[-4].length if len(self.boundaries) > 3 else -1
+        found: list[Node] = []
+        seen = set(moving)
+        for node in self.trace.graph.nodes[start : a.length] if start >= 0 else ():
+            if node not in seen and node.op not in LEAVES and any([arg in seen for arg in node.args]):
+                seen.add(node)
+                found.append(node)
+        return found
+
+    def _there(self, nodes: list[Node], now: dict[Any, Any], moving: set[Node]) -> list[Node]:
+        """What ``nodes`` are an iteration later, where what goes round is what ``now`` says; as far as they are there."""
+        found: list[Node] = []
+        for node in nodes:
+            again = self._find(node.op, [now.get(arg) if arg in moving else arg for arg in node.args], node.params)
+            if again is None:
+                break
+            now[node] = again
+            found.append(again)
+        return found
+
+    def _find(self, op: Any, args: Sequence[Node | None], params: Any) -> Node | None:
+        """The node that is this operation already, if there is one."""
+        there = tuple([arg for arg in args if arg is not None])
+        return self.trace.graph.find(op, there, params) if len(there) == len(args) else None
 
     def _made_again(self, a: Boundary, b: Boundary, c: Boundary) -> set[Node]:
         """The arrays that iteration ``a..b`` met first, and the next one has others like them for; indices of loops in it."""
@@ -359,14 +392,23 @@ class Roller:
 
     def _follows(self, pattern: Pattern, b: Boundary, c: Boundary) -> bool:
         """Whether the iteration ``b..c`` is as the pattern has it."""
-        steps, after, _ = pattern
+        steps, after, _, there = pattern
         nodes = self.trace.graph.nodes
-        made: list[Node] = []
         before = b.nodes
+        made: list[Node] = []
+        for op, params, aval, parts in steps[:there]:
+            taken = [
+                made[w] if k == "step" else before.get(w) if k == "carry" else b.at if k == "index" else w for k, w in parts
+            ]
+            node = self._find(op, taken, params)
+            if node is None or node.aval != aval:
+                return False
+            made.append(node)
+        again = set(made)
         count = len(steps)
         for node in nodes[b.length : c.length]:
             op = node.op
-            if op in LEAVES:
+            if op in LEAVES or node in again:
                 continue
             place = len(made)
             if place == count:
@@ -398,7 +440,7 @@ class Roller:
             return False
         end = c.nodes
         for key, (kind, what) in after.items():
-            node = end.get(key)  # type: ignore[assignment]
+            node = end.get(key)
             if kind == "step":
                 expected = made[what]
             elif kind == "carry":
@@ -425,8 +467,11 @@ class Roller:
         self.trace.quiet = False
         if self.forked and (self.pattern is None or self.first > 1):
             self._fork()
-        elif self.pattern is not None and not self.kept and not self._is_kept():
-            self._roll(2 if self.open else SHORTEST)
+        elif self.pattern is not None and not self.kept:
+            if self.forked:  # nobody asks again, as it turns out
+                self.boundaries[self.first + 2 : -2] = [bound.bare() for bound in self.boundaries[self.first + 2 : -2]]
+            if not self._is_kept():
+                self._roll(2 if self.open else SHORTEST)
         self.boundaries, self.pattern = [], None
 
     def _fork(self) -> None:
@@ -509,7 +554,7 @@ class Roller:
             return self.kept  # such iterations must be rolled up, are few, or are gone already
         later = trace.graph.nodes[self.boundaries[self.first + 1].length :]
         uses = Counter([arg for node in later for arg in node.args])
-        for node in early:
+        for node in itertools.islice(early, self.pattern.there, None):
             # its holders: this name, getrefcount's own, the graph's list and table, the pattern, ``later``, and those below
             holders = 6 + uses[node] + (node in uses) + (node in trace.values) + (node in trace.likes)
             if node.active and sys.getrefcount(node) > holders:
@@ -542,7 +587,7 @@ class Roller:
     def _wanted(self, start: Boundary, end: Boundary) -> tuple[list[Key], list[Key]] | None:
         """The locals that go round; and those that each iteration makes anew, and that are there when the loop is over."""
         assert self.pattern is not None
-        steps, after, _ = self.pattern
+        steps, after = self.pattern.steps, self.pattern.after
         read = {key for key in after if self._read_outside(key) or start.holds.get(key) is end.holds[key]}
         used = {what[1] for step in steps for what in step[3] if what[0] == "carry"}
         if self.open:
@@ -628,7 +673,7 @@ class Roller:
     def _body(self, keys: list[Key], late: list[Key], start: Boundary, end: Boundary) -> tuple[Body, list[Node]]:
         """One iteration as the pattern has it, as a graph of its own; and the nodes outside that it reads."""
         assert self.pattern is not None
-        steps, after, originals = self.pattern
+        steps, after, originals, _ = self.pattern
         graph = Graph()
         carry = {key: graph.input(("carry", i), self._kind(end, key)) for i, key in enumerate(keys)}
         for key, node in carry.items():
@@ -779,6 +824,17 @@ class Roller:
         if self.what is None or self.tested:
             return Course(count)
         return Course(count, self.what.start + self.what.step * (first + self.passed), self.what.step)
+
+
+def _needed(nodes: list[Node], users: list[Node]) -> list[Node]:
+    """Those of ``nodes``, which are in order, of which ``users`` are made."""
+    wanted = {arg for user in users for arg in user.args}
+    found = []
+    for node in reversed(nodes):
+        if node in wanted:
+            wanted.update(node.args)
+            found.append(node)
+    return found[::-1]
 
 
 def _is_steady(op: Any, params: Any, aval: Any, parts: tuple[Part, ...]) -> bool:

@@ -145,8 +145,37 @@ def states(x, n):
     return np.sum(s["x"] * s["v"][0])
 
 
+def costs_on_the_way(x, n):
+    """What an iteration asks of the state that it leaves, the next one asks again."""
+    cost = 0.0
+    for v in np.tile(x, n):
+        angle, speed = x[0], x[1]
+        x = np.array([angle + 0.1 * speed, speed - 0.1 * np.sin(angle) + v])
+        cost += x[0] ** 2 + np.sin(x[0])
+    return cost
+
+
+def costs_nested(x, n):
+    cost = x[0] ** 2
+    for v in np.tile(x, n):
+        for _ in range(4 * n):
+            x = np.array([x[0] + 0.1 * x[1], x[1] - 0.1 * np.sin(x[0]) + v])
+        cost += np.sin(x[0])
+    return cost
+
+
+def energies(x, n):
+    energy = lambda s: 0.5 * s[1] ** 2 - np.cos(s[0])
+    state, lost = [x[0], x[1]], 0.0
+    for v in np.tile(x, n):
+        before = energy(state)
+        state = [state[0] + 0.1 * state[1], state[1] - 0.1 * np.sin(state[0]) + v]
+        lost = lost + energy(state) - before
+    return lost
+
+
 FOR = [by_elements, by_zip, by_enumerate, by_reversed, by_index, with_clock, with_counter, in_place, nested, invariant,
-       inner_derivative, states]  # fmt: skip
+       inner_derivative, states, costs_on_the_way, costs_nested, energies]  # fmt: skip
 
 
 @pytest.mark.parametrize("fun", FOR)
@@ -229,7 +258,14 @@ def newton_nested(a):
     return total
 
 
-WHILE = [newton, newton_counting, newton_break, newton_for, newton_return, newton_residual, newton_nested]
+def newton_twice(a):
+    x = a
+    while abs(x * x - a) > 1e-10:
+        x = x - (x * x - a) / (2.0 * x)
+    return x
+
+
+WHILE = [newton, newton_counting, newton_break, newton_for, newton_return, newton_residual, newton_nested, newton_twice]
 
 
 @pytest.mark.parametrize("fun", WHILE)
