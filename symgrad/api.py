@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 import weakref
 from collections import deque
@@ -525,11 +526,22 @@ def _make(kind: str, fun: Fun | None, **options: Any) -> Any:
     if mode not in ("auto", "compiled", "dynamic", "debug_nans"):
         raise ValueError(f'mode={mode!r}: choose "auto", "compiled" (side effects may be left out), "dynamic" or "debug_nans"')
     argnums = options.get("argnums", 0)
-    if not all(isinstance(one, (int, str)) for one in (argnums if isinstance(argnums, (tuple, list)) else [argnums])):
-        raise TypeError(f"argnums={argnums!r}: give the position or the name of an argument, or a tuple of them")
+    if type(argnums) not in (int, str):
+        options["argnums"] = _positions(argnums)
     if fun is None:
         return lambda fun: Derivative(kind, fun, options)
     return Derivative(kind, fun, options)
+
+
+def _positions(argnums: Any) -> Any:
+    """``argnums`` with Python's numbers, where it has NumPy's."""
+    if isinstance(argnums, (tuple, list)):
+        return tuple(map(_positions, argnums))
+    try:
+        return argnums if isinstance(argnums, str) else operator.index(argnums)
+    except TypeError:
+        text = f"argnums={argnums!r}: give the position or the name of an argument, or a tuple of them"
+        raise TypeError(text) from None
 
 
 # -- the public functions ------------------------------------------------------------------------------------------
@@ -940,6 +952,9 @@ def jvp(fun: Fun, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: b
     >>> jvp(lambda x, y: x * y, (3.0, 5.0), (1.0, 0.0))
     (15.0, 5.0)
     """
+    for given in (primals, tangents):
+        if not isinstance(given, (tuple, list)):
+            raise TypeError(f"jvp takes a tuple of primals and one of tangents, not {type(given).__name__} {given!r:.60}")
     if len(primals) != len(tangents):
         raise TypeError(f"jvp got {len(primals)} primals and {len(tangents)} tangents")
     bridge = _bridge_of((tuple(primals), tuple(tangents)))

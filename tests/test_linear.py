@@ -318,6 +318,8 @@ def test_errors():
             jvp(several, (X,), (np.ones(3),))
         with pytest.raises(TypeError, match="the tangent has the structure"):
             jvp(several, (X,), ([X],))
+        with pytest.raises(TypeError, match=r"jvp takes a tuple of primals and one of tangents, not float 3\.0"):
+            jvp(np.sin, 3.0, 1.0)
 
 
 @pytest.mark.parametrize("kind", ["object", "U1", "M8[D]", "m8[s]", [("re", float)], complex])
