@@ -20,7 +20,7 @@ from symgrad.kinds import place_of_out
 from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, Composite, Op, Refused, Static, Traced, dtype_of
 from symgrad.ops.engine import ASTYPE, SIZE, TO_NUMPY
-from symgrad.ops.reduction import cast
+from symgrad.ops.reduction import SUMS_OF_EXPONENTIALS, cast
 from symgrad.tracer import ADVICE, NUMBERS, Run, Tracer, escaped, into_plain, look_at_size, plain, split_index, tracers
 
 __all__ = ["UFuncMethods", "array_function", "array_ufunc", "is_of_objects"]
@@ -351,6 +351,9 @@ class UFuncMethods:
         }
         if ufunc in _REDUCTIONS and given.get("initial", 0) is not None and ("dtype" not in given or ufunc in _SCANS):
             return _REDUCTIONS[ufunc](array, axis=axis, **given)
+        if ufunc in SUMS_OF_EXPONENTIALS and given.keys() <= {"keepdims"}:
+            every = tuple(range(np.ndim(array)))  # in the code, no axis is the first
+            return SUMS_OF_EXPONENTIALS[ufunc](array, axis=every if axis is None else axis, **given)
         options = {name: _value(option) for name, option in given.items()}
         known = ufunc.reduce(_value(array), axis=axis, **options)  # NumPy checks the options, and knows the dtype
         axes = range(np.ndim(array)) if axis is None else axis if isinstance(axis, tuple) else (axis,)

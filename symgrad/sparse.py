@@ -27,6 +27,7 @@ from symgrad.ir import Aval, Node
 from symgrad.ops import engine
 from symgrad.ops.contract import cut
 from symgrad.ops.core import ASTYPE, REGISTRY, Op
+from symgrad.ops.reduction import logaddexp2_reduce, logaddexp_reduce
 from symgrad.ops.signal import INTERP
 from symgrad.scipy.sparse import TIMES
 from symgrad.signature import layout
@@ -387,7 +388,7 @@ def item(p: Patterns, node: Node, i: int) -> Matrix:
 
 
 @rule(np.sum, np.mean, np.prod, np.max, np.min, np.var, np.std, np.linalg.norm)
-@rule(np.median, np.nanmedian, np.quantile, np.nanquantile)
+@rule(np.median, np.nanmedian, np.quantile, np.nanquantile, logaddexp_reduce, logaddexp2_reduce)
 def reduction(p: Patterns, node: Node, i: int) -> Matrix:
     """What is reduced to one element, or to several along a first axis."""
     shape, axis = node.args[i].aval.shape, dict(node.params).get("axis")

@@ -69,6 +69,10 @@ for fun in (np.logaddexp, np.logaddexp2):
     for other in (-2000.0, 1.0, INF):
         row(fun, (-INF, other), (0.0, 1.0))
     row(fun, (INF, INF), (0.5, 0.5))
+    together = lambda *x, fun=fun: fun.reduce(np.stack(x))
+    row(together, (-INF, -INF, -INF, -INF), (0.25, 0.25, 0.25, 0.25))
+    row(together, (INF, -INF, INF, 2000.0), (0.5, 0.0, 0.5, 0.0))
+    row(together, (-INF, -2000.0, 0.0, -INF), (0.0, 0.0, 1.0, 0.0))
 
 # -- poles, and 0/0 ------------------------------------------------------------------------------------------------
 

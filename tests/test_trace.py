@@ -189,6 +189,18 @@ def test_empty_reductions():
         grad(lambda x: np.sum(np.maximum.reduce(x)))(empty)
 
 
+def test_sums_of_exponentials_are_one_operation():
+    """Not a line of code for each number."""
+    for fun in (np.logaddexp, np.logaddexp2):
+        derivative = grad(lambda x, fun=fun: np.sum(fun.reduce(x, axis=0)))
+        for n in (3, 300):
+            for _ in range(2):
+                derivative(np.ones((n, 2)))
+        assert (
+            len(derivative.source(np.ones((3, 2))).splitlines()) == len(derivative.source(np.ones((300, 2))).splitlines()) < 10
+        )
+
+
 # -- methods and attributes ----------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from symgrad.ops.core import A, Choice, Sample, composite, constant, count, dtype_of, expand, linear, multiple, nonzero, op
+from symgrad.ops.core import (
+    REGISTRY,
+    A,
+    Choice,
+    Rule,
+    Sample,
+    composite,
+    constant,
+    count,
+    dtype_of,
+    expand,
+    linear,
+    multiple,
+    nonzero,
+    op,
+)
 from symgrad.ops.create import scalar
 from symgrad.ops.index import array_of
 
@@ -246,6 +261,40 @@ for _combine, _keys in ((np.maximum, (np.max, np.amax)), (np.minimum, (np.min, n
             samples=_extremes,
             complex=False,
         )
+
+
+# -- logarithms of sums of exponentials ------------------------------------------------------------------------------
+
+_logaddexp: Any = np.logaddexp.reduce
+_logaddexp2: Any = np.logaddexp2.reduce
+
+
+def logaddexp_reduce(a: Any, axis: Any, keepdims: bool = False) -> Any:
+    return _logaddexp(a, axis, keepdims=keepdims)
+
+
+def logaddexp2_reduce(a: Any, axis: Any, keepdims: bool = False) -> Any:
+    return _logaddexp2(a, axis, keepdims=keepdims)
+
+
+def _shares(exp: Any) -> Rule:
+    def rule(g: Any, y: Any, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        whole = expand(y, a, axis, keepdims)
+        alone = a == whole  # infinite as the sum is
+        ties = np.sum(alone, axis=axis, dtype=y.dtype, keepdims=keepdims or NONE)
+        share = exp(np.where(alone, 0, a) - np.where(alone, 0, whole))
+        return expand(g / np.maximum(ties, 1), a, axis, keepdims) * share
+
+    return rule
+
+
+_each_axis = [sample for sample in over() if "axis" in sample.kwargs]  # no axis means the first one in NumPy's method
+for _total, _name, _exp in (
+    (logaddexp_reduce, "np.logaddexp.reduce", np.exp),
+    (logaddexp2_reduce, "np.logaddexp2.reduce", np.exp2),
+):
+    op(_total, _shares(_exp), name=_name, lanes="row", samples=_each_axis, complex=False)
+SUMS_OF_EXPONENTIALS: dict[Any, Any] = {np.logaddexp: REGISTRY[logaddexp_reduce], np.logaddexp2: REGISTRY[logaddexp2_reduce]}
 
 
 @composite(np.ptp, samples=over((), kind="distinct"), complex=False)

@@ -15,6 +15,7 @@ import numpy as np
 from symgrad.ir import Node
 from symgrad.ops import create, engine, index, linalg, shape, statistics
 from symgrad.ops.core import ASTYPE, REGISTRY, Op
+from symgrad.ops.reduction import logaddexp2_reduce, logaddexp_reduce
 from symgrad.transform.batch import RULES, Alike, Batch, CannotBatch, elementwise, interned, line_up, rows_of, rule
 from symgrad.transform.loop import plain
 
@@ -137,7 +138,7 @@ def all_alike(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
 
 
 @rule(np.sum, np.mean, np.max, np.min, np.amax, np.amin, np.var, np.std, np.any, np.all, np.count_nonzero, np.median,
-      np.nanmedian)  # fmt: skip
+      np.nanmedian, logaddexp_reduce, logaddexp2_reduce)  # fmt: skip
 def reduction(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     ndim = _ndim(node.args[0])
     args, params = _named(node, args)
