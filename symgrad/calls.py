@@ -70,6 +70,7 @@ _FINDING = ("get", "pop", "setdefault", "count", "index", "remove", "isdisjoint"
 _WRITING = ("fill", "sort", "put", "partition", "resize", "setfield", "byteswap", "setflags", "__setitem__")
 _PARTIAL: Any = functools.partial
 _MAKERS = (np.ndarray, np.ufunc, *RANDOM)
+_UNBOUND = (types.MethodDescriptorType, types.WrapperDescriptorType)  # methods written in C, without their object
 _GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
 _MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__
 # modules whose classes take Tracers as they are: they only hold or pass on what they are given
@@ -148,6 +149,8 @@ class Calls(Reads):
             return self._construct(fun, args, kwargs)
         if isinstance(fun, (BuiltinFunctionType, BuiltinMethodType, types.MethodWrapperType)):
             return self._call_builtin(fun, args, kwargs)
+        if isinstance(fun, _UNBOUND) and args and isinstance(args[0], CONTAINERS):
+            return self.call(fun.__get__(args[0]), *args[1:], **kwargs)
         if isinstance(fun, CACHED):
             return self._call_cached(fun, args, kwargs)
         if isinstance(fun, _GETTERS):
@@ -586,10 +589,12 @@ class Calls(Reads):
 
     def _out(self, value: Any) -> Any:
         """Numbers and arrays from outside as they are, for code that takes no others; their content is guarded."""
-        if type(value) in (list, tuple):
-            return type(value)([self._out(item) for item in value])
-        if type(value) is dict:
-            return {key: self._out(item) for key, item in value.items()}
+        if type(value) in (list, tuple, dict):
+            old = list(value.values()) if type(value) is dict else list(value)
+            new = [self._out(item) for item in old]
+            if all(map(operator.is_, old, new)):
+                return value  # what is written into it is written into the very object
+            return dict(zip(value, new, strict=True)) if type(value) is dict else type(value)(new)
         if type(value) is not Tracer or value.node.differentiated:
             return value
         if value.tape.draft:

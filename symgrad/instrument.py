@@ -580,7 +580,7 @@ class _Rewriter(ast.NodeTransformer):
         loop, private, numbers, tested = self._loop(node)
         effects = self._effects(node.target)
         nested = _nested(node.target) if isinstance(node.target, (ast.Tuple, ast.List)) else None
-        facts = [_constant(private), ast.Constant(tested), ast.Constant(nested), _constant(tuple(_stores(node.target)))]
+        facts = [private, ast.Constant(tested), ast.Constant(nested), _constant(tuple(_stores(node.target)))]
         start = _at(ast.Assign([ast.Name(loop, ast.Store())], _hook("loop", node.iter, self._over(node.iter), *facts)), node)
         node.iter = _at(ast.Name(loop, ast.Load()), node.iter)
         node.target = self.visit(node.target)
@@ -591,7 +591,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_While(self, node: ast.While) -> Any:
         """``loop = hooks.start(...); while hooks.again(loop, test):``, or without the test where that is ``True``."""
         loop, private, numbers, _ = self._loop(node)
-        start = _at(ast.Assign([ast.Name(loop, ast.Store())], _hook("start", node, _constant(private))), node)
+        start = _at(ast.Assign([ast.Name(loop, ast.Store())], _hook("start", node, private)), node)
         if not isinstance(node.test, ast.Constant):
             whole, together = node.test, _looked_at_together(node.test)
             test = self.visit(whole)
@@ -604,9 +604,9 @@ class _Rewriter(ast.NodeTransformer):
         self._loops -= 1
         return [start, *numbers, node]
 
-    def _loop(self, node: ast.For | ast.While) -> tuple[str, tuple[str, ...], list[ast.stmt], bool]:
-        """A name for a loop; the names that it assigns and nothing else reads; statements that trace its numbers; whether
-        it ends by an ``if``, which is marked with that name."""
+    def _loop(self, node: ast.For | ast.While) -> tuple[str, ast.expr, list[ast.stmt], bool]:
+        """A name for a loop; the names that it assigns and nothing else reads, None where others run between its iterations;
+        statements that trace its numbers; whether it ends by an ``if``, which is marked with that name."""
         self._loops += 1
         loop = f"{HOOKS[:-2]}_loop_{self._loops}"
         self.scopes[-1][0].add(loop)
@@ -643,7 +643,7 @@ class _Rewriter(ast.NodeTransformer):
         unbound = ast.Attribute(ast.Name(HOOKS, ast.Load()), "Unbound", ast.Load())
         handler = ast.ExceptHandler(unbound, None, [ast.Pass()])
         numbers: list[ast.stmt] = [_at(ast.Try([statement], [handler], [], []), node) for statement in first]
-        return loop, private, numbers, way_out is not None
+        return loop, ast.Constant(None) if _pauses(node) else _constant(private), numbers, way_out is not None
 
     def visit_If(self, node: ast.If) -> Any:
         loop = getattr(node, "leaves", None)
@@ -850,6 +850,11 @@ def _way_out(body: list[ast.stmt]) -> ast.If | None:
     """The one ``if`` among the statements of a loop that leaves it."""
     exits = [item for item in body if isinstance(item, ast.If) and isinstance(item.body[-1], (ast.Break, ast.Return))]
     return exits[0] if len(exits) == 1 and not exits[0].orelse else None
+
+
+def _pauses(loop: ast.AST) -> bool:
+    """Whether a loop is left now and then, and goes on later."""
+    return any(isinstance(item, (ast.Yield, ast.YieldFrom, ast.Await)) for item in _walk(loop))
 
 
 def _looked_at_together(test: ast.expr) -> set[str]:

@@ -42,7 +42,7 @@ PURE_RECEIVERS = (str, bytes, int, float, complex, bool, range, slice, tuple, li
 MUTATORS = frozenset(
     "append extend insert pop popitem remove clear sort reverse update setdefault add discard appendleft extendleft popleft "
     "rotate difference_update intersection_update symmetric_difference_update move_to_end subtract __setitem__ "
-    "__delitem__ __iadd__".split()
+    "__delitem__ __iadd__ __imul__ __isub__ __ior__ __iand__ __ixor__".split()
 )
 CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
 LOCAL = (list, tuple, dict, set, frozenset)  # containers of a function's own that may hold such from outside

@@ -38,11 +38,13 @@ class State(Calls):
 
     Unbound = NameError  # what a local raises that has no value yet
 
-    def loop(self, value: Any, private: tuple[str, ...], tested: bool, nested: bool | None, targets: tuple[str, ...]) -> Any:
+    def loop(
+        self, value: Any, private: tuple[str, ...] | None, tested: bool, nested: bool | None, targets: tuple[str, ...]
+    ) -> Any:
         """What a ``for`` statement runs over; by index where that can be rolled up, with the index traced.
 
-        ``private``: the names that it assigns and nothing else reads; ``tested``: one ``if`` leaves it; ``nested`` is
-        about its ``targets``, as in ``unpack``.
+        ``private``: the names that it assigns and nothing else reads, None where it pauses, and others go on meanwhile;
+        ``tested``: one ``if`` leaves it; ``nested`` is about its ``targets``, as in ``unpack``.
         """
         if type(value) is not Over:
             given, value = value, self.iterate(value) if nested is None or type(value) is Tracer else value
@@ -50,7 +52,7 @@ class State(Calls):
             if found is None:
                 return value if nested is None else self.unpacked(given, nested)
             value = found
-        if value.length < SHORTEST or not self.trace.symbolic:
+        if private is None or value.length < SHORTEST or not self.trace.symbolic:
             return value.items()
         return Roller(self.trace, value, private, tested, targets)
 
@@ -62,9 +64,9 @@ class State(Calls):
                 return found
         return self.call(fun, *[arg.items() if type(arg) is Over else arg for arg in args], **options)
 
-    def start(self, private: tuple[str, ...]) -> Roller | None:
+    def start(self, private: tuple[str, ...] | None) -> Roller | None:
         """A ``while`` statement begins."""
-        return Roller(self.trace, None, private) if self.trace.symbolic else None
+        return Roller(self.trace, None, private) if private is not None and self.trace.symbolic else None
 
     def number(self, loop: Any, name: str, value: Any, counts: bool) -> Any:
         """A local that a loop reads and assigns, as it begins: a plain number is traced from here on.
@@ -185,7 +187,7 @@ class Finished(State):
     def filled(self, array: Any, *values: Any) -> None:
         """Nothing is traced any more."""
 
-    def start(self, outside: tuple[str, ...]) -> Roller | None:
+    def start(self, private: tuple[str, ...] | None) -> Roller | None:
         """Nothing is rolled up any more."""
         return None
 

@@ -5,6 +5,7 @@ in different orders with compiled calls in between. What it gives must be what p
 """
 # ruff: noqa: B023 -- the shapes are meant as they are
 
+import copy
 import functools
 import itertools
 import math
@@ -541,6 +542,34 @@ def until(x):
 @shape(0.5, 2.0, 9.0, 11.0, 0.6)
 def generator_on_values(x):
     return sum(until(x)) + x * x
+
+
+@shape(0.5, 0.55, 0.6, 2.0, 9.0, 11.0, 0.2, 0.1)
+def generator_that_is_counted(x):
+    n = 0
+    for last in until(x / 4):
+        n += 1
+    return n * x * last
+
+
+@shape(V4, -V4, V4 * 2)
+def methods_without_their_object(x):
+    items, table, both = [x[0]], {"a": x[1]}, [[x[2]], [x[3]]]
+    for v in x:
+        list.append(items, v * v)
+        dict.update(table, a=table["a"] + v)
+    functools.partial(list.append, items)(x[2])
+    list(map(list.append, both, x))
+    return sum(items) * len(items) * table["a"] + sum(map(sum, both))
+
+
+@shape(V4, -V4, V4 * 2)
+def shallow_copies(x):
+    table = {"a": [x[0]], "b": (x[1], [1.0])}
+    again = copy.copy(table)
+    again["a"].append(x[2])
+    again["b"][1][0] = 3.0
+    return sum(table["a"]) * table["b"][1][0]
 
 
 @shape(V4, -V4, V4 * 2)

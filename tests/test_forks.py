@@ -515,6 +515,35 @@ def test_what_setattr_writes():
         assert derivative(x)[0] == pytest.approx(with_a_class(x), rel=1e-12)
 
 
+def running(x):
+    s = 0.0
+    for v in x:
+        if v > 0:
+            s = 0.5 * s + v
+            yield s
+
+
+def of_some(x):
+    return sum(s * s for s in running(x)) * x[0]
+
+
+def of_some_in_turn(x):
+    total = 0.1
+    for i, s in enumerate(running(x)):
+        total = 0.9 * total + i * s if s > 0.5 else total - s
+    return total
+
+
+@pytest.mark.parametrize("fun", [of_some, of_some_in_turn])
+def test_what_others_do_between_iterations(fun):
+    derivative = value_and_grad(fun)
+    turns = np.cos(np.pi * np.arange(12)) * np.linspace(0.3, 1.9, 12)
+    for x in (turns, 0.9 * turns, 0.8 * turns, turns + 0.7, turns - 0.7, np.sin(turns)):
+        value, slope = derivative(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(slope, grad(fun, mode="dynamic")(x), rtol=1e-11, atol=1e-13)
+
+
 # -- random programs -----------------------------------------------------------------------------------------------
 
 EXPRESSIONS = """
@@ -549,7 +578,8 @@ def block(rng: random.Random, depth: int, indent: str) -> Iterator[str]:
 
 
 def forked(rng: random.Random) -> Iterator[str]:
-    yield "def program(x, p):"
+    pausing = rng.random() < 0.2  # others go on between the iterations
+    yield "def steps(x, p):" if pausing else "def program(x, p):"
     yield "    s = 0.1; t = p; u = x[0]; q = 0.0; c = 0; m = 0; w = 0.0"
     yield "    y = x[:3]; z = np.ones(3); R = np.zeros(13)"
     yield f"    {rng.choice(TURNS)}"
@@ -557,7 +587,15 @@ def forked(rng: random.Random) -> Iterator[str]:
     yield from block(rng, 1, "            ")
     yield from block(rng, 0, "        ")
     yield f"        {rng.choice(LAST)}"
-    yield f"    return {rng.choice(ENDS)}"
+    if not pausing:
+        yield f"    return {rng.choice(ENDS)}"
+        return
+    yield rng.choice(["        yield 0.5*s + t", "        if s > 0.1:\n            yield s*t"])
+    yield "def program(x, p):"
+    yield "    total = 0.1"
+    yield "    for n, v in enumerate(steps(x, p)):"
+    yield rng.choice(["        total = 0.8*total + v*n", "        total = total - v if v < 0.3 else 0.5*total + v*v"])
+    yield "    return total"
 
 
 @given(st.integers(0, 2**40))
@@ -569,6 +607,8 @@ def test_random_forks(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for turn in range(6):
         x, p = rng.standard_normal(12), float(rng.standard_normal())
+        if turn < 3 and seed % 2:  # what is compiled has seen one way to take turns
+            x = np.abs(x) * np.cos(np.pi * np.arange(12))
         with np.errstate(all="ignore"):  # of numbers that grow without bound
             value = program(x, p)
             assume(np.isfinite(value) and abs(value) < 1e4)
