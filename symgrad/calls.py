@@ -18,7 +18,7 @@ import operator
 import os
 import types
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any, cast
 
@@ -189,9 +189,9 @@ class Calls(Reads):
         elif isinstance(fun, np.ufunc):
             self.trace.writes += args[fun.nin :]
         args, kwargs = self._seen(args), self._seen(kwargs)
-        if fun is np.piecewise:  # the only one that takes functions in a list
-            args = tuple(map(self._called_within, args))
-            kwargs = {name: self._called_within(value) for name, value in kwargs.items()}
+        if fun in OF_FUNCTIONS:
+            args = tuple([handed(value, self._called_back) for value in args])
+            kwargs = {name: handed(value, self._called_back) for name, value in kwargs.items()}
         return self.own(fun, create.call(self.trace, fun, args, kwargs), args)
 
     def own(self, fun: Any, made: Any, args: Sequence[Any]) -> Any:
@@ -784,10 +784,6 @@ class Calls(Reads):
             self._operand(value)
         return back
 
-    def _called_within(self, value: Any) -> Any:
-        """Functions in a list that other code will call."""
-        return [self._called_back(item) for item in value] if type(value) in (list, tuple) else value
-
     def _answering(self, fun: Any) -> Any:
         """A function that is followed, whose results are used by the code that calls it."""
 
@@ -811,6 +807,17 @@ class Calls(Reads):
             if not self.harmless(setup):
                 self.stop(f"{value.__name__} is handed on, and what makes it is not followed")
         return value
+
+
+OF_FUNCTIONS = frozenset({np.apply_along_axis, np.apply_over_axes, np.piecewise})  # of NumPy's, those that call others
+
+
+def handed(value: Any, follow: Callable[[Any], Any]) -> Any:
+    """What one of these will call (a function, an object with ``__call__``, a list of such) as ``follow`` has it."""
+    if type(value) in (list, tuple):
+        return type(value)([handed(item, follow) for item in value])
+    handler = of_class(type(value), "__call__")
+    return follow(MethodType(handler, value) if is_users(handler) else value)
 
 
 def _kind_of_number(value: Any) -> str | None:

@@ -340,7 +340,7 @@ class Checkpointed:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         trace = active_trace()
         if trace is None or not trace.symbolic:  # a tape keeps everything
-            return self._fun(*args, **kwargs)
+            return followed(self._fun)(*args, **kwargs)
         start = trace.graph.next_index
         leaves, tree = pytree.flatten(followed(self._fun)(*args, **kwargs))
         places = [i for i, leaf in enumerate(leaves) if type(leaf) is Tracer and self._counts(leaf, start)]

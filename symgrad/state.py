@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from symgrad.calls import COMPARING, Calls, is_number, is_product, of_sparse, reads_memory, sparse_product
+from symgrad.calls import COMPARING, OF_FUNCTIONS, Calls, handed, is_number, is_product, of_sparse, reads_memory, sparse_product
 from symgrad.drafts import Drafts
 from symgrad.guards import Path
 from symgrad.instrument import HOOKS, instrumented
@@ -232,6 +232,9 @@ class Plain(Finished):
         if is_number(fun, args):
             return create.scalar(args[0], fun)
         if isinstance(fun, (np.ufunc, type(np.sum))) or (type(fun) in _PLAIN_KINDS and self._of_numpy(fun)):
+            if fun in OF_FUNCTIONS:
+                args = tuple([handed(value, self._back) for value in args])
+                kwargs = {name: handed(value, self._back) for name, value in kwargs.items()}
             return self.own(fun, create.call(self.trace, fun, args, kwargs), args)
         handler = of_class(type(fun), "__call__")
         if is_users(handler):

@@ -528,9 +528,13 @@ class Tracer(Traced):
         return _over(self.tape, self.node, y.node, 4) if isinstance(y, Tracer) else None
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+        if any([type(arg) not in _OPERANDS and _computes(type(arg)) for arg in args]):
+            return NotImplemented
         return self.tape.array_ufunc(ufunc, method, args, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if len(types) > 1 and any([kind is not Tracer and _computes(kind, "__array_function__") for kind in types]):
+            return NotImplemented
         if not kwargs:
             op = REGISTRY.get(func)
             if isinstance(op, Op) and len(args) == op.arity():
@@ -869,10 +873,20 @@ def look_at_size(trace: Run, count: Any) -> None:
 _OPERANDS = frozenset({*NUMBERS, np.ndarray, Tracer})
 
 
+def _computes(kind: type, protocol: str = "__array_ufunc__") -> bool:
+    """Whether NumPy leaves to objects of this class what is done with them: other libraries' arrays, with units, say."""
+    own = getattr(kind, protocol, None)
+    if own is None or own == getattr(np.ndarray, protocol) or hasattr(kind, "__pandas_priority__"):
+        return False
+    return not kind.__module__.startswith("symgrad")
+
+
 def _binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
     """An operator: on Python numbers it stays Python's, on arrays it is the ufunc."""
     tracer: Tracer = left if type(left) is Tracer else right
     other = right if tracer is left else left
+    if type(other) not in _OPERANDS and _computes(type(other)) and isinstance(tracer.like, (np.ndarray, np.generic)):
+        return ufunc(left, right)
     if type(other) not in _OPERANDS and not isinstance(other, (int, float, complex, np.ndarray, np.generic)):
         if type(other) is Flat:
             other = other.copy()

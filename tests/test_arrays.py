@@ -51,6 +51,58 @@ class Logged(np.lib.mixins.NDArrayOperatorsMixin):
         return self._wrap(self.value.copy())
 
 
+class Measured(np.lib.mixins.NDArrayOperatorsMixin):
+    """Numbers with a unit, which is lost where they become a plain array."""
+
+    def __init__(self, value, unit):
+        self.value, self.unit = value, unit
+
+    def _plain(self, args):
+        return [arg.value * arg.unit if isinstance(arg, Measured) else arg for arg in args]
+
+    def __array_ufunc__(self, ufunc, method, *args, **kwargs):
+        return Measured(getattr(ufunc, method)(*self._plain(args), **kwargs), 1.0)
+
+    def __array_function__(self, function, types, args, kwargs):
+        return Measured(function(*self._plain(args), **kwargs), 1.0)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.value)
+
+
+class Thousands(np.ndarray):
+    def __array_ufunc__(self, ufunc, method, *args, **kwargs):
+        args = [np.asarray(arg) * 1000.0 if isinstance(arg, Thousands) else arg for arg in args]
+        return getattr(ufunc, method)(*args, **kwargs)
+
+
+LENGTH, AMOUNT = Measured(np.array([3.0, 4.0, 5.0]), 1000.0), np.array([3.0, 4.0, 5.0]).view(Thousands)
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda w: (w * LENGTH).value,
+        lambda w: (w[0] * LENGTH).value,
+        lambda w: np.multiply(w, LENGTH).value,
+        lambda w: np.multiply(LENGTH, w).value,
+        lambda w: np.dot(w, LENGTH).value,
+        lambda w: w * AMOUNT,
+        lambda w: np.multiply(w, AMOUNT),
+    ],
+)
+def test_arrays_that_compute_themselves(fun, mode):
+    """NumPy leaves it to them, and so do traced arrays."""
+    derivative = value_and_grad(lambda w: np.sum(fun(w)), mode=mode)
+    factors = np.array([np.sum(fun(unit)) for unit in np.eye(3)])
+    assert factors.max() >= 3000.0
+    for _ in range(3):
+        value, gradient = derivative(W)
+        np.testing.assert_allclose(value, factors @ W)
+        np.testing.assert_allclose(gradient, factors)
+
+
 WRITERS = {
     "rosenbrock",
     "rosenbrock_hvp",

@@ -81,6 +81,23 @@ def test_what_is_read_from_outside():
     close(scaled(X), 2 * np.cos(X))
 
 
+def shifted(x):
+    b = np.zeros(4)
+    b[1:] = x[:-1]
+    return np.sin(b * np.arange(1.0, 5.0)) + np.linspace(0.0, 1.0, 4)
+
+
+@pytest.mark.parametrize("kind", [grad, hessian, jacfwd])
+def test_arrays_made_inside(kind):
+    """Plain ones, and those that are written into."""
+    ours, theirs = kind(twice(checkpoint(shifted))), kind(twice(shifted))
+    for _ in range(4):
+        close(ours(X), theirs(X))
+    assert ours.cache_info().hits == 2
+    close(kind(twice(checkpoint(shifted)), mode="dynamic")(X), theirs(X))
+    close(vmap(ours)(np.stack([X, -X])), np.stack([theirs(X), theirs(-X)]))
+
+
 def test_nested():
     inner = checkpoint(wave)
     ours, theirs = twice(checkpoint(lambda x: inner(inner(x)))), twice(lambda x: wave(wave(x)))

@@ -833,6 +833,39 @@ def test_arrays_of_traced_numbers_at_ties(name, mode):
         assert derivative(0.0) == expected
 
 
+def _shifted(x):
+    b = np.zeros(len(x))
+    b[1:] = x[:-1] ** 2
+    return b
+
+
+class _Shifting:
+    def shift(self, x):
+        return _shifted(x)
+
+    def __call__(self, x):
+        return _shifted(x)
+
+
+HANDED_ON = {
+    "to apply_along_axis": lambda t: np.apply_along_axis(_shifted, 0, np.outer(t, t)),
+    "by keyword": lambda t: np.apply_along_axis(func1d=_shifted, axis=0, arr=t),
+    "a method": lambda t: np.apply_along_axis(_Shifting().shift, 0, t),
+    "an object": lambda t: np.apply_along_axis(_Shifting(), 0, t),
+    "to piecewise": lambda t: np.piecewise(t, [t > 0.0, t <= 0.0], [_shifted, _Shifting()]),
+}
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("name", HANDED_ON)
+def test_functions_that_fill_arrays_are_followed(name, mode):
+    fun, t = HANDED_ON[name], np.array([0.3, 0.4, -0.2])
+    derivative = grad(lambda t: np.sum(fun(t) * [1.0, 2.0, 3.0] + 0.0), mode=mode)
+    expected = [np.sum((fun(t + e) - fun(t - e)) * [1.0, 2.0, 3.0]) / 2e-6 for e in 1e-6 * np.eye(3)]
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(t), expected, rtol=1e-7, atol=1e-9)
+
+
 @np.vectorize
 def _bend(a, k):
     return k * a * a if a > 0.35 else 0

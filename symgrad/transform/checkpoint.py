@@ -71,7 +71,7 @@ def checkpointed(trace: Trace, start: int, results: Sequence[Tracer]) -> list[Tr
     """``results``, whatever was recorded for them since node number ``start`` behind a checkpoint."""
     ends = [x.node for x in results]
     inside = [node for node in ancestors(ends, start) if node.op is not INPUT]
-    own = set(inside)
+    own = {node for node in inside if node.op not in (CONST, CAPTURED)}
     graph = Graph()
     made: dict[Node, Node] = {}
     outside: list[Node] = []
@@ -81,8 +81,6 @@ def checkpointed(trace: Trace, start: int, results: Sequence[Tracer]) -> list[Tr
                 continue
             if arg.op is CONST:
                 made[arg] = graph.const(dict(arg.params)["value"])
-            elif arg.op is CAPTURED:
-                made[arg] = graph.captured(trace.graph.arrays[arg])
             elif arg not in own:
                 made[arg] = graph.input(("outer", len(outside)), arg.aval)
                 made[arg].name = arg.name
