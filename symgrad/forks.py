@@ -62,7 +62,7 @@ def fork(
 ) -> Fork | None:
     """The pattern of the iterations between ``bounds``; None where there is none.
 
-    ``private``: the locals that are not read after the loop; ``targets``: those that an iteration begins by assigning;
+    ``private``: the locals that are not read after the loop; ``targets``: those that an iteration assigns before it reads them;
     ``is_begun`` tells the loop's indices, and the numbers that locals began with, which no iteration puts there.
     """
     try:
@@ -89,7 +89,8 @@ class _Reader:
         some = {key for bound in bounds for key in bound.nodes} - keys - late  # that only some iterations leave behind
         if any(key[0] not in private or len(key) > 1 for key in some):
             raise Unclear
-        if any([bound.rest.get(key[0], TRACED) != TRACED for bound in bounds for key in some]):  # what is plain may be read yet
+        unsure = {key[0] for key in some if key[0] not in targets}  # what is plain may be read yet
+        if any([bound.rest.get(name, TRACED) != TRACED for bound in bounds for name in unsure]):
             raise Unclear
         self.unread = {key[0] for key in some}
         self.anew: set[Node] = set()

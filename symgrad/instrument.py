@@ -580,7 +580,9 @@ class _Rewriter(ast.NodeTransformer):
         loop, private, numbers, tested = self._loop(node)
         effects = self._effects(node.target)
         nested = _nested(node.target) if isinstance(node.target, (ast.Tuple, ast.List)) else None
-        facts = [private, ast.Constant(tested), ast.Constant(nested), _constant(tuple(_stores(node.target)))]
+        own = [item.value for item in private.elts if isinstance(item, ast.Constant)] if isinstance(private, ast.Tuple) else []
+        anew = (*_stores(node.target), *_assigned_first(node.body, own))
+        facts = [private, ast.Constant(tested), ast.Constant(nested), _constant(anew)]
         start = _at(ast.Assign([ast.Name(loop, ast.Store())], _hook("loop", node.iter, self._over(node.iter), *facts)), node)
         node.iter = _at(ast.Name(loop, ast.Load()), node.iter)
         node.target = self.visit(node.target)
@@ -911,6 +913,21 @@ def _below_ifs(statements: list[ast.stmt], below: bool = False) -> Iterator[Any]
         if isinstance(statement, (ast.If, ast.For, ast.While)):
             for part in (statement.body, statement.orelse):
                 yield from _below_ifs(part, below or isinstance(statement, ast.If))
+
+
+def _assigned_first(body: Sequence[ast.stmt], names: Sequence[Any]) -> list[str]:
+    """Those of ``names``, which only the body reads, that it assigns before it reads them."""
+    found: list[str] = []
+    seen = {name for statement in body for item in _walk(statement) if isinstance(item, _LATER) for name in _reads(item)}
+    for statement in body:
+        if isinstance(statement, ast.Assign):
+            seen |= _reads(statement.value).keys()
+            found += [name for target in statement.targets for name in _stores(target) if name in names and name not in seen]
+        seen |= {item.id for item in _walk(statement) if isinstance(item, ast.Name)}
+    return found
+
+
+_LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.GeneratorExp)  # what may read a name when it is called
 
 
 def _is_reset(statement: Any) -> bool:

@@ -67,7 +67,7 @@ _HIDDEN = "__symgrad"
 class Roller:
     """Watches one loop statement. ``indices`` is what a ``for`` statement runs over; ``private`` are the names of the
     locals that the loop assigns and nothing else reads; ``tested`` says that the loop ends by a test, not by exhaustion;
-    ``targets`` are the locals that each iteration begins by assigning."""
+    ``targets`` are the locals that each iteration assigns before it reads them."""
 
     def __init__(
         self, trace: Trace, what: Over | None, private: Sequence[str], tested: bool = False, targets: Sequence[str] = ()

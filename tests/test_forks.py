@@ -107,6 +107,16 @@ def mean_of_some(x):
     return s / max(count, 1)
 
 
+def asymmetric(x):
+    """Volatility that rises with losses: a plain number on one side, which no later iteration reads."""
+    h, total = 1.0, 0.0
+    for i in range(1, len(x)):
+        leverage = 0.3 * x[i - 1] ** 2 if x[i - 1] < 0 else 0.0
+        h = 0.1 + 0.2 * x[i - 1] ** 2 + leverage + 0.5 * h
+        total += np.log(h) + x[i] ** 2 / h
+    return total
+
+
 def slope_of(v):
     if v > 0:
         return v if v < 0.7 else np.sqrt(v)
@@ -141,7 +151,7 @@ def two_loops(x):
     return s
 
 
-ROLLED = [huber, clipped, logarithms, reciprocals, spikes, bounces, bisection, largest, mean_of_some, in_a_function,
+ROLLED = [huber, clipped, logarithms, reciprocals, spikes, bounces, bisection, largest, mean_of_some, asymmetric, in_a_function,
           into_an_array]  # fmt: skip
 
 
@@ -554,6 +564,7 @@ CONDITIONS = ["{a} > 0", "{a} > {b}", "x[i] > 0.2", "abs({a}) < 0.7", "{a}*{b} <
               "{a} < 0 or {b} > 0.3", "not {a} > 0.2", "0 < {a} < 0.8"]  # fmt: skip
 STATEMENTS = [
     *["{t} = {e}"] * 6, "{t} += 0.3*{e}", "{t} = 0.0", "{t} = -0.5", "{t} = {a}", "R[i] = {e}", "R[i - 1] += {e}", "c += 1",
+    "r = {e} if {b} > 0 else 0.0; {t} = {t}*0.7 + r", "r = 0.5 if {b} > 0.1 else {e}; {t} = r - 0.5*{t}",
     "q = {e}", "z = 0.5*z + {e}*y", "m = 1", "m = 0", "s, t = t, s", "w = {e}",
 ]  # fmt: skip
 TURNS = ["for i in range(1, 12):", "for i in range(11, 0, -1):", "for i, v in enumerate(x[:11], 1):"]
@@ -566,7 +577,7 @@ def block(rng: random.Random, depth: int, indent: str) -> Iterator[str]:
         a, b, t = rng.choice("stup"), rng.choice("stup"), rng.choice("stu")
         if rng.random() < 0.75 or depth == 3:
             e = rng.choice(EXPRESSIONS).format(a=a, b=b)
-            yield indent + rng.choice(STATEMENTS).format(a=a, t=t, e=e)
+            yield indent + rng.choice(STATEMENTS).format(a=a, b=b, t=t, e=e)
             continue
         yield f"{indent}if {rng.choice(CONDITIONS).format(a=a, b=b)}:"
         yield from block(rng, depth + 1, indent + "    ")
