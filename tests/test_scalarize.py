@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agreement import alike
+from agreement import agrees, alike
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -712,3 +712,19 @@ def test_rows_of_plain_numbers_in_matrices_of_numbers():
         slope = derivative(angles + 0.1 * turn)
     np.testing.assert_allclose(slope, grad(reach, mode="dynamic")(angles + 0.2), rtol=1e-13)
     assert "stack" not in derivative.source(angles, fast=True)
+
+
+def test_long_tables_of_constants_stay_arrays():
+    """Noise that is drawn beforehand, say: a loop was given its elements, and took it as an array."""
+
+    def fun(a, y):
+        noise = np.random.default_rng(0).standard_normal((100, 3))
+        x, weight, total = np.linspace(-1.0, 2.0, 3), np.zeros(3), 0.0
+        for t in range(len(y)):
+            x = a * x + noise[t]
+            weight = weight - 0.5 * (y[t] - x**2) ** 2
+            top = weight.max()
+            total += top + np.log(np.exp(weight - top).mean())
+        return total
+
+    agrees(fun, 0.5, np.linspace(0.1, 0.9, 50))

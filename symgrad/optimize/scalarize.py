@@ -385,7 +385,7 @@ class Scalarizer(Simplifier):
             return _grid(self.graph.const(value.item() if isinstance(value, np.generic) else value))
         if op is CAPTURED:
             array = self.program.graph.arrays[node]
-            if array.flags.writeable or array.base is not None:  # it may be changed from outside
+            if array.flags.writeable or array.base is not None or _is_long(node):  # it may be changed from outside
                 return self._input(node, self.graph.captured(array))
             return self._each(lambda value: self.graph.const(value), array.astype(object))
         if isinstance(op, Loop):
