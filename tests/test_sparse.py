@@ -121,6 +121,12 @@ def test_pattern_is_exact(fun, x, entries):
     agrees(fun, x, entries=entries)
 
 
+def test_rows_that_are_zero_but_for_rounding():
+    """Of a real vector that is padded with zeros, two imaginary parts of the spectrum are zero."""
+    agrees(lambda x: np.fft.fft(x, n=6).imag, np.array([0.3, 1.7, 0.9]))
+    agrees(lambda x: np.fft.fft(x, n=6, axis=0).imag.ravel(), TABLE[:3])
+
+
 def test_hessian():
     def rosenbrock(x):
         return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
