@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
@@ -160,7 +161,9 @@ class _Custom:
         self._fun = fun
         self._ops = WeakValueDictionary[Any, _Outputs]()
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            args = self._positional(args, kwargs)
         leaves, tree = pytree.flatten(args)
         traced = [leaf for leaf in leaves if isinstance(leaf, Traced)]
         if not traced:
@@ -178,6 +181,15 @@ class _Custom:
         numbers = [leaves[i] for i in places] + outs + [leaf for leaf in extra if _is_number(leaf)]
         parts = traced[0].record(op, numbers, {})
         return out_tree.unflatten(list(parts))
+
+    def _positional(self, args: Any, kwargs: dict[str, Any]) -> Any:
+        """The arguments as the rules take them."""
+        bound = inspect.signature(self._fun).bind(*args, **kwargs)
+        bound.apply_defaults()
+        if bound.kwargs:
+            name = getattr(self, "__name__", "a function with rules of its own")
+            raise TypeError(f"{name}() takes arguments by position; {', '.join(bound.kwargs)} can be given by keyword only")
+        return bound.args
 
     def _run(self, args: Any) -> tuple[Any, Any]:
         raise NotImplementedError
@@ -207,21 +219,35 @@ def _fill(kept: list[Any], places: list[int], numbers: Sequence[Any]) -> list[An
     return leaves
 
 
+_LATER = object()  # residuals that are not there yet
+
+
 class CustomVJP(_Custom):
     """A function with a reverse rule of the user's. Made by ``custom_vjp``."""
 
     def defvjp(self, fwd: Fun, bwd: Fun) -> CustomVJP:
         """``fwd(*args)`` returns ``(result, residuals)``; ``bwd(residuals, g)`` a tuple of cotangents, one an argument.
 
-        A cotangent may be None for an argument that takes no derivative. Returns the function.
+        A cotangent may be None for an argument that takes no derivative; ``fwd`` may call the function. Returns the function.
         """
-        self._fwd, self._bwd = followed(fwd), followed(bwd)
+        self._fwd, self._bwd, self._running = followed(fwd), followed(bwd), False
         return self
 
     def _run(self, args: Any) -> tuple[Any, Any]:
         if not hasattr(self, "_fwd"):
             raise NotDifferentiable(f"{getattr(self, '__name__', 'custom_vjp')} has no rule yet; give it one with .defvjp")
-        return self._fwd(*args)  # type: ignore[no-any-return]
+        return (followed(self._fun)(*args), _LATER) if self._running else self._forwards(args)
+
+    def _forwards(self, args: Any) -> tuple[Any, Any]:
+        """What ``fwd`` returns; where it calls the function, that has its residuals when a derivative is asked for."""
+        before, self._running = self._running, True
+        try:
+            pair = self._fwd(*args)
+        finally:
+            self._running = before
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise TypeError(f"fwd must return a pair (result, residuals), it returned {pair!r:.60}")
+        return pair[0], pair[1]
 
     def _make(self, tree: Any, out_tree: Any, extra_tree: Any, places: Any, kept: Any, fixed: Any) -> _Outputs:
         spots = [i for i, leaf in enumerate(fixed) if leaf is None]
@@ -231,6 +257,8 @@ class CustomVJP(_Custom):
             outs, residuals = args[count : count + results], args[count + results :]
             g = [_zeros(out) if part is None else conjugate(part) for part, out in zip(g, outs, strict=True)]
             rest = extra_tree.unflatten(_fill(fixed, spots, residuals))
+            if rest is _LATER:
+                rest = self._forwards(tree.unflatten(_fill(kept, places, args[:count])))[1]
             found = self._bwd(rest, out_tree.unflatten(g))
             if not isinstance(found, tuple) or len(found) != len(tree.children):
                 raise TypeError(f"bwd must return a tuple of {len(tree.children)} cotangents, it returned {found!r:.60}")
