@@ -170,6 +170,17 @@ def test_writes_into_plain_arrays():
     refuses(lambda x: np.add.at(MAKE(), [0], x[0]), MutatedInput, r"np\.add\.at", "symgrad.numpy.zeros")
 
 
+def test_values_that_are_written_before_they_are_read():
+    def fun(x):
+        y = 2.0 * x
+        np.place(y, [True, False, True, True], y[1:3])
+        return np.sum(y * x)
+
+    for mode in ("auto", "dynamic"):
+        with pytest.raises(NotDifferentiable, match=rf"test_errors.py:{fun.__code__.co_firstlineno + 2}: np\.place .*copy"):
+            grad(fun, mode=mode)(V)
+
+
 def test_mutated_arguments():
     refuses(lambda x: x.__setitem__(0, 1.0), MutatedInput, r"x = x\.copy\(\)")
     refuses(lambda x: x.__iadd__(1.0), MutatedInput, r"x \+= y", r"x\.copy\(\)")
