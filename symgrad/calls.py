@@ -306,14 +306,15 @@ class Calls(Reads):
         if path is None and isinstance(inner, FunctionType) and HOOKS in inner.__code__.co_freevars:
             self.trace.writes.append(fun)
             return fun(*args, **kwargs)  # made by the traced function, as is what it calls
-        if path is None or kwargs or not all(type(arg) in (int, float, str, bool, type(None)) for arg in args):
+        if path is None or kwargs or not all(map(_is_plain, args)):
             self.stop(f"{getattr(fun, '__name__', fun)} has a cache, whose content is not followed")
             return fun(*args, **kwargs)
         return self.read(path.then("call", args), fun(*args))
 
     def _call_function(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         code = fun.__code__
-        if is_library(code.co_filename) or (self.trace.drafts is None and needs_drafts(code)):
+        whole = needs_drafts(code) and (self.trace.drafts is None or all(map(_is_plain, (*args, *kwargs.values()))))
+        if whole or is_library(code.co_filename):
             return self._call_library(fun, args, kwargs)
         if HOOKS in code.co_freevars:  # made by an instrumented function, and so instrumented itself
             return fun(*args, **kwargs)
@@ -818,6 +819,10 @@ def handed(value: Any, follow: Callable[[Any], Any]) -> Any:
         return type(value)([handed(item, follow) for item in value])
     handler = of_class(type(value), "__call__")
     return follow(MethodType(handler, value) if is_users(handler) else value)
+
+
+def _is_plain(value: Any) -> bool:
+    return type(value) in (int, float, str, bool, type(None))
 
 
 def _kind_of_number(value: Any) -> str | None:

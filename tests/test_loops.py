@@ -186,6 +186,23 @@ def test_code_does_not_grow(fun):
     check_grads(fun, (X, 3), argnums=0)
 
 
+def both_sides(x, labels, times):
+    """All of ``p`` is chosen, some of it on each side."""
+    total = np.zeros(4)
+    for t in times:
+        p = 1 / (1 + np.exp(-(x + t * x[0])))
+        total = total + t**2 * np.where(labels, p, 1 - p)
+    return -np.sum(np.log(total))
+
+
+def test_masks_that_are_true_everywhere_do_not_go_round():
+    labels, times = np.array([True, False, False, True]), np.linspace(-1.0, 1.0, 7)
+    check_grads(both_sides, (X, labels, times), argnums=0)
+    text = source(grad(both_sides), X, labels, times)
+    assert "np.any(" not in text, text
+    assert "np.logical" not in text
+
+
 def test_lorenz():
     arguments = (10.0, 28.0, 8 / 3)
     derivative = grad(lorenz, argnums=(0, 1, 2))

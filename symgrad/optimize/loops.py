@@ -10,7 +10,7 @@ import numpy as np
 
 from symgrad.ir import CONST, Aval, Node, ancestors
 from symgrad.ir import Sequence as ListAval
-from symgrad.ops import index
+from symgrad.ops import create, index
 from symgrad.ops.core import Op
 from symgrad.ops.engine import ITEM
 from symgrad.optimize import simplify
@@ -123,7 +123,7 @@ class _Demand:
         kept = [firsts[i] for i in carry] + [lists[i] for i in elements] + [fixed[i] for i in invariants]
         saved = {i for i in self.read[loop] if i >= len(firsts)}
         settled = _settled(body, firsts).keys() - {course.test}
-        number = any([fixed[i].op is CONST for i in invariants])
+        number = any([_is_filled(fixed[i]) for i in invariants])
         spare = len(kept) < len(loop.args) or len(saved) < len(body.saved)
         self.slack = self.slack or spare or number or bool(settled)
         return kept
@@ -189,7 +189,7 @@ class _Trimmer(Simplifier):
         elements = [i for i, item in enumerate(body.elements) if item in inner]
         if not elements and node in self.demand.lists:
             elements = [self.demand.lists[node]]
-        kept = [i for i, item in enumerate(body.invariants) if item in inner and item.op is not CONST]
+        kept = [i for i, item in enumerate(body.invariants) if item in inner and not _is_filled(item)]
         small = Body(
             body.graph,
             [body.carry[i] for i in carry],
@@ -227,9 +227,14 @@ def _settled(body: Body, firsts: list[Node]) -> dict[int, int]:
     return found
 
 
+def _is_filled(node: Node) -> bool:
+    """Whether it is a number, or an array of one number."""
+    return (node.args[0] if is_op(node, np.broadcast_to) or node.op is create.FULL else node).op is CONST
+
+
 def _without(body: Body, settled: dict[int, int], fixed: list[Node]) -> Body:
     """The body with values that do not go round taken for invariants, equal ones for one, and numbers put in."""
-    numbers = {item: value for item, value in zip(body.invariants, fixed, strict=True) if value.op is CONST}
+    numbers = {item: value for item, value in zip(body.invariants, fixed, strict=True) if _is_filled(value)}
     if not settled and not numbers:
         return body
     copier = Simplifier(BodyProgram(body), {})
@@ -239,7 +244,8 @@ def _without(body: Body, settled: dict[int, int], fixed: list[Node]) -> Body:
             more.append(copier.graph.stand_in(body.carry[i]))
             copier.mapping[body.carry[i]] = more[-1]
     for item, value in numbers.items():
-        copier.mapping[item] = copier.graph.const(dict(value.params)["value"])
+        number = copier.graph.const(dict((value.args[0] if value.args else value).params)["value"])
+        copier.mapping[item] = copier.graph.add(value.op, (number,), value.params, value.aval) if value.args else number
     same = {body.carry[i]: body.carry[twin] for i, twin in settled.items() if twin != i}
     return copied(body, copier, same, invariants=more)
 

@@ -844,10 +844,34 @@ def zero_stays_zero(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
     return s.call(np.broadcast_to, zero, shape=node.aval.shape) if node.aval.shape else zero
 
 
-@rewrite(np.where, of=(CONST, CAPTURED), exact=True)
+@rewrite(np.logical_and, np.logical_or, of=(CONST, BROADCAST), exact=True)
+def known_truth(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What is true, or false, everywhere, beside a mask."""
+    neutral = is_op(node, np.logical_and)
+    for known, other in (args, args[::-1]):
+        value = const(known.args[0] if is_op(known, np.broadcast_to) else known)
+        if value is not None and bool(value) is neutral and other.aval == node.aval:
+            return other
+        if value is not None and bool(value) is not neutral and not node.aval.shape:
+            return s.graph.const(node.aval.dtype.type(value))
+    return None
+
+
+@rewrite(np.any, np.all, of=(BROADCAST,), exact=True)
+def known_of_all(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Whether a mask that is the same everywhere is true."""
+    value = const(args[0].args[0]) if is_op(args[0], np.broadcast_to) else None
+    if value is None or not math.prod(args[0].aval.shape) or len(args) > 1:
+        return None
+    known = s.graph.const(node.aval.dtype.type(value))
+    return s.call(np.broadcast_to, known, shape=node.aval.shape) if node.aval.shape else known
+
+
+@rewrite(np.where, of=(CONST, CAPTURED, BROADCAST), exact=True)
 def known_choice(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """A choice that a constant makes, the same everywhere."""
     mask, x, y = args
+    mask = mask.args[0] if is_op(mask, np.broadcast_to) else mask
     known = const(mask) if mask.op is CONST else s.graph.arrays.get(mask)
     if known is None or not np.size(known) or np.any(known) != np.all(known):
         return None
