@@ -449,7 +449,7 @@ class Roller:
                 expected = b.at  # type: ignore[assignment]
             else:
                 expected = what
-            if node is not expected and not (kind == "value" and node is not None and same_number(node, expected)):
+            if node is None or (node is not expected and not (kind == "value" and same_number(node, expected))):
                 return False
         if self.open and (
             b.rest != c.rest or any(c.nodes[key] is not node and key not in after for key, node in before.items())

@@ -212,6 +212,23 @@ def test_lorenz():
     np.testing.assert_allclose(derivative(*arguments, 50), grad(lorenz, (0, 1, 2), mode="dynamic")(*arguments, 50))
 
 
+def plain_in_turn(x):
+    """What was traced is a plain number in the end."""
+    s, t, u = 0.0, 0.5, 0.2
+    for _ in x:
+        u = min(0.5, 0.4)
+        s, t, u = t, u, s
+    return s * x[0] + t
+
+
+def test_locals_that_hold_plain_numbers_in_the_end():
+    derivative = value_and_grad(plain_in_turn)
+    for n in range(4):
+        value, slope = derivative(X * n)
+        assert value == plain_in_turn(X * n)
+        np.testing.assert_allclose(slope, [0.4, 0, 0, 0])
+
+
 def newton(a):
     x = a
     while abs(x * x - a) > 1e-10:

@@ -1,5 +1,6 @@
 """``vmap``: batches equal the stack of single results, whatever the function does with its values."""
 
+import itertools
 import pickle
 import re
 from collections import namedtuple
@@ -366,6 +367,47 @@ def test_loops_that_end_by_their_values():
         alike(function(a * scale), stacked(newton, a * scale), 1e-14)
         alike(within(a * scale), stacked(grad(newton), a * scale), 1e-9)
     assert function.cache_info().misses == 2
+
+
+def left_with_its_count(x, p):
+    s = x * x + 0.1
+    for i in range(30):
+        s = s * 1.2
+        if s > p:
+            return s * i
+    return x * 3
+
+
+def left_or_not(x, p):
+    s = x * x + 0.1
+    for i in range(30):  # noqa: B007 -- read afterwards
+        s = s * 1.2
+        if s > p:
+            break
+    else:
+        s = -x
+    return s * i
+
+
+def left_by_one_of_two(x, p):
+    s = x * x + 0.1
+    while s < 500:
+        s = s * 1.2
+        if s > p:
+            return s * x
+    return x * 3
+
+
+@pytest.mark.parametrize("fun", [left_with_its_count, left_or_not, left_by_one_of_two])
+def test_loops_that_elements_leave_at_once_later_or_never(fun):
+    """What was asked of an element of one way is not what was asked of one of another, by its place in line."""
+    at_once, later, never = (-2.4, 2.6), (0.3, 2.0), (0.4, 900.0)
+    for first in itertools.product([at_once, later, never], repeat=2):
+        function, slopes = vmap(fun), vmap(grad(fun, (0, 1)))
+        for rows in (first, first, first, (at_once, later), (never, at_once), (later, never)):
+            x, p = np.array(rows).T
+            alike(function(x, p), stacked(fun, x, p), 1e-13)
+            alike(slopes(x, p), stacked(grad(fun, (0, 1)), x, p), 1e-10)
 
 
 @pytest.mark.filterwarnings("error")

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad import pytree
-from symgrad.ir import Node, ancestors
+from symgrad.ir import CONST, Node, ancestors
+from symgrad.ops.engine import IDENTITY, INDEX
 from symgrad.pytree import LEAF, TreeDef
 from symgrad.trace import Guard, Trace
 from symgrad.tracer import Tracer
@@ -162,7 +163,8 @@ class _Alone(Exception):
 def _all_ways(trace: Trace, fun: Fun, columns: Columns) -> Way:
     """Run the function on an element for each way that there is, and all elements of that way with it."""
     ways: list[Way] = []
-    waiting: list[tuple[Any, int]] = [(None, 0)]
+    waiting: list[tuple[Any, frozenset[int]]] = [(None, frozenset())]
+    names: dict[Any, int] = {}
     while waiting:
         mask, agreed = waiting.pop()
         if len(ways) == MAX_WAYS:
@@ -172,7 +174,7 @@ def _all_ways(trace: Trace, fun: Fun, columns: Columns) -> Way:
         args, kwargs = columns.row(lambda column, one=one, lanes=lanes: _lane(trace, column, one, lanes))  # type: ignore[misc]
         leaves, tree, looks = _watched(trace, fun, args, kwargs)
         try:
-            way, others = _together(trace, columns.size, lanes, Way(mask, leaves, [], tree), looks, agreed)
+            way, others = _together(trace, columns.size, lanes, Way(mask, leaves, [], tree), looks, agreed, names)
         except CannotBatch as error:
             raise _Alone(str(error)) from None
         ways += [way] if way else []
@@ -217,31 +219,38 @@ def _watched(trace: Trace, fun: Fun, args: Any, kwargs: Any) -> tuple[list[Any],
 
 
 def _together(
-    trace: Trace, size: int, lanes: dict[Node, Any], way: Way, guards: list[Guard], agreed: int
-) -> tuple[Way | None, list[tuple[Any, int]]]:
+    trace: Trace,
+    size: int,
+    lanes: dict[Node, Any],
+    way: Way,
+    guards: list[Guard],
+    agreed: frozenset[int],
+    names: dict[Any, int],
+) -> tuple[Way | None, list[tuple[Any, frozenset[int]]]]:
     """The batched outputs of the elements that go the way of the one that ran; and those that do not, as masks.
 
-    Of what Python looked at, the first ``agreed`` are known to be the same for them all; so it is for the masks returned.
+    Of what Python looked at, what is ``agreed`` is known to be the same for them all; so it is for the masks returned.
     Where some see True and some False, those that see True come first, whatever the one that ran saw: if False, there is
     no ``Way`` yet. So the trace depends on the guards that are noted here, and not on which element is the first.
     """
     floor = min(node.index for node in lanes)
     ends = [leaf.node for leaf in way.leaves if isinstance(leaf, Tracer)]
     looks = _looks(trace, lanes, guards, floor)
+    named = _named(looks, lanes, floor, names)
     mask = way.mask
-    others: list[tuple[Any, int]] = []
+    others: list[tuple[Any, frozenset[int]]] = []
     while True:  # anew with fewer elements, when some go another way
         b = Batch(trace, size, {node: column if mask is None else filled(mask, column) for node, column in lanes.items()})
-        for number, look in enumerate(looks, 1):
+        for look, name in zip(looks, named, strict=True):
             seen = _seen_by_all(b, look, floor)
-            if seen is None or number <= agreed:
+            if seen is None or name in agreed:
                 continue
-            agreed = number
+            before, agreed = agreed, agreed | {name}
             if isinstance(look.value, bool):
                 if _guard(trace, look, np.all(seen)) or not _guard(trace, look, np.any(seen)):
                     continue
                 if not look.value:
-                    return None, [*others, (_both(mask, np.logical_not(seen)), number), (_both(mask, seen), number)]
+                    return None, [*others, (_both(mask, np.logical_not(seen)), agreed), (_both(mask, seen), agreed)]
                 same = seen
             else:
                 value = _guard(trace, look, seen[0 if mask is None else np.argmax(mask)])
@@ -249,7 +258,7 @@ def _together(
                 if _guard(trace, look, np.all(same)):
                     continue
             both = isinstance(look.value, bool)  # there are only two sides
-            others.append((_both(mask, np.logical_not(same)), number if both else number - 1))
+            others.append((_both(mask, np.logical_not(same)), agreed if both else before))
             mask = _both(mask, same)
             break
         else:
@@ -276,6 +285,24 @@ def _looks(trace: Trace, lanes: dict[Node, Any], guards: list[Guard], floor: int
         elif guard.value is not None:
             trace.guards.append(guard)
     return looks
+
+
+def _named(looks: list[Guard], lanes: dict[Node, Any], floor: int, names: dict[Any, int]) -> list[int]:
+    """A number for each look: the same as on another way, if there the same was computed of the columns."""
+    numbers: dict[Node, Any] = {lane: ("lane", i) for i, lane in enumerate(lanes)}
+    for node in ancestors([look.node for look in looks], floor):
+        if node in numbers:
+            continue
+        if node.op in (CONST, INDEX):
+            value = dict(node.params)["value"]
+            key: Any = (type(value), repr(value))
+        elif node.args:
+            params = () if node.op is IDENTITY else node.params  # which tells derivatives apart
+            key = (node.op, params, node.aval, *[numbers.get(arg, arg) for arg in node.args])
+        else:
+            key = node
+        numbers[node] = names.setdefault(key, len(names))
+    return [numbers[look.node] for look in looks]
 
 
 def _guard(trace: Trace, look: Guard, seen: Any) -> Any:
