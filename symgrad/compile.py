@@ -186,6 +186,7 @@ class Family:
         trace.one_by_one = not trace.symbolic
         if kind is Trace:
             trace.lazy, trace.errors = True, np.geterr()
+            trace.known_ways = next((variant.loops for variant in self.variants if variant.knows([*leaves, fun])), {})
         state = State(trace, self.lifted, self.accept_effects, [*leaves, fun]) if kind is Trace else None
         watch(trace, fun, state, leaves)
         slots: list[Any] = []
@@ -264,6 +265,8 @@ class Family:
             self.give_up(f"one call takes {size} operations, more than {MAX_NODES}")
             return None
         for variant in self.variants:
+            if state.trace.recalled and state.trace.known_ways is not variant.loops:
+                continue
             if not variant.conflicts(state.leaves, state):
                 return self._add(variant, run, state, at_once)
         if self._lift_ints(state):
@@ -313,6 +316,7 @@ class Family:
                 self.give_up(self.dynamic)
             return None
         grown = variant.take(state)
+        variant.loops |= state.trace.ways
         leaf.seen += 1
         self.account.traced(sum(end.seen == 1 for end in ends) + variant.unlearnt, leaf.seen == 1)
         if leaf.seen == 1 or (leaf.linked and not grown):
@@ -383,6 +387,7 @@ class Variant:
         self.lifts: dict[Path, Any] = {}
         self.silenced: set[str] = set()
         self.traces = self.unlearnt = 0
+        self.loops: dict[Any, Any] = {}  # the ways through them: see symgrad.forks
         self.whole: Piece | None = None
         self.early: Piece | None = None  # of the first trace alone, where its result was computed by code at once
         self.pieces: dict[tuple[int, Any], Piece] = {}  # made since, by where the other code leaves off
@@ -397,6 +402,10 @@ class Variant:
             self.unlearnt += 1
             return Leaf([], run.leaf.tree, [])
         return leaf
+
+    def knows(self, leaves: Sequence[Any]) -> bool:
+        """Whether it knows ways through loops of a call with these arguments, the function the last."""
+        return bool(self.loops) and not self.conflicts(leaves)
 
     def conflicts(self, leaves: Sequence[Any], state: State | None = None) -> list[Change]:
         """Where a call, or its trace, finds something else outside than this variant has, or would have, had it looked."""

@@ -2,8 +2,11 @@
 
 Iterations that decided alike took the same *way*: their operations are the same, and so is where each argument comes from. Ways
 that part at a decision have in common what comes before it; what comes after is the body of a loop that runs once, if the test
-is true, and of another one, if it is false. Where an argument may come from several places, as far as the iterations tell, or
-where a decision went one way only, nothing is rolled up.
+is true, and of another one, if it is false. Where an argument may come from several places, as far as the iterations tell,
+nothing is rolled up.
+
+Ways that earlier calls took through the same loop are there, too. Where a decision still went one way only, a flag goes round
+that tells whether an iteration went the other one; such a call is traced.
 """
 
 from __future__ import annotations
@@ -11,20 +14,41 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node
+from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors
 from symgrad.ops.core import REGISTRY
+from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import IDENTITY, INDEX, ITEM, NOT
-from symgrad.patterns import INT, LEAVES, TRACED, Boundary, Key, Note, Part, Pattern, joined, number_of
+from symgrad.patterns import (
+    BOOL,
+    INT,
+    LEAVES,
+    TRACED,
+    UNSEEN,
+    Boundary,
+    Key,
+    Names,
+    Note,
+    Part,
+    Pattern,
+    joined,
+    number_of,
+)
 from symgrad.trace import Trace
 from symgrad.transform.loop import Body, Course, loop_of
 
 MOST = 16  # ways through an iteration
+# operators that give a Python number of Python numbers; of these, those that may raise, or give another kind
+_RISKY = frozenset([REGISTRY[ufunc] for ufunc in (np.true_divide, np.floor_divide, np.remainder, np.power)])
+_OPERATORS = _RISKY | {
+    EXTREME,
+    *[REGISTRY[ufunc] for ufunc in (np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute)],
+}
 
 Parts = dict[Any, Part]  # where a value may come from, by what tells these places apart
 Step = tuple[Any, Any, Any, list[Parts]]
@@ -41,7 +65,18 @@ class Way:
     steps: list[Step]
     tests: list[tuple[Parts, bool]]
     after: dict[Key, tuple[Parts, Any]]
-    nodes: list[Node]  # of one of them, for their names
+    nodes: Sequence[Any]  # of one of them, for their names
+
+
+class Ways(NamedTuple):
+    """The ways that calls have taken through a loop from iteration ``first`` on, and what the locals held there."""
+
+    first: int
+    nodes: dict[Key, Node]
+    rest: dict[str, Any]
+    moving: set[Key]
+    taken: dict[tuple[bool, ...], Way]
+    arrays: dict[Node, Any]  # that they read
 
 
 class Fork(NamedTuple):
@@ -51,22 +86,27 @@ class Fork(NamedTuple):
     decided: set[Node]
     kinds: dict[Key, Any]
     anew: set[Node]  # arrays that iterations made for themselves
+    ways: Ways | None  # for later calls
 
 
 def fork(
     trace: Trace,
     bounds: Sequence[Boundary],
-    private: Container[str],
-    targets: Container[str],
+    first: int,
+    names: Names,
     is_begun: Callable[[Node], bool],
+    put: set[Node],
+    known: Ways | None,
 ) -> Fork | None:
-    """The pattern of the iterations between ``bounds``; None where there is none.
+    """The pattern of the iterations between ``bounds``, of which the first is number ``first``; None where there is none.
 
-    ``private``: the locals that are not read after the loop; ``targets``: those that an iteration assigns before it reads them;
-    ``is_begun`` tells the loop's indices, and the numbers that locals began with, which no iteration puts there.
+    ``is_begun`` tells the loop's indices, and the numbers that locals began with, which no iteration puts there, as it does
+    ``put``; ``known``: what earlier calls did that came to this loop by the same decisions.
     """
     try:
-        return _Reader(trace, bounds, private, targets, is_begun).pattern()
+        reader = _Reader(trace, bounds, names, is_begun, put)
+        recalled = {} if known is None else reader.recall(known)
+        return reader.pattern(first, recalled)
     except Unclear:
         return None
 
@@ -76,23 +116,20 @@ class _Reader:
         self,
         trace: Trace,
         bounds: Sequence[Boundary],
-        private: Container[str],
-        targets: Container[str],
+        names: Names,
         is_begun: Callable[[Node], bool],
+        put: set[Node],
     ) -> None:
-        self.trace, self.bounds, self.is_begun = trace, bounds, is_begun
+        self.trace, self.bounds, self.names = trace, bounds, names
+        self.is_begun, self.put = is_begun, put
         keys = set(bounds[0].nodes).intersection(*(bound.nodes for bound in bounds[1:]))
         late = set(bounds[-1].nodes).intersection(*(bound.nodes for bound in bounds[1:])) - keys
-        self.moving = {key for key in keys if any(bound.nodes[key] is not bounds[0].nodes[key] for bound in bounds[1:])}
+        self.moving = self._moving(keys)
         self.keys = self.moving | late
-        self.read = {key for key in self.moving if key[0] not in targets}  # in the next iteration
-        some = {key for bound in bounds for key in bound.nodes} - keys - late  # that only some iterations leave behind
-        if any(key[0] not in private or len(key) > 1 for key in some):
-            raise Unclear
-        unsure = {key[0] for key in some if key[0] not in targets}  # what is plain may be read yet
-        if any([bound.rest.get(name, TRACED) != TRACED for bound in bounds for name in unsure]):
-            raise Unclear
-        self.unread = {key[0] for key in some}
+        self.read = {key for key in self.moving if key[0] not in names.targets}  # in the next iteration
+        self.unread: set[Any] = set()
+        for key in {key for bound in bounds for key in bound.nodes} - keys - late:
+            self._leave(key)
         self.anew: set[Node] = set()
         self.made: set[Node] = set()  # by iterations, of what moves
         self.numbered: set[Node] = set()  # of these, those that hang on an index, or on a number that a local began with
@@ -101,8 +138,24 @@ class _Reader:
         nodes = trace.graph.nodes
         self.floor = nodes[bounds[0].length].index if bounds[0].length < len(nodes) else math.inf
 
-    def pattern(self) -> Fork:
-        ways: dict[tuple[bool, ...], Way] = {}
+    def _moving(self, keys: set[Key]) -> set[Key]:
+        """The locals that change; and those that get a value which other calls may find changed."""
+        begin, later = self.bounds[0], self.bounds[1:]
+        found = {key for key in keys if any([bound.nodes[key] is not begin.nodes[key] for bound in later])}
+        values = {id(bound.holds[key]) for bound in self.bounds for key in found}
+        given = {key for key in keys - found if any([bound.holds[key] is not begin.holds[key] for bound in later])}
+        same = {key for key in keys - found if id(begin.holds[key]) in values}
+        given |= {key for key in same if key[0] in self.names.stored or len(key) > 1}
+        change = {bound.nodes[key] for bound in self.bounds for key in found}
+        floor = min([node.index for node in (*change, *self.put)], default=0)
+        return found | {
+            key for key in given if any([node in change or node in self.put for node in ancestors([begin.nodes[key]], floor)])
+        }
+
+    def pattern(self, first: int, ways: dict[tuple[bool, ...], Way]) -> Fork:
+        """The pattern of these iterations, from number ``first`` on, and of earlier ``ways``."""
+        begun = {bound.nodes[key] for bound in self.bounds for key in self.moving}
+        self._make(self.trace.graph.nodes[: self.bounds[0].length], begun)
         for b, c in itertools.pairwise(self.bounds):
             way = self._read(b, c)
             known = ways.setdefault(tuple([value for _, value in way.tests]), way)
@@ -111,9 +164,106 @@ class _Reader:
             if len(ways) > MOST:
                 raise Unclear
         kinds = self._kinds()
+        for key, (_, aval) in [pair for way in ways.values() for pair in way.after.items()]:
+            kinds[key] = _joined(kinds[key], aval) or kinds[key]
+        plain = {key for key in self.moving if self.bounds[0].nodes[key].aval.kind == "python" != kinds[key].kind}
+        if any([_hangs_on_kinds(way, plain) for way in ways.values()]):
+            raise Unclear
+        kept = None if self.anew else self._kept(first, ways)
+        if not _is_whole(ways):
+            kinds = {**kinds, UNSEEN: BOOL}
+            for way in ways.values():
+                way.after[UNSEEN] = {UNSEEN: ("carry", UNSEEN)}, BOOL
         steps = _Steps(self.trace, kinds)
-        found = _Builder(kinds, self.moving).grow(steps, [ways[key] for key in sorted(ways)], 0, {}, lambda part: part)
-        return Fork(Pattern(steps.steps, found, steps.notes), self.decided, kinds, self.anew)
+        found = _Builder(kinds, self.moving | {UNSEEN}).grow(
+            steps, [ways[key] for key in sorted(ways)], 0, {}, lambda part: part
+        )
+        return Fork(Pattern(steps.steps, found, steps.notes), self.decided, kinds, self.anew, kept)
+
+    def _kept(self, first: int, ways: dict[tuple[bool, ...], Way]) -> Ways:
+        """What later calls may know of these ways."""
+        begin, taken = self.bounds[0], {key: _bare(way) for key, way in ways.items()}
+        arrays = {node: self.trace.graph.arrays[node] for node in ancestors(_read(taken.values())) if node.op is CAPTURED}
+        return Ways(first, begin.nodes, begin.rest, self.moving, taken, arrays)
+
+    def recall(self, known: Ways) -> dict[tuple[bool, ...], Way]:
+        """What earlier calls did, of what there is in this one."""
+        begin = self.bounds[0]
+        if known.nodes.keys() != begin.nodes.keys() or known.rest != begin.rest:
+            raise Unclear
+        same: dict[Node, Node] = {}
+        for key, node in known.nodes.items():
+            if same.setdefault(node, begin.nodes[key]) is not begin.nodes[key]:
+                raise Unclear
+        if any([key not in bound.nodes for bound in self.bounds for key in known.moving]):
+            raise Unclear
+        self.moving |= known.moving
+        self.read = {key for key in self.moving if key[0] not in self.names.targets}
+        self.keys |= known.moving
+        for key in [key for key in self.keys if any([key not in way.after for way in known.taken.values()])]:
+            if key not in begin.nodes:
+                self._leave(key)
+                self.keys.discard(key)
+        found = {key: self._recalled(way, same, known.arrays) for key, way in known.taken.items()}
+        self.trace.recalled = True
+        return found
+
+    def _leave(self, key: Key) -> None:
+        """Nobody reads what only some iterations leave behind: nobody may."""
+        plain = any([bound.rest.get(key[0], TRACED) != TRACED for bound in self.bounds])
+        plain = plain and key[0] not in self.names.targets  # it may be read yet
+        if key[0] not in self.names.private or len(key) > 1 or plain:
+            raise Unclear
+        self.unread.add(key[0])
+
+    def _recalled(self, way: Way, same: dict[Node, Node], arrays: dict[Node, Any]) -> Way:
+        """A way that an earlier call took; ``same`` tells what is what."""
+
+        def here(parts: Parts) -> Parts:
+            found: Parts = {}
+            for name, part in parts.items():
+                if part[0] == "same":
+                    node = self._here(part[1], same, arrays)
+                    found[name if part[1].op is CONST else ("same", node)] = ("same", node)
+                else:
+                    found[name] = part
+            return found
+
+        steps = [(op, params, aval, [here(parts) for parts in args]) for op, params, aval, args in way.steps]
+        tests = [(here(parts), value) for parts, value in way.tests]
+        after: dict[Key, tuple[Parts, Any]] = {}
+        for key in self.keys:
+            if key in way.after:
+                parts, aval = way.after[key]
+                after[key] = here(parts), aval
+            else:  # it stayed as it was
+                after[key] = {("carry", key): ("carry", key)}, self.bounds[0].nodes[key].aval
+        return Way(steps, tests, after, way.nodes)
+
+    def _here(self, node: Node, same: dict[Node, Node], arrays: dict[Node, Any]) -> Node:
+        """What an earlier call had, of what there is in this one: computed, if need be."""
+        trace = self.trace
+        for x in ancestors([node], known=same):
+            found: Node | None
+            if x.op is INPUT:
+                found = trace.graph.find(INPUT, (), x.params)
+            elif x.op is CONST or x.op is CAPTURED:
+                found = trace.constant(arrays[x] if x.op is CAPTURED else dict(x.params)["value"])[0]
+            elif x.op is IDENTITY:  # which has a name of its own each time
+                found = None
+            else:
+                found = self._computed(x, [trace.lookup(same[arg]) for arg in x.args])
+            if found is None or found.aval != x.aval:
+                raise Unclear
+            same[x] = found
+        return same[node]
+
+    def _computed(self, node: Node, args: list[Any]) -> Node | None:
+        try:
+            with np.errstate(all="ignore"):
+                return self.trace.run(node.op, args, dict(node.params))
+        except Exception:
+            return None
 
     def _kinds(self) -> dict[Key, Any]:
         """What is known of each local that goes round, or is left behind: of the last that was computed."""
@@ -132,12 +282,7 @@ class _Reader:
         places: dict[Node, int] = {}
         steps: list[Step] = []
         begun = set(moves)
-        for node in trace.graph.nodes[b.length : c.length]:
-            if node.op not in LEAVES and any([arg in moves or arg in self.made for arg in node.args]):
-                moves.add(node)
-                self.made.add(node)
-                if any([arg in self.numbered or self.is_begun(arg) for arg in node.args]):
-                    self.numbered.add(node)
+        moves |= self._make(trace.graph.nodes[b.length : c.length], moves)
         tests: dict[Node, bool] = {}
         for look in self._looks(b, c):
             if (look.node in moves or look.node in self.made) and look.node not in tests:
@@ -158,8 +303,29 @@ class _Reader:
                 waiting.pop()
         self._check(b, c)
         self.decided.update(tests)
-        after = {key: (self._parts(c.nodes[key], b, places), c.nodes[key].aval) for key in self.keys}
+        after = {}
+        for key in self.keys:
+            left = self._is_left(key, b, c)
+            parts = {("carry", key): ("carry", key)} if left else self._parts(c.nodes[key], b, places)
+            after[key] = parts, c.nodes[key].aval
         return Way(steps, [(self._parts(node, b, places), value) for node, value in tests.items()], after, list(places))
+
+    def _make(self, nodes: Sequence[Node], moves: set[Node]) -> set[Node]:
+        """Note which of these nodes hang on what ``moves``: those are made anew in each iteration, if only to be the same."""
+        found: set[Node] = set()
+        for node in nodes:
+            if node.op not in LEAVES and any([arg in moves or arg in self.made or arg in self.put for arg in node.args]):
+                found.add(node)
+                self.made.add(node)
+                if any([arg in self.numbered or self.is_begun(arg) for arg in node.args]):
+                    self.numbered.add(node)
+        return found
+
+    def _is_left(self, key: Key, b: Boundary, c: Boundary) -> bool:
+        """Whether an iteration has put nothing into a local: it holds the object that it held, and no other one did."""
+        if key not in self.read or c.nodes[key] is not b.nodes[key] or c.holds[key] is not b.holds[key]:
+            return False
+        return sum([tracer is b.holds[key] for tracer in b.holds.values()]) == 1
 
     def _looks(self, b: Boundary, c: Boundary) -> list[Any]:
         """What an iteration looked at, in order."""
@@ -246,6 +412,46 @@ def _unite(one: Way, other: Way) -> None:
         kind = _joined(aval, theirs)
         if kind is not None:
             one.after[key] = parts, kind
+
+
+def _bare(way: Way) -> Way:
+    """A way without the values of this call."""
+    steps = [(op, params, aval, [dict(parts) for parts in args]) for op, params, aval, args in way.steps]
+    tests = [(dict(parts), value) for parts, value in way.tests]
+    after = {key: (dict(parts), aval) for key, (parts, aval) in way.after.items()}
+    return Way(steps, tests, after, [Note(node) for node in way.nodes])
+
+
+def _read(ways: Iterable[Way]) -> list[Node]:
+    """What there is outside of a loop that its ways read."""
+    every: list[Parts] = []
+    for way in ways:
+        every += [parts for step in way.steps for parts in step[3]]
+        every += [parts for parts, _ in (*way.tests, *way.after.values())]
+    return [part[1] for parts in every for part in parts.values() if part[0] == "same"]
+
+
+def _hangs_on_kinds(way: Way, plain: set[Key]) -> bool:
+    """Whether it matters that these locals hold Python's numbers at the beginning, where NumPy's go round."""
+    made: list[bool] = []  # whether a step gives a Python number then
+
+    def is_plain(part: Part) -> bool:
+        kind, what = part
+        if kind == "step":
+            return made[what]
+        return what in plain if kind == "carry" else kind == "index" or what.aval.kind == "python"
+
+    for op, _, aval, args in way.steps:
+        made.append(op in _OPERATORS and all([any(map(is_plain, parts.values())) for parts in args]))
+        if made[-1] and op in _RISKY and aval.kind != "python":
+            return True
+    return False
+
+
+def _is_whole(ways: Iterable[tuple[bool, ...]]) -> bool:
+    """Whether each decision went both ways."""
+    begun = {way[:i] for way in ways for i in range(len(way) + 1)}
+    return all([(*way[:-1], not way[-1]) in begun for way in begun if way])
 
 
 def _same_step(one: Step, other: Step) -> Any:
@@ -353,8 +559,6 @@ class _Builder:
                 raise Unclear
         for side in (True, False):
             taken = [way for way in ways if way.tests[depth][1] is side]
-            if not taken:
-                raise Unclear
             again = test if side else out.add(opposite, [test], (), out.aval(test), None)
             results = self._side(out, taken, depth + 1, again, results, made, outer)
         return results
@@ -369,7 +573,10 @@ class _Builder:
         made: dict[int, Any],
         outer: Callable[[Part], Any],
     ) -> dict[Key, Any]:
-        """One side of a decision: a loop that runs once if ``again`` is true; else what there was ``before`` is left."""
+        """One side of a decision: a loop that runs once if ``again`` is true; else what there was ``before`` is left.
+
+        Where no call has taken it, it does nothing but say so.
+        """
         inner, test = _Inner(), out.aval(again)
         first = inner.graph.input(("carry", 0), test)
         carry = {key: inner.graph.input(("carry", i + 1), self.kinds[key]) for i, key in enumerate(self.keys)}
@@ -386,7 +593,10 @@ class _Builder:
                 return inner.const(dict(part[1].params)["value"])
             return look(part, lambda: outer(part))
 
-        left = self.grow(inner, ways, depth, _Known(made, look), inside)
+        if ways:
+            left: dict[Key, Any] = self.grow(inner, ways, depth, _Known(made, look), inside)
+        else:
+            left = {**carry, UNSEEN: inner.const(True)}
         index = inner.graph.input("index", INT)
         stop = inner.const(False if test.kind == "python" else np.False_)
         ends = [stop, *(left[key] for key in self.keys)]

@@ -577,12 +577,12 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> Any:
         """``loop = hooks.loop(...); for ... in loop:``, with the numbers that go round traced before it begins."""
-        loop, private, numbers, tested = self._loop(node)
+        loop, private, stored, numbers, tested = self._loop(node)
         effects = self._effects(node.target)
         nested = _nested(node.target) if isinstance(node.target, (ast.Tuple, ast.List)) else None
         own = [item.value for item in private.elts if isinstance(item, ast.Constant)] if isinstance(private, ast.Tuple) else []
         anew = (*_stores(node.target), *_assigned_first(node.body, own))
-        facts = [private, ast.Constant(tested), ast.Constant(nested), _constant(anew)]
+        facts = [private, _constant(stored), ast.Constant(tested), ast.Constant(nested), _constant(anew)]
         start = _at(ast.Assign([ast.Name(loop, ast.Store())], _hook("loop", node.iter, self._over(node.iter), *facts)), node)
         node.iter = _at(ast.Name(loop, ast.Load()), node.iter)
         node.target = self.visit(node.target)
@@ -592,8 +592,8 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_While(self, node: ast.While) -> Any:
         """``loop = hooks.start(...); while hooks.again(loop, test):``, or without the test where that is ``True``."""
-        loop, private, numbers, _ = self._loop(node)
-        start = _at(ast.Assign([ast.Name(loop, ast.Store())], _hook("start", node, private)), node)
+        loop, private, stored, numbers, _ = self._loop(node)
+        start = _at(ast.Assign([ast.Name(loop, ast.Store())], _hook("start", node, private, _constant(stored))), node)
         if not isinstance(node.test, ast.Constant):
             whole, together = node.test, _looked_at_together(node.test)
             test = self.visit(whole)
@@ -606,9 +606,9 @@ class _Rewriter(ast.NodeTransformer):
         self._loops -= 1
         return [start, *numbers, node]
 
-    def _loop(self, node: ast.For | ast.While) -> tuple[str, ast.expr, list[ast.stmt], bool]:
+    def _loop(self, node: ast.For | ast.While) -> tuple[str, ast.expr, tuple[str, ...], list[ast.stmt], bool]:
         """A name for a loop; the names that it assigns and nothing else reads, None where others run between its iterations;
-        statements that trace its numbers; whether it ends by an ``if``, which is marked with that name."""
+        all that it assigns; statements that trace its numbers; whether it ends by an ``if``, which is marked with that name."""
         self._loops += 1
         loop = f"{HOOKS[:-2]}_loop_{self._loops}"
         self.scopes[-1][0].add(loop)
@@ -645,7 +645,8 @@ class _Rewriter(ast.NodeTransformer):
         unbound = ast.Attribute(ast.Name(HOOKS, ast.Load()), "Unbound", ast.Load())
         handler = ast.ExceptHandler(unbound, None, [ast.Pass()])
         numbers: list[ast.stmt] = [_at(ast.Try([statement], [handler], [], []), node) for statement in first]
-        return loop, ast.Constant(None) if _pauses(node) else _constant(private), numbers, way_out is not None
+        private_ = ast.Constant(None) if _pauses(node) else _constant(private)
+        return loop, private_, tuple(sorted(stores)), numbers, way_out is not None
 
     def visit_If(self, node: ast.If) -> Any:
         loop = getattr(node, "leaves", None)
@@ -906,9 +907,9 @@ def _counted(node: ast.AST) -> Iterator[str]:
 
 
 def _below_ifs(statements: list[ast.stmt], below: bool = False) -> Iterator[Any]:
-    """The statements in ``if``s among these, and in the loops among them."""
+    """The statements in ``if``s among these, and in the loops among them; and those that choose what they assign."""
     for statement in statements:
-        if below:
+        if below or (isinstance(statement, ast.Assign) and isinstance(statement.value, ast.IfExp)):
             yield statement
         if isinstance(statement, (ast.If, ast.For, ast.While)):
             for part in (statement.body, statement.orelse):
@@ -931,10 +932,16 @@ _LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.GeneratorExp)  
 
 
 def _is_reset(statement: Any) -> bool:
-    """Whether it puts a number into a name: ``v = 0.0``."""
+    """Whether it puts a number into a name: ``v = 0.0``, ``v = 1.0 if x > 0 else -1.0``."""
     if not isinstance(statement, ast.Assign) or len(statement.targets) > 1 or not isinstance(statement.targets[0], ast.Name):
         return False
-    value = statement.value.operand if isinstance(statement.value, ast.UnaryOp) else statement.value
+    return _may_be_number(statement.value)
+
+
+def _may_be_number(value: ast.expr) -> bool:
+    if isinstance(value, ast.IfExp):
+        return _may_be_number(value.body) or _may_be_number(value.orelse)
+    value = value.operand if isinstance(value, ast.UnaryOp) else value
     return isinstance(value, ast.Constant) and type(value.value) in (int, float)
 
 

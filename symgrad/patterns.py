@@ -13,7 +13,18 @@ Key = tuple[Any, ...]
 Part = tuple[Any, ...]
 LEAVES = (INDEX, CONST, CAPTURED)  # what is no operation of an iteration
 INT = aval_of(0)  # what is known of an index
+BOOL = aval_of(False)
+UNSEEN: Key = ("else",)  # whether an iteration went a way that no call has gone
 TRACED = ("traced",)  # what is noted of a local that holds a traced value
+
+
+class Names(NamedTuple):
+    """Locals of the function around a loop: those that the loop assigns and nothing else reads; all that it may assign; those
+    that an iteration assigns before it reads them."""
+
+    private: frozenset[str]
+    stored: frozenset[str]
+    targets: frozenset[str]
 
 
 class Boundary(NamedTuple):

@@ -32,13 +32,15 @@ import numpy as np
 from symgrad.forks import fork
 from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, ancestors, aval_of
 from symgrad.ops.core import REGISTRY
-from symgrad.ops.engine import AND, INDEX, ITEM, NOT
+from symgrad.ops.engine import AND, INDEX, ITEM, NOT, TO_NUMPY
 from symgrad.patterns import (
     INT,
     LEAVES,
     TRACED,
+    UNSEEN,
     Boundary,
     Key,
+    Names,
     Note,
     Part,
     Pattern,
@@ -47,7 +49,7 @@ from symgrad.patterns import (
     same_number,
     same_params,
 )
-from symgrad.trace import Trace
+from symgrad.trace import Trace, is_held_so_often
 from symgrad.tracer import NUMBERS, Tracer
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 
@@ -65,15 +67,21 @@ _HIDDEN = "__symgrad"
 
 
 class Roller:
-    """Watches one loop statement. ``indices`` is what a ``for`` statement runs over; ``private`` are the names of the
-    locals that the loop assigns and nothing else reads; ``tested`` says that the loop ends by a test, not by exhaustion;
-    ``targets`` are the locals that each iteration assigns before it reads them."""
+    """Watches one loop statement. ``what`` is what a ``for`` statement runs over; ``private`` are the names of the locals
+    that the loop assigns and nothing else reads, ``stored`` all that its body assigns; ``tested`` says that the loop ends by
+    a test, not by exhaustion; ``targets`` are the locals that each iteration assigns before it reads them."""
 
     def __init__(
-        self, trace: Trace, what: Over | None, private: Sequence[str], tested: bool = False, targets: Sequence[str] = ()
+        self,
+        trace: Trace,
+        what: Over | None,
+        private: Sequence[str],
+        stored: Sequence[str],
+        tested: bool = False,
+        targets: Sequence[str] = (),
     ) -> None:
-        self.targets = targets
-        self.trace, self.what, self.private, self.tested = trace, what, frozenset(private), tested
+        self.names = Names(frozenset(private), frozenset(stored), frozenset(targets))
+        self.trace, self.what, self.private, self.tested = trace, what, self.names.private, tested
         self.boundaries: list[Boundary] = []
         self.pattern: Pattern | None = None
         self.first = 0  # the boundary where the stretch that follows the pattern begins
@@ -226,6 +234,9 @@ class Roller:
             nodes[key] = tracer.node
         if self.anew or self.forked:
             self.held = Counter(map(id, frame.f_locals.values()))
+        if self.forked:
+            within = frame.f_code.co_cellvars, frame.f_code.co_freevars  # which functions may assign that it calls
+            self.names = self.names._replace(stored=self.names.stored.union(*within))
         counts = len(trace.graph.nodes), len(trace.guards), len(trace.peeks), len(trace.writes)
         at = None if index is None else index.node
         self.boundaries.append(Boundary(*counts, holds, nodes, survey.rest, survey.containers, at))
@@ -479,23 +490,47 @@ class Roller:
         trace, hooks = self.trace, self.trace.hooks
         if trace.impure or trace.trying or trace.lanes or hooks is None or hooks.impure or hooks.effects:
             return
-        for first in sorted({0, 1, self._settled()}):
-            if len(self.boundaries) - 1 - first < SHORTEST:
+        bounds = self.boundaries
+        way, known = self._way(), None
+        if way is not None:
+            known = trace.known_ways.get(way)
+        for first in [known.first] if known else sorted({0, 1, self._settled()}):
+            if len(bounds) - 1 - first < SHORTEST:
                 return
-            found = fork(trace, self.boundaries[first:], self.private, self.targets, self._is_begun)
-            if found is None or any([self.boundaries[-1].holds[key].base is not None for key in found.pattern.after]):
+            found = fork(trace, bounds[first:], first, self.names, self._is_begun, self.put, known)
+            if found is None or any([key in bounds[-1].holds and bounds[-1].holds[key].base for key in found.pattern.after]):
                 continue
-            self.pattern, decided, self.kinds, self.anew = found
-            start = self.boundaries[first]
+            self.pattern, decided, self.kinds, self.anew, ways = found
+            start = bounds[first]
             guards = [guard for guard in trace.guards[start.guards :] if guard.node not in decided]
             peeks = [peek for peek in trace.peeks[start.peeks :] if peek.node not in decided]
+            flag = self._flag(first) if UNSEEN in self.kinds else None
             if self._replace(first):
+                if way is not None and ways is not None:
+                    trace.ways[way] = ways
                 trace.guards[start.guards :], trace.peeks[start.peeks :] = guards, peeks
+                if flag is not None and not flag and flag.node.active:
+                    trace.guards[-1] = trace.guards[-1]._replace(unseen=True)
                 length = start.length
                 self.boundaries, self.pattern = [], None
-                del found, decided, guards, peeks, start
+                del found, decided, guards, peeks, start, bounds
                 trace.forget(length)
                 return
+            self.boundaries = bounds
+
+    def _way(self) -> tuple[Any, ...] | None:
+        """How this call came to the loop: what it looked at before, and saw; None where that is much."""
+        before = self.trace.guards[: self.boundaries[0].guards]
+        return None if len(before) > MANY else (self.serial, *[guard[1:3] for guard in before if not guard.unseen])
+
+    def _flag(self, first: int) -> Tracer:
+        """What tells, after iteration ``first``, whether one went a way that no call has gone."""
+        flag = self.number("else", False)
+        for i in (first, len(self.boundaries) - 1):
+            bound = self.boundaries[i]
+            more = bound._replace(holds={**bound.holds, UNSEEN: flag}, nodes={**bound.nodes, UNSEEN: flag.node})
+            self.boundaries = [*self.boundaries[:i], more, *self.boundaries[i + 1 :]]
+        return flag
 
     def _settled(self) -> int:
         """The boundary from which on what goes round is of the kind that it has in the end."""
@@ -677,7 +712,7 @@ class Roller:
         graph = Graph()
         carry = {key: graph.input(("carry", i), self._kind(end, key)) for i, key in enumerate(keys)}
         for key, node in carry.items():
-            node.name = {TEST: "again", COUNTER: "i", EXIT: "done"}.get(key) or joined(key)
+            node.name = {TEST: "again", UNSEEN: "unseen", COUNTER: "i", EXIT: "done"}.get(key) or joined(key)
         index = graph.input("index", INT)
         index.name = "i"
         invariants: dict[Node, Node] = {}
@@ -773,6 +808,8 @@ class Roller:
         nodes = self.trace.graph.nodes
         before = nodes[start.length - 1].index if start.length else -1
         found = {key for key, node in end.nodes.items() if node.index <= before}
+        if self.forked:  # other calls may do something to it
+            found -= {key for key in found if key in self.pattern.after and self._is_alone(end.holds[key])}
         parts: dict[int, Part | None] = {}
         for key, tracer in end.holds.items():
             part = self.pattern.after.get(key)
@@ -781,6 +818,11 @@ class Roller:
             if parts.setdefault(id(tracer), part) != part:
                 found |= {other for other, one in end.holds.items() if one is tracer}
         return found
+
+    def _is_alone(self, tracer: Tracer) -> bool:
+        """Whether one local holds a value, and nothing else but what is noted of the boundaries."""
+        noted = sum([other is tracer for bound in self.boundaries for other in bound.holds.values()])
+        return self.held[id(tracer)] == 1 and is_held_so_often(tracer, noted, 1)
 
     def _unborn(self, start: Boundary, end: Boundary, late: list[Key]) -> bool:
         """Whether locals that are read later are not there where the loop does not run at all."""
@@ -811,7 +853,11 @@ class Roller:
         if node.aval == aval:
             return node
         number = number_of(node, aval)
-        return None if number is None else self.trace.constant(number)[0]
+        if number is not None:
+            return self.trace.constant(number)[0]
+        if self.forked and isinstance(node.aval, Aval) and node.aval == aval._replace(kind="python"):
+            return self.trace.run(TO_NUMPY, (self.trace.lookup(node),), {})
+        return None
 
     def _kind(self, end: Boundary, key: Key) -> Any:
         """What is known of a local when the loop is over; where iterations went different ways, of what goes round."""

@@ -39,12 +39,19 @@ class State(Calls):
     Unbound = NameError  # what a local raises that has no value yet
 
     def loop(
-        self, value: Any, private: tuple[str, ...] | None, tested: bool, nested: bool | None, targets: tuple[str, ...]
+        self,
+        value: Any,
+        private: tuple[str, ...] | None,
+        stored: tuple[str, ...],
+        tested: bool,
+        nested: bool | None,
+        targets: tuple[str, ...],
     ) -> Any:
         """What a ``for`` statement runs over; by index where that can be rolled up, with the index traced.
 
         ``private``: the names that it assigns and nothing else reads, None where it pauses, and others go on meanwhile;
-        ``tested``: one ``if`` leaves it; ``nested`` is about its ``targets``, as in ``unpack``.
+        ``stored``: all that its body assigns; ``tested``: one ``if`` leaves it; ``nested`` is about its ``targets``, as in
+        ``unpack``.
         """
         if type(value) is not Over:
             given, value = value, self.iterate(value) if nested is None or type(value) is Tracer else value
@@ -54,7 +61,7 @@ class State(Calls):
             value = found
         if private is None or value.length < SHORTEST or not self.trace.symbolic:
             return value.items()
-        return Roller(self.trace, value, private, tested, targets)
+        return Roller(self.trace, value, private, stored, tested, targets)
 
     def over(self, fun: Any, *args: Any, **options: Any) -> Any:
         """``zip``, ``enumerate`` or ``reversed`` as what a ``for`` statement runs over."""
@@ -64,9 +71,9 @@ class State(Calls):
                 return found
         return self.call(fun, *[arg.items() if type(arg) is Over else arg for arg in args], **options)
 
-    def start(self, private: tuple[str, ...] | None) -> Roller | None:
+    def start(self, private: tuple[str, ...] | None, stored: tuple[str, ...]) -> Roller | None:
         """A ``while`` statement begins."""
-        return Roller(self.trace, None, private) if private is not None and self.trace.symbolic else None
+        return Roller(self.trace, None, private, stored) if private is not None and self.trace.symbolic else None
 
     def number(self, loop: Any, name: str, value: Any, counts: bool) -> Any:
         """A local that a loop reads and assigns, as it begins: a plain number is traced from here on.
@@ -187,7 +194,7 @@ class Finished(State):
     def filled(self, array: Any, *values: Any) -> None:
         """Nothing is traced any more."""
 
-    def start(self, private: tuple[str, ...] | None) -> Roller | None:
+    def start(self, *facts: Any) -> Roller | None:
         """Nothing is rolled up any more."""
         return None
 

@@ -33,13 +33,15 @@ __all__ = ["Guard", "Tape", "Trace", "active_trace", "followed", "running", "tra
 class Guard(NamedTuple):
     """Python looked at ``node``, saw ``value``, and went on accordingly; ``line`` is where. ``loop``: as the test of a loop.
 
-    In a ``vmap`` the shapes of a result may have been looked at: then ``value`` is None.
+    ``unseen``: whether a loop went a way that no call has gone. In a ``vmap`` the shapes of a result may have been looked at:
+    then ``value`` is None.
     """
 
     node: Node
     value: Any
     line: tuple[str, int] | None
     loop: bool = False
+    unseen: bool = False
 
 
 class Trace:
@@ -80,6 +82,9 @@ class Trace:
         self.outside: dict[int, tuple[Tracer, Any]] = {}  # Tracers of arrays from outside that the function writes to, by id
         self.quiet = False  # nobody will read the names of what is recorded: it goes round in a loop
         self.peeks: list[Peek] = []  # what Python looked at that hangs on no argument: it may change in the course of a loop
+        self.known_ways: Mapping[Any, Any] = {}  # through loops, of earlier calls
+        self.ways: dict[Any, Any] = {}  # and of this one
+        self.recalled = False  # whether it took in what earlier calls did
         self.leaping: set[int] = set()  # loops that other calls may run more often, of which iterations were not traced
         self.watched = False  # whether in-place writes matter: there is a loop that another call may run more often
         self.writes: list[Any] = []  # objects of the function's own that it changed
@@ -292,7 +297,7 @@ class Trace:
         array = self.graph.arrays[node]
         if array.base is not None or not array.flags.writeable or id(array) not in self._copies:
             return False
-        return sys.getrefcount(array) - _OF_A_LOCAL <= 2 + held.get(id(array), 0) * _HELD_BY_A_LOCAL
+        return is_held_so_often(array, 2, held.get(id(array), 0))
 
     def stack(self, array: np.ndarray[Any, Any]) -> Tracer:
         """The traced array that an object array of Tracers stands for."""
@@ -800,6 +805,11 @@ def _count() -> int:
 
 _OF_A_LOCAL = _count()  # what sys.getrefcount says of an object that one variable holds
 _HELD_BY_A_LOCAL = 1 if sys.version_info >= (3, 13) else 2  # ``f_locals`` was a copy, which the frame keeps
+
+
+def is_held_so_often(value: Any, often: int, locals: int) -> bool:
+    """Whether what the caller's variable stands for is held by so many others, so many locals of a frame, and nobody else."""
+    return sys.getrefcount(value) - _OF_A_LOCAL - 1 <= often + locals * _HELD_BY_A_LOCAL
 
 
 def _short(value: Any) -> str:

@@ -616,10 +616,10 @@ def test_random_forks(seed: int) -> None:
     program = Program("\n".join(forked(random.Random(seed))) + "\n", shapes, seed)
     derivative, product = value_and_grad(program.fun, (0, 1)), hvp(program.fun)
     rng = np.random.default_rng(seed)
-    for turn in range(6):
+    for turn in range(8):
         x, p = rng.standard_normal(12), float(rng.standard_normal())
-        if turn < 3 and seed % 2:  # what is compiled has seen one way to take turns
-            x = np.abs(x) * np.cos(np.pi * np.arange(12))
+        if turn < 3 and seed % 4:  # what is compiled has seen one way to take turns, or numbers in order, or many alike
+            x = [np.sort(x), np.round(x) * 0.5, np.abs(x) * np.cos(np.pi * np.arange(12))][seed % 4 - 1]
         with np.errstate(all="ignore"):  # of numbers that grow without bound
             value = program(x, p)
             assume(np.isfinite(value) and abs(value) < 1e4)
@@ -633,3 +633,126 @@ def test_random_forks(seed: int) -> None:
                 second = hvp(program.fun, mode="dynamic")(x, np.ones(12), p)
                 assume(np.max(np.abs(second)) < 1e5)
                 assert product(x, np.ones(12), p) == pytest.approx(second, rel=1e-7, abs=1e-7)
+
+
+def better_of_two(x):
+    """No call goes both sides at once: if one of them is much better, the other one is not."""
+    a, b = x[0], -x[0]
+    for v in x[1:]:
+        a, b = (a if a > b - 0.5 else b - 0.5) + v, (b if b > a - 0.5 else a - 0.5) - v
+    return a if a > b else b
+
+
+def reservoir(x):
+    """That runs dry in few calls, and over in few others."""
+    s, short = 5.0, 0.0
+    for v in x:
+        s = s + v
+        if s > 12.0:
+            s = 12.0
+        elif s < 0.0:
+            short += s * s
+            s = 0.0
+    return short + s
+
+
+def greatest(x):
+    """In some calls, the first number is the greatest."""
+    m, s = x[0], 0.0
+    for i in range(1, len(x)):
+        if x[i] > m:
+            m = x[i]
+        s += m - x[i]
+    return s
+
+
+def regimes(x):
+    fast = slow = x[0]
+    position, s = 0.0, 0.0
+    for i in range(1, len(x)):
+        s += position * (x[i] - x[i - 1])
+        fast, slow = 0.5 * fast + 0.5 * x[i], 0.9 * slow + 0.1 * x[i]
+        position = 1.0 if fast > slow else -1.0
+    return s
+
+
+def from_an_argument(x, p=0.7):
+    """A local that is Python's number until an iteration puts NumPy's there."""
+    s, t = 0.1, p
+    for v in x:
+        if v > 1.0:
+            s = 0.9 * s + t * v
+        elif v > 0.0:
+            s = 0.9 * s + 2 * t * v
+        else:
+            t = 0.5 * t + 0.1 * v * s
+    return s + t
+
+
+@pytest.mark.parametrize("fun", [better_of_two, reservoir, greatest, regimes, from_an_argument])
+def test_what_earlier_calls_did_is_known(fun):
+    derivative, other = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for turn, x in enumerate(points(40, 30)):
+        if turn in (1, 2, 20):
+            x[0] = 5.0
+        value, slope = derivative(x)
+        np.testing.assert_allclose(value, fun(x), rtol=1e-13)
+        np.testing.assert_allclose(slope, other(x)[1], rtol=1e-11, atol=1e-13)
+    assert derivative.cache_info().misses <= 7
+
+
+def remembered(x, p):
+    """As long as no number after a positive one is negative, ``t`` stays what it was in the first iteration."""
+    s, t, u = 0.1, p, x[0]
+    for i in range(1, len(x)):
+        if x[i] > 0:
+            s = t / (1.5 + p * p)
+            if t * t < 0.1:
+                u = 0.9 * u + s
+                continue
+        t = min(s, 0.5)
+        u = u * 0.5 + 0.3 * s * 0.9
+    return s * t + u
+
+
+def put_once(x, p):
+    s, t = 0.1, p
+    for i in range(1, len(x)):
+        if x[i] > 0.1 and s > -9:
+            t = -0.5
+        s = s + 0.1 * t
+    return s * t
+
+
+@pytest.mark.parametrize("fun", [remembered, put_once, *ROLLED, greatest, regimes])
+def test_calls_that_went_alike_say_nothing_of_others(fun):
+    """The first calls have sorted numbers, in one order or the other."""
+    more = (0.7,) if fun in (remembered, put_once) else ()
+    for order in (1, -1):
+        derivative, other = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+        for turn, x in enumerate(points(12, 12)):
+            if turn < 5:
+                x = np.sort(x)[::order]
+            value, slope = derivative(x, *more)
+            np.testing.assert_allclose(value, fun(x, *more), rtol=1e-13)
+            np.testing.assert_allclose(slope, other(x, *more)[1], rtol=1e-11, atol=1e-13)
+
+
+def many_ways(count):
+    lines = [f"        {'elif' if i else 'if'} v > {1.5 - i / 4}: s = 0.9 * s + {i + 1} * t * v" for i in range(count)]
+    text = "\n".join(["def program(x):", "    s, t, z = 0.1, 0.7, np.zeros(3)", "    for v in x:", *lines,
+                      "        else: t = 0.5 * t + 0.1 * v * s", "    return s + t"])  # fmt: skip
+    return Program(text + "\n", {"x": ("float64", (60,))}, 0).fun
+
+
+def test_time_to_compile_grows_with_the_ways():
+    def seconds(count):
+        derivative, xs = grad(many_ways(count)), points(4, 60)
+        start = time.process_time()
+        for x in xs:
+            derivative(x)
+        assert derivative.cache_info().hits
+        return time.process_time() - start
+
+    seconds(2)
+    assert seconds(12) < 12 * seconds(4)

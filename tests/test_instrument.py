@@ -63,7 +63,7 @@ class Inert:
 
     Unbound = NameError
 
-    def loop(self, value: Any, outside: tuple[str, ...], tested: bool, nested: bool | None, targets: tuple[str, ...]) -> Any:
+    def loop(self, value: Any, *facts: Any) -> Any:
         return value
 
     def over(self, fun: Any, *args: Any, **options: Any) -> Any:

@@ -903,15 +903,17 @@ class Builder:
         return ""
 
 
-def written_over(body: Body) -> Iterator[tuple[Node, list[list[Node]]]]:
+def written_over(body: Body, only: int | None = None) -> Iterator[tuple[Node, list[list[Node]]]]:
     """The carried arrays that an iteration ends with after writes into them, and what else it does with each version of them:
-    with what it began with first, with what it ends with last. None that is saved whole."""
+    with what it began with first, with what it ends with last. None that is saved whole. ``only``: the place of one."""
     readers: dict[Node, list[Node]] = {}
     for node in body.nodes():
         for arg in node.args:
             readers.setdefault(arg, []).append(node)
     ends = Counter([*body.after, *body.saved])
-    for item, after in zip(body.carry, body.after, strict=True):
+    for i, (item, after) in enumerate(zip(body.carry, body.after, strict=True)):
+        if not item.aval.shape or only not in (None, i):
+            continue
         node, others = item, []
         while not ends[node]:
             here = readers.get(node, [])
@@ -919,12 +921,12 @@ def written_over(body: Body) -> Iterator[tuple[Node, list[list[Node]]]]:
             if len(here) == 1 and isinstance(here[0].op, Loop):  # which writes into it, too, or into a copy
                 inner, place = here[0].op.body, here[0].args.index(node)
                 writes = [item for item in readers[here[0]] if item.op is engine.ITEM and item.params == (("item", place),)]
-                here = writes if any(inner.carry.index(start) == place for start, _ in written_over(inner)) else []
+                here = writes if place < len(inner.carry) and [*written_over(inner, place)] else []
             if len(writes) != 1 or not here:
                 break
             others.append([reader for reader in here if reader is not writes[0]])
             (node,) = writes
-        if node is after and node is not item and ends[node] == 1 and item.aval.shape:
+        if node is after and node is not item and ends[node] == 1:
             yield item, [*others, readers.get(node, [])]
 
 
