@@ -210,6 +210,23 @@ def test_stacks_of_products_that_would_have_to_be_moved_stay_stacks():
     assert re.search(r"matmul\(x, np\.eye", jacobian.source(at, fast=True))
 
 
+@pytest.mark.parametrize("dtype", [float, np.float32])
+def test_sums_of_small_products_are_products(dtype):
+    """Of what a line before has computed, too, whatever axes are kept: rotations by many angles, shares of a softmax."""
+    angles, points, K = array(10, dtype=dtype), array(10, 3, 3, dtype=dtype), array(3, 3, dtype=dtype)
+    cases = [
+        lambda q, m, k: np.sum(np.sin(q[:, None, None] * k + m)),
+        lambda q, m, k: np.sum(np.tanh(m * np.sum(np.exp(m) * m, axis=(1, 2), keepdims=True))),
+        lambda q, m, k: np.sum(np.sin(m / np.sum(np.sin(m) * m, axis=2, keepdims=True))),
+    ]
+    for place, fun in enumerate(cases):
+        agrees_without("contract", fun, (angles, points, K), slack=100.0)
+        derivative = grad(fun, min(place, 1))
+        for _ in range(2):
+            derivative(angles, points, K)
+        assert derivative.source(angles, points, K, fast=True).count("add_reduce") <= (dtype is np.float32)
+
+
 def test_sums_of_numbers_along_an_axis():
     """NumPy has one axis for a number, too."""
     for fun in (lambda x: np.sin((x @ x).sum(axis=0)), lambda x: np.sin(np.sum((x @ x) * x[0], axis=-1))):

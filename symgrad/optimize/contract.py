@@ -32,6 +32,7 @@ CONTRACT: dict[Any, list[Rewrite]] = {}
 WINDOWS = np.lib.stride_tricks.sliding_window_view
 LARGE = 4096  # elements from which an array is worth the calls that do without it
 WORTH_A_CALL = 512  # elements of a matrix, from which on a product of its own costs less than moving it
+BLOCK = 512  # elements of a chain that are one block anyway
 START = 16  # elements in a row that are copied in the time that it takes to get to the next row
 FEW = 4  # elements of an axis that is summed one by one
 SHORT = 64  # an axis so short that NumPy's inner loops start more often than they should
@@ -128,12 +129,13 @@ def product_of(node: Node) -> Product | None:
     return Product(node.args, tuple(terms), out, sizes)
 
 
-# what is pulled out of a product as its factor meets other factors
+# what is pulled out of a product as its factor meets other factors; the shape of a sum, other shapes
 for ufunc, rule in {
     np.negative: simplify.negative,
     np.multiply: simplify.multiply,
     np.add: simplify.add,
     np.subtract: simplify.subtract,
+    np.reshape: simplify.same_shape,
 }.items():
     rewrite(ufunc, rules=CONTRACT)(rule)
 
@@ -217,13 +219,25 @@ def sum_of_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | 
     """A sum over axes of a contraction, or of a product of arrays that are there anyway, is a contraction."""
     assert isinstance(s, Contractor)
     (x,) = args
-    if not set(dict(node.params)) <= {"axis"} or node.aval.dtype.kind != "f" or node.aval.dtype != x.aval.dtype:
+    if not set(dict(node.params)) <= {"axis", "keepdims"} or node.aval.dtype.kind != "f" or node.aval.dtype != x.aval.dtype:
         return None
-    inner = None if s.used.get(x, 0) > 1 else s.products.get(x) or _elementwise(s, x)
+    known = s.products.get(x)
+    inner = None if s.used.get(x, 0) > 1 else known or _elementwise(s, x)
     if inner is None:
         return None
     axes = axes_of(node)
-    return _made(s, inner._replace(out="".join(label for i, label in enumerate(inner.out) if i not in axes)))
+    made = _made(s, inner._replace(out="".join(label for i, label in enumerate(inner.out) if i not in axes)))
+    if made is None or (known is None and _is_slow(inner, made)):
+        return None
+    return (
+        made if made.aval.shape == node.aval.shape else s.plainly(np.reshape, (made,), node.aval.shape, shape=node.aval.shape)
+    )
+
+
+def _is_slow(p: Product, made: Node) -> bool:
+    """Whether it is ``einsum``, which starts too slowly for arrays that are computed a line before."""
+    chained = any([getattr(x.op, "family", "") == "elementwise" for x in p.operands])
+    return chained and any([is_op(one, np.einsum) for one in (made, *made.args)])
 
 
 @rewrite(np.swapaxes, np.transpose, rules=CONTRACT)
@@ -319,7 +333,7 @@ def _element(s: Contractor, x: Node, k: int, many: int) -> Node:
 
 
 def _elementwise(s: Contractor, x: Node) -> Product | None:
-    """A product of arrays that no chain of elementwise operations makes, as a contraction that sums nothing yet."""
+    """A product of arrays that no long chain of elementwise operations makes, as a contraction that sums nothing yet."""
     if is_op(x, np.multiply):
         operands = x.args
     elif is_op(x, np.power) and const(x.args[1]) == 2:
@@ -330,8 +344,8 @@ def _elementwise(s: Contractor, x: Node) -> Product | None:
     for arg in operands:
         if type(arg.aval) is not Aval or arg.aval.dtype != x.aval.dtype or not arg.aval.shape:
             return None
-        if getattr(arg.op, "family", "") == "elementwise":  # a chain ends better in the sum itself, block by block
-            return None
+        if getattr(arg.op, "family", "") == "elementwise" and math.prod(x.aval.shape) > BLOCK:
+            return None  # a chain ends better in the sum itself, block by block
     out = LABELS[:ndim]
     terms = tuple([out[ndim - len(arg.aval.shape) :] for arg in operands])
     return Product(operands, terms, out, dict(zip(out, x.aval.shape, strict=True)))
@@ -512,13 +526,16 @@ def _einsum(s: Contractor, p: Product) -> Node:
 
 
 def _inner(s: Contractor, p: Product) -> Node | None:
-    """Two real arrays of one shape, summed over all axes or the last one: calls that start faster than ``einsum``."""
+    """Two real arrays of one shape, summed over all axes or the last ones: calls that start faster than ``einsum``."""
     (x, *others), (term, *terms) = p.operands, p.terms
     if terms != [term] or x.aval != others[0].aval or x.aval.dtype.char not in "fd" or math.prod(x.aval.shape) >= LONG:
         return None
     if not p.out:
         return s.plainly(np.vdot, p.operands, ())
-    return s.plainly(np.vecdot, p.operands, p.shape(p.out)) if p.out == term[:-1] else None
+    if p.out != term[: len(p.out)] or (p.out != term[:-1] and math.prod(x.aval.shape) >= LARGE):
+        return None
+    flat = [*[[label] for label in p.out], [*term[len(p.out) :]]]
+    return s.plainly(np.vecdot, tuple([_grouped(s, x, term, flat, p) for x in p.operands]), p.shape(p.out))
 
 
 def _pair(s: Contractor, a: Node, b: Node, ta: str, tb: str, p: Product) -> Node:
