@@ -143,7 +143,7 @@ class Tracer(Traced):
         self.tape, self.node, self.like, self.frozen, self.later = tape, node, like, frozen, later
         self.base: Tracer | None = None
         self.how: Any = None
-        self.lent: list[weakref.ref[Any]] | None = None
+        self.lent: list[Callable[[], Any]] | None = None
         self.version = self.seen = 0
 
     @property
@@ -643,7 +643,7 @@ class Tracer(Traced):
         return Tracer(self.tape, self.node, laid, later=self.later)
 
     def second_name_of(self, array: Any) -> None:
-        self.lent = [*(self.lent or ()), weakref.ref(array)]
+        self.lent = [*(self.lent or ()), _OfObjects(array, self.tape)]
 
     def flatten(self, order: str = "C") -> Any:
         return np.ravel(self, order=order).copy()  # type: ignore[call-overload]
@@ -772,6 +772,25 @@ def into_plain(verb: str) -> str:
         f"{where()}: a traced value is written into a plain array here ({verb}), where its derivative would be lost; make "
         "the array with np.zeros_like(x), np.zeros(n, like=x) or symgrad.numpy.zeros(n)"
     )
+
+
+class _OfObjects:
+    """An array of objects that became a traced array where NumPy makes a view: it must not change while that is there."""
+
+    def __init__(self, array: np.ndarray[Any, Any], tape: Run) -> None:
+        self.array, self.items, self.tape, self.line = array, list(array.flat), tape, where()
+
+    def __call__(self) -> Any:
+        """The array, if somebody else has it, too."""
+        return self.array if sys.getrefcount(self.array) > 2 else None
+
+    def __del__(self) -> None:
+        if any([item is not old for item, old in zip(self.array.flat, self.items, strict=True)]):
+            why = (
+                f"{self.line}: an array of dtype object becomes a traced array here, and is changed later, which that cannot "
+                "follow; write np.array(x), which copies, or make it without dtype=object"
+            )
+            self.tape.refuse(MutatedInput(why))
 
 
 def _unwritable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

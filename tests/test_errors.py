@@ -181,6 +181,37 @@ def test_values_that_are_written_before_they_are_read():
             grad(fun, mode=mode)(V)
 
 
+OF_OBJECTS = {
+    "asarray": np.asarray,
+    "ravel": np.ravel,
+    "reshape": lambda c: np.reshape(c, (1, -1)),
+    "a view of it": lambda c: np.asarray(c)[::-1],
+}
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("name", OF_OBJECTS)
+def test_arrays_of_objects_that_change_after_they_became_traced(name, mode):
+    """The traced array would not see it, where NumPy's view does."""
+
+    def fun(x, late, end):
+        c = np.array([x[0], x[1]], dtype=object)
+        y = OF_OBJECTS[name](c)
+        first = np.sum(y**2)
+        if end:
+            del y
+        if late:
+            c[0] = 7.0
+        return first + 0.0 * x[2] if end else np.sum(y**2)
+
+    derivative = grad(fun, mode=mode)
+    for _ in range(3):
+        with pytest.raises(MutatedInput, match=r"dtype object becomes a traced array here, and is changed later"):
+            derivative(V, True, False)
+        for late, end in ((False, False), (True, True)):
+            np.testing.assert_allclose(derivative(V, late, end), [2 * V[0], 2 * V[1], 0.0, 0.0])
+
+
 def test_mutated_arguments():
     refuses(lambda x: x.__setitem__(0, 1.0), MutatedInput, r"x = x\.copy\(\)")
     refuses(lambda x: x.__iadd__(1.0), MutatedInput, r"x \+= y", r"x\.copy\(\)")
