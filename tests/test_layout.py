@@ -199,7 +199,7 @@ def test_stacks_of_tiny_matrices_that_are_many():
         ((600, 3, 3), (600, 3, 3), True),
         ((40, 3, 3), (40, 3, 3), False),
         ((600, 4, 3), (600, 3, 3), False),
-        ((600, 3, 3), (1, 3, 3), True),  # in the derivative
+        ((600, 3, 3), (1, 3, 3), False),  # one product of all
         ((2, 600, 3, 3), (2, 600, 3, 3), False),
     ):
         a, b = rng.standard_normal(shape), rng.standard_normal(other)
