@@ -498,7 +498,8 @@ class Roller:
             if len(bounds) - 1 - first < SHORTEST:
                 return
             found = fork(trace, bounds[first:], first, self.names, self._is_begun, self.put, known)
-            if found is None or any([key in bounds[-1].holds and bounds[-1].holds[key].base for key in found.pattern.after]):
+            held = bounds[-1].holds
+            if found is None or any([key in held and held[key].base is not None for key in found.pattern.after]):
                 continue
             self.pattern, decided, self.kinds, self.anew, ways = found
             start = bounds[first]
@@ -513,7 +514,7 @@ class Roller:
                     trace.guards[-1] = trace.guards[-1]._replace(unseen=True)
                 length = start.length
                 self.boundaries, self.pattern = [], None
-                del found, decided, guards, peeks, start, bounds
+                del found, decided, guards, peeks, start, bounds, held
                 trace.forget(length)
                 return
             self.boundaries = bounds

@@ -554,6 +554,23 @@ def test_what_others_do_between_iterations(fun):
         np.testing.assert_allclose(slope, grad(fun, mode="dynamic")(x), rtol=1e-11, atol=1e-13)
 
 
+def views_in_turn(x):
+    y, z, s = x[3:6], x[:3], 0.1
+    for v in x:
+        if v > 0:
+            s = 0.5 * s + v
+        y, z = z, y
+    return s + y @ z
+
+
+def test_locals_that_are_views_when_the_loop_ends():
+    derivative = value_and_grad(views_in_turn)
+    for x in points(4, 12):
+        value, slope = derivative(x)
+        assert value == pytest.approx(views_in_turn(x), rel=1e-12)
+        np.testing.assert_allclose(slope, grad(views_in_turn, mode="dynamic")(x), rtol=1e-11, atol=1e-13)
+
+
 # -- random programs -----------------------------------------------------------------------------------------------
 
 EXPRESSIONS = """
