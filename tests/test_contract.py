@@ -227,6 +227,12 @@ def test_sums_of_small_products_are_products(dtype):
         assert derivative.source(angles, points, K, fast=True).count("add_reduce") <= (dtype is np.float32)
 
 
+def test_sums_of_empty_products():
+    fun = lambda x, y: np.sum(np.sin(np.sum(np.sin(x) * y, axis=(1, 2), keepdims=True) * x))
+    for shape in ((0, 3, 3), (4, 0, 3), (4, 3, 0)):
+        agrees_without("contract", fun, (np.zeros(shape), np.zeros(shape)))
+
+
 def test_sums_of_numbers_along_an_axis():
     """NumPy has one axis for a number, too."""
     for fun in (lambda x: np.sin((x @ x).sum(axis=0)), lambda x: np.sin(np.sum((x @ x) * x[0], axis=-1))):

@@ -342,7 +342,7 @@ def _elementwise(s: Contractor, x: Node) -> Product | None:
         return None
     ndim = len(x.aval.shape)
     for arg in operands:
-        if type(arg.aval) is not Aval or arg.aval.dtype != x.aval.dtype or not arg.aval.shape:
+        if type(arg.aval) is not Aval or arg.aval.dtype != x.aval.dtype or not arg.aval.shape or 0 in arg.aval.shape:
             return None
         if getattr(arg.op, "family", "") == "elementwise" and math.prod(x.aval.shape) > BLOCK:
             return None  # a chain ends better in the sum itself, block by block
