@@ -11,7 +11,6 @@ that tells whether an iteration went the other one; such a call is traced.
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -26,8 +25,10 @@ from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import IDENTITY, INDEX, ITEM, NOT
 from symgrad.patterns import (
     BOOL,
+    EXIT,
     INT,
     LEAVES,
+    TEST,
     TRACED,
     UNSEEN,
     Boundary,
@@ -39,7 +40,7 @@ from symgrad.patterns import (
     joined,
     number_of,
 )
-from symgrad.trace import Trace
+from symgrad.trace import Guard, Trace
 from symgrad.transform.loop import Body, Course, loop_of
 
 MOST = 16  # ways through an iteration
@@ -69,9 +70,13 @@ class Way:
 
 
 class Ways(NamedTuple):
-    """The ways that calls have taken through a loop from iteration ``first`` on, and what the locals held there."""
+    """The ways that calls have taken through a loop from iteration ``first`` on, and what the locals held there.
+
+    ``fixed`` is what they looked at that no iteration changes, and saw.
+    """
 
     first: int
+    fixed: dict[Node, tuple[Any, Any]]
     nodes: dict[Key, Node]
     rest: dict[str, Any]
     moving: set[Key]
@@ -84,6 +89,7 @@ class Fork(NamedTuple):
 
     pattern: Pattern
     decided: set[Node]
+    fixed: dict[Node, tuple[Any, Any]]  # what was looked at that no iteration changes: what was seen, and where
     kinds: dict[Key, Any]
     anew: set[Node]  # arrays that iterations made for themselves
     ways: Ways | None  # for later calls
@@ -94,17 +100,16 @@ def fork(
     bounds: Sequence[Boundary],
     first: int,
     names: Names,
-    is_begun: Callable[[Node], bool],
     put: set[Node],
     known: Ways | None,
 ) -> Fork | None:
     """The pattern of the iterations between ``bounds``, of which the first is number ``first``; None where there is none.
 
-    ``is_begun`` tells the loop's indices, and the numbers that locals began with, which no iteration puts there, as it does
-    ``put``; ``known``: what earlier calls did that came to this loop by the same decisions.
+    ``put`` are numbers that iterations put into locals; ``known`` is what earlier calls did that came to this loop by the same
+    decisions.
     """
     try:
-        reader = _Reader(trace, bounds, names, is_begun, put)
+        reader = _Reader(trace, bounds, names, put)
         recalled = {} if known is None else reader.recall(known)
         return reader.pattern(first, recalled)
     except Unclear:
@@ -117,26 +122,29 @@ class _Reader:
         trace: Trace,
         bounds: Sequence[Boundary],
         names: Names,
-        is_begun: Callable[[Node], bool],
         put: set[Node],
     ) -> None:
         self.trace, self.bounds, self.names = trace, bounds, names
-        self.is_begun, self.put = is_begun, put
+        self.put = put
         keys = set(bounds[0].nodes).intersection(*(bound.nodes for bound in bounds[1:]))
         late = set(bounds[-1].nodes).intersection(*(bound.nodes for bound in bounds[1:])) - keys
         self.moving = self._moving(keys)
         self.keys = self.moving | late
-        self.read = {key for key in self.moving if key[0] not in names.targets}  # in the next iteration
+        self.read = self._read_next()
         self.unread: set[Any] = set()
         for key in {key for bound in bounds for key in bound.nodes} - keys - late:
             self._leave(key)
         self.anew: set[Node] = set()
         self.made: set[Node] = set()  # by iterations, of what moves
-        self.numbered: set[Node] = set()  # of these, those that hang on an index, or on a number that a local began with
-        self.longest = max([c.length - b.length for b, c in itertools.pairwise(bounds)])
+        self.again: set[int] = set()  # what the iteration that is read has computed once more, by index
         self.decided: set[Node] = set()
+        self.fixed: dict[Node, tuple[Any, Any]] = {}
         nodes = trace.graph.nodes
         self.floor = nodes[bounds[0].length].index if bounds[0].length < len(nodes) else math.inf
+
+    def _read_next(self) -> set[Key]:
+        """The locals that the next iteration may read before it assigns them."""
+        return {key for key in self.moving if key[0] not in self.names.targets and key not in (TEST, EXIT)}
 
     def _moving(self, keys: set[Key]) -> set[Key]:
         """The locals that change; and those that get a value which other calls may find changed."""
@@ -163,6 +171,8 @@ class _Reader:
                 _unite(known, way)
             if len(ways) > MOST:
                 raise Unclear
+        if any([node in self.made or node in begun for node in self.fixed]):
+            raise Unclear
         kinds = self._kinds()
         for key, (_, aval) in [pair for way in ways.values() for pair in way.after.items()]:
             kinds[key] = _joined(kinds[key], aval) or kinds[key]
@@ -175,16 +185,24 @@ class _Reader:
             for way in ways.values():
                 way.after[UNSEEN] = {UNSEEN: ("carry", UNSEEN)}, BOOL
         steps = _Steps(self.trace, kinds)
-        found = _Builder(kinds, self.moving | {UNSEEN}).grow(
+        found = _Builder(kinds, self.moving | {UNSEEN}, self._blank).grow(
             steps, [ways[key] for key in sorted(ways)], 0, {}, lambda part: part
         )
-        return Fork(Pattern(steps.steps, found, steps.notes), self.decided, kinds, self.anew, kept)
+        return Fork(Pattern(steps.steps, found, steps.notes), self.decided, self.fixed, kinds, self.anew, kept)
+
+    def _blank(self, kind: Aval) -> Node:
+        """An array that no iteration reads."""
+        if not kind.shape:
+            raise Unclear
+        node: Node = self.trace.constant_like(0.0, kind).node
+        return node
 
     def _kept(self, first: int, ways: dict[tuple[bool, ...], Way]) -> Ways:
         """What later calls may know of these ways."""
         begin, taken = self.bounds[0], {key: _bare(way) for key, way in ways.items()}
-        arrays = {node: self.trace.graph.arrays[node] for node in ancestors(_read(taken.values())) if node.op is CAPTURED}
-        return Ways(first, begin.nodes, begin.rest, self.moving, taken, arrays)
+        outside = ancestors([*_read(taken.values()), *self.fixed])
+        arrays = {node: self.trace.graph.arrays[node] for node in outside if node.op is CAPTURED}
+        return Ways(first, self.fixed, begin.nodes, begin.rest, self.moving, taken, arrays)
 
     def recall(self, known: Ways) -> dict[tuple[bool, ...], Way]:
         """What earlier calls did, of what there is in this one."""
@@ -197,15 +215,19 @@ class _Reader:
                 raise Unclear
         if any([key not in bound.nodes for bound in self.bounds for key in known.moving]):
             raise Unclear
+        for node, seen in known.fixed.items():
+            here = self._here(node, same, known.arrays)
+            if self.trace.computed(here) != seen[0]:
+                raise Unclear
+            self.fixed[here] = seen
         self.moving |= known.moving
-        self.read = {key for key in self.moving if key[0] not in self.names.targets}
+        self.read = self._read_next()
         self.keys |= known.moving
         for key in [key for key in self.keys if any([key not in way.after for way in known.taken.values()])]:
             if key not in begin.nodes:
                 self._leave(key)
                 self.keys.discard(key)
         found = {key: self._recalled(way, same, known.arrays) for key, way in known.taken.items()}
-        self.trace.recalled = True
         return found
 
     def _leave(self, key: Key) -> None:
@@ -278,6 +300,7 @@ class _Reader:
     def _read(self, b: Boundary, c: Boundary) -> Way:
         """One iteration, as a way that it alone took."""
         trace = self.trace
+        self.again = set(trace.met[b.met : c.met])
         moves = {b.nodes[key] for key in self.read} | ({b.at} if b.at is not None else set())
         places: dict[Node, int] = {}
         steps: list[Step] = []
@@ -285,7 +308,12 @@ class _Reader:
         moves |= self._make(trace.graph.nodes[b.length : c.length], moves)
         tests: dict[Node, bool] = {}
         for look in self._looks(b, c):
-            if (look.node in moves or look.node in self.made) and look.node not in tests:
+            if look.node is b.nodes.get(TEST):  # that it goes on at all
+                continue
+            moved = look.node in moves or look.node in self.made
+            if not moved and isinstance(look, Guard):
+                self.fixed.setdefault(look.node, (look.value, look.line))
+            if moved and look.node not in tests:
                 if look.node.aval.dtype != bool or look.node.aval.shape or look.value is None:
                     raise Unclear
                 tests[look.node] = bool(look.value)
@@ -317,8 +345,6 @@ class _Reader:
             if node.op not in LEAVES and any([arg in moves or arg in self.made or arg in self.put for arg in node.args]):
                 found.add(node)
                 self.made.add(node)
-                if any([arg in self.numbered or self.is_begun(arg) for arg in node.args]):
-                    self.numbered.add(node)
         return found
 
     def _is_left(self, key: Key, b: Boundary, c: Boundary) -> bool:
@@ -353,7 +379,7 @@ class _Reader:
         if x is b.at:
             return {("index",): ("index", None)}
         found: Parts = {("carry", key): ("carry", key) for key in self.read if b.nodes[key] is x}
-        if found and x in self.made and self._is_there_again(x, b):
+        if found and x in self.made and x.index in self.again:
             found["again",] = ("again", x)
         if x.op is INDEX:
             value = dict(x.params)["value"]
@@ -370,27 +396,6 @@ class _Reader:
         if not found:
             raise Unclear
         return found
-
-    def _is_there_again(self, x: Node, b: Boundary) -> bool:
-        """Whether what a local holds could as well have been computed once more, of what there is in this iteration.
-
-        That it could is the careful answer: it is given, too, where to find out would take long.
-        """
-        there = {b.nodes[key] for key in self.read}
-        oldest = min([node.index for node in there if node in self.numbered or node.op is INDEX], default=math.inf)
-        waiting, seen = [(-x.index, x)], {x}
-        while waiting and len(seen) <= self.longest:
-            for arg in heapq.heappop(waiting)[1].args:  # the latest first: most hang on the iteration that they are of
-                if arg in there or arg in seen:
-                    continue
-                if self.is_begun(arg) and arg is not b.at:
-                    return False  # of an earlier iteration, or what a local began with
-                if arg in self.numbered:
-                    if arg.index < oldest:
-                        return False  # none of those that are there lies between it and such a number
-                    seen.add(arg)
-                    heapq.heappush(waiting, (-arg.index, arg))
-        return True
 
 
 def _unite(one: Way, other: Way) -> None:
@@ -483,10 +488,10 @@ def _sure(parts: Parts) -> Part:
 
 
 class _Builder:
-    """Writes ways down as one: ``kinds`` is what is known of each local."""
+    """Writes ways down as one: ``kinds`` is what is known of each local; ``blank`` makes arrays that stand in for any."""
 
-    def __init__(self, kinds: dict[Key, Any], moving: set[Key]) -> None:
-        self.kinds, self.moving = kinds, moving
+    def __init__(self, kinds: dict[Key, Any], moving: set[Key], blank: Callable[[Aval], Node]) -> None:
+        self.kinds, self.moving, self.blank = kinds, moving, blank
         self.keys = sorted(kinds, key=repr)
 
     def grow(self, out: Any, ways: list[Way], depth: int, made: dict[int, Any], outer: Callable[[Part], Any]) -> dict[Key, Any]:
@@ -554,7 +559,10 @@ class _Builder:
         results: dict[Key, Any] = {}
         for key in self.keys:
             kind = self.kinds[key]
-            results[key] = outer(("carry", key)) if key in self.moving else out.const(_zero(kind))
+            if key in self.moving:
+                results[key] = outer(("carry", key))
+            else:  # no iteration reads what is there before the first side
+                results[key] = outer(("same", self.blank(kind))) if kind.kind == "array" else out.const(_zero(kind))
             if out.aval(results[key]) != kind:
                 raise Unclear
         for side in (True, False):
@@ -597,6 +605,8 @@ class _Builder:
             left: dict[Key, Any] = self.grow(inner, ways, depth, _Known(made, look), inside)
         else:
             left = {**carry, UNSEEN: inner.const(True)}
+            if TEST in left:
+                left[TEST] = inner.const(_zero(self.kinds[TEST]))  # it ends there
         index = inner.graph.input("index", INT)
         stop = inner.const(False if test.kind == "python" else np.False_)
         ends = [stop, *(left[key] for key in self.keys)]
@@ -664,7 +674,5 @@ class _Inner:
 
 def _zero(kind: Aval) -> Any:
     """A number for what no iteration reads."""
-    if kind.shape or kind.kind == "array":
-        raise Unclear
     zero = kind.dtype.type(0)
     return zero.item() if kind.kind == "python" else zero

@@ -632,8 +632,9 @@ class _Rewriter(ast.NodeTransformer):
                          ast.Constant(name in counting))  # fmt: skip
             first.append(ast.Assign([ast.Name(name, ast.Store())], read))
         for statement in _below_ifs(node.body, bool(chosen)):  # a number that is put in place of what goes round
-            if _is_reset(statement) and statement.targets[0].id in stores & (inside.keys() | chosen):
-                statement.number = loop
+            if isinstance(statement, ast.Assign):
+                reset = [place for place in _resets(statement) if place[0].id in stores & (inside.keys() | chosen)]
+                statement.numbers = loop, reset  # type: ignore[attr-defined]
         settled = self.scopes[-1][0] - stores - target
         for name, made_of in _filled(node):
             if name in settled:
@@ -688,11 +689,15 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         effects = [effect for target in node.targets for effect in self._effects(target)]
-        loop = getattr(node, "number", None)
+        loop, reset = getattr(node, "numbers", ("", ()))
         node.value = self.visit(node.value)
-        if loop is not None:
-            place = ast.Constant(node.targets[0].id)  # type: ignore[attr-defined]
-            node.value = _hook("number", node.value, ast.Name(loop, ast.Load()), place, node.value, ast.Constant(True))
+        for name, i in reset:
+            given = node.value if i is None else node.value.elts[i]  # type: ignore[attr-defined]
+            number = _hook("number", given, ast.Name(loop, ast.Load()), ast.Constant(name.id), given, ast.Constant(True))
+            if i is None:
+                node.value = number
+            else:
+                node.value.elts[i] = number  # type: ignore[attr-defined]
         unpacking = [target for target in node.targets if isinstance(target, (ast.Tuple, ast.List))]
         if unpacking:
             nested = ast.Constant(any(map(_nested, unpacking)))
@@ -931,11 +936,17 @@ def _assigned_first(body: Sequence[ast.stmt], names: Sequence[Any]) -> list[str]
 _LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.GeneratorExp)  # what may read a name when it is called
 
 
-def _is_reset(statement: Any) -> bool:
-    """Whether it puts a number into a name: ``v = 0.0``, ``v = 1.0 if x > 0 else -1.0``."""
-    if not isinstance(statement, ast.Assign) or len(statement.targets) > 1 or not isinstance(statement.targets[0], ast.Name):
-        return False
-    return _may_be_number(statement.value)
+def _resets(statement: ast.Assign) -> list[tuple[ast.Name, int | None]]:
+    """The names that get numbers, and where: ``v = 0.0``, ``v = 1.0 if x > 0 else -1.0``, ``v, w = w, 0.0``."""
+    target, value = statement.targets[0], statement.value
+    if len(statement.targets) > 1:
+        return []
+    if isinstance(target, ast.Name):
+        return [(target, None)] if _may_be_number(value) else []
+    if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple) or len(target.elts) != len(value.elts):
+        return []
+    pairs = enumerate(zip(target.elts, value.elts, strict=True))
+    return [(name, i) for i, (name, part) in pairs if isinstance(name, ast.Name) and _may_be_number(part)]
 
 
 def _may_be_number(value: ast.expr) -> bool:

@@ -14,6 +14,8 @@ Part = tuple[Any, ...]
 LEAVES = (INDEX, CONST, CAPTURED)  # what is no operation of an iteration
 INT = aval_of(0)  # what is known of an index
 BOOL = aval_of(False)
+TEST: Key = ("while",)  # whether a loop goes on
+EXIT: Key = ("if",)  # whether the ``if`` that leaves it does so
 UNSEEN: Key = ("else",)  # whether an iteration went a way that no call has gone
 TRACED = ("traced",)  # what is noted of a local that holds a traced value
 
@@ -37,6 +39,7 @@ class Boundary(NamedTuple):
     guards: int
     peeks: int
     writes: int
+    met: int
     holds: dict[Key, Tracer]
     nodes: dict[Key, Node]
     rest: dict[str, Any]

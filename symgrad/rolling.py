@@ -29,13 +29,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.forks import fork
+from symgrad.forks import Ways, fork
 from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, ancestors, aval_of
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, INDEX, ITEM, NOT, TO_NUMPY
 from symgrad.patterns import (
+    EXIT,
     INT,
     LEAVES,
+    TEST,
     TRACED,
     UNSEEN,
     Boundary,
@@ -49,27 +51,27 @@ from symgrad.patterns import (
     same_number,
     same_params,
 )
-from symgrad.trace import Trace, is_held_so_often
+from symgrad.trace import Guard, Trace, is_held_so_often
 from symgrad.tracer import NUMBERS, Tracer
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 
 SHORTEST = 4  # iterations that are worth a loop
 LEAP = 6  # iterations that are alike, before those to come are not traced
 FAR = 32  # iterations of a loop that is worth a leap
+SEVERAL = 8  # kinds of calls whose ways through a loop are known
 CHUNK = 1024  # iterations that are rolled up at a time, so that long loops do not fill the memory
 WIDEST = 64  # items of a container that are looked at
 MANY = 512  # and of all containers in containers
 EACH = 32  # or for each operation of an iteration, which takes longer
-TEST = ("while",)
 COUNTER = ("for",)
-EXIT = ("if",)
 _HIDDEN = "__symgrad"
 
 
 class Roller:
     """Watches one loop statement. ``what`` is what a ``for`` statement runs over; ``private`` are the names of the locals
     that the loop assigns and nothing else reads, ``stored`` all that its body assigns; ``tested`` says that the loop ends by
-    a test, not by exhaustion; ``targets`` are the locals that each iteration assigns before it reads them."""
+    a test in its body, not by exhaustion; ``targets`` are the locals that each iteration assigns before it reads them, if it
+    begins where the body does."""
 
     def __init__(
         self,
@@ -80,7 +82,7 @@ class Roller:
         tested: bool = False,
         targets: Sequence[str] = (),
     ) -> None:
-        self.names = Names(frozenset(private), frozenset(stored), frozenset(targets))
+        self.names = Names(frozenset(private), frozenset(stored), frozenset(() if tested else targets))
         self.trace, self.what, self.private, self.tested = trace, what, self.names.private, tested
         self.boundaries: list[Boundary] = []
         self.pattern: Pattern | None = None
@@ -116,10 +118,6 @@ class Roller:
         if self.boundaries:
             self.put.add(tracer.node)
         return tracer
-
-    def _is_begun(self, node: Node) -> bool:
-        """Whether it is an index of this loop, or a number that a local began with and no iteration puts there."""
-        return node.op is INDEX and self._is_own(node) and node not in self.put
 
     def _is_own(self, index: Node) -> bool:
         """Whether an index, or a number, is this loop's, not that of a loop in it."""
@@ -193,8 +191,11 @@ class Roller:
         """A boundary where the loop may end."""
         trace = self.trace
         if type(test) is Tracer:
-            if test.node.active and not self.open:
-                self.open, self.boundaries, self.pattern = True, [], None
+            self._note_decisions()
+            if (test.node.active or self.forked) and not self.open:  # how often it runs may hang on what was decided
+                self.open, self.pattern = True, None
+                if len(self.boundaries) > 1:
+                    self.boundaries = []
                 trace.watched = True
             more = {**more, TEST: test}
             trace.watched |= self.leaps
@@ -214,8 +215,7 @@ class Roller:
     def _boundary(self, frame: FrameType, index: Tracer | None, more: dict[Key, Tracer] | None = None) -> None:
         """An iteration begins (or, at the last boundary, the loop ends)."""
         trace = self.trace
-        if self.boundaries and not self.open and not self.tested and self.what is not None:
-            self._note_decisions()
+        self._note_decisions()
         thorough = self.open or self.leaps or self.forked or not self.boundaries
         if self.boundaries:
             self.many = max(self.many, EACH * (len(trace.graph.nodes) - self.boundaries[-1].length))
@@ -237,13 +237,15 @@ class Roller:
         if self.forked:
             within = frame.f_code.co_cellvars, frame.f_code.co_freevars  # which functions may assign that it calls
             self.names = self.names._replace(stored=self.names.stored.union(*within))
-        counts = len(trace.graph.nodes), len(trace.guards), len(trace.peeks), len(trace.writes)
+        counts = len(trace.graph.nodes), len(trace.guards), len(trace.peeks), len(trace.writes), len(trace.met)
         at = None if index is None else index.node
         self.boundaries.append(Boundary(*counts, holds, nodes, survey.rest, survey.containers, at))
         self._compare()
 
     def _note_decisions(self) -> None:
         """Of the iteration that has just ended: as long as these are not rolled up, they are those of a loop."""
+        if not self.boundaries:
+            return
         trace, last = self.trace, self.boundaries[-1]
         floor = len(trace.graph.nodes) and trace.graph.nodes[last.length - 1].index if last.length > 0 else -1
         decided = [i for i in range(last.guards, len(trace.guards)) if trace.guards[i].node.index > floor]
@@ -490,31 +492,36 @@ class Roller:
         trace, hooks = self.trace, self.trace.hooks
         if trace.impure or trace.trying or trace.lanes or hooks is None or hooks.impure or hooks.effects:
             return
-        bounds = self.boundaries
-        way, known = self._way(), None
-        if way is not None:
-            known = trace.known_ways.get(way)
-        for first in [known.first] if known else sorted({0, 1, self._settled()}):
+        if (self.what is None or self.tested) and not self.open:
+            return
+        bounds, way = self.boundaries, self._way()
+        every = [] if way is None else trace.known_ways.get(way, [])
+        tries: list[tuple[int, Ways | None]] = [(known.first, known) for known in every]
+        for first, known in [*tries, *((first, None) for first in sorted({0, 1, self._settled()}))]:
             if len(bounds) - 1 - first < SHORTEST:
-                return
-            found = fork(trace, bounds[first:], first, self.names, self._is_begun, self.put, known)
+                continue
+            found = fork(trace, bounds[first:], first, self.names, self.put, known)
             held = bounds[-1].holds
             if found is None or any([key in held and held[key].base is not None for key in found.pattern.after]):
                 continue
-            self.pattern, decided, self.kinds, self.anew, ways = found
+            self.pattern, decided, fixed, self.kinds, self.anew, ways = found
             start = bounds[first]
-            guards = [guard for guard in trace.guards[start.guards :] if guard.node not in decided]
-            peeks = [peek for peek in trace.peeks[start.peeks :] if peek.node not in decided]
             flag = self._flag(first) if UNSEEN in self.kinds else None
             if self._replace(first):
                 if way is not None and ways is not None:
-                    trace.ways[way] = ways
-                trace.guards[start.guards :], trace.peeks[start.peeks :] = guards, peeks
+                    trace.ways[way] = [*[other for other in every if other is not known], ways][-SEVERAL:]
+                trace.recalled |= known is not None
+                rest = [
+                    guard for guard in trace.guards[start.guards :] if guard.node not in decided and guard.node not in fixed
+                ]
+                trace.guards[start.guards :] = [*(Guard(node, *seen) for node, seen in fixed.items()), *rest]
+                decided.update(self.tests)
+                trace.peeks[start.peeks :] = [peek for peek in trace.peeks[start.peeks :] if peek.node not in decided]
                 if flag is not None and not flag and flag.node.active:
                     trace.guards[-1] = trace.guards[-1]._replace(unseen=True)
                 length = start.length
-                self.boundaries, self.pattern = [], None
-                del found, decided, guards, peeks, start, bounds, held
+                self.boundaries, self.pattern, self.tests = [], None, []
+                del found, decided, start, bounds, held
                 trace.forget(length)
                 return
             self.boundaries = bounds
@@ -689,12 +696,13 @@ class Roller:
         if self.open:  # what a leap has put there stands for this run alone, until the loop has ended as it should
             (trace.leaping.add if ahead else trace.leaping.discard)(self.serial)
         if self.forked:
-            again = self._reproduced(body, course, [node for node in (*firsts, *invariants) if node is not None], values)
+            often = course if course.test is None else Course(len(self.boundaries) - 1 - first)
+            again = self._reproduced(body, often, [node for node in (*firsts, *invariants) if node is not None], values)
             if again is None:
                 return False
             values = again
         op, args = loop_of(body, course), (*firsts, *invariants)
-        node = trace.graph.add(op, args, (), tuple(trace.aval(value) for value in values))  # type: ignore[arg-type]
+        node = trace.add(op, args, (), tuple(trace.aval(value) for value in values))  # type: ignore[arg-type]
         (trace.likes if later else trace.values)[node] = values
         if self.open:  # a loop with a test needs no guard on it, unless something is so only after an iteration
             tests = set(self.tests)
@@ -760,7 +768,7 @@ class Roller:
             tracer.like, tracer.later = value, later
             tracer.version += 1
         if self.open or self.forked or tracer.node.active:
-            tracer.node = trace.graph.add(ITEM, (loop,), (("item", place),), self._kind(end, key))
+            tracer.node = trace.add(ITEM, (loop,), (("item", place),), self._kind(end, key))
             tracer.node.name = None if key in (TEST, EXIT, COUNTER) else joined(key)
             known[tracer.node] = value
         elif not isinstance(tracer.value, np.ndarray):

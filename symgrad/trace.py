@@ -87,6 +87,7 @@ class Trace:
         self.recalled = False  # whether it took in what earlier calls did
         self.leaping: set[int] = set()  # loops that other calls may run more often, of which iterations were not traced
         self.watched = False  # whether in-place writes matter: there is a loop that another call may run more often
+        self.met: list[int] = []  # indices of nodes, of operations that were there when they were asked for again
         self.writes: list[Any] = []  # objects of the function's own that it changed
         self.loans: list[tuple[str, Any, Any]] = []  # of drafts taken in whose memory others hold: the line, it, a copy
         self.lent = False  # whether NumPy has asked a Tracer for a plain array
@@ -191,6 +192,14 @@ class Trace:
     def forget(self, start: int) -> None:
         """Drop the nodes from position ``start`` of the graph on that nothing can reach any more."""
         self.graph.sweep(start, self.values, self.likes)
+
+    def add(self, op: Any, args: tuple[Node, ...], params: Any, aval: Any) -> Node:
+        """The node of a loop or a part of its results, which somebody else computes."""
+        before = self.graph.next_index
+        node = self.graph.add(op, args, params, aval)
+        if node.index < before:
+            self.met.append(node.index)
+        return node
 
     def next_loop(self) -> int:
         """A number for a loop statement that starts to run."""
@@ -451,6 +460,7 @@ class Trace:
             packed = tuple((name, _hashable(value)) for name, value in packed)
             known = self.graph.find(op, key, packed)
         if known is not None:
+            self.met.append(known.index)
             return known
         costly = self.lazy and (large or op.like is not None) and not op.alias and op is not IDENTITY
         like = self._like_result(op, values, params) if waits or costly else None

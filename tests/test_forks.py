@@ -755,6 +755,36 @@ def test_calls_that_went_alike_say_nothing_of_others(fun):
             np.testing.assert_allclose(slope, other(x, *more)[1], rtol=1e-11, atol=1e-13)
 
 
+def settled_by_the_arguments(x):
+    """One decision is the same in all iterations of a call, and another one in the next call."""
+    s, t, u, h = 0.1, x[1], x[0], 1.0
+    while h > 0.05:
+        h = h * (0.7 + 0.1 * np.tanh(x[1]))
+        if abs(x[3]) < 0.7:
+            s = s * s * 0.2 + s
+            t = np.exp(-u * u)
+        if u > 0.1 and t > 0:
+            u = np.sqrt(1 + s * s)
+        else:
+            s, t = t, s
+            u = -0.5
+            t = 0.0
+        t = t * 0.9 + x[3] * s
+    return s
+
+
+def test_decisions_that_no_iteration_changes():
+    derivative, other = value_and_grad(settled_by_the_arguments), value_and_grad(settled_by_the_arguments, mode="dynamic")
+    first = [(-0.8, 0.3, 0.7), (0.2, 0.2, 0.4), (0.7, -1.0, -0.1), (1.6, -0.4, -0.3), (-0.6, -0.2, 1.2), (-1.9, 1.3, -0.2)]
+    for turn, x in enumerate(points(30, 4)):
+        if turn < len(first):
+            x[[0, 1, 3]] = first[turn]
+        value, slope = derivative(x)
+        np.testing.assert_allclose(value, settled_by_the_arguments(x), rtol=1e-13)
+        np.testing.assert_allclose(slope, other(x)[1], rtol=1e-11, atol=1e-13)
+    assert derivative.cache_info().hits > 10
+
+
 def many_ways(count):
     lines = [f"        {'elif' if i else 'if'} v > {1.5 - i / 4}: s = 0.9 * s + {i + 1} * t * v" for i in range(count)]
     text = "\n".join(["def program(x):", "    s, t, z = 0.1, 0.7, np.zeros(3)", "    for v in x:", *lines,
@@ -773,3 +803,103 @@ def test_time_to_compile_grows_with_the_ways():
 
     seconds(2)
     assert seconds(12) < 12 * seconds(4)
+
+
+def adaptive_steps(x):
+    """An initial value problem, with steps that shrink where the error is large."""
+    h, t, y = 0.1, 0.0, 1.0 + x[0] ** 2
+    while t < 1.0:
+        k1, k2 = -y * y, -((y - h * y * y) ** 2)
+        if abs(k1 - k2) * h > 1e-3:
+            h = h * 0.5
+        else:
+            y, t = y + 0.5 * h * (k1 + k2), t + h
+            h = min(h * 1.2, 1.0 - t + 1e-12) if t < 1 else h
+    return y
+
+
+def golden_section(x):
+    lo, hi = -6.0, 7.0
+    while hi - lo > 1e-6:
+        one, other = lo + (hi - lo) / 3, hi - (hi - lo) / 3
+        if (one - x[0]) ** 2 < (other - x[0]) ** 2:
+            hi = other
+        else:
+            lo = one
+    return lo * x[0]
+
+
+def halvings(x):
+    n, y = 0, 5.0 + x[0] ** 2
+    while y > 1.0:
+        y = 0.5 * y + 0.3 if y > 3.0 else 0.9 * y - 0.05
+        n += 1
+    return y * n
+
+
+def differences(x):
+    a, b = 3.0 + x[0] ** 2, 1.0 + x[1] ** 2
+    while b > 0.01:
+        if a > b:
+            a = a - b
+        else:
+            a, b = 0.9 * b, 0.8 * a
+    return a + b
+
+
+def left_by_a_break(x):
+    s, t = 0.1, 0.0
+    for v in x:
+        if v > 0:
+            s = s + v * v
+        else:
+            t = t + v * s
+        if s > 6.0:
+            break
+    return s * t
+
+
+def left_in_the_middle(x):
+    """What is assigned before the ``if`` that leaves the loop is read after it."""
+    i, s, t = 0, 0.1, x[0]
+    while True:
+        i += 1
+        d = x[i] * 0.5
+        if i > 20 or s > 5.0:
+            break
+        if d > 0.1:
+            s, t = s + d, t * 0.9
+        else:
+            t = t + d * s
+    return s * t
+
+
+def accepted_steps(x):
+    """Of gradient descent; arrays that one side alone keeps."""
+    p, step = x.copy(), 0.02
+    f = np.sum(p**4)
+    for _ in range(20):
+        q = p - step * 4 * p**3
+        g = np.sum(q**4)
+        if g < f:
+            p, f, step = q, g, step * 1.1
+        else:
+            step = step * 0.5
+    return f
+
+
+WHILE = [adaptive_steps, golden_section, halvings, differences, left_by_a_break, left_in_the_middle, accepted_steps]
+
+
+@pytest.mark.parametrize("fun", WHILE)
+def test_loops_with_tests_and_choices_of_arrays(fun):
+    derivative, other = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in points(24, 30):
+        value, slope = derivative(x)
+        np.testing.assert_allclose(value, fun(x), rtol=1e-13)
+        np.testing.assert_allclose(slope, other(x)[1], rtol=1e-10, atol=1e-12)
+    assert derivative.cache_info().misses <= 8
+    product, x = hvp(fun), points(1, 30)[0]
+    for _ in range(3):
+        expected = hvp(fun, mode="dynamic")(x, np.cos(x))
+        np.testing.assert_allclose(product(x, np.cos(x)), expected, rtol=1e-8, atol=1e-8)
