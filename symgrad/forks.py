@@ -163,7 +163,7 @@ class _Reader:
     def pattern(self, first: int, ways: dict[tuple[bool, ...], Way]) -> Fork:
         """The pattern of these iterations, from number ``first`` on, and of earlier ``ways``."""
         begun = {bound.nodes[key] for bound in self.bounds for key in self.moving}
-        self._make(self.trace.graph.nodes[: self.bounds[0].length], begun)
+        self._make(self.trace.graph.nodes[: self.bounds[-1].length], begun)
         for b, c in itertools.pairwise(self.bounds):
             way = self._read(b, c)
             known = ways.setdefault(tuple([value for _, value in way.tests]), way)

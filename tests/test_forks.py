@@ -585,6 +585,12 @@ STATEMENTS = [
     "q = {e}", "z = 0.5*z + {e}*y", "m = 1", "m = 0", "s, t = t, s", "w = {e}",
 ]  # fmt: skip
 TURNS = ["for i in range(1, 12):", "for i in range(11, 0, -1):", "for i, v in enumerate(x[:11], 1):"]
+WHILES = [
+    ["    i = 0", "    while i < 11:", "        i += 1"],
+    ["    h = 1.0; i = 3", "    while h > 0.05:", "        h = h * (0.7 + 0.1 * np.tanh(p))"],
+    ["    i = 0", "    while True:", "        i += 1", "        if i > 10: break"],
+]
+EXITS = ["s > 2.0", "s*s > 1.5", "t < -1.0", "abs(u) > 1.2", "s + t > 1"]
 LAST = ["s = s + 0.1*t", "t = t*0.9 + x[i]*s", "u = u + s", "s = np.sin(s)", "u = u*0.5 + m*x[i]"]
 ENDS = ["s + t*u + np.sum(R) + q + c*0.1*s + np.sum(z)", "s*t + u", "s + np.sum(z*z)", "s + c*t + m*u", "np.sum(R*R) + s*u"]
 
@@ -610,9 +616,14 @@ def forked(rng: random.Random) -> Iterator[str]:
     yield "def steps(x, p):" if pausing else "def program(x, p):"
     yield "    s = 0.1; t = p; u = x[0]; q = 0.0; c = 0; m = 0; w = 0.0"
     yield "    y = x[:3]; z = np.ones(3); R = np.zeros(13)"
-    yield f"    {rng.choice(TURNS)}"
+    if rng.random() < 0.4:
+        yield from rng.choice(WHILES)
+    else:
+        yield f"    {rng.choice(TURNS)}"
     yield f"        if {rng.choice(CONDITIONS).format(a='x[i]', b='s')}:"
     yield from block(rng, 1, "            ")
+    if rng.random() < 0.3:
+        yield f"        if {rng.choice(EXITS)}: break"
     yield from block(rng, 0, "        ")
     yield f"        {rng.choice(LAST)}"
     if not pausing:
@@ -783,6 +794,33 @@ def test_decisions_that_no_iteration_changes():
         np.testing.assert_allclose(value, settled_by_the_arguments(x), rtol=1e-13)
         np.testing.assert_allclose(slope, other(x)[1], rtol=1e-11, atol=1e-13)
     assert derivative.cache_info().hits > 10
+
+
+def settled_by_the_first(x):
+    """Where the first iteration takes the first side, what a later one decides on hangs on the arguments alone."""
+    p, s, t, u = x[1], 0.1, x[1], x[0]
+    for i in range(2, len(x)):
+        if x[i] > s:
+            s = t / (1.5 + t * t)
+            t = 0.0
+        t = p
+        u = t - 0.3 * p
+        if 0 < s < 0.8:
+            s, t = t, s
+            u = max(0, u) * p
+            continue
+        u = u * 0.5 + 0.1 * x[i]
+    return s + t * u
+
+
+def test_decisions_on_what_the_first_iteration_leaves():
+    derivative, other = value_and_grad(settled_by_the_first), value_and_grad(settled_by_the_first, mode="dynamic")
+    for turn, x in enumerate(points(24, 12)):
+        x[1] = -1 - abs(x[1])
+        x[2] = 1.0 if turn < 6 else -1.0
+        value, slope = derivative(x)
+        np.testing.assert_allclose(value, settled_by_the_first(x), rtol=1e-13)
+        np.testing.assert_allclose(slope, other(x)[1], rtol=1e-11, atol=1e-13)
 
 
 def many_ways(count):
