@@ -37,14 +37,15 @@ def switch(x, k):
 
 
 def halves(a):
-    lo, hi = a * 0.0, a + 1.0
-    while hi - lo > 0.2:
+    """By recursion, not in a loop, which would be one piece."""
+
+    def between(lo, hi):
         mid = 0.5 * (lo + hi)
-        if mid * mid * mid > a:
-            hi = mid
-        else:
-            lo = mid
-    return 0.5 * (lo + hi)
+        if hi - lo <= 0.2:
+            return mid
+        return between(lo, mid) if mid * mid * mid > a else between(mid, hi)
+
+    return between(a * 0.0, a + 1.0)
 
 
 RNG = np.random.default_rng(0)
