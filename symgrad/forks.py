@@ -482,9 +482,10 @@ def _narrow(parts: Parts, others: Parts) -> None:
 
 def _sure(parts: Parts) -> Part:
     """The one place that a value comes from."""
-    if len(parts) > 1:
+    part, *others = parts.values()
+    if others or part[0] == "again":  # computed once more, which no step does
         raise Unclear
-    return next(iter(parts.values()))
+    return part
 
 
 class _Builder:
