@@ -72,11 +72,12 @@ class Way:
 class Ways(NamedTuple):
     """The ways that calls have taken through a loop from iteration ``first`` on, and what the locals held there.
 
-    ``fixed`` is what they looked at that no iteration changes, and saw.
+    ``fixed`` is what they looked at that no iteration changes, and saw, ``plain`` of that what hangs on no argument.
     """
 
     first: int
     fixed: dict[Node, tuple[Any, Any]]
+    plain: set[Node]
     nodes: dict[Key, Node]
     rest: dict[str, Any]
     moving: set[Key]
@@ -139,6 +140,7 @@ class _Reader:
         self.again: set[int] = set()  # what the iteration that is read has computed once more, by index
         self.decided: set[Node] = set()
         self.fixed: dict[Node, tuple[Any, Any]] = {}
+        self.plain: set[Node] = set()
         nodes = trace.graph.nodes
         self.floor = nodes[bounds[0].length].index if bounds[0].length < len(nodes) else math.inf
 
@@ -200,9 +202,9 @@ class _Reader:
     def _kept(self, first: int, ways: dict[tuple[bool, ...], Way]) -> Ways:
         """What later calls may know of these ways."""
         begin, taken = self.bounds[0], {key: _bare(way) for key, way in ways.items()}
-        outside = ancestors([*_read(taken.values()), *self.fixed])
+        outside = ancestors([*_read(taken.values()), *self.fixed, *self.plain])
         arrays = {node: self.trace.graph.arrays[node] for node in outside if node.op is CAPTURED}
-        return Ways(first, self.fixed, begin.nodes, begin.rest, self.moving, taken, arrays)
+        return Ways(first, self.fixed, self.plain, begin.nodes, begin.rest, self.moving, taken, arrays)
 
     def recall(self, known: Ways) -> dict[tuple[bool, ...], Way]:
         """What earlier calls did, of what there is in this one."""
@@ -220,6 +222,8 @@ class _Reader:
             if self.trace.computed(here) != seen[0]:
                 raise Unclear
             self.fixed[here] = seen
+        self.plain |= {self._here(node, same, known.arrays) for node in known.plain}
+        fresh = {begin.nodes[key] for key in self.moving - known.moving}
         self.moving |= known.moving
         self.read = self._read_next()
         self.keys |= known.moving
@@ -228,7 +232,19 @@ class _Reader:
                 self._leave(key)
                 self.keys.discard(key)
         found = {key: self._recalled(way, same, known.arrays) for key, way in known.taken.items()}
+        self._check_fresh(fresh, list(found.values()))
         return found
+
+    def _check_fresh(self, fresh: set[Node], ways: list[Way]) -> None:
+        """What did not move in earlier calls was taken for one and the same there: nothing may have been made of it."""
+        hang = set(fresh)
+        for node in self.trace.graph.nodes if fresh else ():
+            if any([arg in hang for arg in node.args]):
+                hang.add(node)
+        numbers = {_number_name(node) for node in fresh if node.op in (INDEX, CONST)}
+        names = {name for parts in _parts_of(ways) for name in parts}
+        if not hang.isdisjoint([*_read(ways), *self.fixed, *self.plain]) or not numbers.isdisjoint(names):
+            raise Unclear
 
     def _leave(self, key: Key) -> None:
         """Nobody reads what only some iterations leave behind: nobody may."""
@@ -313,6 +329,8 @@ class _Reader:
             moved = look.node in moves or look.node in self.made
             if not moved and isinstance(look, Guard):
                 self.fixed.setdefault(look.node, (look.value, look.line))
+            elif not moved:
+                self.plain.add(look.node)
             if moved and look.node not in tests:
                 if look.node.aval.dtype != bool or look.node.aval.shape or look.value is None:
                     raise Unclear
@@ -382,11 +400,9 @@ class _Reader:
         if found and x in self.made and x.index in self.again:
             found["again",] = ("again", x)
         if x.op is INDEX:
-            value = dict(x.params)["value"]
-            found["value", type(value), repr(value)] = ("value", x)
+            found[_number_name(x)] = ("value", x)
         elif x.op is CONST:
-            value = dict(x.params)["value"]
-            found["value", type(value), repr(value)] = ("same", x)
+            found[_number_name(x)] = ("same", x)
         elif x.op is CAPTURED and x.index >= self.floor:
             array = self.trace.graph.arrays[x]
             found["anew", array.shape, array.dtype.str, array.strides, array.tobytes()] = ("anew", x)
@@ -427,13 +443,24 @@ def _bare(way: Way) -> Way:
     return Way(steps, tests, after, [Note(node) for node in way.nodes])
 
 
-def _read(ways: Iterable[Way]) -> list[Node]:
-    """What there is outside of a loop that its ways read."""
+def _number_name(node: Node) -> Any:
+    """What tells a number that is known beforehand from others."""
+    value = dict(node.params)["value"]
+    return "value", type(value), repr(value)
+
+
+def _parts_of(ways: Iterable[Way]) -> list[Parts]:
+    """Where all comes from that ways read, test, and leave behind."""
     every: list[Parts] = []
     for way in ways:
         every += [parts for step in way.steps for parts in step[3]]
         every += [parts for parts, _ in (*way.tests, *way.after.values())]
-    return [part[1] for parts in every for part in parts.values() if part[0] == "same"]
+    return every
+
+
+def _read(ways: Iterable[Way]) -> list[Node]:
+    """What there is outside of a loop that its ways read."""
+    return [part[1] for parts in _parts_of(ways) for part in parts.values() if part[0] == "same"]
 
 
 def _hangs_on_kinds(way: Way, plain: set[Key]) -> bool:

@@ -752,15 +752,26 @@ def put_once(x, p):
     return s * t
 
 
-@pytest.mark.parametrize("fun", [remembered, put_once, *ROLLED, greatest, regimes])
+def shrinking(x):
+    s, u, t = 0.5, x[0], 0.5
+    for i in range(1, len(x)):
+        if x[i] > 0:
+            u, t = 0.9 * u, 0.7 * t
+            s = 0.8 * s + x[i]
+        else:
+            s = s - 0.1 * u - 0.2 * t
+    return s
+
+
+@pytest.mark.parametrize("fun", [remembered, put_once, *ROLLED, greatest, regimes, shrinking])
 def test_calls_that_went_alike_say_nothing_of_others(fun):
-    """The first calls have sorted numbers, in one order or the other."""
+    """The first calls have sorted numbers, in one order or the other; or numbers of one sign, and then of the other."""
     more = (0.7,) if fun in (remembered, put_once) else ()
-    for order in (1, -1):
+    for order in (1, -1, 0):
         derivative, other = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
         for turn, x in enumerate(points(12, 12)):
             if turn < 5:
-                x = np.sort(x)[::order]
+                x = np.sort(x)[::order] if order else np.abs(x) * (-1 if turn < 2 else 1)
             value, slope = derivative(x, *more)
             np.testing.assert_allclose(value, fun(x, *more), rtol=1e-13)
             np.testing.assert_allclose(slope, other(x, *more)[1], rtol=1e-11, atol=1e-13)
