@@ -57,6 +57,7 @@ DOUBTS = 3  # errors that code raises, and the function does not, before nobody 
 WORTH = 10  # calls that code may try in vain for one that it answers
 LOOKING = 0.25  # of the time of calls in dynamic mode may go into traces that find new ends
 MAX_VARIANTS = 8  # of what one signature found outside its arguments
+MAX_LOOPS = 64  # of a variant, whose ways are known: as many as there are ways to get to them
 SHORT = 40  # lines of code that stand in the function that checks a call, which saves calling another
 EARLY = 500_000  # bytes of results an operation, of those left for later, from which code for a single call pays
 STEP = 4000  # bytes that are written in the time of one small operation
@@ -317,6 +318,8 @@ class Family:
             return None
         grown = variant.take(state)
         variant.loops |= state.trace.ways
+        while len(variant.loops) > MAX_LOOPS:
+            del variant.loops[next(iter(variant.loops))]
         leaf.seen += 1
         self.account.traced(sum(end.seen == 1 for end in ends) + variant.unlearnt, leaf.seen == 1)
         if leaf.seen == 1 or (leaf.linked and not grown):
@@ -1066,7 +1069,8 @@ class Compiler:
             family, leaves = self.family(args, kwargs)
             for variant in family.variants:
                 template = variant.template
-                if template is not None and template.probe(user)(*args, **kwargs) is not _MISSED:
+                confirmed = variant.program.root is not None and variant.program.confirmed().root is not None
+                if template is not None and confirmed and template.probe(user)(*args, **kwargs) is not _MISSED:
                     if variant.pieces or not variant.fits():
                         variant.compile()
                     return variant

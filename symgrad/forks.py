@@ -72,7 +72,8 @@ class Way:
 class Ways(NamedTuple):
     """The ways that calls have taken through a loop from iteration ``first`` on, and what the locals held there.
 
-    ``fixed`` is what they looked at that no iteration changes, and saw, ``plain`` of that what hangs on no argument.
+    ``fixed`` is what they looked at that no iteration changes, and saw, ``plain`` of that what hangs on no argument; ``left``
+    are the locals that no iteration assigned.
     """
 
     first: int
@@ -81,6 +82,7 @@ class Ways(NamedTuple):
     nodes: dict[Key, Node]
     rest: dict[str, Any]
     moving: set[Key]
+    left: set[Key]
     taken: dict[tuple[bool, ...], Way]
     arrays: dict[Node, Any]  # that they read
 
@@ -204,7 +206,8 @@ class _Reader:
         begin, taken = self.bounds[0], {key: _bare(way) for key, way in ways.items()}
         outside = ancestors([*_read(taken.values()), *self.fixed, *self.plain])
         arrays = {node: self.trace.graph.arrays[node] for node in outside if node.op is CAPTURED}
-        return Ways(first, self.fixed, self.plain, begin.nodes, begin.rest, self.moving, taken, arrays)
+        left = {key for key in begin.nodes if all([self._is_left(key, begin, bound) for bound in self.bounds[1:]])}
+        return Ways(first, self.fixed, self.plain, begin.nodes, begin.rest, self.moving, left, taken, arrays)
 
     def recall(self, known: Ways) -> dict[tuple[bool, ...], Way]:
         """What earlier calls did, of what there is in this one."""
@@ -223,6 +226,8 @@ class _Reader:
                 raise Unclear
             self.fixed[here] = seen
         self.plain |= {self._here(node, same, known.arrays) for node in known.plain}
+        if not self.moving - known.moving <= known.left:
+            raise Unclear
         fresh = {begin.nodes[key] for key in self.moving - known.moving}
         self.moving |= known.moving
         self.read = self._read_next()
@@ -351,7 +356,7 @@ class _Reader:
         self.decided.update(tests)
         after = {}
         for key in self.keys:
-            left = self._is_left(key, b, c)
+            left = key in self.read and self._is_left(key, b, c)
             parts = {("carry", key): ("carry", key)} if left else self._parts(c.nodes[key], b, places)
             after[key] = parts, c.nodes[key].aval
         return Way(steps, [(self._parts(node, b, places), value) for node, value in tests.items()], after, list(places))
@@ -367,7 +372,7 @@ class _Reader:
 
     def _is_left(self, key: Key, b: Boundary, c: Boundary) -> bool:
         """Whether an iteration has put nothing into a local: it holds the object that it held, and no other one did."""
-        if key not in self.read or c.nodes[key] is not b.nodes[key] or c.holds[key] is not b.holds[key]:
+        if key not in c.nodes or c.nodes[key] is not b.nodes[key] or c.holds[key] is not b.holds[key]:
             return False
         return sum([tracer is b.holds[key] for tracer in b.holds.values()]) == 1
 

@@ -319,3 +319,31 @@ def test_what_cannot_be_exported():
         export(grad(lambda x: gamma(x)), 1.0)
     with pytest.raises(ValueError, match=r"'gradient.py'"):
         export(grad(fun.ridge), np.ones(3), path="no-module.txt")
+
+
+def halved_or_squared(x):
+    s = 0.0
+    for v in x:
+        if v > 0:
+            s += v * v
+        else:
+            s -= 0.5 * v
+    return s
+
+
+def test_ways_through_loops_that_calls_have_taken(tmp_path):
+    """The last call took another way than those that code was made of; one that none has taken is an error."""
+    x = np.array([1.0, -2.0, 3.0, -4.0, 5.0])
+    derivative = grad(halved_or_squared)
+    for y in (abs(x), abs(x), abs(x), x):
+        derivative(y)
+    path = tmp_path / "both_ways.py"
+    export(derivative, abs(x), path=path)
+    for y in (x, abs(x), -x):
+        np.testing.assert_array_equal(function(load(path))(y), grad(halved_or_squared, mode="dynamic")(y))
+    path = tmp_path / "one_way.py"
+    export(grad(halved_or_squared), abs(x), path=path)
+    module = load(path)
+    np.testing.assert_array_equal(function(module)(abs(x)), 2 * abs(x))
+    with pytest.raises(module.Unexplored, match="no call has gone this way"):
+        function(module)(x)

@@ -763,7 +763,19 @@ def shrinking(x):
     return s
 
 
-@pytest.mark.parametrize("fun", [remembered, put_once, *ROLLED, greatest, regimes, shrinking])
+def set_back(x):
+    s, u = 0.5, x[0]
+    for i in range(1, len(x)):
+        if x[i] > 0:
+            u = 0.9 * u
+            s = 0.8 * s + x[i]
+        else:
+            u = x[0]
+            s = s - 0.1
+    return s * u
+
+
+@pytest.mark.parametrize("fun", [remembered, put_once, *ROLLED, greatest, regimes, shrinking, set_back])
 def test_calls_that_went_alike_say_nothing_of_others(fun):
     """The first calls have sorted numbers, in one order or the other; or numbers of one sign, and then of the other."""
     more = (0.7,) if fun in (remembered, put_once) else ()
