@@ -96,6 +96,7 @@ class Fork(NamedTuple):
     kinds: dict[Key, Any]
     anew: set[Node]  # arrays that iterations made for themselves
     ways: Ways | None  # for later calls
+    several: bool  # whether there is more than one
 
 
 def fork(
@@ -192,7 +193,7 @@ class _Reader:
         found = _Builder(kinds, self.moving | {UNSEEN}, self._blank).grow(
             steps, [ways[key] for key in sorted(ways)], 0, {}, lambda part: part
         )
-        return Fork(Pattern(steps.steps, found, steps.notes), self.decided, self.fixed, kinds, self.anew, kept)
+        return Fork(Pattern(steps.steps, found, steps.notes), self.decided, self.fixed, kinds, self.anew, kept, len(ways) > 1)
 
     def _blank(self, kind: Aval) -> Node:
         """An array that no iteration reads."""

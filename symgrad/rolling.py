@@ -57,7 +57,7 @@ from symgrad.transform.loop import Body, Course, Loop, loop_of
 
 SHORTEST = 4  # iterations that are worth a loop
 LEAP = 6  # iterations that are alike, before those to come are not traced
-FAR = 32  # iterations of a loop that is worth a leap
+FAR = 32  # iterations of a loop that is worth a leap, or a loop though all iterations decide alike
 SEVERAL = 8  # kinds of calls whose ways through a loop are known
 CHUNK = 1024  # iterations that are rolled up at a time, so that long loops do not fill the memory
 WIDEST = 64  # items of a container that are looked at
@@ -504,7 +504,9 @@ class Roller:
             held = bounds[-1].holds
             if found is None or any([key in held and held[key].base is not None for key in found.pattern.after]):
                 continue
-            self.pattern, decided, fixed, self.kinds, self.anew, ways = found
+            self.pattern, decided, fixed, self.kinds, self.anew, ways, several = found
+            if not (several or self.open) and len(bounds) <= FAR:  # what all calls do is faster without a loop
+                return
             start = bounds[first]
             flag = self._flag(first) if UNSEEN in self.kinds else None
             if self._replace(first):
