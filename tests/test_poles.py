@@ -203,3 +203,24 @@ def test_many_choices_from_what_has_poles():
     derivative = grad(total)
     for _ in range(3):
         np.testing.assert_allclose(derivative(x), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda a, b: np.dot(np.hypot(a[0], b), np.hypot(a[0], b)),
+        lambda a, b: np.vdot(np.hypot(b, a[1]), 3.0 * np.hypot(b, a[1])),
+        lambda a, b: np.tensordot(np.hypot(np.outer(a, b), b), np.hypot(np.outer(a, b), b)),
+        lambda a, b: np.vdot(np.std(np.outer(a, b), axis=1), np.std(np.outer(a, b), axis=1)),
+        lambda a, b: np.vdot(np.abs(a[2]) * b, np.abs(a[2]) * b),
+    ],
+)
+def test_multiples_of_results_of_other_shapes(fun):
+    """A cotangent that is twice the result is no smaller than the result."""
+    a, b = np.array([0.5, -1.5, 2.0]), np.array([1.0, 0.3, -0.7, 2.0])
+    step = 1e-6 * np.eye(7)
+    for derivative in (grad(fun, (0, 1)), grad(fun, (0, 1), mode="dynamic")):
+        for _ in range(3):
+            found = np.concatenate(derivative(a, b))
+            expected = [(fun(a + s[:3], b + s[3:]) - fun(a - s[:3], b - s[3:])) / 2e-6 for s in step]
+            np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-8)

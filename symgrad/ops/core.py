@@ -555,7 +555,8 @@ def multiple(g: Any, y: Any) -> Any:
 
     ``norm(x) ** 2`` is smooth where ``norm(x)`` is not: a rule that divides by ``y`` need not divide what has that factor.
     """
-    return g.over(y) if isinstance(g, Traced) else None
+    h = g.over(y) if isinstance(g, Traced) else None
+    return h if h is None or np.shape(h) == np.shape(y) else np.broadcast_to(h, np.shape(y))
 
 
 def as_numpy(value: Any) -> Any:
