@@ -964,3 +964,35 @@ def test_loops_with_tests_and_choices_of_arrays(fun):
     for _ in range(3):
         expected = hvp(fun, mode="dynamic")(x, np.cos(x))
         np.testing.assert_allclose(product(x, np.cos(x)), expected, rtol=1e-8, atol=1e-8)
+
+
+def held_or_made_anew(x):
+    t, w = 0.3, 1
+    z, y, q = x[:3] * 0.5, x[3:6], 0.0
+    for i in range(len(x)):
+        w = 1
+        if x[i] > 0.2:
+            z = z * 1.0
+            z[0] = w
+            t = 1.0
+        else:
+            z = z.copy()
+            z = z.copy()
+            t *= 0.9
+    return x[0] * t + np.sum(z * y) + q
+
+
+def test_loops_that_give_other_kinds_of_numbers_in_other_calls():
+    """In the last call, no iteration takes the first side."""
+    derivative, other = value_and_grad(held_or_made_anew), value_and_grad(held_or_made_anew, mode="dynamic")
+    for x in [
+        [0.34, -2.71, 0.23, -0.67, 0.35, -0.18, 1.62, -0.29, 1.61, -0.59, 0.82, -0.62],
+        [0.82, -0.79, 0.95, -0.14, 0.78, -1.5, 0.51, -1.69, 0.13, -1.82, 1.47, -0.69],
+        [0.2, -0.59, 1.01, -0.68, 1.28, -2.21, 0.26, -0.85, 0.27, -1.47, 1.24, -0.95],
+        [0.33, -2.57, 0.21, -0.64, 0.33, -0.17, 1.54, -0.27, 1.53, -0.56, 0.78, -0.59],
+        [-0.12, -0.51, -1.85, -0.56, -0.78, -0.45, 1.6, 0.49, -0.7, -1.65, 0.91, 0.61],
+        [-0.91, -2.44, -1.99, -1.03, -1.33, -0.42, -1.24, -1.81, -0.99, -0.35, -0.69, -0.85],
+    ]:
+        value, slope = derivative(np.array(x))
+        assert value == pytest.approx(held_or_made_anew(np.array(x)), rel=1e-12)
+        np.testing.assert_allclose(slope, other(np.array(x))[1], rtol=1e-11, atol=1e-13)

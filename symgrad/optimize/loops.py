@@ -93,7 +93,9 @@ class _Demand:
         if not loops:
             return
         first: dict[Node, Node] = {}  # of loops that are one
-        for node in loops.values():
+        for node in nodes:  # a loop is there twice where calls differ in the kinds of numbers that it gave
+            if not isinstance(node.op, Loop):
+                continue
             other = loops.get((node.op.saving(), node.args), node)
             if other is not node:
                 self.same[node] = other
