@@ -38,6 +38,7 @@ from symgrad.patterns import (
     Part,
     Pattern,
     joined,
+    number_name,
     number_of,
 )
 from symgrad.trace import Guard, Trace
@@ -247,7 +248,7 @@ class _Reader:
         for node in self.trace.graph.nodes if fresh else ():
             if any([arg in hang for arg in node.args]):
                 hang.add(node)
-        numbers = {_number_name(node) for node in fresh if node.op in (INDEX, CONST)}
+        numbers = {number_name(node) for node in fresh if node.op in (INDEX, CONST)}
         names = {name for parts in _parts_of(ways) for name in parts}
         if not hang.isdisjoint([*_read(ways), *self.fixed, *self.plain]) or not numbers.isdisjoint(names):
             raise Unclear
@@ -406,9 +407,9 @@ class _Reader:
         if found and x in self.made and x.index in self.again:
             found["again",] = ("again", x)
         if x.op is INDEX:
-            found[_number_name(x)] = ("value", x)
+            found[number_name(x)] = ("value", x)
         elif x.op is CONST:
-            found[_number_name(x)] = ("same", x)
+            found[number_name(x)] = ("same", x)
         elif x.op is CAPTURED and x.index >= self.floor:
             array = self.trace.graph.arrays[x]
             found["anew", array.shape, array.dtype.str, array.strides, array.tobytes()] = ("anew", x)
@@ -447,12 +448,6 @@ def _bare(way: Way) -> Way:
     tests = [(dict(parts), value) for parts, value in way.tests]
     after = {key: (dict(parts), aval) for key, (parts, aval) in way.after.items()}
     return Way(steps, tests, after, [Note(node) for node in way.nodes])
-
-
-def _number_name(node: Node) -> Any:
-    """What tells a number that is known beforehand from others."""
-    value = dict(node.params)["value"]
-    return "value", type(value), repr(value)
 
 
 def _parts_of(ways: Iterable[Way]) -> list[Parts]:

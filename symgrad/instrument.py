@@ -580,9 +580,8 @@ class _Rewriter(ast.NodeTransformer):
         loop, private, stored, numbers, tested = self._loop(node)
         effects = self._effects(node.target)
         nested = _nested(node.target) if isinstance(node.target, (ast.Tuple, ast.List)) else None
-        own = [item.value for item in private.elts if isinstance(item, ast.Constant)] if isinstance(private, ast.Tuple) else []
-        anew = (*_stores(node.target), *_assigned_first(node.body, own))
-        facts = [private, _constant(stored), ast.Constant(tested), ast.Constant(nested), _constant(anew)]
+        anew = (*_stores(node.target), *_assigned_first(node.body, private or ()))
+        facts = [*map(_constant, (private, stored)), ast.Constant(tested), ast.Constant(nested), _constant(anew)]
         start = _at(ast.Assign([ast.Name(loop, ast.Store())], _hook("loop", node.iter, self._over(node.iter), *facts)), node)
         node.iter = _at(ast.Name(loop, ast.Load()), node.iter)
         node.target = self.visit(node.target)
@@ -593,7 +592,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_While(self, node: ast.While) -> Any:
         """``loop = hooks.start(...); while hooks.again(loop, test):``, or without the test where that is ``True``."""
         loop, private, stored, numbers, _ = self._loop(node)
-        start = _at(ast.Assign([ast.Name(loop, ast.Store())], _hook("start", node, private, _constant(stored))), node)
+        start = _at(ast.Assign([ast.Name(loop, ast.Store())], _hook("start", node, *map(_constant, (private, stored)))), node)
         if not isinstance(node.test, ast.Constant):
             whole, together = node.test, _looked_at_together(node.test)
             test = self.visit(whole)
@@ -606,7 +605,7 @@ class _Rewriter(ast.NodeTransformer):
         self._loops -= 1
         return [start, *numbers, node]
 
-    def _loop(self, node: ast.For | ast.While) -> tuple[str, ast.expr, tuple[str, ...], list[ast.stmt], bool]:
+    def _loop(self, node: ast.For | ast.While) -> tuple[str, tuple[str, ...] | None, tuple[str, ...], list[ast.stmt], bool]:
         """A name for a loop; the names that it assigns and nothing else reads, None where others run between its iterations;
         all that it assigns; statements that trace its numbers; whether it ends by an ``if``, which is marked with that name."""
         self._loops += 1
@@ -646,8 +645,7 @@ class _Rewriter(ast.NodeTransformer):
         unbound = ast.Attribute(ast.Name(HOOKS, ast.Load()), "Unbound", ast.Load())
         handler = ast.ExceptHandler(unbound, None, [ast.Pass()])
         numbers: list[ast.stmt] = [_at(ast.Try([statement], [handler], [], []), node) for statement in first]
-        private_ = ast.Constant(None) if _pauses(node) else _constant(private)
-        return loop, private_, tuple(sorted(stores)), numbers, way_out is not None
+        return loop, None if _pauses(node) else private, tuple(sorted(stores)), numbers, way_out is not None
 
     def visit_If(self, node: ast.If) -> Any:
         loop = getattr(node, "leaves", None)
@@ -829,8 +827,8 @@ def _is_plain_index(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) or _is_plain_chain(node)
 
 
-def _constant(names: tuple[str | None, ...]) -> ast.expr:
-    return ast.Tuple([ast.Constant(name) for name in names], ast.Load())
+def _constant(names: tuple[str | None, ...] | None) -> ast.expr:
+    return ast.Constant(None) if names is None else ast.Tuple([ast.Constant(name) for name in names], ast.Load())
 
 
 def _as_value(node: ast.expr) -> Any:

@@ -75,10 +75,13 @@ def same_params(node: Node, params: Any) -> bool:
 
 
 def same_number(a: Node, b: Node) -> bool:
-    if a.op is not INDEX or b.op is not INDEX:
-        return False
-    x, y = dict(a.params)["value"], dict(b.params)["value"]
-    return type(x) is type(y) and repr(x) == repr(y)
+    return a.op is INDEX and b.op is INDEX and number_name(a) == number_name(b)
+
+
+def number_name(node: Node) -> Any:
+    """What tells a number that is known beforehand from others."""
+    value = dict(node.params)["value"]
+    return "value", type(value), repr(value)
 
 
 def joined(key: Key) -> str:

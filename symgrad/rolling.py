@@ -536,10 +536,10 @@ class Roller:
     def _flag(self, first: int) -> Tracer:
         """What tells, after iteration ``first``, whether one went a way that no call has gone."""
         flag = self.number("else", False)
-        for i in (first, len(self.boundaries) - 1):
+        self.boundaries = [*self.boundaries]
+        for i in (first, -1):
             bound = self.boundaries[i]
-            more = bound._replace(holds={**bound.holds, UNSEEN: flag}, nodes={**bound.nodes, UNSEEN: flag.node})
-            self.boundaries = [*self.boundaries[:i], more, *self.boundaries[i + 1 :]]
+            self.boundaries[i] = bound._replace(holds={**bound.holds, UNSEEN: flag}, nodes={**bound.nodes, UNSEEN: flag.node})
         return flag
 
     def _settled(self) -> int:
