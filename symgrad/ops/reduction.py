@@ -49,6 +49,10 @@ def conj(x: Any) -> Any:
     return np.conj(x) if np.iscomplexobj(x) else x
 
 
+def real(x: Any) -> Any:
+    return np.real(x) if np.iscomplexobj(x) else x
+
+
 # -- where= and initial=, which become steps of their own -----------------------------------------------------------
 
 
@@ -376,19 +380,20 @@ _moments = [
     Sample(A(4, 2), axis=0, correction=1),
     Sample(A(3, 4), axis=1, where=np.array([True, False, True, True])),
     Sample(A(2, 3), ddof=1, where=np.array([[True, False, True], [False, True, True]])),
+    Sample(A(2, 3), axis=1, dtype=complex),
 ]
 
 
 @op(np.var, lanes="row", instead=dict.fromkeys(("mean", "where", "correction"), _about), samples=_moments)
 def _var(g: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
-    return expand(2 * g / _freedom(a, axis, ddof), a, axis, keepdims) * _deviation(a, axis, dtype)
+    return expand(2 * real(g) / _freedom(a, axis, ddof), a, axis, keepdims) * _deviation(a, axis, dtype)
 
 
 @op(np.std, lanes="row", instead=dict.fromkeys(("mean", "where", "correction"), _root_about), samples=_moments)
 def _std(g: Any, y: Any, a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
     h = multiple(g, y)
-    scale = g / (_freedom(a, axis, ddof) * nonzero(y)) if h is None else h / _freedom(a, axis, ddof)
-    return expand(scale, a, axis, keepdims) * _deviation(a, axis, dtype)
+    scale = g / (_freedom(a, axis, ddof) * nonzero(real(y))) if h is None else h / _freedom(a, axis, ddof)
+    return expand(real(scale), a, axis, keepdims) * _deviation(a, axis, dtype)
 
 
 # -- the same without NaNs ------------------------------------------------------------------------------------------

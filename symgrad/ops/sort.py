@@ -263,7 +263,7 @@ _medians = [
     Sample(A(2, 3, 4, kind="distinct"), axis=(0, -1), keepdims=True),
     Sample(A(2, 3, 4, kind="distinct"), axis=(2, 0)),
     Sample(A(4, 1), axis=1),
-    Sample(A()),
+    *(Sample(A(), keepdims=keepdims) for keepdims in (False, True)),
 ]
 _quantiles = [
     *(Sample(*s.args, 0.3, **s.kwargs) for s in _medians),

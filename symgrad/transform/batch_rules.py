@@ -148,6 +148,7 @@ def reduction(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     if every and ndim == 1:
         axis = 1
     if ndim == 0 and node.op in _OF_SOME:
+        params.pop("keepdims", None)  # there is no axis to keep
         return b.trace.record(node.op, [args[0][:, None]], {**params, "axis": 1})
     return b.trace.record(node.op, args, {**params, "axis": axis})
 
@@ -173,7 +174,7 @@ def quantile(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
         return np.reshape(_again(b, node, (a, np.ravel(q))), (b.size, *node.aval.shape))
     a = a if ndim else a[:, None]
     axis = (tuple(range(1, ndim + 1)) if ndim > 1 else 1) if axis is None or not ndim else shift(axis, ndim)
-    found = _again(b, node, (a, q), axis=axis)
+    found = _again(b, node, (a, q), axis=axis, **({} if ndim else {"keepdims": None}))
     return np.moveaxis(found, np.ndim(q), 0) if np.ndim(q) else found
 
 
