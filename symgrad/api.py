@@ -25,7 +25,7 @@ from symgrad.ops.core import Traced
 from symgrad.ops.create import contains_traced
 from symgrad.ops.engine import STOP
 from symgrad.optimize.switches import switched_off
-from symgrad.signature import FOREIGN, Bridge, Foreign, Form, check_foreign, foreign
+from symgrad.signature import FOREIGN, Bridge, Foreign, Form, Mapped, check_foreign, foreign, unmapped
 from symgrad.trace import Trace, active_trace
 from symgrad.tracer import Tracer, escaped
 from symgrad.transform import calculus
@@ -94,6 +94,8 @@ class Derivative(Derived, Generic[P, R]):
                 return self._compiler.miss(self._user, args, kwargs)
             except Foreign as kind:
                 return kind.bridge.call(self, args, kwargs)
+            except Mapped:
+                return self(*unmapped(args), **unmapped(kwargs))
         return self._nested(args, kwargs)
 
     def _nested(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -123,6 +125,7 @@ class Derivative(Derived, Generic[P, R]):
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Derivative[..., Any], tuple[Any, ...], dict[str, Any]]:
         """The derivative of arrays, and its arguments, that a call comes down to: itself, unless they are of another kind."""
+        args, kwargs = unmapped((args, kwargs))
         bridge = _bridge_of((args, kwargs))
         return (self, args, kwargs) if bridge is None else bridge.plain(self, args, kwargs)
 

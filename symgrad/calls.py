@@ -28,7 +28,7 @@ from symgrad import standard
 from symgrad.guards import Path, same_value
 from symgrad.instrument import HOOKS, instrumented
 from symgrad.ir import INPUT, Aval
-from symgrad.kinds import CACHED, refuse_type
+from symgrad.kinds import CACHED, UNBOUND, refuse_type
 from symgrad.likeness import Derived
 from symgrad.ops import create
 from symgrad.ops.core import Traced
@@ -70,7 +70,6 @@ _FINDING = ("get", "pop", "setdefault", "count", "index", "remove", "isdisjoint"
 _WRITING = ("fill", "sort", "put", "partition", "resize", "setfield", "byteswap", "setflags", "__setitem__")
 _PARTIAL: Any = functools.partial
 _MAKERS = (np.ndarray, np.ufunc, *RANDOM)
-_UNBOUND = (types.MethodDescriptorType, types.WrapperDescriptorType)  # methods written in C, without their object
 _GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
 _MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__
 # modules whose classes take Tracers as they are: they only hold or pass on what they are given
@@ -96,6 +95,15 @@ def is_sparse(value: Any) -> bool:
 def is_number(kind: Any, args: Sequence[Any]) -> bool:
     """Whether the call of a class makes an inexact number of NumPy's, or an array of such, of a traced one."""
     return isinstance(kind, type) and issubclass(kind, np.inexact) and len(args) == 1 and isinstance(args[0], Traced)
+
+
+def method_of(fun: Any, args: Sequence[Any]) -> Any:
+    """The method of a traced value that a call without its object, as ``np.ndarray.sum(x)``, means; None for any other call."""
+    if not isinstance(fun, UNBOUND) or not args or type(args[0]) is not Tracer:
+        return None
+    kind, like = fun.__objclass__, args[0].like
+    fits = kind is type(like) or (issubclass(kind, (np.ndarray, np.generic)) and isinstance(like, kind))
+    return getattr(args[0], fun.__name__, None) if fits else None
 
 
 def is_product(method: MethodType, args: Sequence[Any]) -> bool:
@@ -149,8 +157,10 @@ class Calls(Reads):
             return self._construct(fun, args, kwargs)
         if isinstance(fun, (BuiltinFunctionType, BuiltinMethodType, types.MethodWrapperType)):
             return self._call_builtin(fun, args, kwargs)
-        if isinstance(fun, _UNBOUND) and args and isinstance(args[0], CONTAINERS):
+        if isinstance(fun, UNBOUND) and args and isinstance(args[0], CONTAINERS):
             return self.call(fun.__get__(args[0]), *args[1:], **kwargs)
+        if (method := method_of(fun, args)) is not None:
+            return self.call(method, *args[1:], **kwargs)
         if isinstance(fun, CACHED):
             return self._call_cached(fun, args, kwargs)
         if isinstance(fun, _GETTERS):
@@ -799,7 +809,7 @@ class Calls(Reads):
         """A function that other code will call: followed, if it is the user's."""
         if isinstance(value, (FunctionType, MethodType)) and is_users(getattr(value, "__func__", value)):
             return functools.wraps(value)(self._answering(value))
-        if isinstance(value, functools.partial):
+        if isinstance(value, (functools.partial, *UNBOUND)):
             return self._answering(value)
         if isinstance(value, (BuiltinMethodType, types.MethodWrapperType)) and isinstance(value.__self__, CONTAINERS):
             return self._answering(value)

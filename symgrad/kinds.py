@@ -15,10 +15,12 @@ from types import (
     CodeType,
     FunctionType,
     MemberDescriptorType,
+    MethodDescriptorType,
     MethodType,
     ModuleType,
     NoneType,
     SimpleNamespace,
+    WrapperDescriptorType,
 )
 from typing import Any
 
@@ -30,6 +32,7 @@ from symgrad.origins import PLAIN, is_library_module, is_users, is_users_class, 
 
 CODES = 10_000  # code objects of which is remembered what they do
 CACHED = type(functools.lru_cache(maxsize=1)(abs))
+UNBOUND = (MethodDescriptorType, WrapperDescriptorType)  # methods written in C, without their object
 
 
 def refuse_type(fun: FunctionType) -> None:
@@ -70,9 +73,17 @@ def _makes_list(code: CodeType) -> bool:
             return True
         if name == "BUILD_TUPLE" and then not in ("BINARY_SUBSCR", "STORE_SUBSCR", "RETURN_VALUE"):
             return True
-    if not _MAKERS.isdisjoint(code.co_names):
+    if not _MAKERS.isdisjoint(code.co_names) or _takes_methods(code):
         return True
     return any(_makes_list(item) for item in code.co_consts if isinstance(item, CodeType))
+
+
+def _takes_methods(code: CodeType) -> bool:
+    """Whether code takes methods of the classes of numbers and arrays, as in ``np.ndarray.sum(x)``."""
+    if _CLASSES.isdisjoint(code.co_names):
+        return False
+    steps = pairwise(dis.get_instructions(code))
+    return any(step.argval in _CLASSES and then.opname in ("LOAD_ATTR", "LOAD_METHOD") for step, then in steps)
 
 
 def _writes(code: CodeType, scope: dict[str, Any]) -> bool:
@@ -150,6 +161,7 @@ _MAKERS = frozenset(
 )
 
 
+_CLASSES = frozenset({"ndarray", "generic", "float", "complex"})
 _LEAVES = frozenset({np.ndarray, np.ufunc, type(np.sum), BuiltinFunctionType, ModuleType, float, int, bool, str, NoneType})
 _names = functools.lru_cache(CODES)(names_in)
 
@@ -191,12 +203,16 @@ class Within:
     def __init__(self, fun: Any) -> None:
         self.functions: list[FunctionType] = []  # of the user's
         self.vectorizes = self.caches = False  # whether ``np.vectorize`` puts results in an array; something keeps results
+        self.handed = (
+            False  # whether what takes no Tracers (np.asarray, np.float64, np.ndarray.sum) is there under another name
+        )
         seen: set[int] = set()
         stack = [fun]
         while stack:
             one = stack.pop()
             kind: Any = type(one)
             if kind in _LEAVES or id(one) in seen or len(seen) > 10_000:
+                self.handed |= kind is BuiltinFunctionType and one.__name__ in _MAKERS
                 continue
             seen.add(id(one))
             if kind is FunctionType and is_users(one):
@@ -215,7 +231,10 @@ class Within:
                         stack.append(cell.cell_contents)
             elif kind is MethodType:
                 stack += [one.__func__, one.__self__]
+            elif kind in UNBOUND:
+                self.handed = True
             elif issubclass(kind, type):
+                self.handed |= issubclass(one, np.inexact)
                 for base in one.__mro__:
                     stack += vars(base).values() if is_users_class(base) else ()
             elif isinstance(one, (staticmethod, classmethod)):
@@ -246,7 +265,7 @@ class Within:
 
     def make_lists(self) -> bool:
         """Whether one of them hands NumPy lists, or numbers for its own, or has a cache."""
-        return self.vectorizes or self.caches or any([_makes_list(fun.__code__) for fun in self.functions])
+        return self.vectorizes or self.caches or self.handed or any([_makes_list(fun.__code__) for fun in self.functions])
 
     def fill(self) -> bool:
         """Whether one of them writes into what may be an array."""

@@ -67,7 +67,8 @@ def kind_of(leaf: Any, strict: bool = False) -> Any:
         if leaf.dtype.kind not in "fciub":
             return Static(leaf)
         name = f"{type(leaf).__module__}.{type(leaf).__qualname__}"
-        raise NotDifferentiable(f"an argument is a {name}; pass a plain array: np.asarray(x)")
+        refusal = Mapped if type(leaf) is np.memmap else NotDifferentiable
+        raise refusal(f"an argument is a {name}; pass a plain array: np.asarray(x)")
     check_foreign((leaf,))
     return Static(leaf, strict)
 
@@ -106,6 +107,15 @@ class Foreign(Exception):
     def __init__(self, bridge: Bridge) -> None:
         super().__init__(bridge)
         self.bridge = bridge
+
+
+class Mapped(NotDifferentiable):
+    """An argument is an array in a file, which ``unmapped`` makes a plain one of the same memory."""
+
+
+def unmapped(tree: Any) -> Any:
+    """A tree of arguments with plain arrays for those in files."""
+    return pytree.map_tree(lambda leaf: np.asarray(leaf) if type(leaf) is np.memmap else leaf, tree)
 
 
 class Layout(NamedTuple):

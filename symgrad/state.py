@@ -15,11 +15,22 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from symgrad.calls import COMPARING, OF_FUNCTIONS, Calls, handed, is_number, is_product, of_sparse, reads_memory, sparse_product
+from symgrad.calls import (
+    COMPARING,
+    OF_FUNCTIONS,
+    Calls,
+    handed,
+    is_number,
+    is_product,
+    method_of,
+    of_sparse,
+    reads_memory,
+    sparse_product,
+)
 from symgrad.drafts import Drafts
 from symgrad.guards import Path
 from symgrad.instrument import HOOKS, instrumented
-from symgrad.kinds import CACHED, Within, refuse_type
+from symgrad.kinds import CACHED, UNBOUND, Within, refuse_type
 from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import BOOL
@@ -238,6 +249,8 @@ class Plain(Finished):
             return made
         if is_number(fun, args):
             return create.scalar(args[0], fun)
+        if (method := method_of(fun, args)) is not None:
+            return self.call(method, *args[1:], **kwargs)
         if isinstance(fun, (np.ufunc, type(np.sum))) or (type(fun) in _PLAIN_KINDS and self._of_numpy(fun)):
             if fun in OF_FUNCTIONS:
                 args = tuple([handed(value, self._back) for value in args])
@@ -273,6 +286,7 @@ class Plain(Finished):
     def _back(self, value: Any) -> Any:
         """A function that other code will call."""
         followed = is_users(getattr(value, "__func__", value)) and isinstance(value, (FunctionType, MethodType))
+        followed = followed or isinstance(value, UNBOUND)
         return functools.wraps(value)(lambda *args, **kwargs: self.call(value, *args, **kwargs)) if followed else value
 
 

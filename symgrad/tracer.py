@@ -431,8 +431,10 @@ class Tracer(Traced):
         if self.tape.draft:
             return np.array(self.tape.draft.lend(self), dtype, copy=copy)
         value, self.tape.lent = self.value, True
+        if not np.size(value):  # which has no derivative to lose
+            return np.array(value, None if dtype == object else dtype)
         whole = np.asarray(value).dtype.kind in "iub" if np.ndim(value) else not self.node.active
-        if whole or not np.size(value) or (dtype is not None and np.dtype(dtype) != object):
+        if whole or (dtype is not None and np.dtype(dtype) != object):
             return np.array(self.leave(lambda: _refusal("array")), dtype)
         if instead := _of_memory():
             raise NotDifferentiable(f"{where()}: {instead}")

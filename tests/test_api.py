@@ -35,6 +35,7 @@ from symgrad import (
     stop_gradient,
     value_and_grad,
     vjp,
+    vmap,
 )
 from symgrad.pytree import flatten
 
@@ -228,6 +229,19 @@ def test_calls_of_every_form():
     always(grad(only, argnums=(0, "b")), (6.0, 6.0), 2.0, b=2.0)
     with pytest.raises(TypeError):
         grad(only)(a=1.0, b=2.0)
+
+
+def test_arrays_in_files(tmp_path):
+    np.save(tmp_path / "x.npy", np.arange(3.0))
+    x = np.load(tmp_path / "x.npy", mmap_mode="r")
+    derivative = grad(lambda w, data: np.sum(w * data["x"] ** 2))
+    for _ in range(4):
+        np.testing.assert_array_equal(derivative(np.ones(3), {"x": x}), [0, 1, 4])
+    assert derivative.cache_info()[:2] == (2, 2)
+    assert derivative.source(np.ones(3), {"x": x}) == derivative.source(np.ones(3), {"x": np.arange(3.0)})
+    for value in (grad(np.sum)(x), jvp(np.sin, (x,), (x,))[1], vjp(np.sin, x)[1](x)[0], vmap(np.sin)(x)):
+        assert type(value) is np.ndarray
+    np.testing.assert_array_equal(grad(lambda w: np.sum(grad(np.sum)(x) * w))(x), np.ones(3))
 
 
 def test_static_arguments():

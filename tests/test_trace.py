@@ -14,7 +14,7 @@ import pytest
 from agreement import agrees
 
 import symgrad.numpy as snp
-from symgrad import grad, hessian, jacobian, value_and_grad
+from symgrad import elementwise_grad, grad, hessian, jacobian, value_and_grad
 from symgrad.errors import LeavesNumPy, NotDifferentiable
 from symgrad.tracer import Tracer
 
@@ -659,6 +659,33 @@ def test_large_arrays_are_not_taken_apart():
     assert np.allclose(grad(lambda x: np.sum(snp.asarray(x) ** 2))(x), 2)
     assert np.allclose(grad(lambda x: np.sum(snp.array([x, x]) ** 2))(x), 4)
     assert np.allclose(grad(lambda x: np.sum([1.0, 2.0] * np.array([x, x], like=x).T))(x), 3)
+
+
+# by other names, so that no look at the code tells
+made, number, total, product = np.asarray, np.float64, np.ndarray.sum, np.ndarray.__mul__
+
+
+@check(
+    {
+        "method of arrays": (lambda x: [np.ndarray.sum(x * x, axis=0), np.ndarray.reshape(x, 2, 2)[0], x.sum()], V),
+        "by another name": (lambda x: [total(x * x), product(x, x)], V),
+        "operator of numbers": (lambda a, b: np.float64.__mul__(a, b), np.float64(2.0), np.float64(3.0)),
+        "operator of Python's": (lambda a, b: float.__mul__(a, b), 2.0, 3.0),
+        "of all numbers": (lambda a: np.generic.reshape(a, 1), np.float64(2.0)),
+        "handed on": (lambda x: [sum(map(np.ndarray.sum, [x, x * x])), functools.reduce(product, [x, x, x])], V),
+        "makers by another name": (lambda x: [made(x) * x, made(x[:0]), *map(made, [x, x[:0]])], V),
+        "numbers by another name": (lambda a: number(a) * 2, 0.7),
+    }
+)
+def test_what_is_called_without_its_object_or_by_another_name(fun, args):
+    agrees(fun, *args)
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("fun", [np.asarray, np.float64, functools.partial(np.asarray, dtype=float), np.ndarray.sum])
+def test_functions_of_numpys_themselves(fun, mode):
+    for x in (V, V[:0]):
+        np.testing.assert_array_equal(elementwise_grad(fun, mode=mode)(x), np.ones_like(x))
 
 
 # -- together ------------------------------------------------------------------------------------------------------
