@@ -42,7 +42,7 @@ def _logit_rule(g: Any, y: Any, x: Any, eps: float | None = None) -> Any:
 
 
 LOGIT = Fused(_logit, _logit_rule, family="elementwise", name="logit")
-RELU = Fused(lambda x: np.maximum(0, x), lambda g, y, x: np.where(y > 0, g, 0), family="elementwise", name="relu")
+RELU = Fused(lambda x: np.maximum(0, x), lambda g, y, x: np.where(y <= 0, 0, g), family="elementwise", name="relu")
 RSQRT = Fused(lambda x: 1 / np.sqrt(x), lambda g, y, x: g * (-0.5 * y**3), family="elementwise", name="rsqrt")
 
 
@@ -133,8 +133,8 @@ FMIN = Fused(
 CLIP = variant(
     known(np.clip),
     rules=(
-        lambda g, y, a, low, high: np.where(y == a, g, 0),
-        lambda g, y, a, low, high: np.where((a < low) & (low <= high), g, 0),
+        lambda g, y, a, low, high: np.where((a >= low) & (a <= high), g, 0),
+        lambda g, y, a, low, high: np.where((a < low) & (low < high), g, 0),
         lambda g, y, a, low, high: np.where(np.maximum(a, low) > high, g, 0),
     ),
 )
@@ -173,13 +173,16 @@ def _shared(g: Any, y: Any, a: Any, axis: Any = None, keepdims: bool = False) ->
 
 
 AMAX, AMIN = (variant(known(key), rules=(_shared,)) for key in (np.max, np.min))
-EVENLY: Any = known(np.max).rules[0]
-MEDIAN = Fused(  # the element at a place, and all that equal it
-    lambda a, place: a.reshape(-1)[place],
-    lambda g, y, a, place: EVENLY(g, y, a),
-    None,
-    name="median",
-)
+
+
+def _evenly(g: Any, y: Any, a: Any, place: Any = None) -> Any:
+    """The cotangent of an element, shared by all that equal it; those that are NaN, where it is."""
+    hit = np.where(np.isnan(y), np.isnan(a), a == y)
+    return np.where(hit, g / np.sum(hit, dtype=y.dtype), 0)
+
+
+MAX, MIN = (variant(known(key), rules=(_evenly,)) for key in (np.max, np.min))
+MEDIAN = Fused(lambda a, place: a.reshape(-1)[place], _evenly, None, name="median")  # the element at a place
 
 
 def flat(fun: Any, name: str, count: int = 1) -> Fused:
@@ -193,15 +196,29 @@ def _rounded(fun: Any) -> Any:
     return lambda x: fun(x) if x.dtype.kind in "fc" else np.array(x)
 
 
+def _signs(x: Any) -> Any:
+    """The signs of real numbers: that of NaN is 0."""
+    if x.dtype.kind == "c":
+        raise NotImplementedError(
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+        )
+    return np.array(x) if x.dtype.kind == "b" else np.subtract(x > 0, x < 0, dtype=x.dtype)
+
+
 FLOOR, CEIL, TRUNC, SIGN, SGN = (
     flat(fun, name)
     for fun, name in (
         (_rounded(np.floor), "floor"),
         (_rounded(np.ceil), "ceil"),
         (_rounded(np.trunc), "trunc"),
-        (lambda x: np.array(x) if x.dtype.kind == "b" else np.sign(x), "sign"),
-        (lambda x: np.array(x) if x.dtype.kind == "b" else np.sign(x), "sgn"),
+        (_signs, "sign"),
+        (_signs, "sgn"),
     )
+)
+_direction: Any = known(np.absolute).rules[0]
+ABS = variant(
+    known(np.absolute),
+    rules=(lambda g, y, x: _direction(g, y, x) if np.iscomplexobj(x) else g * SIGN(x),),
 )
 ROUND = Fused(
     lambda x, decimals=0: np.rint(x * 10.0**decimals) / 10.0**decimals if decimals else _rounded(np.rint)(x),
@@ -287,7 +304,7 @@ def _elu(x: Any, alpha: float, scale: float = 1) -> Any:
 
 def _elu_rule(g: Any, y: Any, x: Any, alpha: float, scale: float = 1) -> Any:
     g = g if scale == 1 else g * scale
-    return np.where(x > 0, g, g * (np.exp(np.minimum(0, x)) * alpha))
+    return np.where(x <= 0, g * (np.exp(np.minimum(0, x)) * alpha), g)
 
 
 def _softplus(x: Any, beta: float, threshold: float) -> Any:
@@ -364,7 +381,7 @@ HARDTANH = Fused(
 
 CELU = Fused(
     lambda x, alpha: np.where(x > 0, x, np.expm1(np.minimum(0, x) / alpha) * alpha),
-    lambda g, y, x, alpha: np.where(x > 0, g, g * np.exp(np.minimum(0, x) / alpha)),
+    lambda g, y, x, alpha: np.where(x <= 0, g * np.exp(np.minimum(0, x) / alpha), g),
     family="elementwise",
     name="celu",
 )

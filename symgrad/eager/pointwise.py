@@ -142,7 +142,7 @@ for _name, _op in {
 }.items():  # fmt: skip
     _unary(_name, _op)
 for _name, _op in {
-    "abs": known(np.absolute), "absolute": known(np.absolute), "neg": known(np.negative), "negative": known(np.negative),
+    "abs": ops.ABS, "absolute": ops.ABS, "neg": known(np.negative), "negative": known(np.negative),
     "frac": ops.FRAC, "relu": ops.RELU, "floor": ops.FLOOR, "ceil": ops.CEIL, "trunc": ops.TRUNC, "fix": ops.TRUNC,
     "sign": ops.SIGN,
 }.items():  # fmt: skip

@@ -336,13 +336,13 @@ def _extreme(name: str, op: Op, arg: Any, pairwise: Op, input: Tensor, dim: Any,
 @function
 def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """The largest element; along ``dim``, the largest ones and their places; of two tensors, as ``maximum``."""
-    return _extreme("max", known(np.max), np.argmax, ops.MAXIMUM, input, dim, keepdim)
+    return _extreme("max", ops.MAX, np.argmax, ops.MAXIMUM, input, dim, keepdim)
 
 
 @function
 def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """The smallest element; along ``dim``, the smallest ones and their places; of two tensors, as ``minimum``."""
-    return _extreme("min", known(np.min), np.argmin, ops.MINIMUM, input, dim, keepdim)
+    return _extreme("min", ops.MIN, np.argmin, ops.MINIMUM, input, dim, keepdim)
 
 
 @function
@@ -573,7 +573,7 @@ def _running(name: str, arg: Any) -> Any:
         if value.ndim:
             best = arg.accumulate(value, axis)
             here = np.arange(value.shape[axis]).reshape(vector_shape(axis, value.ndim))
-            places = np.maximum.accumulate(np.where(value == best, here, 0), axis)
+            places = np.maximum.accumulate(np.where((value == best) | (value != value), here, 0), axis)  # each NaN is one
         flat = flat_places(places, axis, value.shape)
         found = apply(ops.GATHER, (input, flat), {"shape": value.shape}, f"{name.title()}Backward0")
         return RESULTS[name](found, wrap(places))

@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import Fused, Tensor, axis_of, labelled, plain, wrap
+from symgrad.eager import ops
+from symgrad.eager.core import NONE, Fused, Tensor, apply, axis_of, labelled, plain, variant, wrap
+from symgrad.eager.dtypes import title
 from symgrad.eager.indexing import narrow
 from symgrad.eager.pointwise import FUNCTIONS, apply_floating, function
 from symgrad.eager.products import matmul
-from symgrad.eager.reductions import RESULTS, median, named, picked
-from symgrad.eager.shapes import cat, flatten, reshape, transpose, unsqueeze
+from symgrad.eager.reductions import NONZERO, RESULTS, median, named, picked, vector_norm
+from symgrad.eager.shapes import cat, expand, flatten, reshape, transpose, unsqueeze
+from symgrad.ops.core import nonzero
 from symgrad.ops.reduction import along, vector_shape
 
 # -- integrals and differences -------------------------------------------------------------------------------------
@@ -193,8 +196,8 @@ def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
         label = "NanmedianBackward0" if dim is None else "NanmedianBackward1"
         return labelled(found, label) if dim is None else RESULTS["nanmedian"](labelled(found[0], label), found[1])
     if dim is None:
-        values = nanmedian(flatten(input), 0)[0]
-        return labelled(values, "NanmedianBackward0")
+        place = nanmedian(flatten(input), 0)[1].value
+        return apply(ops.MEDIAN, (input, place), NONE, "NanmedianBackward0")
     axis = axis_of(dim, value.ndim)
     if not value.ndim:
         return RESULTS["nanmedian"](*picked(input, np.zeros((), np.int64), axis, keepdim, "NanmedianBackward1"))
@@ -202,6 +205,66 @@ def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     rank = np.maximum((~np.isnan(value)).sum(axis, keepdims=True) - 1, 0) // 2
     places = np.take_along_axis(order, rank, axis).squeeze(axis)
     return RESULTS["nanmedian"](*picked(input, places, axis, keepdim, "NanmedianBackward1"))
+
+
+# -- distances -----------------------------------------------------------------------------------------------------
+
+
+def _euclidean(a: Any, b: Any) -> Any:
+    squares = np.sum(a * a, -1)[..., :, None] + np.sum(b * b, -1)[..., None, :] - 2 * (a @ np.swapaxes(b, -1, -2))
+    return np.sqrt(np.maximum(squares, 0))
+
+
+def _euclidean_rule(g: Any, y: Any, a: Any, b: Any) -> Any:
+    ratio = g / nonzero(y)
+    return a * np.sum(ratio, -1, keepdims=True) - ratio @ b
+
+
+EUCLIDEAN = Fused(  # without the differences of all rows, which may be many
+    _euclidean,
+    _euclidean_rule,
+    lambda g, y, a, b: _euclidean_rule(np.swapaxes(g, -1, -2), np.swapaxes(y, -1, -2), b, a),
+    name="cdist",
+)
+UNEQUAL = variant(NONZERO, rules=(lambda g, y, a, **params: np.zeros_like(a),))  # as torch's distances have it
+_MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+
+
+@function
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0]) -> Any:
+    """The ``p``-norms of the differences of each row of ``x1`` and each of ``x2``."""
+    for name, x in (("X1", x1), ("X2", x2)):
+        if x.value.ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.value.ndim}D")
+        if x.value.dtype.kind != "f":
+            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {title(x.value.dtype)}")
+    (*batch, rows, columns), (*others, more, width) = x1.value.shape, x2.value.shape
+    if columns != width:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {columns} X2: {width}")
+    if p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    if compute_mode not in _MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    many = compute_mode == _MODES[1] or (compute_mode == _MODES[0] and (rows > 25 or more > 25))
+    if p == 2 and many:
+        shape = np.broadcast_shapes(tuple(batch), tuple(others))
+        return apply(EUCLIDEAN, (expand(x1, *shape, rows, columns), expand(x2, *shape, more, columns)), NONE, "CdistBackward0")
+    return _norms(unsqueeze(x1, -2) - unsqueeze(x2, -3), p, "CdistBackward0")
+
+
+def _norms(difference: Tensor, p: float, label: str) -> Any:
+    if p == 0:
+        return apply(UNEQUAL, (difference,), {"axis": -1}, label)
+    return labelled(vector_norm(difference, p if difference.value.shape[-1] else 2, -1), label)
+
+
+@function
+def pdist(input: Tensor, p: float = 2) -> Any:
+    """The ``p``-norms of the differences of each row and each later one."""
+    if input.value.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {input.value.ndim}D")
+    first, second = map(wrap, np.triu_indices(input.value.shape[0], 1))
+    return _norms(input[first] - input[second], p, "PdistBackward0")
 
 
 # -- counts and places ---------------------------------------------------------------------------------------------

@@ -783,3 +783,77 @@ def test_errors_in_torchs_words():
     for derivative in (torch.autograd.functional.jacobian, torch.autograd.functional.hessian):
         with complains("are not supported together"):
             derivative(lambda x: x.sum(), x, strict=True, vectorize=True)
+
+
+NAN, INF = math.nan, math.inf
+AT_CORNERS = [  # as torch has it: a function, where, its values, their slopes
+    (torch.abs, [NAN, -2, 0, INF], [NAN, 2, 0, INF], [0, -1, 0, 1]),
+    (torch.sign, [NAN, -2, 0, INF], [0, -1, 0, 1], [0, 0, 0, 0]),
+    (torch.sgn, [NAN, -2, 0, INF], [0, -1, 0, 1], [0, 0, 0, 0]),
+    (torch.relu, [NAN, -2, 0, INF], [NAN, 0, 0, INF], [1, 0, 0, 1]),
+    (F.elu, [NAN, -INF, 2], [NAN, -1, 2], [1, 0, 1]),
+    (F.celu, [NAN, -INF, 2], [NAN, -1, 2], [1, 0, 1]),
+    (lambda x: F.l1_loss(x, torch.tensor([1.0, 2.0]).double(), reduction="none"), [NAN, 1], [NAN, 1], [0, -1]),
+    (lambda x: F.huber_loss(x, torch.tensor([1.0, 2.0]).double(), reduction="none"), [NAN, 0], [NAN, 1.5], [NAN, -1]),
+    (lambda x: x.clamp(1, -1), [-2, -1, 0, 1], [-1, -1, -1, -1], [0, 0, 0, 0]),
+    (lambda x: torch.where(x.isnan(), 0.0, x.abs()), [NAN, -3], [0, 3], [0, -1]),
+    (torch.max, [1, NAN, 3, NAN], NAN, [0, 0.5, 0, 0.5]),
+    (torch.min, [1, NAN, 3, 1], NAN, [0, 1, 0, 0]),
+    (torch.median, [1, NAN, 3, NAN], NAN, [0, 0.5, 0, 0.5]),
+    (torch.nanmedian, [1, NAN, 2, 1, 2], 1, [0.5, 0, 0, 0.5, 0]),
+    (lambda x: x.cummax(0).values, [1, NAN, 3, NAN, 0], [1, NAN, NAN, NAN, NAN], [1, 2, 0, 2, 0]),
+    (lambda x: x.cummin(0).values, [1, 0, NAN, 0], [1, 0, NAN, NAN], [1, 1, 2, 0]),
+]
+
+
+@pytest.mark.parametrize(("fun", "x", "values", "slopes"), AT_CORNERS)
+def test_corners(fun, x, values, slopes):
+    x = torch.tensor(x, dtype=torch.float64, requires_grad=True)
+    y = fun(x)
+    np.testing.assert_array_equal(y.detach().numpy(), values)
+    y.backward(torch.ones_like(y))
+    np.testing.assert_array_equal(x.grad.numpy(), slopes)
+
+
+@pytest.mark.parametrize("p", [0, 0.5, 1, 2, 3, INF])
+@pytest.mark.parametrize(("rows", "more"), [((3,), (5,)), ((2, 1, 3), (3, 4)), ((0,), (2,)), ((27,), (2,))])
+def test_distances(p, rows, more):
+    rng = np.random.default_rng(0)
+    a, b = (torch.tensor(rng.normal(size=(*shape, 4)), requires_grad=True) for shape in (rows, more))
+    expected = torch.linalg.vector_norm(a.unsqueeze(-2) - b.unsqueeze(-3), p, -1)
+    weights = torch.tensor(rng.normal(size=expected.shape))
+    found = torch.cdist(a, b, p)
+    np.testing.assert_allclose(found.detach(), expected.detach(), rtol=1e-12)
+    slopes = torch.autograd.grad((found * weights).sum(), (a, b))
+    if p == 0:
+        assert not any(slope.any() for slope in slopes)
+    else:
+        for slope, known in zip(slopes, torch.autograd.grad((expected * weights).sum(), (a, b)), strict=True):
+            np.testing.assert_allclose(slope, known, rtol=1e-9, atol=1e-12)
+    if len(rows) == 1:
+        pairs = np.triu_indices(*rows, 1)
+        np.testing.assert_allclose(F.pdist(a, p).detach(), torch.cdist(a, a, p).detach().numpy()[pairs], rtol=1e-6)
+
+
+def test_distances_of_equal_rows():
+    x = torch.ones(30, 2, requires_grad=True)
+    for distance in (torch.cdist(x, x), torch.cdist(x[:2], x[:2]), torch.pdist(x)):
+        assert not torch.autograd.grad(distance.sum(), x)[0].any()
+
+
+@pytest.mark.parametrize(
+    ("shapes", "options", "message"),
+    [
+        (((3,), (5, 4)), {}, "at least 2D tensors, X1 got: 1D"),
+        (((3, 3), (5, 4)), {}, "same number of columns. X1: 3 X2: 4"),
+        (((3, 4), (5, 4)), {"p": -1}, "non-negative p"),
+        (((3, 4), (5, 4)), {"compute_mode": "x"}, "x is not a valid value for compute_mode"),
+    ],
+)
+def test_distances_that_are_none(shapes, options, message):
+    with pytest.raises((RuntimeError, ValueError), match=message):
+        torch.cdist(*map(torch.ones, shapes), **options)
+    with pytest.raises(RuntimeError, match="got: 1D"):
+        F.pdist(torch.ones(3))
+    with pytest.raises(RuntimeError, match="X1 got: Long"):
+        torch.cdist(torch.ones(2, 2, dtype=torch.int64), torch.ones(2, 2))

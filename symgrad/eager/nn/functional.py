@@ -64,6 +64,7 @@ from symgrad.eager.pointwise import FUNCTIONS, apply_alike, require_tensor
 from symgrad.eager.products import addmm, matmul
 from symgrad.eager.random import default_generator
 from symgrad.eager.shapes import broadcast_tensors, expand_as, reshape
+from symgrad.eager.statistics import pdist
 from symgrad.ops.reduction import vector_shape
 
 sigmoid, tanh = FUNCTIONS["sigmoid"], FUNCTIONS["tanh"]
