@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from symgrad import grad, value_and_grad
+from symgrad import grad, value_and_grad, vjp
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -105,3 +105,15 @@ def test_views_of_numbers_that_fold_are_numbers():
     derivative = grad(lambda x, y, z: np.sum(np.ones_like(x) * np.squeeze(y)) + np.sum(np.squeeze(y)), (0, 1, 2))
     for _ in range(4):
         assert [type(slope) for slope in derivative(x, y, z)] == [np.ndarray, np.float64, np.ndarray]
+
+
+@pytest.mark.parametrize("quantile", [np.quantile, np.nanquantile])
+@pytest.mark.parametrize("q", [0.5, np.float64(0.5), np.array(0.5), [0.5]])
+def test_weighted_quantiles_are_arrays(quantile, q):
+    """NumPy's are, even of all numbers; without weights they are numbers."""
+    x = np.array([1.0, 3.0, 2.0])
+    fun = lambda x: quantile(x, q, weights=np.array([1.0, 1.0, 2.0]), method="inverted_cdf")
+    for _ in range(3):
+        value, pullback = vjp(fun, x)
+        assert kind_of(value) == kind_of(fun(x)) == (np.ndarray, float, np.shape(q))
+        np.testing.assert_array_equal(pullback(value)[0], [0, 0, 2])

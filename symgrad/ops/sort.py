@@ -240,20 +240,23 @@ def _median_call(nan: bool) -> Callable[..., dict[str, Any]]:
 
 
 def _quantile_call(nan: bool) -> Callable[..., dict[str, Any]]:
-    """Where there are weights, the quantile proper is of the one element that they choose."""
-
     def prepare(a: Any, q: Any, weights: Any = None, overwrite_input: bool = False, **rest: Any) -> dict[str, Any]:
         a, q = _counted(a) if nan else a, np.asarray(q) if isinstance(q, (list, tuple)) else q
         if nan and np.ndim(q) > 1:
             raise NotDifferentiable("np.nanquantile mixes up the axes of q with more than one; ravel it")
-        if weights is None:
-            return {"a": a, "q": q, **rest}
-        if rest.get("method") != "inverted_cdf":
-            raise ValueError("weights are supported by the method 'inverted_cdf' only")
-        chosen = _weighted(a, q, array_of(weights), rest.get("axis"), rest.get("keepdims") is True, nan)
-        return {"a": np.expand_dims(chosen, -1), "q": 0.5, "axis": -1}
+        return {"a": a, "q": q, **rest}
 
     return prepare
+
+
+def _weighted_call(nan: bool) -> Callable[..., Any]:
+    """With weights, the quantile is one of the elements."""
+
+    def quantile(a: Any, q: Any, weights: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
+        call = _quantile_call(nan)(a, q)
+        return _weighted(call["a"], call["q"], array_of(weights), axis, keepdims is True, nan)
+
+    return quantile
 
 
 _medians = [
@@ -291,6 +294,7 @@ for _key, _nan in ((np.quantile, False), (np.nanquantile, True)):
         _key,
         *(_quantile_a(_nan), _quantile_q(_nan)),
         prepare=_quantile_call(_nan),
+        instead={"weights": _weighted_call(_nan)},
         lanes=(_quantile_lanes(_nan), None),
         samples=[*_quantiles, *_methods, *([] if _nan else _tables)],
         complex=False,
