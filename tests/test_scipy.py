@@ -23,7 +23,7 @@ import test_ops as generic
 from agreement import agrees
 from ops_samples import A, Case, Sample, cases, close, samples_of
 
-from symgrad import grad, hessian, jacobian, jvp, value_and_grad
+from symgrad import elementwise_grad, grad, hessian, jacobian, jvp, value_and_grad
 from symgrad.errors import LeavesNumPy, NotDifferentiable
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.scipy import integrate, interpolate, linalg, optimize, signal, sparse, special, stats
@@ -252,6 +252,31 @@ def test_what_solve_reads():
                 continue  # which this is not
             mine, theirs = (part.solve(a, b, assume_a=kind, lower=lower) for part in (linalg, scipy.linalg))
             np.testing.assert_allclose(mine, theirs, rtol=1e-12, err_msg=f"{kind} {lower}")
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_options_that_change(mode):
+    """From the second value on such a number is an input of the generated code; as an option it is looked at."""
+    a, b = np.array([[3.0, 1.0], [-9.0, 2.0]]), np.array([1.0, 2.0])
+    derivative = grad(lambda a, trans: linalg.solve_triangular(a, b, trans=trans, lower=True).sum(), mode=mode)
+    for trans in (0, 1, 1, 0, 2, 1, 2, 0):
+        expected = grad(lambda a, t=trans: np.linalg.solve(np.tril(a).T if t else np.tril(a), b).sum())(a)
+        np.testing.assert_allclose(derivative(a, trans), expected, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:floating point number truncated:RuntimeWarning")
+@pytest.mark.parametrize("name", ["kn", "yn", "expn"])
+def test_orders_are_cut_off(name):
+    function, x = getattr(scipy.special, name), np.array([0.5, 1.5])
+    for n in (0.7, 1.3, 2.9):
+        expected = elementwise_grad(lambda x, n=n: function(int(n), x))(x)
+        np.testing.assert_allclose(elementwise_grad(lambda x, n=n: function(n, x))(x), expected, rtol=1e-13)
+
+
+def test_the_median_of_laplace():
+    for q, slope in ((0.25, 4.0), (0.5, 2.0), (0.75, 4.0)):
+        assert math.isclose(grad(stats.laplace.ppf)(q), slope)
+        assert math.isclose(stats.laplace.ppf(q), scipy.stats.laplace.ppf(q), abs_tol=1e-15)
 
 
 def test_refused_rather_than_otherwise():

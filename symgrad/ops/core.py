@@ -169,7 +169,7 @@ class Op:
         """Run the operation on plain or traced arrays."""
         for array in arrays:
             if isinstance(array, Traced):
-                return array.record(self, arrays, params)
+                return array.record(self, arrays, {name: known(value) for name, value in params.items()} if params else params)
         return self.fun(*arrays, **params)
 
     def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
@@ -557,6 +557,16 @@ def multiple(g: Any, y: Any) -> Any:
     """
     h = g.over(y) if isinstance(g, Traced) else None
     return h if h is None or np.shape(h) == np.shape(y) else np.broadcast_to(h, np.shape(y))
+
+
+def known(value: Any) -> Any:
+    """The value of an option: a traced number is looked at, and becomes Python's."""
+    if type(value) is tuple:
+        return tuple(map(known, value))
+    if not isinstance(value, Traced):
+        return value
+    kind = dtype_of(value).kind
+    return (bool if kind == "b" else int if kind in "iu" else float)(value)  # type: ignore[call-overload]
 
 
 def as_numpy(value: Any) -> Any:

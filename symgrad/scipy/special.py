@@ -13,7 +13,7 @@ import numpy as np
 import scipy.special as sp
 
 from symgrad.errors import NotDifferentiable
-from symgrad.ops.core import A, Op, Rule, Sample, constant, elementwise, op
+from symgrad.ops.core import A, Op, Rule, Sample, constant, dtype_of, elementwise, op
 from symgrad.ops.engine import STOP
 from symgrad.ops.index import array_of
 
@@ -219,6 +219,11 @@ _rule(sp.betainccinv,  lambda g, y, a, b, p: g * -(_betainc_a(a, b, y) / _beta_d
 # -- logarithms, powers, divergences -------------------------------------------------------------------------------
 
 
+def _whole(n: Any) -> Any:
+    """An order as SciPy takes it, cut off to an integer."""
+    return n if dtype_of(n).kind in "iu" else np.trunc(n)
+
+
 def _none(*zero: Any) -> Any:
     """1 where all are zero: what to divide by there, for 0/0 to be 0."""
     both = zero[0] == 0
@@ -306,8 +311,8 @@ _rule(sp.hankel1, "v", lambda g, y, v, z: g * (0.5 * (sp.hankel1(v - 1, z) - sp.
       complex=True)
 _rule(sp.hankel2, "v", lambda g, y, v, z: g * (0.5 * (sp.hankel2(v - 1, z) - sp.hankel2(v + 1, z))), samples=_of(1.5),
       complex=True)
-_rule(sp.yn,  None, lambda g, y, n, x: g * (0.5 * (sp.yv(n - 1.0, x) - sp.yv(n + 1.0, x))), samples=_of(2))
-_rule(sp.kn,  None, lambda g, y, n, x: g * (-0.5 * (sp.kv(n - 1.0, x) + sp.kv(n + 1.0, x))), samples=_of(2))
+_rule(sp.yn,  None, lambda g, y, n, x: g * (0.5 * (sp.yv(_whole(n) - 1.0, x) - sp.yv(_whole(n) + 1.0, x))), samples=_of(2))
+_rule(sp.kn,  None, lambda g, y, n, x: g * (-0.5 * (sp.kv(_whole(n) - 1.0, x) + sp.kv(_whole(n) + 1.0, x))), samples=_of(2))
 _rule(sp.struve, "v", lambda g, y, v, x: g * (sp.struve(v - 1, x) - v * y / (x + (x == 0))), samples=_of(1.5))
 _rule(sp.modstruve, "v", lambda g, y, v, x: g * (sp.modstruve(v - 1, x) - v * y / (x + (x == 0))), samples=_of(1.5))
 
@@ -320,7 +325,8 @@ if hasattr(sp, "log_wright_bessel"):  # since SciPy 1.14
 
 _rule(sp.exp1,   lambda g, y, x: g * -(np.exp(-x) / x), domain=_POSITIVE, complex=True)
 _rule(sp.expi,   lambda g, y, x: g * (np.exp(x) / x), domain=_POSITIVE, complex=True)
-_rule(sp.expn,   None, lambda g, y, n, x: g * -np.where(n == 0, y + y / x, sp.expn(np.maximum(n - 1, 0), x)), samples=_of(4))
+_rule(sp.expn,   None, lambda g, y, n, x: g * -np.where(_whole(n) == 0, y + y / x, sp.expn(np.maximum(_whole(n) - 1, 0), x)),
+      samples=_of(4))
 _rule(sp.spence, lambda g, y, z: g * np.where(z == 1, -1.0, np.log(z) / np.where(z == 1, 1, 1 - z)), domain=_POSITIVE)
 _rule(sp.ellipk, lambda g, y, m: g * _elliptic(m, lambda m: (sp.ellipe(m) / (1 - m) - sp.ellipk(m)) / (2 * m), math.pi / 8),
       domain=(0.1, 0.9))

@@ -190,6 +190,11 @@ def _laplace_cdf(z: Any) -> Any:
     return np.where(left, 0.5 * np.exp(np.where(left, z, 0)), 1 - 0.5 * np.exp(-np.where(left, 0, z)))
 
 
+def _laplace_ppf(q: Any) -> Any:
+    left = q < 0.5
+    return np.where(left, np.log(2 * np.where(left, q, 0.5)), -np.log(2 * np.where(left, 0.5, 1 - q)))
+
+
 # fmt: off
 norm = Continuous("", lambda z: -0.5 * z * z - 0.5 * LOG_2PI, lambda z: sp.ndtr(z), lambda q: sp.ndtri(q),
                   sf=lambda z: sp.ndtr(-z), logcdf=lambda z: sp.log_ndtr(z), logsf=lambda z: sp.log_ndtr(-z))
@@ -197,7 +202,7 @@ uniform = Continuous("", lambda z: 0 * z, lambda z: z, lambda q: q, sf=lambda z:
 expon = Continuous("", lambda z: -z, lambda z: -np.expm1(-z), lambda q: -np.log1p(-q), sf=lambda z: np.exp(-z),
                    logsf=lambda z: -z, support=(0.0, INF), inner=1.0)
 laplace = Continuous("", lambda z: -np.abs(z) - math.log(2), _laplace_cdf, sf=lambda z: _laplace_cdf(-z),
-                     ppf=lambda q: -np.sign(q - 0.5) * np.log(2 * np.minimum(q, 1 - q)))
+                     ppf=_laplace_ppf)
 logistic = Continuous("", lambda z: sp.log_expit(z) + sp.log_expit(-z), lambda z: sp.expit(z), lambda q: sp.logit(q),
                       sf=lambda z: sp.expit(-z), logcdf=lambda z: sp.log_expit(z), logsf=lambda z: sp.log_expit(-z))
 cauchy = Continuous("", lambda z: -math.log(math.pi) - np.log1p(z * z), lambda z: 0.5 + np.arctan(z) / math.pi,
