@@ -56,8 +56,8 @@ UNARY = """
     np.sign(x)*x np.square(x) np.reciprocal(x) -x np.fabs(x) x**2 x**3 x**4 x**-1 x**-2 x**0.5 x**1.5 1/x np.clip(x,-0.5,0.5)
     np.maximum(x,0.0)*x np.minimum(0.5,x)*x np.where(x>0,x,2*x) np.where(np.isnan(x),0.0,x) np.max(x) np.min(x) np.mean(x)
     np.std(x) np.var(x,ddof=1) np.linalg.norm(x) np.prod(x) np.cumsum(x)*x np.heaviside(x,0.5)*x
-    np.where((x>0)&~(x>2)|(x==-1),x,0.0) np.logaddexp(x,0.3) x%0.7 x@x np.dot(x,x[::-1]) np.outer(x,x)*x np.cross(x,x[::-1])*x*x*x
-    np.stack([x,x*x],axis=1)*x[:,None] np.concatenate([x,x[1:]])**2 np.einsum('i,j->ij',x,x)*x
+    np.where((x>0)&~(x>2)|(x==-1),x,0.0) np.logaddexp(x,0.3) x%0.7 x@x np.dot(x,x[::-1]) np.outer(x,x)*x
+    np.cross(x,x[::-1])*x*x*x np.stack([x,x*x],axis=1)*x[:,None] np.concatenate([x,x[1:]])**2 np.einsum('i,j->ij',x,x)*x
     np.diff(x)**2 np.flip(x)*x np.roll(x,1)*x np.tile(x,2)**2 x[[0,2,2]]**2 x[1:]*x[:-1] np.trace(np.outer(x,x)) np.kron(x,x)
     np.exp2(x) np.cbrt(x) np.deg2rad(x)*x np.degrees(x)*x np.logaddexp(x,x[::-1]) np.copysign(x,-1.0)*x np.diag(x)@x
     np.trace(np.diag(x)*x) np.exp(-np.abs(x))*x np.log1p(np.exp(-np.abs(x)))/3 np.sqrt(np.exp(x)+1)-2
