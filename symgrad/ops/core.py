@@ -565,8 +565,9 @@ def known(value: Any) -> Any:
         return tuple(map(known, value))
     if not isinstance(value, Traced):
         return value
+    number: Any = value
     kind = dtype_of(value).kind
-    return (bool if kind == "b" else int if kind in "iu" else float)(value)  # type: ignore[call-overload]
+    return bool(number) if kind == "b" else int(number) if kind in "iu" else float(number)
 
 
 def as_numpy(value: Any) -> Any:

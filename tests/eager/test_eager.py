@@ -530,6 +530,7 @@ def test_saved_tensors_of_a_function_are_watched():
         lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.5, nesterov=True),
         lambda p: torch.optim.Adam(p, lr=0.1, amsgrad=True),
         lambda p: torch.optim.AdamW(p, lr=0.1),
+        lambda p: torch.optim.RMSprop(p, lr=0.1, centered=True, momentum=0.5),
     ],
 )
 def test_optimisers_take_up_their_state(make):
@@ -566,6 +567,104 @@ def test_closures():
         assert optimizer.step(closure).item() == 1.0
     assert p.item() == 0.5
     assert math.isclose(optimizer.step(closure).item(), 0.25)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),  # torch's
+    [
+        ({}, [0.7329259658411951, -1.7043937969243457, 0.283001062704303]),
+        (
+            {"centered": True, "momentum": 0.5, "weight_decay": 0.1},
+            [0.5689394123734856, -1.5093438616740438, 0.15248814892341855],
+        ),
+        ({"alpha": 0.9, "momentum": 0.9, "maximize": True}, [1.3296070846828445, -2.3195175816235962, 0.8465816924006165]),
+    ],
+)
+def test_rmsprop(options, expected):
+    p = torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.RMSprop([p], lr=0.01, **options)
+    for _ in range(5):
+        optimizer.zero_grad()
+        (p**4).sum().backward()
+        optimizer.step()
+    np.testing.assert_allclose(p.detach(), expected, rtol=1e-13)
+
+
+SCHEDULES = {  # what makes one, and the factor by which it changes the first rate until an epoch
+    "StepLR": ({"step_size": 3, "gamma": 0.5}, lambda i: 0.5 ** (i // 3)),
+    "MultiStepLR": ({"milestones": [2, 5, 5]}, lambda i: 0.1 ** ((i >= 2) + 2 * (i >= 5))),
+    "ExponentialLR": ({"gamma": 0.9}, lambda i: 0.9**i),
+    "ConstantLR": ({"factor": 0.5, "total_iters": 4}, lambda i: 0.5 if i < 4 else 1),
+    "LinearLR": ({"start_factor": 0.25, "end_factor": 0.75, "total_iters": 6}, lambda i: 0.25 + 0.5 * min(i, 6) / 6),
+    "PolynomialLR": ({"total_iters": 7, "power": 2.0}, lambda i: (1 - min(i, 7) / 7) ** 2),
+    "CosineAnnealingLR": ({"T_max": 6}, lambda i: (1 + math.cos(math.pi * i / 6)) / 2),
+    "LambdaLR": ({"lr_lambda": [lambda i: 1 / (1 + i), lambda i: 1 / (1 + i)]}, lambda i: 1 / (1 + i)),
+    "MultiplicativeLR": ({"lr_lambda": lambda i: 0.97}, lambda i: 0.97**i),
+}
+
+
+def scheduled(name, options):
+    p, q = (torch.ones(2, requires_grad=True) for _ in range(2))
+    optimizer = torch.optim.SGD([{"params": [p]}, {"params": [q], "lr": 0.02}], lr=0.1)
+    return optimizer, getattr(torch.optim.lr_scheduler, name)(optimizer, **options)
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_schedules(name):
+    options, factor = SCHEDULES[name]
+    optimizer, scheduler = scheduled(name, options)
+    again, resumed = scheduled(name, options)
+    for i in range(20):
+        expected = [0.1 * factor(i), 0.02 * factor(i)]
+        np.testing.assert_allclose([group["lr"] for group in optimizer.param_groups], expected, rtol=1e-12, atol=1e-18)
+        assert scheduler.get_last_lr() == [group["lr"] for group in optimizer.param_groups]
+        again.load_state_dict(optimizer.state_dict())
+        resumed.load_state_dict(pickle.loads(pickle.dumps(scheduler.state_dict())))
+        scheduler.step()
+        resumed.step()
+        assert resumed.get_last_lr() == scheduler.get_last_lr()
+
+
+def test_schedules_work_together():
+    optimizer, first = scheduled("ExponentialLR", {"gamma": 0.9})
+    second = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
+    for _ in range(4):
+        first.step()
+        second.step()
+    assert math.isclose(optimizer.param_groups[0]["lr"], 0.1 * 0.9**4 * 0.25)
+
+
+@pytest.mark.parametrize(("mode", "metric"), [("min", lambda loss: loss), ("max", lambda loss: 10 - loss)])
+def test_rates_fall_on_plateaus(mode, metric):
+    options = {"mode": mode, "factor": 0.5, "patience": 1, "cooldown": 1, "min_lr": [0.03, 0.0]}
+    _, scheduler = scheduled("ReduceLROnPlateau", options)
+    rates = []
+    for loss in (3.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, math.nan, 1.0, 1.0):
+        scheduler.step(torch.tensor(metric(loss)))
+        rates.append(scheduler.get_last_lr())
+    np.testing.assert_allclose(rates, [[0.1, 0.02]] * 3 + [[0.05, 0.01]] * 3 + [[0.03, 0.005]] * 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("LambdaLR", {"lr_lambda": [abs]}, "Expected 2 lr_lambdas, but got 1"),
+        ("ConstantLR", {"factor": 2.0}, "between 0 and 1"),
+        ("LinearLR", {"start_factor": 0.0}, "greater than 0"),
+        ("LinearLR", {"end_factor": 2.0}, "between 0 and 1"),
+        ("ReduceLROnPlateau", {"factor": 1.0}, "Factor should be < 1.0"),
+        ("ReduceLROnPlateau", {"mode": "x"}, "mode x is unknown"),
+        ("ReduceLROnPlateau", {"threshold_mode": "x"}, "threshold mode x is unknown"),
+        ("ReduceLROnPlateau", {"min_lr": [0.1]}, "expected 2 min_lrs, got 1"),
+    ],
+)
+def test_schedules_that_are_none(name, options, message):
+    with pytest.raises(ValueError, match=message):
+        scheduled(name, options)
+    with pytest.raises(TypeError, match="list is not an Optimizer"):
+        torch.optim.lr_scheduler.StepLR([], 3)
+    with pytest.raises(KeyError, match="initial_lr"):
+        torch.optim.lr_scheduler.StepLR(torch.optim.SGD([torch.ones(1, requires_grad=True)]), 3, last_epoch=2)
 
 
 # -- tensors through symgrad's derivatives -------------------------------------------------------------------------

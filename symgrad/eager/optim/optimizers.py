@@ -1,4 +1,4 @@
-"""``SGD``, ``Adam`` and ``AdamW``: steps along gradients that ``backward`` has left in ``.grad``."""
+"""``SGD``, ``Adam``, ``AdamW`` and ``RMSprop``: steps along gradients that ``backward`` has left in ``.grad``."""
 
 from __future__ import annotations
 
@@ -126,6 +126,7 @@ def _check(**options: float) -> None:
         "weight_decay": "weight_decay value",
         "momentum": "momentum value",
         "eps": "epsilon value",
+        "alpha": "alpha value",
     }
     for name, value in options.items():
         if value < 0:
@@ -253,3 +254,55 @@ class AdamW(Adam):
     def __init__(self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
                  weight_decay: float = 1e-2, amsgrad: bool = False, **options: Any) -> None:  # fmt: skip
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **options)
+
+
+class RMSprop(Optimizer):
+    """Steps over the root of a running mean of the gradients' squares, or variances."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        _check(lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
+        options = {
+            "lr": lr,
+            "momentum": momentum,
+            "alpha": alpha,
+            "eps": eps,
+            "centered": centered,
+            "weight_decay": weight_decay,
+        }
+        rest = {"capturable": capturable, "foreach": foreach, "maximize": maximize, "differentiable": differentiable}
+        super().__init__(params, {**options, **rest})
+
+    def move(self, p: Tensor, value: Any, g: Any, group: dict[str, Any]) -> None:
+        state, alpha = self.state[p], group["alpha"]
+        if not state:
+            state["step"] = wrap(np.array(0, np.float32))
+            kept = ["square_avg", *["momentum_buffer"] * (group["momentum"] > 0), *["grad_avg"] * group["centered"]]
+            state.update({name: wrap(np.zeros_like(value)) for name in kept})
+        state["step"].value += 1
+        if group["weight_decay"]:
+            g = _plus(g, group["weight_decay"], value)
+        square = state["square_avg"].value
+        square[...] = _plus(square * alpha, 1, value.dtype.type(1 - alpha) * g, g)
+        if group["centered"]:
+            mean = state["grad_avg"].value
+            mean[...] = _plus(mean, 1 - alpha, g - mean)
+            square = _plus(square, -1, mean, mean)
+        step = g / (np.sqrt(square) + group["eps"])
+        if group["momentum"] > 0:
+            buffer = state["momentum_buffer"].value
+            buffer[...] = buffer * group["momentum"] + step
+            step = buffer
+        value -= group["lr"] * step
