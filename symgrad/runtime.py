@@ -105,37 +105,77 @@ def add_each(out: Array, index: Any, value: Array) -> None:
            [1., 1.]])
     """
     arrays = index if isinstance(index, tuple) else (index,)
-    plain = np.size(value) < _FEW or out.ndim < 2 or not out.size or not out.flags.c_contiguous
+    while len(arrays) > 1 and type(arrays[0]) is int and isinstance(arrays[1], (int, np.ndarray)):
+        out, arrays = out[arrays[0]], arrays[1:]
+    if len(arrays) > 1 and not any([part is Ellipsis for part in arrays]):
+        while _is_whole(arrays[-1]):
+            arrays = arrays[:-1]
+    few = _FEW if len(arrays) == 1 else 4 * _FEW
+    plain = np.size(value) < few or out.ndim < 2 or not out.size or not out.flags.c_contiguous
+    if not plain and _is_whole(arrays[0]):
+        out, arrays, value = _by_rows(out, arrays, value)
     if plain or not all(map(_is_places, arrays)):
-        np.add.at(out, index, value)
+        np.add.at(out, arrays, value)
         return
-    places, *more = np.broadcast_arrays(*[array.astype(np.intp, copy=False) for array in arrays])
-    lowest = 0 if more else -len(out)  # rows counted from the end stay there
-    fits = [lowest <= array.min() <= array.max() < n for array, n in zip(arrays, out.shape, strict=False)]
-    if not all(fits):  # nor do places wrap round
-        np.add.at(out, index, value)
+    rest = out.shape[len(arrays) :]
+    count = math.prod(rest)
+    narrow = 1 < count <= _NARROW
+    checked = len(arrays) == 1 and (narrow or len(out) <= arrays[0].size)  # by NumPy
+    places = arrays[0] if checked else _combined(arrays, out.shape)
+    if places is None:
+        np.add.at(out, arrays, value)
         return
-    for array, n in zip(more, out.shape[1:], strict=False):
-        places = places * n + array
-    places, rest = np.atleast_1d(places), out.shape[len(arrays) :]
-    values = np.broadcast_to(value, places.shape + rest)
-    rows = out.reshape(-1, math.prod(rest))
-    count, many = rows.shape[1], len(rows) <= places.size
-    if 1 < count <= _NARROW:
-        places, values = places.reshape(-1), values.reshape(-1, count)
+    places = np.atleast_1d(places)
+    rows, shape = out.reshape(-1, count), places.shape + rest
+    values = _of_shape(value, shape)
+    if narrow:
+        places, values = places.reshape(-1).astype(np.intp, copy=False), values.reshape(-1, count)
         for k in range(count):
             np.add.at(rows[:, k], places, values[:, k])
         return
-    table = np.arange(out.size).reshape(rows.shape) if many else None
+    table = np.arange(out.size).reshape(rows.shape) if len(rows) <= places.size else None
     step = max(_SLAB // 2 * len(places) // (places.size * count), 1)
     for lo in range(0, len(places), step):
         each = places[lo : lo + step]
-        if count > 1:  # a table is read faster than the places are computed
-            each = each[..., None] * count + np.arange(count) if table is None else table.take(each, 0)
+        if table is not None:  # which is read faster than the places are computed
+            each = table.take(each, 0)
+        elif count > 1:
+            each = each[..., None] * count + np.arange(count)
         np.add.at(out.reshape(-1), each.reshape(-1), values[lo : lo + step].reshape(-1))
 
 
-_FEW = 64
+def _by_rows(out: Array, index: tuple[Any, ...], value: Array) -> tuple[Array, tuple[Any, ...], Array]:
+    """Whole axes before index arrays as one axis whose rows an index array names, too."""
+    axes = next(k for k, part in enumerate(index) if not _is_whole(part))
+    arrays = index[axes:]
+    if not all(map(_is_places, arrays)):
+        return out, index, value
+    named = np.broadcast_shapes(*[array.shape for array in arrays]) if len(arrays) > 1 else arrays[0].shape
+    shape = named + out.shape[len(index) :]
+    values = _of_shape(value, out.shape[:axes] + shape)
+    out = out.reshape(-1, *out.shape[axes:])
+    first = np.arange(len(out)).reshape(-1, *[1] * len(named))
+    return out, (first, *arrays), values.reshape(-1, *shape)
+
+
+def _of_shape(value: Array, shape: tuple[int, ...]) -> Array:
+    """An array that may have to be broadcast."""
+    return value if np.shape(value) == shape else np.broadcast_to(value, shape)
+
+
+def _combined(arrays: tuple[Any, ...], shape: tuple[int, ...]) -> Array | None:
+    """The numbers of the rows that index arrays name, None where one is not there."""
+    places, *more = [array.astype(np.intp, copy=False) for array in arrays]
+    if not more:  # rows counted from the end stay there
+        return places if -shape[0] <= places.min() <= places.max() < shape[0] else None
+    if not all([array.view(np.uintp).max() < n for array, n in zip((places, *more), shape, strict=False)]):
+        return None  # nor do places wrap round
+    for array, n in zip(more, shape[1:], strict=False):
+        places = places * n + array
+    return places
+
+
+_FEW = 512
 _NARROW = 4
 _SLAB = 32_768  # numbers of an array that stays in a cache
 
@@ -159,6 +199,11 @@ def add_windows(windows: Array, shape: tuple[int, ...], axes: tuple[int, ...]) -
             part = view[where]
             np.add(part, windows[where], part)
     return total
+
+
+def _is_whole(part: Any) -> bool:
+    """Whether a part of an index leaves an axis as it is."""
+    return isinstance(part, slice) and part == slice(None)
 
 
 def _is_places(part: Any) -> bool:

@@ -305,22 +305,36 @@ def test_places_in_order_are_a_slice(pick, in_order):
 @pytest.mark.parametrize("dtype", ["f8", "f4", "c16", "i8"])
 def test_repeated_rows_add_up(dtype):
     rng = np.random.default_rng(0)
-    rows, columns = rng.integers(0, 7, (30, 4)), rng.integers(0, 5, (4,))
+    rows, columns, every = rng.integers(0, 7, (600, 4)), rng.integers(0, 5, (4,)), slice(None)
     cases = [
-        ((7, 5), rows, (30, 4, 5)),
-        ((7, 5), rows - 7, (30, 4, 5)),
-        ((7, 5), rows.astype("i1"), (30, 4, 1)),
+        ((7, 5), rows, (600, 4, 5)),
+        ((7, 5), rows - 7, (600, 4, 5)),
+        ((7, 5), rows.astype("i1"), (600, 4, 1)),
         ((7, 5), rows.astype("u1"), (5,)),
-        ((7, 5, 6), (rows, columns), (30, 4, 6)),
-        ((7, 5, 6), (rows, columns - 5), (30, 4, 6)),
-        ((99, 5), rows, (30, 4, 5)),
-        ((7, 5), (rows, columns), (30, 4)),
-        ((7, 5), (slice(1, 3), rng.integers(0, 5, 40)), (2, 40)),
-        ((7,), rows, (30, 4)),
+        ((7, 5, 6), (rows, columns), (600, 4, 6)),
+        ((7, 5, 6), (rows, columns - 5), (600, 4, 6)),
+        ((7, 5, 6), (rows.astype("i1"), columns.astype("i4"), every), (600, 4, 6)),
+        ((2999, 5), rows, (600, 4, 5)),
+        ((2999, 5), rows - 2999, (600, 4, 5)),
+        ((7, 5), (rows, columns), (600, 4)),
+        ((7, 5), (slice(1, 3), columns.repeat(600)), (2, 2400)),
+        ((7,), rows, (600, 4)),
         ((7, 5), rows[:0], (0, 4, 5)),
-        ((7, 0), rows, (30, 4, 1)),
-        ((7, 70), np.array(3), (70,)),
-        ((7, 900), rows, (30, 1, 900)),
+        ((7, 0), rows, (600, 4, 1)),
+        ((7, 700), np.array(3), (700,)),
+        ((7, 900), rows[:30], (30, 1, 900)),
+        ((3, 7, 6), (every, rows), (3, 600, 4, 6)),
+        ((3, 7, 6), (every, rows - 7, every), (3, 600, 4, 6)),
+        ((3, 2, 7), (every, every, rows), (2, 600, 4)),
+        ((3, 7, 5, 2), (every, rows, columns), (3, 600, 4, 2)),
+        ((3, 7, 5), (every, rows[:, 0], slice(1, 3)), (3, 600, 2)),
+        ((3, 7), (0, rows), (600, 4)),
+        ((3, 7, 5), (2, rows, every), (600, 4, 5)),
+        ((3, 5, 7), (2, every, rows), (600, 4, 5)),
+        ((3, 5, 7), (every, 4, rows), (3, 600, 4)),
+        ((3, 7, 5), (..., rows, every), (3, 600, 4, 5)),
+        ((3, 7, 5), (0, None, rows), (600, 4, 1, 5)),
+        ((3, 5, 7), (0, ..., rows), (600, 4, 5)),
     ]
     for shape, places, size in cases:
         value = (10 * rng.normal(size=size)).astype(dtype)
@@ -329,10 +343,19 @@ def test_repeated_rows_add_up(dtype):
             np.add.at(expected, places, value)
             runtime.add_each(out, places, value)
             np.testing.assert_array_equal(out, expected)
-    wild = np.full(90, -(2**63))  # which NumPy makes of NaN; the place of its row in memory would be 0 again
-    for wrong in (np.full(90, 7), np.full(90, -8), wild, wild // 4, (np.zeros(90, int), np.full(90, 8)), (wild, wild)):
+    n, every = 2900, slice(None)
+    wild = np.full(n, -(2**63))  # which NumPy makes of NaN; the place of its row in memory would be 0 again
+    for wrong in (np.full(n, 7), np.full(n, -8), wild, wild // 4):
         with pytest.raises(IndexError):
-            runtime.add_each(np.zeros((7, 8)), wrong, np.ones((90, 8) if isinstance(wrong, np.ndarray) else 90))
+            runtime.add_each(np.zeros((7, 8)), wrong, np.ones((n, 8)))
+    with pytest.raises(IndexError):
+        runtime.add_each(np.zeros((2 * n, 8)), wild, np.ones((n, 8)))
+    for wrong in ((np.zeros(n, int), np.full(n, 8)), (wild, wild)):
+        with pytest.raises(IndexError):
+            runtime.add_each(np.zeros((7, 8)), wrong, np.ones(n))
+    for places in (np.full(n, 8), np.full(n, -9), wild):
+        with pytest.raises(IndexError):
+            runtime.add_each(np.zeros((7, 8)), (every, places), np.ones((7, n)))
 
 
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
@@ -356,13 +379,13 @@ def test_slopes_of_softplus_are_logistic_functions(text, dtype):
 @pytest.mark.parametrize("columns", [1, 3, 4, 5])
 def test_few_columns_add_up_one_by_one(columns):
     rng = np.random.default_rng(0)
-    places = rng.integers(0, 7, (80, 2))
+    places = rng.integers(0, 7, (800, 2))
     flat = places[:, 0]
-    wrong = [np.full(80, 7), np.full(80, -8)]
+    wrong = [np.full(800, 7), np.full(800, -8)]
     for at in (places, places.T, flat, flat - 7, flat.astype("i1"), flat[:5], *wrong):
         _add_up((7, columns), at, rng.normal(size=(*at.shape, columns)))
     for at in ((places, places % 2), (places, np.arange(2)), (places, np.array([0, 2]))):
-        _add_up((7, 2, columns), at, rng.normal(size=(80, 2, columns)))
+        _add_up((7, 2, columns), at, rng.normal(size=(800, 2, columns)))
 
 
 def _add_up(shape, places, value):
