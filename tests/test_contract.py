@@ -233,6 +233,35 @@ def test_sums_of_empty_products():
         agrees_without("contract", fun, (np.zeros(shape), np.zeros(shape)))
 
 
+def test_sums_of_products_of_what_was_just_computed_are_products():
+    """Below the sizes at which chains run block by block: what comes back to a point that many were measured from."""
+    points, center = array(700, 3), array(3)
+
+    def fun(c, x):
+        return np.sum(np.log(1.0 + np.linalg.norm(x - c, axis=1)))
+
+    agrees_without("contract", fun, (center, points), slack=100.0)
+    derivative = grad(fun)
+    for _ in range(2):
+        derivative(center, points)
+    assert "add_reduce" not in derivative.source(center, points, fast=True)
+
+
+def test_distances_of_points_that_are_close_do_not_cancel():
+    """``|x|^2 - 2 x y + |y|^2`` would, though it is made of products."""
+    x = 1e-6 * array(70, 2) + 1e3 * (np.arange(70) % 2)[:, None]
+
+    def fun(x, y):
+        return np.sum(np.exp(-1e12 * np.sum((x[:, None] - y) ** 2, axis=-1)))
+
+    args = x, x + 1e-9
+    expected, derivative = value_and_grad(fun, mode="dynamic")(*args), value_and_grad(fun)
+    for _ in range(3):
+        value, slope = derivative(*args)
+    np.testing.assert_allclose(value, expected[0], rtol=1e-12)
+    np.testing.assert_allclose(slope, expected[1], rtol=1e-9)
+
+
 def test_sums_of_numbers_along_an_axis():
     """NumPy has one axis for a number, too."""
     for fun in (lambda x: np.sin((x @ x).sum(axis=0)), lambda x: np.sin(np.sum((x @ x) * x[0], axis=-1))):

@@ -22,7 +22,7 @@ from symgrad.ir import CAPTURED, INPUT, Aval, Node
 from symgrad.ops import index
 from symgrad.ops.contract import LABELS, matmul_labels, tensordot_labels
 from symgrad.ops.core import REGISTRY, Op
-from symgrad.optimize import simplify
+from symgrad.optimize import cost, simplify
 from symgrad.optimize.lower import LONG, MANY
 from symgrad.optimize.paths import path, product_labels
 from symgrad.optimize.rewriting import Rewrite, Simplifier, axes_of, const, is_op, join, rewrite, split
@@ -32,7 +32,6 @@ CONTRACT: dict[Any, list[Rewrite]] = {}
 WINDOWS = np.lib.stride_tricks.sliding_window_view
 LARGE = 4096  # elements from which an array is worth the calls that do without it
 WORTH_A_CALL = 512  # elements of a matrix, from which on a product of its own costs less than moving it
-BLOCK = 512  # elements of a chain that are one block anyway
 START = 16  # elements in a row that are copied in the time that it takes to get to the next row
 FEW = 4  # elements of an axis that is summed one by one
 SHORT = 64  # an axis so short that NumPy's inner loops start more often than they should
@@ -226,8 +225,9 @@ def sum_of_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | 
     if inner is None:
         return None
     axes = axes_of(node)
-    made = _made(s, inner._replace(out="".join(label for i, label in enumerate(inner.out) if i not in axes)))
-    if made is None or (known is None and _is_slow(inner, made)):
+    product = inner._replace(out="".join(label for i, label in enumerate(inner.out) if i not in axes))
+    made = _made(s, product)
+    if made is None or (known is None and _is_slow(product, made)):
         return None
     return (
         made if made.aval.shape == node.aval.shape else s.plainly(np.reshape, (made,), node.aval.shape, shape=node.aval.shape)
@@ -235,9 +235,15 @@ def sum_of_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | 
 
 
 def _is_slow(p: Product, made: Node) -> bool:
-    """Whether it is ``einsum``, which starts too slowly for arrays that are computed a line before."""
-    chained = any([getattr(x.op, "family", "") == "elementwise" for x in p.operands])
-    return chained and any([is_op(one, np.einsum) for one in (made, *made.args)])
+    """Whether arrays that are computed a line before are better multiplied there, and then summed.
+
+    ``einsum`` starts too slowly, and of large arrays with short rows, which may be laid out otherwise, so do stacks.
+    """
+    if not any([getattr(x.op, "family", "") == "elementwise" for x in p.operands]):
+        return False
+    short = p.sizes[p.terms[0][-1]] < SHORT and p.size("".join(p.sizes)) >= LARGE
+    stacked = set(p.out).intersection(*bare(p).terms)
+    return bool(short and stacked) or any([is_op(one, np.einsum) for one in (made, *made.args)])
 
 
 @rewrite(np.swapaxes, np.transpose, rules=CONTRACT)
@@ -344,11 +350,13 @@ def _elementwise(s: Contractor, x: Node) -> Product | None:
     for arg in operands:
         if type(arg.aval) is not Aval or arg.aval.dtype != x.aval.dtype or not arg.aval.shape or 0 in arg.aval.shape:
             return None
-        if getattr(arg.op, "family", "") == "elementwise" and math.prod(x.aval.shape) > BLOCK:
+        if getattr(arg.op, "family", "") == "elementwise" and math.prod(x.aval.shape) >= cost.SIZES.big:
             return None  # a chain ends better in the sum itself, block by block
     out = LABELS[:ndim]
     terms = tuple([out[ndim - len(arg.aval.shape) :] for arg in operands])
-    return Product(operands, terms, out, dict(zip(out, x.aval.shape, strict=True)))
+    found = Product(operands, terms, out, dict(zip(out, x.aval.shape, strict=True)))
+    slim = bare(found)
+    return None if any([_outer_difference(slim, i) is not None for i in range(2)]) else found  # distances would cancel
 
 
 def _made(s: Contractor, given: Product) -> Node | None:
