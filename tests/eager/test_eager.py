@@ -590,6 +590,71 @@ def test_rmsprop(options, expected):
     np.testing.assert_allclose(p.detach(), expected, rtol=1e-13)
 
 
+def descent(x, **options):
+    """An optimiser of Rosenbrock's function, what it calls, and a list that grows at each call."""
+    calls, optimizer = [], torch.optim.LBFGS(x, **options)
+
+    def closure():
+        optimizer.zero_grad()
+        y = torch.cat(x)
+        loss = (100 * (y[1:] - y[:-1] ** 2) ** 2 + (1 - y[:-1]) ** 2).sum()
+        loss.backward()
+        calls.append(loss.item())
+        return loss
+
+    return optimizer, closure, calls
+
+
+@pytest.mark.parametrize(
+    ("options", "evaluations", "expected"),  # torch's, after two steps
+    [
+        ({"line_search_fn": "strong_wolfe"}, 50, [0.9233061305856787, 0.844215921198743, 0.7056936558994678]),
+        ({"line_search_fn": "strong_wolfe", "lr": 3.0}, 51, [0.7870851327748637, 0.596436960113771, 0.3345922707272145]),
+        (
+            {"line_search_fn": "strong_wolfe", "max_iter": 5, "history_size": 2},
+            12,
+            [-0.8506067545288635, 0.7157931180925015, 0.5018339349379158],
+        ),
+        ({"lr": 0.1}, 40, [-0.9260892415840689, 0.8605218138078842, 0.7363013976117353]),
+        ({"lr": 0.01, "max_iter": 7, "max_eval": 4}, 8, [-1.1846345990605407, 0.9910240516515252, 0.5108112424191262]),
+    ],
+)
+def test_lbfgs(options, evaluations, expected):
+    x = [torch.tensor(part, dtype=torch.float64, requires_grad=True) for part in ([-1.2, 1.0], [0.5])]
+    optimizer, closure, calls = descent(x, **options)
+    assert optimizer.step(closure).item() == calls[0]
+    again = [part.detach().clone().requires_grad_() for part in x]
+    other, over, _ = descent(again, **options)
+    other.load_state_dict(copy.deepcopy(optimizer.state_dict()))
+    with torch.no_grad():  # closures are differentiated all the same
+        optimizer.step(closure)
+    other.step(over)
+    assert len(calls) == evaluations == optimizer.state_dict()["state"][0]["func_evals"]
+    np.testing.assert_allclose(torch.cat(x).detach(), expected, rtol=1e-5)  # rounding grows in so narrow a valley
+    np.testing.assert_array_equal(torch.cat(again).detach(), torch.cat(x).detach())
+
+
+def test_lbfgs_ends():
+    x = [torch.tensor([-1.2, 1.0], dtype=torch.float64, requires_grad=True)]
+    optimizer, closure, calls = descent(x, max_iter=100, line_search_fn="strong_wolfe")
+    optimizer.step(closure)
+    np.testing.assert_allclose(x[0].detach(), 1.0, rtol=1e-4)
+    count = len(calls)
+    assert count < 60
+    optimizer.step(closure)
+    assert len(calls) <= count + 2  # as nothing is left to do
+
+
+def test_lbfgs_refuses():
+    x, y = (torch.ones(2, requires_grad=True) for _ in range(2))
+    with pytest.raises(ValueError, match="per-parameter options"):
+        torch.optim.LBFGS([{"params": [x]}, {"params": [y]}])
+    with pytest.raises(TypeError, match="closure"):
+        torch.optim.LBFGS([x]).step()
+    with pytest.raises(RuntimeError, match="only 'strong_wolfe' is supported"):
+        torch.optim.LBFGS([x], line_search_fn="x").step(lambda: x.sum())
+
+
 SCHEDULES = {  # what makes one, and the factor by which it changes the first rate until an epoch
     "StepLR": ({"step_size": 3, "gamma": 0.5}, lambda i: 0.5 ** (i // 3)),
     "MultiStepLR": ({"milestones": [2, 5, 5]}, lambda i: 0.1 ** ((i >= 2) + 2 * (i >= 5))),

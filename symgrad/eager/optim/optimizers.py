@@ -120,7 +120,8 @@ _DUPLICATES = (
 )
 
 
-def _check(**options: float) -> None:
+def check(**options: float) -> None:
+    """Raise for an option below zero."""
     titles = {
         "lr": "learning rate",
         "weight_decay": "weight_decay value",
@@ -158,7 +159,7 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        _check(lr=lr, momentum=momentum, weight_decay=weight_decay)
+        check(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         options = {
@@ -206,7 +207,7 @@ class Adam(Optimizer):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        _check(lr=lr, eps=eps, weight_decay=weight_decay)
+        check(lr=lr, eps=eps, weight_decay=weight_decay)
         for i, beta in enumerate(betas):
             if not 0.0 <= beta < 1.0:
                 raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
@@ -273,7 +274,7 @@ class RMSprop(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        _check(lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
+        check(lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
         options = {
             "lr": lr,
             "momentum": momentum,
