@@ -234,8 +234,9 @@ class _Reader:
         self.moving |= known.moving
         self.read = self._read_next()
         self.keys |= known.moving
-        for key in [key for key in self.keys if any([key not in way.after for way in known.taken.values()])]:
-            if key not in begin.nodes:
+        after = [way.after.keys() for way in known.taken.values()]
+        for key in self.keys.union(*after) - begin.nodes.keys():
+            if key not in self.keys or any([key not in left for left in after]):
                 self._leave(key)
                 self.keys.discard(key)
         found = {key: self._recalled(way, same, known.arrays) for key, way in known.taken.items()}

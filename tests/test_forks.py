@@ -996,3 +996,23 @@ def test_loops_that_give_other_kinds_of_numbers_in_other_calls():
         value, slope = derivative(np.array(x))
         assert value == pytest.approx(held_or_made_anew(np.array(x)), rel=1e-12)
         np.testing.assert_allclose(slope, other(np.array(x))[1], rtol=1e-11, atol=1e-13)
+
+
+def filled_on_one_side(x):
+    i = 0
+    while i < 6:
+        i += 1
+        row = np.ones(4)
+        if 0.5 * i >= x[0]:
+            row[1:] = x[1:] * x[0]
+    return np.sum(row * np.cos(row)) + x[0]
+
+
+def test_arrays_made_in_a_loop_that_some_calls_leave_plain():
+    """Where no iteration writes to it, the array that is left behind is none of the loop's."""
+    derivative, other = value_and_grad(filled_on_one_side), value_and_grad(filled_on_one_side, mode="dynamic")
+    for first in (-0.2, -0.2, 9.0, -0.2, 9.0, 0.4, 9.0, 1.2, -0.2, 9.0):
+        x = np.array([first, 0.3, 0.7, 1.1])
+        value, slope = derivative(x)
+        assert value == pytest.approx(filled_on_one_side(x), rel=1e-12)
+        np.testing.assert_allclose(slope, other(x)[1], rtol=1e-11, atol=1e-13)
