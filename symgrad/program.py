@@ -47,7 +47,7 @@ class Branch:
     line: tuple[str, int] | None
     cases: dict[Any, Branch | Leaf] = field(default_factory=dict)
     loop: bool = False  # the test of a loop that was not rolled up, for it ran too short
-    unseen: bool = False  # whether a loop went a way that no call had gone
+    yields: bool = False  # to what another call knows of the ways through the same loop
     number: int = 0
 
 
@@ -59,7 +59,7 @@ class Run:
     """One finished trace: its graph, the guards in order, and the outputs."""
 
     graph: Graph
-    guards: Sequence[tuple[Node, Any, tuple[str, int] | None, bool, bool]]
+    guards: Sequence[tuple[Node, Any, tuple[str, int] | None, bool, bool, bool]]
     leaf: Leaf
 
 
@@ -174,7 +174,7 @@ class Program:
             at += 1
         tree: Tree = leaf
         for branch, value in reversed(way[at + 1 :]):
-            tree = Branch(branch.node, branch.line, {value: tree}, branch.loop, branch.unseen, branch.number)
+            tree = Branch(branch.node, branch.line, {value: tree}, branch.loop, branch.yields, branch.number)
         return (way[at][0].number, way[at][1]), self._below(tree)
 
     def decisions(self) -> list[Node]:
@@ -201,9 +201,9 @@ def _chain(guards: Iterable[tuple[Any, ...]], leaf: Leaf, numbers: Iterator[int]
     tree: Tree = leaf
     first = {guard[0]: guard for guard in reversed([*guards])}
     for guard in reversed([*guards]):
-        node, value, line, loop, unseen = guard
+        node, value, line, loop, unseen, fixed = guard
         if first[node] is guard:
-            tree = Branch(node, line, {value: tree}, loop, unseen, next(numbers))
+            tree = Branch(node, line, {value: tree}, loop, unseen or fixed, next(numbers))
     return tree
 
 
@@ -220,7 +220,7 @@ def _merge(above: dict[Any, Tree], b: Tree, leaf: Leaf) -> Leaf | None:
         if a is not b and (isinstance(a, Leaf) or isinstance(b, Leaf) or a.node is not b.node):
             if isinstance(b, Branch) and b.loop:
                 return None
-            if isinstance(a, Branch) and (a.loop or a.unseen):
+            if isinstance(a, Branch) and (a.loop or a.yields):
                 above[key] = b
                 return leaf
         if isinstance(a, Leaf) or isinstance(b, Leaf):
@@ -319,7 +319,7 @@ def _map(root: Tree, mapping: dict[Node, Node]) -> Tree:
             done[id(tree)] = Leaf(outputs, tree.tree, tree.kinds, [mapping[node] for node in tree.required])
         else:
             cases = {value: done[id(child)] for value, child in tree.cases.items()}
-            done[id(tree)] = Branch(mapping[tree.node], tree.line, cases, tree.loop, tree.unseen, tree.number)
+            done[id(tree)] = Branch(mapping[tree.node], tree.line, cases, tree.loop, tree.yields, tree.number)
     return done[id(root)]
 
 
@@ -332,5 +332,5 @@ def _confirmed(root: Tree) -> Tree | None:
         else:
             kept = {value: done[id(child)] for value, child in tree.cases.items()}
             cases = {value: child for value, child in kept.items() if child is not None}
-            done[id(tree)] = Branch(tree.node, tree.line, cases, tree.loop, tree.unseen, tree.number) if cases else None
+            done[id(tree)] = Branch(tree.node, tree.line, cases, tree.loop, tree.yields, tree.number) if cases else None
     return done[id(root)]

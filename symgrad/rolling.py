@@ -496,7 +496,7 @@ class Roller:
             return
         bounds, way = self.boundaries, self._way()
         every = [] if way is None else trace.known_ways.get(way, [])
-        tries: list[tuple[int, Ways | None]] = [(known.first, known) for known in every]
+        tries: list[tuple[int, Ways | None]] = [(known.first, known) for known in reversed(every)]
         for first, known in [*tries, *((first, None) for first in sorted({0, 1, self._settled()}))]:
             if len(bounds) - 1 - first < SHORTEST:
                 continue
@@ -516,7 +516,10 @@ class Roller:
                 rest = [
                     guard for guard in trace.guards[start.guards :] if guard.node not in decided and guard.node not in fixed
                 ]
-                trace.guards[start.guards :] = [*(Guard(node, *seen) for node, seen in fixed.items()), *rest]
+                trace.guards[start.guards :] = [
+                    *(Guard(node, *seen, fixed=True) for node, seen in fixed.items()),
+                    *rest,
+                ]
                 decided.update(self.tests)
                 trace.peeks[start.peeks :] = [peek for peek in trace.peeks[start.peeks :] if peek.node not in decided]
                 if flag is not None and not flag and flag.node.active:

@@ -33,8 +33,8 @@ __all__ = ["Guard", "Tape", "Trace", "active_trace", "followed", "running", "tra
 class Guard(NamedTuple):
     """Python looked at ``node``, saw ``value``, and went on accordingly; ``line`` is where. ``loop``: as the test of a loop.
 
-    ``unseen``: whether a loop went a way that no call has gone. In a ``vmap`` the shapes of a result may have been looked at:
-    then ``value`` is None.
+    ``unseen``: whether a loop went a way that no call has gone; ``fixed``: in a loop that has such ways, where no iteration
+    changes it. In a ``vmap`` the shapes of a result may have been looked at: then ``value`` is None.
     """
 
     node: Node
@@ -42,6 +42,7 @@ class Guard(NamedTuple):
     line: tuple[str, int] | None
     loop: bool = False
     unseen: bool = False
+    fixed: bool = False
 
 
 class Trace:

@@ -1016,3 +1016,21 @@ def test_arrays_made_in_a_loop_that_some_calls_leave_plain():
         value, slope = derivative(x)
         assert value == pytest.approx(filled_on_one_side(x), rel=1e-12)
         np.testing.assert_allclose(slope, other(x)[1], rtol=1e-11, atol=1e-13)
+
+
+def lowered_once(x):
+    y = x @ x[::-1]
+    for v in x:
+        if not (y < v or y >= 0.5):
+            y = 0.5
+    return y * x[0]
+
+
+def test_what_no_iteration_of_one_call_changes_and_those_of_others_do():
+    """Where a decision hangs on it, the loop of the calls that change it is right for all of them."""
+    derivative, other = value_and_grad(lowered_once), value_and_grad(lowered_once, mode="dynamic")
+    for x in 4 * [np.array([1.6, 0.2, 0.9, 0.1, 0.3, 0.3]), np.array([0.1, 0.2, 0.3, -0.4, 0.2, 0.1])]:
+        value, slope = derivative(x)
+        assert value == pytest.approx(lowered_once(x), rel=1e-12)
+        np.testing.assert_allclose(slope, other(x)[1], rtol=1e-11, atol=1e-13)
+    assert derivative.cache_info().misses <= 4
