@@ -1722,3 +1722,18 @@ def test_of_two_names_of_an_array_one_goes_round():
     text = derivative.source(u, 0.2, fast=True)
     assert "n = " not in text
     assert text.count("np.zeros(") == 0
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_what_a_loop_only_compares_with_takes_no_part_in_the_slope():
+    """In the first call, too, which is computed step by step: no NaN of a root whose slope nobody asked for."""
+
+    def above_the_root(x):
+        roots, s = np.sqrt(x), 0.0
+        for i in range(len(x)):
+            s = s + x[i] * (x[i] > roots[i])
+        return s
+
+    derivative, x = grad(above_the_root), np.array([-1.0, 2.0, 3.0, -4.0, 0.5, 6.0])
+    for _ in range(3):
+        np.testing.assert_array_equal(derivative(x), [0.0, 1.0, 1.0, 0.0, 0.0, 1.0])

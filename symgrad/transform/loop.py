@@ -303,11 +303,11 @@ class Loop(Op):
         if ("backward", key) in self._made:
             return self._made["backward", key]  # type: ignore[no-any-return]
         given, levels, sure, double = key
-        n, m, _ = self.counts
+        n, m, invariant = self.counts
         reaching = {i for item in itertools.compress(range(len(given)), given) for i in self._reach(item)}
-        flows = [i for i in range(n) if i in reaching]  # the others' cotangents stay zero
-        uses = [i for i, node in enumerate(self.body.invariants) if is_inexact(node.aval)]
-        elements = [i for i, node in enumerate(self.body.elements) if is_inexact(node.aval)]
+        flows, elements, uses = [  # the others' cotangents stay zero
+            [i for i in range(count) if start + i in reaching] for start, count in ((0, n), (n, m), (n + m, invariant))
+        ]
         sub, starts, index, items, fixed, after, saved = self._retrace(carry, sequences, invariants)
         sub.phase, sub.double_where = "backward", double
         gs = [sub.input(("cotangent", i), one_like(plain(carry[i]))) for i in flows]
