@@ -345,6 +345,7 @@ class _Rewriter(ast.NodeTransformer):
         self.bodies: list[int] = []  # which scopes are of classes, whose names only the class's own body sees
         self.reads: list[Counter[str]] = []  # how often each function reads each name
         self._loops = 0  # that it is in
+        self.around: list[list[str]] = [[]]  # the names of the loops that a statement of each function may leave
 
     def function(self, node: FunctionNode) -> FunctionNode:
         """The rewritten function: its body, not its decorators and defaults."""
@@ -356,9 +357,11 @@ class _Rewriter(ast.NodeTransformer):
                 node.returns = None
         self.scopes.append(_bound(node))
         self.reads.append(_reads(node))
+        self.around.append([])
         node.body = self.visit(node.body) if isinstance(node, ast.Lambda) else self._body(node.body)
         self.scopes.pop()
         self.reads.pop()
+        self.around.pop()
         return node if self.scopes else _located(node)
 
     def _body(self, statements: list[ast.stmt]) -> list[ast.stmt]:
@@ -585,7 +588,7 @@ class _Rewriter(ast.NodeTransformer):
         start = _at(ast.Assign([ast.Name(loop, ast.Store())], _hook("loop", node.iter, self._over(node.iter), *facts)), node)
         node.iter = _at(ast.Name(loop, ast.Load()), node.iter)
         node.target = self.visit(node.target)
-        node.body, node.orelse = [*effects, *self._body(node.body)], self._body(node.orelse)
+        node.body, node.orelse = [*effects, *self._repeated(loop, node.body)], self._body(node.orelse)
         self._loops -= 1
         return [start, *numbers, node]
 
@@ -601,9 +604,27 @@ class _Rewriter(ast.NodeTransformer):
                 parts = [_hook("part", part, ast.Name(loop, ast.Load()), part, names) for part in test.values[:-1]]
                 test.values[:-1] = parts
             node.test = _hook("again", whole, ast.Name(loop, ast.Load()), test)
-        node.body, node.orelse = self._body(node.body), self._body(node.orelse)
+        node.body, node.orelse = self._repeated(loop, node.body), self._body(node.orelse)
         self._loops -= 1
         return [start, *numbers, node]
+
+    def _repeated(self, loop: str, body: list[ast.stmt]) -> list[ast.stmt]:
+        self.around[-1].append(loop)
+        result = self._body(body)
+        self.around[-1].pop()
+        return result
+
+    def visit_Break(self, node: ast.Break) -> Any:
+        """The loop is told: it ends in the middle of an iteration."""
+        return [_at(ast.Expr(_hook("left", node, ast.Constant(None), ast.Name(self.around[-1][-1], ast.Load()))), node), node]
+
+    def visit_Return(self, node: ast.Return) -> Any:
+        """All loops are told that it ends."""
+        self.generic_visit(node)
+        if self.around[-1]:
+            value = node.value or _at(ast.Constant(None), node)
+            node.value = _hook("left", value, value, *[ast.Name(loop, ast.Load()) for loop in reversed(self.around[-1])])
+        return node
 
     def _loop(self, node: ast.For | ast.While) -> tuple[str, tuple[str, ...] | None, tuple[str, ...], list[ast.stmt], bool]:
         """A name for a loop; the names that it assigns and nothing else reads, None where others run between its iterations;

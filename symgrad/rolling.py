@@ -187,6 +187,12 @@ class Roller:
             return False
         return bool(condition)
 
+    def left(self) -> None:
+        """A loop is left in the middle of an iteration: what that decided on is the loop's, which stays unrolled."""
+        self._note_decisions()
+        self.boundaries, self.pattern = [], None
+        self.trace.quiet = False
+
     def _tested(self, frame: FrameType, test: Any, more: dict[Key, Tracer]) -> bool:
         """A boundary where the loop may end."""
         trace = self.trace

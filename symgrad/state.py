@@ -115,6 +115,13 @@ class State(Calls):
         condition = self.test(condition)
         return roller.leaves(sys._getframe(1), _truth(condition)) if type(roller) is Roller else bool(condition)
 
+    def left(self, value: Any, *rollers: Any) -> Any:
+        """A ``break`` leaves a loop, or a ``return`` of ``value`` some."""
+        for roller in rollers:
+            if type(roller) is Roller:
+                roller.left()
+        return value
+
     # ---- statements ----
 
     def matched(self, value: Any) -> Any:

@@ -1034,3 +1034,36 @@ def test_what_no_iteration_of_one_call_changes_and_those_of_others_do():
         assert value == pytest.approx(lowered_once(x), rel=1e-12)
         np.testing.assert_allclose(slope, other(x)[1], rtol=1e-11, atol=1e-13)
     assert derivative.cache_info().misses <= 4
+
+
+def found_by_a_break(x):
+    found = x[0]
+    for v in x[::-1]:
+        if v <= x[0]:
+            near = np.sum(x) / (1.0 + v * v)
+            if near < x[1]:
+                break
+    return found * x[1]
+
+
+def found_by_a_return(x):
+    i = 0
+    while i < len(x):
+        if x[i] <= x[1]:
+            near = np.sum(x) / (1.0 + x[i] ** 2)
+            if near < x[2]:
+                return x[0] * x[2]
+        i += 1
+    return x[0] * x[2]
+
+
+@pytest.mark.parametrize("fun", [found_by_a_break, found_by_a_return])
+def test_loops_left_below_an_if(fun):
+    """What their last iteration decides on is the loop's: calls that get to the end know more of it."""
+    derivative, other = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in points(24, 6):
+        value, slope = derivative(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(slope, other(x)[1], rtol=1e-11, atol=1e-13)
+    assert "dynamic mode" not in derivative.explain()
+    assert derivative.cache_info().hits

@@ -41,7 +41,7 @@ class Inert:
         return value
 
     iterate = mapping = unpacked = unpack = test = whole = shown = compared = stored = kept = matched = identity = _first
-    manager = place = raised = _first
+    manager = place = raised = left = _first
     failed = staticmethod(AssertionError)
 
     def _nothing(self, *more: Any) -> None:
