@@ -45,6 +45,7 @@ from symgrad.trace import Guard, Trace
 from symgrad.transform.loop import Body, Course, loop_of
 
 MOST = 16  # ways through an iteration
+DEEPEST = 24  # decisions of an iteration: each is one more ``if`` within another
 # operators that give a Python number of Python numbers; of these, those that may raise, or give another kind
 _RISKY = frozenset([REGISTRY[ufunc] for ufunc in (np.true_divide, np.floor_divide, np.remainder, np.power)])
 _OPERATORS = _RISKY | {
@@ -343,6 +344,8 @@ class _Reader:
                 if look.node.aval.dtype != bool or look.node.aval.shape or look.value is None:
                     raise Unclear
                 tests[look.node] = bool(look.value)
+        if len(tests) > DEEPEST:
+            raise Unclear
         waiting = [*tests, *(c.nodes[key] for key in sorted(self.keys, key=repr))][::-1]
         while waiting:  # in the order in which they are needed, which does not hang on what was computed before
             node = waiting[-1]

@@ -1067,3 +1067,37 @@ def test_loops_left_below_an_if(fun):
         np.testing.assert_allclose(slope, other(x)[1], rtol=1e-11, atol=1e-13)
     assert "dynamic mode" not in derivative.explain()
     assert derivative.cache_info().hits
+
+
+def made_smaller_now_and_then(x):
+    last, cost = 0.0, 0.0
+    for i in range(len(x)):
+        e = x[i] + 0.0
+        u = 1.5 * e + 0.2 * (e - last)
+        if u > 1.0:
+            cost = cost + u
+        while abs(e) > 0.8:
+            e = e * 0.6
+        cost = e * e + 0.1 * u * u
+    return cost
+
+
+def test_second_derivatives_of_loops_that_do_not_run():
+    """Loops in a loop, with a test: some iterations have none of theirs to look at."""
+    product, other = hvp(made_smaller_now_and_then), hvp(made_smaller_now_and_then, mode="dynamic")
+    for x in [[0.85, 0.24, 0.26, 1.45, -0.91, 0.3], [0.1, 0.24, 1.26, 3.45, -0.91, 0.3], [0.85, 0.24, 0.26, 0.3, 0.91, 4.3]]:
+        for _ in range(3):
+            found = product(np.array(x), np.cos(np.arange(6.0)))
+            np.testing.assert_allclose(found, other(np.array(x), np.cos(np.arange(6.0))), rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("count", [60, 240])
+def test_many_decisions_in_an_iteration(count):
+    """As ``if``s in ``if``s they would be more than Python takes: such a loop stays unrolled."""
+    lines = [f"        if v > {k}e-3:\n            s = s + v * {k % 7}\n" for k in range(count)]
+    fun = Program(
+        f"def program(x):\n    s = x[0]\n    for v in x:\n{''.join(lines)}    return s\n", {"x": ("float64", (6,))}, 0
+    )
+    derivative = value_and_grad(fun.fun)
+    for x in points(4, 6):
+        assert derivative(x)[0] == pytest.approx(fun(x), rel=1e-12)

@@ -381,12 +381,14 @@ class Loop(Op):
                 node.phase = None
 
     def _retrace(self, carry: list[Any], sequences: list[Any], invariants: list[Any]) -> tuple[Any, ...]:
-        """The body in a trace of its own, on the values that the first iteration has."""
+        """The body in a trace of its own, on the values that the first iteration has; on some, where there is none."""
         sub = Trace()
         body = self.body
         starts = [sub.input(("carry", i), plain(value)) for i, value in enumerate(carry)]
         index = sub.input("index", self.course.start)
-        items = [sub.input(("element", i), plain(sequence)[0]) for i, sequence in enumerate(sequences)]
+        found = [(plain(sequence), node.aval) for sequence, node in zip(sequences, body.elements, strict=True)]
+        firsts = [items[0] if len(items) else one_of(aval) for items, aval in found]
+        items = [sub.input(("element", i), value) for i, value in enumerate(firsts)]
         fixed = [sub.input(("invariant", i), plain(value)) for i, value in enumerate(invariants)]
         known = dict(zip(body.inputs, [*starts, index, *items, *fixed], strict=True))
         for node, tracer in known.items():
@@ -577,3 +579,11 @@ def one_like(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return np.ones(value.shape, value.dtype)
     return type(value)(1)
+
+
+def one_of(aval: Any) -> Any:
+    """A plain one of this kind; of a list that a loop fills, one such element."""
+    if not isinstance(aval, Aval):
+        return [one_of(aval.element)]
+    one = aval.dtype.type(1)
+    return np.full(aval.shape, one) if aval.kind == "array" else one.item() if aval.kind == "python" else one
