@@ -22,15 +22,16 @@ import functools
 import itertools
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import BuiltinFunctionType, CellType, FrameType, FunctionType, MethodType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from symgrad.forks import Ways, fork
 from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, ancestors, aval_of
+from symgrad.iterables import FEWEST, Over
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, INDEX, ITEM, NOT, TO_NUMPY
 from symgrad.patterns import (
@@ -54,8 +55,9 @@ from symgrad.patterns import (
 from symgrad.trace import Guard, Trace, is_held_so_often
 from symgrad.tracer import NUMBERS, Tracer
 from symgrad.transform.loop import Body, Course, Loop, loop_of
+from symgrad.transform.vectorize import vectorized
 
-SHORTEST = 4  # iterations that are worth a loop
+SHORTEST = FEWEST  # iterations that are worth a loop
 LEAP = 6  # iterations that are alike, before those to come are not traced
 FAR = 32  # iterations of a loop that is worth a leap, or a loop though all iterations decide alike
 SEVERAL = 8  # kinds of calls whose ways through a loop are known
@@ -130,20 +132,21 @@ class Roller:
         """What the ``for`` statement gets, item by item."""
         frame = sys._getframe(1)
         assert self.what is not None
-        length, at, start, step = self.what
+        length, at, start, step, *_ = self.what
         if self.tested:
             self.counter = self.number("i", start)
             place = 0
-            while place < length:
+            while place < length and self.what.stays():
                 self.ahead = 0
                 yield at(self.counter)
                 place += 1 + self.ahead
                 if place < length:
                     self.counter = self.counter + step
+            yield from self.what.left(place)
             return
         place = 0
         self.trace.watched |= self.leaps
-        while place < length:
+        while place < length and self.what.stays():
             index = self.index(start + step * place)
             self._boundary(frame, index)
             ahead = length - place - 1
@@ -155,6 +158,7 @@ class Roller:
             place += 1
         self._boundary(frame, None)
         self._finish()
+        yield from self.what.left(place)
 
     def part(self, frame: FrameType, value: Tracer, names: tuple[str, ...]) -> bool:
         """A part of the test. Those that follow are computed where it ends the loop, too, if their names stand for numbers."""
@@ -177,7 +181,7 @@ class Roller:
         """A loop comes to the ``if`` by which it is left: is it?"""
         if self.counter is None:
             return not self._tested(frame, NOT(condition) if type(condition) is Tracer else not condition, {})
-        length, _, start, step = self.what  # type: ignore[misc]
+        length, _, start, step, *_ = self.what  # type: ignore[misc]
         last = start + step * (length - 1)
         more = self.counter < last if step > 0 else self.counter > last
         if type(condition) is not Tracer:
@@ -712,6 +716,12 @@ class Roller:
             if again is None:
                 return False
             values = again
+        made = None if ahead else self._vectorize(body, course, [*firsts, *invariants], every, end, None if later else values)
+        if made is not None:
+            for key, result in made.items():
+                if key not in aliases:
+                    self._rebind(end.holds[key], key, result)
+            return True
         op, args = loop_of(body, course), (*firsts, *invariants)
         node = trace.add(op, args, (), tuple(trace.aval(value) for value in values))  # type: ignore[arg-type]
         (trace.likes if later else trace.values)[node] = values
@@ -724,6 +734,26 @@ class Roller:
             if key not in aliases:
                 self._bind(end, key, node, i, moved=ahead > 0 or self._kind(end, key) != end.nodes[key].aval)
         return True
+
+    def _vectorize(
+        self,
+        body: Body,
+        course: Course,
+        given: Sequence[Any],
+        every: list[Key],
+        end: Boundary,
+        values: Sequence[Any] | None,
+    ) -> dict[Key, Tracer] | None:
+        """The results of a loop of which all iterations are done at once; None where it has to run, or has given others."""
+        trace = self.trace
+        if self.open or self.forked or trace.lanes or not trace.vectorizes:
+            return None
+        found = vectorized(trace, body, course, [trace.lookup(node) for node in given])
+        if found is None or any([x.node.aval != item.aval for x, item in zip(found, body.carry, strict=True)]):
+            return None
+        if values is not None and not all([_is_close(x.value, value) for x, value in zip(found, values, strict=True)]):
+            return None
+        return dict(zip(every, found, strict=True))
 
     def _body(self, keys: list[Key], late: list[Key], start: Boundary, end: Boundary) -> tuple[Body, list[Node]]:
         """One iteration as the pattern has it, as a graph of its own; and the nodes outside that it reads."""
@@ -782,6 +812,15 @@ class Roller:
             tracer.node = trace.add(ITEM, (loop,), (("item", place),), self._kind(end, key))
             tracer.node.name = None if key in (TEST, EXIT, COUNTER) else joined(key)
             known[tracer.node] = value
+        elif not isinstance(tracer.value, np.ndarray):
+            tracer.node = self.number(joined(key), tracer.value).node
+
+    def _rebind(self, tracer: Tracer, key: Key, result: Tracer) -> None:
+        """Make a local what all iterations together have given."""
+        if tracer.node.active:
+            tracer.like, tracer.later, tracer.node = result.like, result.later, result.node
+            tracer.version += 1
+            result.node.name = result.node.name or joined(key)
         elif not isinstance(tracer.value, np.ndarray):
             tracer.node = self.number(joined(key), tracer.value).node
 
@@ -1018,6 +1057,11 @@ def _is_same(a: Any, b: Any) -> bool:
     return np.array_equal(a, b, equal_nan=np.asarray(a).dtype.kind in "fc")
 
 
+def _is_close(a: Any, b: Any) -> bool:
+    """Whether two numbers or arrays differ by rounding."""
+    return np.allclose(a, b, rtol=1e-6, atol=1e-6 * (1.0 + float(np.max(np.abs(b), initial=0.0))), equal_nan=True)
+
+
 class _Bare:
     """An object whose ``__dict__`` is all that it has."""
 
@@ -1031,61 +1075,3 @@ def _is_bare(kind: type) -> bool:
 def _is_sequence(kind: type) -> bool:
     """Whether it is a list or a tuple, or one with names, and has no slots."""
     return any([issubclass(kind, one) and kind.__basicsize__ == one.__basicsize__ for one in (list, tuple)])
-
-
-# -- what a for statement runs over --------------------------------------------------------------------------------
-
-
-class Over(NamedTuple):
-    """What a ``for`` statement runs over by index: how often, its item at a traced or plain index, and how that runs."""
-
-    length: int
-    at: Callable[[Any], Any]
-    start: int = 0
-    step: int = 1
-
-    def items(self) -> Iterator[Any]:
-        """The items, as Python has them."""
-        return (self.at(self.start + self.step * i) for i in range(self.length))
-
-    def by_place(self) -> Over:
-        """The same, by an index that counts from zero."""
-        if (self.start, self.step) == (0, 1):
-            return self
-        return Over(self.length, lambda i: self.at(i * self.step + self.start))
-
-
-def over(value: Any) -> Over | None:
-    """A traced array, a range, a list of numbers, or what was made of them; None for anything else."""
-    if isinstance(value, Over):
-        return value
-    if type(value) is Tracer and np.ndim(value.value) > 0:
-        return Over(len(value), lambda i: value[i])
-    if type(value) is range:
-        return Over(len(value), lambda i: i, value.start, value.step)
-    if type(value) in (list, tuple) and all(type(item) in (Tracer, float, int, bool, str, np.float64) for item in value):
-        return Over(len(value), lambda i: value[i.look(int) if type(i) is Tracer else i])
-    return None
-
-
-def paired(fun: Any, args: Sequence[Any], options: dict[str, Any]) -> Over | None:
-    """``zip``, ``enumerate`` or ``reversed`` of something that is run over by index; None where that is not possible."""
-    if not any(type(arg) in (Over, Tracer, range) for arg in args):
-        return None
-    parts = []
-    for arg in args[: 1 if fun is enumerate else None]:
-        part = over(arg)
-        if part is None:
-            return None
-        parts.append(part)
-    length = min(part.length for part in parts)
-    if fun is zip:
-        if options.get("strict") and any(part.length != length for part in parts):
-            return None
-        placed = [part.by_place() for part in parts]
-        return Over(length, lambda i: tuple([part.at(i) for part in placed]))
-    (part,) = parts
-    if fun is reversed:
-        return part._replace(start=part.start + part.step * (length - 1), step=-part.step)
-    part, start = part.by_place(), options.get("start", args[1] if len(args) > 1 else 0)
-    return Over(length, lambda i: (i if type(start) is int and start == 0 else i + start, part.at(i)))

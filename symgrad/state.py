@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import abc
 import functools
+import itertools
 import sys
 import warnings
 from collections.abc import Sequence
@@ -30,15 +31,18 @@ from symgrad.calls import (
 from symgrad.drafts import Drafts
 from symgrad.guards import Path
 from symgrad.instrument import HOOKS, instrumented
+from symgrad.iterables import Over, columns, over, paired, table
 from symgrad.kinds import CACHED, UNBOUND, Within, refuse_type
 from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import BOOL
 from symgrad.origins import CONTAINERS, is_users, needs_drafts, of_class
-from symgrad.rolling import SHORTEST, Over, Roller, over, paired
+from symgrad.rolling import SHORTEST, Roller
 from symgrad.trace import Trace
 from symgrad.tracer import NUMBERS, Tracer
 
+# what they give was settled when they were made
+_SNAPSHOTS = (itertools.combinations, itertools.permutations, itertools.product, itertools.combinations_with_replacement)
 _MAKERS = (type, abc.ABCMeta, type(Protocol))  # of classes, that do nothing else
 
 
@@ -66,13 +70,23 @@ class State(Calls):
         """
         if type(value) is not Over:
             given, value = value, self.iterate(value) if nested is None or type(value) is Tracer else value
+            if type(value) in _SNAPSHOTS:
+                given = value = [*value]
             found = over(value) if type(value) in (Tracer, range) else None
+            if found is None and private is not None and self.trace.symbolic:
+                found = self._table(value, nested)
             if found is None:
                 return value if nested is None else self.unpacked(given, nested)
             value = found
         if private is None or value.length < SHORTEST or not self.trace.symbolic:
             return value.items()
         return Roller(self.trace, value, private, stored, tested, targets)
+
+    def _table(self, value: Any, nested: bool | None) -> Over | None:
+        """Plain numbers, or tuples of them that are unpacked, as a table."""
+        if nested is None or type(value) is np.ndarray:
+            return table(value)
+        return columns([*self.unpacked(value, nested)], value) if type(value) in (list, tuple) else None
 
     def over(self, fun: Any, *args: Any, **options: Any) -> Any:
         """``zip``, ``enumerate`` or ``reversed`` as what a ``for`` statement runs over."""

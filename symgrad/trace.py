@@ -86,6 +86,7 @@ class Trace:
         self.known_ways: Mapping[Any, Any] = {}  # through loops, of earlier calls
         self.ways: dict[Any, Any] = {}  # and of this one
         self.recalled = False  # whether it took in what earlier calls did
+        self.vectorizes = True  # whether loops are done for all iterations at once, where they can be
         self.leaping: set[int] = set()  # loops that other calls may run more often, of which iterations were not traced
         self.watched = False  # whether in-place writes matter: there is a loop that another call may run more often
         self.met: list[int] = []  # indices of nodes, of operations that were there when they were asked for again

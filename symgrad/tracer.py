@@ -219,7 +219,7 @@ class Tracer(Traced):
     def assign(self, new: Tracer, verb: str, casting: Any = "same_kind") -> None:
         """Bind this name to a new value: what an in-place write means here. Views write through to their base."""
         self._check_writable(verb)
-        if self.tape.watched:
+        if self.tape.watched and self.base is None:  # views write through
             self.tape.writes.append(self)
         like = self.like
         if new.like.dtype != like.dtype:

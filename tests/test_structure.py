@@ -23,7 +23,7 @@ LAYERS = """
     trace
     drafts
     transform draw nans
-    patterns
+    iterables patterns
     forks
     rolling
     standard

@@ -27,6 +27,7 @@ OPTIMISATIONS = {
     "threads": "those loops over blocks shared by threads, in the code that runs",
     "pool": "big arrays in memory that is used again once nobody holds it, in the code that runs",
     "math": "programs of Python's floats in Python's own arithmetic, in the code that runs",
+    "vectorize": "loops whose iterations need nothing of one another done for all iterations at once",
 }
 
 _off: ContextVar[frozenset[str]] = ContextVar("symgrad_off", default=frozenset())

@@ -1,0 +1,155 @@
+"""What a ``for`` statement runs over: things whose items are found by index, so that the index can be traced.
+
+Arrays and ranges are; and lists of plain numbers, or pairs of them, which become tables that are read at the index. A list that
+changes while the loop runs goes on as Python has it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symgrad.ops.engine import TO_PYTHON
+from symgrad.tracer import Tracer
+
+FEWEST = 4  # items that are worth a table
+_NUMBERS = frozenset([int, float, np.int64, np.float64])
+_KINDS = frozenset([Tracer, float, int, bool, str, np.float64])
+Items = list[Any] | tuple[Any, ...] | np.ndarray[Any, Any]
+
+
+class Over(NamedTuple):
+    """What a ``for`` statement runs over by index: how often, its item at a traced or plain index, and how that runs.
+
+    Of a list, which may change while the loop runs, ``stays`` tells whether it is as long as it was, and ``rest`` gives what
+    there is from a place on.
+    """
+
+    length: int
+    at: Callable[[Any], Any]
+    start: int = 0
+    step: int = 1
+    stays: Callable[[], bool] = lambda: True
+    rest: Callable[[int], Iterator[Any]] = lambda place: iter(())
+
+    def items(self) -> Iterator[Any]:
+        """The items, as Python has them."""
+        place = 0
+        while place < self.length and self.stays():
+            yield self.at(self.start + self.step * place)
+            place += 1
+        yield from self.left(place)
+
+    def left(self, place: int) -> Iterator[Any]:
+        """The items from ``place`` on of what has changed meanwhile."""
+        return iter(()) if self.stays() else self.rest(place)
+
+    def by_place(self) -> Over:
+        """The same, by an index that counts from zero."""
+        if (self.start, self.step) == (0, 1):
+            return self
+        return self._replace(at=lambda i: self.at(i * self.step + self.start), start=0, step=1)
+
+
+def over(value: Any) -> Over | None:
+    """A traced array, a range, an array or a list of numbers, or what was made of them; None for anything else."""
+    if isinstance(value, Over):
+        return value
+    if type(value) is Tracer and np.ndim(value.value) > 0:
+        return Over(len(value), lambda i: value[i])
+    if type(value) is range:
+        return Over(len(value), lambda i: i, value.start, value.step)
+    found = table(value)
+    if found is None and type(value) in (list, tuple) and {type(item) for item in value} <= _KINDS:
+        return _listed(value, lambda i: value[i.look(int) if type(i) is Tracer else i])
+    return found
+
+
+def table(value: Any) -> Over | None:
+    """An array of plain numbers, or a list of numbers of one kind, which is read like one."""
+    if type(value) is np.ndarray and value.ndim and value.dtype.kind in "iuf":
+        return Over(len(value), _read(value, value.copy()))
+    if type(value) not in (list, tuple) or len(value) < FEWEST:
+        return None
+    kinds = {type(item) for item in value}
+    if kinds == {Tracer} and len({item.node.aval for item in value}) == 1 and not value[0].node.aval.shape:
+        return _listed(value, _read(value, value[0].tape.gather(value)))
+    column = np.array(value) if len(kinds) == 1 and kinds <= _NUMBERS else None
+    return None if column is None or column.dtype.kind not in "iuf" else _listed(value, _read(value, column))
+
+
+def columns(items: Sequence[Any], value: Any) -> Over | None:
+    """Pairs, triples, … of numbers, one an iteration; ``value`` is what they are from, which may change if it is a list."""
+    if len(items) < FEWEST or any([type(item) not in (tuple, list) or len(item) != len(items[0]) for item in items]):
+        return None
+    parts = [table(column) for column in zip(*items, strict=True)]
+    known = [part for part in parts if part is not None]
+    if not known or len(known) < len(parts):
+        return None
+    if type(value) is not list:
+        return Over(len(items), lambda i: tuple([part.at(i) for part in known]))
+    before = value.copy()
+
+    def at(i: Any) -> Any:
+        place = i.value if type(i) is Tracer else i
+        return tuple([part.at(i) for part in known]) if value[place] is before[place] else value[place]
+
+    return _listed(value, at)
+
+
+def paired(fun: Any, args: Sequence[Any], options: dict[str, Any]) -> Over | None:
+    """``zip``, ``enumerate`` or ``reversed`` of something that is run over by index; None where that is not possible."""
+    parts = []
+    for arg in args[: 1 if fun is enumerate else None]:
+        part = over(arg)
+        if part is None:
+            return None
+        parts.append(part)
+    if not parts:
+        return None
+    length = min(part.length for part in parts)
+    if fun is zip:
+        if options.get("strict") and any(part.length != length for part in parts):
+            return None
+        placed = [part.by_place() for part in parts]
+        return Over(
+            length,
+            lambda i: tuple([part.at(i) for part in placed]),
+            stays=lambda: all([part.stays() for part in parts]),
+            rest=lambda place: zip(*[part.rest(place) for part in parts], strict=False),
+        )
+    (part,) = parts
+    if fun is reversed:
+        listed = type(args[0]) in (list, tuple)
+        return None if listed else part._replace(start=part.start + part.step * (length - 1), step=-part.step)
+    part, start = part.by_place(), options.get("start", args[1] if len(args) > 1 else 0)
+
+    def counted(i: Any) -> Any:
+        return i if type(start) is int and start == 0 else i + start, part.at(i)
+
+    return part._replace(at=counted, rest=lambda place: enumerate(part.rest(place), start + place))
+
+
+def _listed(value: Any, at: Callable[[Any], Any]) -> Over:
+    length = len(value)
+    return Over(length, at, stays=lambda: len(value) == length, rest=lambda place: itertools.islice(value, place, None))
+
+
+def _read(value: Items, column: Any) -> Callable[[Any], Any]:
+    """The items of ``value``, which are those of ``column`` now, by an index that may be traced."""
+    before = value if type(value) is tuple else value.copy()  # type: ignore[union-attr]
+
+    def at(i: Any) -> Any:
+        place = i.value if type(i) is Tracer else i
+        item = value[place]
+        same = item is before[place] or (type(item) is not Tracer and np.all(item == before[place]))
+        if type(i) is not Tracer or not same:
+            return item
+        traced: Any = column if type(column) is Tracer else i.tape.lookup(i.tape.constant(column)[0])  # type: ignore[attr-defined]
+        kind = item.node.aval.kind if type(item) is Tracer else "python" if type(item) in (int, float) else ""
+        return TO_PYTHON(traced[i]) if kind == "python" else traced[i]
+
+    return at

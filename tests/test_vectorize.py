@@ -1,0 +1,463 @@
+"""Loops whose iterations need nothing of one another are done for all iterations at once, and are right."""
+
+import itertools
+import math
+import random
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from symgrad import grad, hessian, jvp, value_and_grad, vmap, without
+from symgrad.testing import Program
+from symgrad.transform import vectorize
+
+RNG = np.random.default_rng(5)
+N = 60
+X, Y = RNG.normal(size=(N, 3)), RNG.normal(size=N)
+PLACES = RNG.integers(0, 7, N)
+PAIRS = [(int(a), int(b)) for a, b in RNG.integers(0, N, (90, 2))]
+SPRINGS = [(a, b, float(k)) for (a, b), k in zip(PAIRS, RNG.uniform(1, 2, 90), strict=True)]
+TABLE = RNG.integers(0, N, (90, 2))
+FIRST, SECOND = np.triu_indices(14, 1)
+LOOP = r"(?m)^ *for "
+W = np.array([0.7, -0.4, 0.9])
+
+
+def squares(w):
+    total = 0.0
+    for i in range(N):
+        total += (X[i] @ w - Y[i]) ** 2
+    return total / N
+
+
+def rows_and_numbers(w):
+    total = 0.0
+    for x, y in zip(X, Y, strict=True):
+        total = total + np.log1p(np.exp(-y * np.dot(x, w)))
+    return total
+
+
+def enumerated(w):
+    total = 0.0
+    for i, x in enumerate(X, 1):
+        total -= np.tanh(x @ w) / i
+    return total
+
+
+def springs(w):
+    p, energy = X * w, 0.0
+    for i, j, k in SPRINGS:
+        d = p[i] - p[j]
+        energy += k * (np.sqrt(np.sum(d**2) + 1e-3) - 1) ** 2
+    return energy
+
+
+def forces(w):
+    p = X * w
+    f = np.zeros_like(p)
+    for i, j in PAIRS:
+        d = p[i] - p[j]
+        pull = d / (1 + np.dot(d, d))
+        f[i] += pull
+        f[j] -= pull
+    return np.sum(f**2)
+
+
+def from_table(w):
+    p, total = X * w, 0.0
+    for i, j in TABLE:
+        total += np.sum((p[i] - 2 * p[j]) ** 2)
+    return total
+
+
+def two_tables(w):
+    p, total = X[:14] * w, 0.0
+    for i, j in zip(FIRST, SECOND, strict=True):
+        d = p[i] - p[j]
+        total += np.exp(-np.dot(d, d))
+    return total
+
+
+def combined(w):
+    p, total = X[:14] * w, 0.0
+    for i, j in itertools.combinations(range(14), 2):
+        total += np.cos(p[i] @ p[j])
+    return total
+
+
+def path(w):
+    p = X * w
+    before, length = p[0], 0.0
+    for q in p[1:]:
+        length += np.linalg.norm(q - before)
+        before = q
+    return length + before[0]
+
+
+def written(w):
+    out = np.empty((N, 2))
+    for i in range(N):
+        out[i, 0] = X[i] @ w
+        out[i, 1] = Y[i] * w[0]
+    return np.sum(out[:, 0] * np.sin(out[:, 1]))
+
+
+def neighbours(w):
+    a, b = np.outer(X[:12, 0] * w[0], X[:12, 1] * w[1]), np.zeros((12, 12))
+    for i in range(1, 11):
+        for j in range(1, 11):
+            b[i, j] = a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1] - 4 * a[i, j]
+    return np.sum(b * b)
+
+
+def kernel(w):
+    k = np.zeros((20, 20))
+    for i in range(20):
+        for j in range(20):
+            d = (X[i] - X[j]) * w
+            k[i, j] = np.exp(-0.5 * np.dot(d, d))
+    return np.sum(k @ k)
+
+
+def counts(w):
+    sums = np.zeros(7)
+    for i in range(N):
+        sums[PLACES[i]] += np.exp(X[i] @ w)
+    return np.sum(np.log(1 + sums))
+
+
+def several(w):
+    a, b, last = 0.0, 1.0, 0.0
+    for i in range(N):
+        t = X[i] @ w
+        a += t
+        a -= 0.5 * t * t
+        b = b + t**3
+        last = t
+    return a * b + last
+
+
+def outer_products(w):
+    h = np.zeros((3, 3))
+    for x, y in zip(X, Y, strict=True):
+        h += np.outer(x * w, x * w) * y
+    return np.sum(h * h)
+
+
+def series(w):
+    total = 0.0
+    for k in range(1, N):
+        total += w[0] ** 2 / (k * k) + np.cos(k * w[1]) / k
+    return total
+
+
+def weighted(w):
+    total = 0.0
+    for c in [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8] * 9:
+        total += c * np.sin(c * w[0])
+    return total
+
+
+def solved(w):
+    total = 0.0
+    for m in X.reshape(20, 3, 3) + 4 * np.eye(3):
+        total += np.linalg.solve(m, w) @ w
+    return total
+
+
+def chosen(w):
+    total = 0.0
+    for i in range(N):
+        t = X[i] @ w
+        total += np.where(t > 0, t * t, -t) + max(t, 0.5) + abs(t)
+    return total
+
+
+def twice(w):
+    mean, spread = 0.0, 0.0
+    z = X @ w
+    for t in z:
+        mean += t
+    mean /= len(z)
+    for t in z:
+        spread += (t - mean) ** 2
+    return spread / (len(z) - 1)
+
+
+def both_ways(w):
+    total, z = 0.0, X @ w
+    for i in range(N - 1, 0, -1):
+        total += z[i] * z[i - 1] ** 2
+    for i in reversed(range(N)):
+        total += z[i] * i
+    for i in range(N - 2):
+        total += z[i] * z[i + 1] - z[-1] * z[i - 1]
+    return total
+
+
+def mixture(w):
+    total = 0.0
+    for i in range(N):
+        likelihood = 0.0
+        for k in range(5):
+            d = X[i] - w * k
+            likelihood += np.exp(-0.5 * np.dot(d, d))
+        total += np.log(likelihood)
+    return total
+
+
+TOGETHER = [squares, rows_and_numbers, enumerated, springs, forces, from_table, two_tables, combined, path, written, neighbours,
+            kernel, counts, several, outer_products, series, weighted, solved, chosen, twice, both_ways]  # fmt: skip
+
+
+@pytest.mark.parametrize("fun", [*TOGETHER, mixture])
+def test_value_and_slopes(fun: Callable[..., Any]) -> None:
+    derivative = value_and_grad(fun)
+    for point in (W, W[::-1].copy(), W * 1.3):
+        expected = value_and_grad(fun, mode="dynamic")(point)
+        value, slope = derivative(point)
+        assert type(value) is type(expected[0])
+        np.testing.assert_allclose(value, fun(point), rtol=1e-11)
+        np.testing.assert_allclose(slope, expected[1], rtol=1e-9, atol=1e-10)
+    assert derivative.cache_info().hits
+
+
+@pytest.mark.parametrize("fun", [*TOGETHER, mixture])
+def test_other_derivatives(fun: Callable[..., Any]) -> None:
+    with without("vectorize"):
+        curvature, push = hessian(fun)(W), jvp(fun, (W,), (W[::-1].copy(),))
+    np.testing.assert_allclose(hessian(fun)(W), curvature, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(jvp(fun, (W,), (W[::-1].copy(),)), push, rtol=1e-9)
+    points = np.stack([W, W * 0.5])
+    np.testing.assert_allclose(vmap(grad(fun))(points), [grad(fun)(point) for point in points], rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("fun", TOGETHER)
+def test_no_loop_is_left(fun: Callable[..., Any]) -> None:
+    derivative = grad(fun)
+    derivative(W)
+    assert not re.search(LOOP, derivative.source(W))
+
+
+def test_the_switch() -> None:
+    with without("vectorize"):
+        derivative = grad(squares)
+    derivative(W)
+    assert re.search(LOOP, derivative.source(W))
+
+
+# -- what has to run -----------------------------------------------------------------------------------------------
+
+
+def recurrence(w):
+    s = w[0]
+    for x in X:
+        s = np.tanh(s * x[0] + w[1])
+    return s
+
+
+def read_on_the_way(w):
+    total, seen = 0.0, 0.0
+    for x in X:
+        total += x @ w
+        seen += total**2
+    return seen
+
+
+def written_twice(w):
+    out = np.zeros(N + 1)
+    for i in range(N):
+        out[i] = X[i] @ w
+        out[i + 1] += w[0]
+    return np.sum(out**2)
+
+
+def written_where_it_hangs(w):
+    out = np.zeros(7)
+    for i in range(N):
+        out[PLACES[i]] = X[i] @ w
+    return np.sum(out**2)
+
+
+def grown(w):
+    queue, total = [0, 1, 2, 3], 0.0
+    for k in queue:
+        total += np.sin(w[0] * k)
+        if len(queue) < 40:
+            queue.append(len(queue))
+    return total
+
+
+def grown_pairs(w):
+    queue, total = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)], 0.0
+    for a, b in queue:
+        total += np.sin(w[0] * a) * b
+        if len(queue) < 40:
+            queue.append((len(queue), 1))
+    return total
+
+
+def shrunk(w):
+    queue, total = list(range(40)), 0.0
+    for k in queue:
+        total += np.sin(w[0] * k)
+        queue.pop()
+    return total
+
+
+def changed(w):
+    queue, total = [1.0] * 50, 0.0
+    for k, v in enumerate(queue):
+        total += np.sin(w[0] * v)
+        if k + 1 < 50:
+            queue[k + 1] = queue[k] * 0.9
+    return total
+
+
+def changed_array(w):
+    steps, total = np.arange(1.0, 51.0), 0.0
+    for k, v in enumerate(steps):
+        total += np.sin(w[0] * v)
+        steps[(k + 1) % 50] = 2.0
+    return total
+
+
+def zipped_and_grown(w):
+    a, b, total = [1.0] * 8, [2.0] * 8, 0.0
+    for u, v in zip(a, b):  # noqa: B905
+        total += np.sin(w[0] * u) * v
+        if len(a) < 20:
+            a.append(0.5)
+            b.append(0.3)
+    return total
+
+
+def big_numbers(w):
+    total = 0.0
+    for k in range(N):
+        total += w[0] * (k**40 % 1000003)
+    return total
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [recurrence, read_on_the_way, written_twice, written_where_it_hangs, grown, grown_pairs, shrunk, changed, changed_array,
+     zipped_and_grown, big_numbers],
+)  # fmt: skip
+def test_what_has_to_run(fun: Callable[..., Any]) -> None:
+    derivative = value_and_grad(fun)
+    for point in (W, W * 0.5, W * 1.3):
+        value, slope = derivative(point)
+        np.testing.assert_allclose(value, fun(point), rtol=1e-11)
+        np.testing.assert_allclose(slope, value_and_grad(fun, mode="dynamic")(point)[1], rtol=1e-9, atol=1e-12)
+
+
+def test_pythons_errors_are_raised() -> None:
+    def divided(x, c):
+        total = 0.0
+        for k in range(40):
+            total += x * (c / (k - 50 + c * 0.0))
+        return total
+
+    def far(x):
+        total = 0.0
+        for k in range(40):
+            total += x[k + 1]
+        return total
+
+    derivative = grad(divided)
+    assert derivative(2.0, 1.0) == pytest.approx(grad(divided, mode="dynamic")(2.0, 1.0))
+    with pytest.raises(IndexError):
+        grad(far)(np.ones(40))
+
+
+def test_an_outside_list_that_changes_is_read_again() -> None:
+    edges = [(i, i + 1) for i in range(30)]
+
+    def fun(x):
+        total = 0.0
+        for i, j in edges:
+            total += x[i] * x[j] ** 2
+        return total
+
+    derivative, x = grad(fun), np.linspace(1, 2, 40)
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(x), grad(fun, mode="dynamic")(x))
+    edges[3] = (3, 30)
+    edges.append((0, 39))
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(x), grad(fun, mode="dynamic")(x))
+
+
+def test_poles_that_are_not_chosen() -> None:
+    def fun(x):
+        total = 0.0
+        for v in x:
+            total += np.where(v > 0, np.sqrt(np.where(v > 0, v, 0.0)), 0.0)
+        return total
+
+    x = np.array([0.0, 1.0, 4.0, -1.0] * 10)
+    np.testing.assert_array_equal(grad(fun)(x), grad(fun, mode="dynamic")(x))
+
+
+# -- random loops --------------------------------------------------------------------------------------------------
+
+HEADS = ["for i in range(7):", "for i in range(8, 1, -1):", "for i in range(0, 8, 2):", "for i in [3, 1, 4, 1, 5, 0, 2]:",
+         "for i, j in [(0, 3), (1, 1), (2, 5), (3, 0), (0, 7), (5, 3)]:", "for i, r in enumerate(p[:8]):",
+         "for i, (j, c) in enumerate(zip([2, 1, 2, 0, 5], [0.5, -0.1, 0.2, 0.9, 1.5])):",
+         "for i, j in zip(range(1, 8), np.array([4, 2, 2, 0, 1, 7, 6])):"]  # fmt: skip
+NUMBERS = """p[i]@w z[i]*z[i+1] np.sin(z[i])-{t} {t}*z[j] np.sum({r}*w) np.exp(-np.dot({r},{r})) z[i-1]*{t} m[i,1]+m[1,i]
+    {t}/(2+i) np.max({r}) {t}*c np.tanh({t})*i before+z[i] max({t},0.1) np.where({t}>0,{t},z[j]) (i%3)*{t} m[j,i]*{t} abs({t})
+    np.linalg.norm({r}+2) np.sum(m[i:i+2,0]) float(i)*{t} {t}**2 np.log(1+{t}**2) m[i]@z np.add.reduce({r}) {t}-2.5*z[-1]
+    z[q[i]]""".split()
+ROWS = """p[i]*{t} p[j]-p[i] {r}*w {r}+p[0] np.sin({r}) {r}-ahead np.cross({r},w) m[i,:3] {r}/(1+np.sum({r}**2)) np.cumsum({r})
+    np.array([{t},z[i],1.0]) k@{r} np.outer({r},w)[1] {r}[::-1] np.where({r}>0,{r},w) np.stack([{r},w]).sum(axis=0)""".split()
+ENDS = ["s += {t}", "s = s - {t}", "v += {r}", "v = {r} + v", "a[i] = {t}", "a[i] += {t}", "a[j] -= {t}", "f[i] += {r}",
+        "f[j] -= {r}", "f[i, 1] = {t}", "h = h + np.outer({r}, {r})", "before = {t}", "ahead = {r}", "last = {t}", "count += 1",
+        "f[i, :2] += {r}[:2]", "f[q[i]] += {r}", "a[q[i]] += {t}", "f[i] = {r}", "s += {t}; s -= z[i]", "n += i"]  # fmt: skip
+
+
+def lines(rng: random.Random) -> Iterator[str]:
+    """The lines of a loop that may be done all at once, or not."""
+    yield "def program(p, z, w, m, k):"
+    yield "    s, before, last, count, n, c, j = 0.0, z[0], z[1], 0, 0, 0.7, 2"
+    yield "    v, ahead, r, a, f, h = np.zeros(3), p[1], p[2], np.zeros(10), np.zeros((10, 3)), np.eye(3)"
+    yield "    q = [3, 0, 3, 1, 2, 2, 7, 5, 6, 4]"
+    for _ in range(rng.randint(1, 2)):
+        yield f"    {rng.choice(HEADS)}"
+        numbers, rows = ["z[i]", "w[0]"], ["p[i]", "p[j]"]
+        for at in range(rng.randint(1, 4)):
+            of, new = (numbers, NUMBERS) if rng.random() < 0.6 else (rows, ROWS)
+            yield f"        x{at} = " + rng.choice(new).format(t=rng.choice(numbers), r=rng.choice(rows))
+            of.append(f"x{at}")
+        for _ in range(rng.randint(1, 3)):
+            yield "        " + rng.choice(ENDS).format(t=rng.choice(numbers), r=rng.choice(rows))
+    yield "    total = s + np.sum(v**2) + np.sum(np.sin(a)) + np.sum(f * np.cos(f)) + h[0, 1] * h[2, 2]"
+    yield "    return total + before * last + ahead @ v + count * z[3] + n * w[1]"
+
+
+SPECS = {"p": (10, 3), "z": (10,), "w": (3,), "m": (10, 10), "k": (3, 3)}
+
+
+@given(st.integers(0, 2**40))
+def test_random_loops(seed: int) -> None:
+    source = "\n".join(lines(random.Random(seed))) + "\n"
+    program = Program(source, {name: ("float64", shape) for name, shape in SPECS.items()}, seed)
+    args = program.arguments()
+    with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
+        patch.setattr(vectorize, "WORTH", 0)
+        value = program(*args)
+        assume(math.isfinite(value) and abs(value) < 1e6)
+        expected = value_and_grad(program.fun, tuple(range(len(args))), mode="dynamic")(*args)
+        derivative = value_and_grad(program.fun, tuple(range(len(args))))
+        for _ in range(3):
+            found = derivative(*args)
+    assert derivative.cache_info().hits, derivative.explain()
+    np.testing.assert_allclose(found[0], value, rtol=1e-10)
+    for mine, theirs in zip(found[1], expected[1], strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-9)
