@@ -261,6 +261,14 @@ def recurrence(w):
     return s
 
 
+def place_from_before(w):
+    out, j = np.zeros(8), 0
+    for i in range(N):
+        out[j] += X[i] @ w
+        j = i % 7
+    return np.sum(out**3)
+
+
 def read_on_the_way(w):
     total, seen = 0.0, 0.0
     for x in X:
@@ -346,8 +354,8 @@ def big_numbers(w):
 
 @pytest.mark.parametrize(
     "fun",
-    [recurrence, read_on_the_way, written_twice, written_where_it_hangs, grown, grown_pairs, shrunk, changed, changed_array,
-     zipped_and_grown, big_numbers],
+    [recurrence, place_from_before, read_on_the_way, written_twice, written_where_it_hangs, grown, grown_pairs, shrunk, changed,
+     changed_array, zipped_and_grown, big_numbers],
 )  # fmt: skip
 def test_what_has_to_run(fun: Callable[..., Any]) -> None:
     derivative = value_and_grad(fun)
@@ -372,8 +380,16 @@ def test_pythons_errors_are_raised() -> None:
 
     derivative = grad(divided)
     assert derivative(2.0, 1.0) == pytest.approx(grad(divided, mode="dynamic")(2.0, 1.0))
-    with pytest.raises(IndexError):
-        grad(far)(np.ones(40))
+
+    def far_written(x):
+        out = np.zeros(40)
+        for k in range(40):
+            out[k + 1] = x[k] * x[k]
+        return np.sum(out)
+
+    for fun in (far, far_written):
+        with pytest.raises(IndexError):
+            grad(fun)(np.ones(40))
 
 
 def test_an_outside_list_that_changes_is_read_again() -> None:
@@ -419,7 +435,8 @@ ROWS = """p[i]*{t} p[j]-p[i] {r}*w {r}+p[0] np.sin({r}) {r}-ahead np.cross({r},w
     np.array([{t},z[i],1.0]) k@{r} np.outer({r},w)[1] {r}[::-1] np.where({r}>0,{r},w) np.stack([{r},w]).sum(axis=0)""".split()
 ENDS = ["s += {t}", "s = s - {t}", "v += {r}", "v = {r} + v", "a[i] = {t}", "a[i] += {t}", "a[j] -= {t}", "f[i] += {r}",
         "f[j] -= {r}", "f[i, 1] = {t}", "h = h + np.outer({r}, {r})", "before = {t}", "ahead = {r}", "last = {t}", "count += 1",
-        "f[i, :2] += {r}[:2]", "f[q[i]] += {r}", "a[q[i]] += {t}", "f[i] = {r}", "s += {t}; s -= z[i]", "n += i"]  # fmt: skip
+        "f[i, :2] += {r}[:2]", "f[q[i]] += {r}", "a[q[i]] += {t}", "f[i] = {r}", "s += {t}; s -= z[i]", "n += i", "j = q[i]",
+        "j = i", "a[j] += z[i]; j = (i * 3) % 7"]  # fmt: skip
 
 
 def lines(rng: random.Random) -> Iterator[str]:

@@ -20,7 +20,7 @@ from symgrad.ops.engine import ITEM, TO_NUMPY, TO_PYTHON
 from symgrad.trace import Trace
 from symgrad.tracer import Tracer
 from symgrad.transform.batch import Batch, CannotBatch, line_up
-from symgrad.transform.loop import Body, Course, rows_at
+from symgrad.transform.loop import Body, Course, Loop, rows_at
 
 WORTH = 30  # elements of a value in all iterations, on average, from which on NumPy's calls are the lesser cost
 ROW = 16_384  # bytes of a value in one iteration, on average, from which on there is nothing to gain
@@ -34,12 +34,14 @@ def vectorized(trace: Trace, body: Body, course: Course, args: Sequence[Any]) ->
     """What a loop carries in the end, computed for all iterations at once; None where it has to run."""
     if course.count is None or course.test is not None or body.saved or body.elements or not _pays(body, course.count):
         return None
-    guards, remarks = len(trace.guards), dict(trace.remarks)
+    guards, remarks, line = len(trace.guards), dict(trace.remarks), trace.line
     try:
         with np.errstate(all="ignore"):  # the iterations have told, or will not
             found = _Together(trace, body, course, args).results()
     except CannotBatch:
         found = None
+    finally:
+        trace.line = line
     if found is None or len(trace.guards) > guards:
         del trace.guards[guards:]
         trace.remarks = remarks
@@ -48,10 +50,15 @@ def vectorized(trace: Trace, body: Body, course: Course, args: Sequence[Any]) ->
 
 
 def _pays(body: Body, count: int) -> bool:
-    """Whether calls for all iterations cost less than numbers one by one, and what they give is not too much to keep."""
+    """Whether calls for all iterations cost less than numbers one by one, and what they give is not too much to keep.
+
+    Iterations that decide on what they compute are left alone.
+    """
     nodes = [node for node in body.nodes() if node.op not in (CONST, CAPTURED, ITEM)]
     avals = [aval for node in nodes for aval in (node.aval if type(node.aval) is tuple else (node.aval,))]
     if not avals or not all([isinstance(aval, Aval) for aval in avals]):
+        return False
+    if any([isinstance(node.op, Loop) and node.op.decides for node in nodes]):
         return False
     size, sizes = sum([aval.nbytes for aval in avals]), sum([math.prod(aval.shape) for aval in avals])
     return bool(count * sizes >= WORTH * len(avals) and size <= ROW * len(avals) and count * size <= ALL)
@@ -97,6 +104,8 @@ class _Together(Batch):
             for arg in node.args:
                 self.readers.setdefault(arg, []).append(node)
         self.alike.update(zip(body.invariants, args[n:], strict=True))
+        self.steady = {item for item, end in self.ends.items() if end is item}
+        self.alike.update({item: self.starts[item] for item in self.steady})
 
     def each(self, node: Node, args: list[Any], flags: list[bool]) -> Any:
         """One after the other is what the loop does."""
@@ -104,25 +113,27 @@ class _Together(Batch):
 
     def results(self) -> list[Tracer]:
         """The last values of what goes round."""
-        terms = {item: self._terms(item, end) for item, end in self.ends.items()}
+        terms = {item: self._terms(item, end) for item, end in self.ends.items() if item not in self.steady}
+        order = self._in_order([item for item, found in terms.items() if not found])
         self._constants()
         self._known_to_python()
         self._rows()
-        rest = [item for item in self.body.carry if not terms[item] and self.ends[item] is not item]
-        self.alike.update({item: self.starts[item] for item, end in self.ends.items() if end is item})
-        waiting = [item for item in rest if item in self.readers or item in self.body.after]
-        while waiting:  # what iterations leave for the next one
+        for item in order:
+            values = self._values(self.ends[item], item.aval)
+            first = np.reshape(self.starts[item], (1, *item.aval.shape))
+            self.known[item] = np.concatenate([first, values[:-1]]) if self.size > 1 else first
+        return [self._applied(item, terms[item]) if terms.get(item) else self._last(item) for item in self.body.carry]
+
+    def _in_order(self, items: list[Node]) -> list[Node]:
+        """The carried values that an iteration leaves for the next one, those first that others are made of."""
+        waiting, order = [item for item in items if item in self.readers or item in self.body.after], list[Node]()
+        while waiting:
             ready = [item for item in waiting if set(waiting).isdisjoint(ancestors([self.ends[item]]))]
             if not ready:
                 raise CannotBatch("each iteration goes on from what the one before has made")
-            for item in ready:
-                values = self._values(self.ends[item], item.aval)
-                first = np.reshape(self.starts[item], (1, *item.aval.shape))
-                self.known[item] = np.concatenate([first, values[:-1]]) if self.size > 1 else first
+            order += ready
             waiting = [item for item in waiting if item not in ready]
-        return [
-            self._applied(item, found) if (found := terms[item]) else self._last(item, end) for item, end in self.ends.items()
-        ]
+        return order
 
     # ---- what goes round ----
 
@@ -156,7 +167,7 @@ class _Together(Batch):
             return None
         _, value, *places = writer.args
         spec = dict(writer.params)["spec"]
-        rows = self._together(spec, places)
+        rows = self._together(node.aval.shape, spec, places)
         if len(readers) == 1:
             return None if rows is None else (Term(value, writer.line, True, spec, tuple(places), rows, True), writer)
         part = readers[0]
@@ -181,10 +192,9 @@ class _Together(Batch):
         shape = (self.size, *aval.shape)
         return value if np.shape(value) == shape else np.broadcast_to(value, shape)
 
-    def _last(self, item: Node, node: Node) -> Any:
+    def _last(self, item: Node) -> Any:
         """What the last iteration leaves."""
-        if node is item:
-            return self.starts[item]
+        node = self.ends[item]
         self.run(ancestors([node]))
         value = self.value(node)
         return _of_kind(value[-1], item.aval) if node in self.known else value
@@ -270,18 +280,14 @@ class _Together(Batch):
         """Rows of arrays that all iterations together read one after the other."""
         for node in self.nodes:
             if node.op is index.GETITEM and node.args[0] in self.alike and node not in self.known:
-                rows = self._together(dict(node.params)["spec"], node.args[1:])
+                rows = self._together(node.args[0].aval.shape, dict(node.params)["spec"], node.args[1:])
                 if rows is not None:
-                    x = self.alike[node.args[0]]
-                    every = range(np.shape(x)[rows.axis])
-                    found = every[slice(*rows.spec[rows.axis])]
-                    if len(found) != self.size:
-                        raise CannotBatch("an index is out of bounds")
-                    others = [self._same(place) for place in rows.others]
-                    whole = len(rows.spec) == 1 and found == every
+                    x, others = self.alike[node.args[0]], [self._same(place) for place in rows.others]
+                    every = range(len(x))
+                    whole = len(rows.spec) == 1 and every[slice(*rows.spec[0])] == every
                     self.known[node] = x if whole else index.GETITEM(x, *others, spec=rows.spec)
 
-    def _together(self, spec: index.Spec, places: Sequence[Node]) -> Rows | None:
+    def _together(self, shape: tuple[int, ...], spec: index.Spec, places: Sequence[Node]) -> Rows | None:
         """The rows that all iterations name by ``spec`` and ``places``, each another one; None for anything else."""
         if not all([type(part) in (int, index.Hole, index.Slice) for part in spec]) or not all(map(_is_place, places)):
             return None
@@ -290,7 +296,7 @@ class _Together(Batch):
             return None
         axis, place = spec.index(moving[0]), places[moving[0].number]
         found = rows_at((index.Hole(0),), place, self.body, self.course)
-        if found is None:
+        if found is None or len(range(shape[axis])[slice(*found[0])]) != self.size:
             return None
         holes = iter(range(len(places)))
         others = tuple([places[part.number] for part in spec if type(part) is index.Hole and part is not moving[0]])
@@ -299,7 +305,7 @@ class _Together(Batch):
 
     def _is_same(self, place: Node) -> bool:
         """Whether a place is the same one in all iterations."""
-        return place in self.alike or self.body.index not in ancestors([place])
+        return (self.ends.keys() - self.steady | {self.body.index}).isdisjoint(ancestors([place]))
 
     def _same(self, place: Node) -> Any:
         """A place that is the same one in all iterations."""
