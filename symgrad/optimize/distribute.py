@@ -25,10 +25,10 @@ from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.engine import ITEM, STACKED
 from symgrad.optimize.contract import CONTRACT, Contractor, product_of
 from symgrad.optimize.fuse import is_elementwise
-from symgrad.optimize.loops import BodyProgram, copied
+from symgrad.optimize.loops import BodyProgram, copied, rows_at
 from symgrad.optimize.rewriting import Simplifier, const, is_op, is_zero, join, split
 from symgrad.program import Program
-from symgrad.transform.loop import Body, Course, Loop, loop_of, rows_at
+from symgrad.transform.loop import Body, Course, Loop, loop_of
 
 ROW = 65_536  # bytes that an iteration saves of one value at most: larger products are as fast one by one
 ROWS = 33_554_432  # and all iterations together

@@ -18,7 +18,7 @@ from symgrad.optimize.rewriting import Rewrite, Simplifier, const, is_number, is
 from symgrad.optimize.simplify import EXPANSIONS, RULES
 from symgrad.program import Leaf, Program
 from symgrad.pytree import TreeDef
-from symgrad.transform.loop import Body, Course, Loop, loop_of, rows_at
+from symgrad.transform.loop import Body, Course, Loop, loop_of
 
 STACK = Op(np.stack, "constant", (), name="stacked", fun=lambda *rows, shape: np.stack(rows, -1).reshape(shape))
 
@@ -329,6 +329,30 @@ def _like(body: Body, program: Program) -> Body:
 
 
 # -- rows of arrays ------------------------------------------------------------------------------------------------
+
+
+def rows_at(spec: index.Spec, place: Node, body: Body, course: Course) -> index.Spec | None:
+    """The part of an array that all iterations of a loop name together, each one by ``spec``, whose only array is ``place``:
+    a row each, the ``i``-th one of that part the iteration of number ``i``; None for anything else."""
+    first, *rest = spec
+    if type(first) is not index.Hole or any(type(part) not in (int, index.Slice) for part in rest):
+        return None
+    start, second, last = [_index_at(place, body, course, i) for i in (0, 1, (course.count or 1) - 1)]
+    if start is None or min(start, last) < 0 or start == second:
+        return None
+    stop = last + second - start
+    return (index.Slice(start, stop if stop >= 0 else None, second - start), *rest)
+
+
+def _index_at(node: Node, body: Body, course: Course, i: int) -> Any:
+    """What the loop's index, or that moved by a number, is in an iteration; None for anything else."""
+    if node is body.index:
+        return course.start + course.step * i
+    if is_op(node, np.add) or is_op(node, np.subtract):
+        a, b = [const(arg) if arg.op is CONST else _index_at(arg, body, course, i) for arg in node.args]
+        if type(a) is int and type(b) is int:
+            return a + b if is_op(node, np.add) else a - b
+    return None
 
 
 def rows_apart(program: Program) -> Program:

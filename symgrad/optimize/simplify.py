@@ -426,20 +426,39 @@ def constant_place(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | 
     params = dict(node.params)
     count = len(node.op.rules)
     numbers = [const(arg) for arg in args[count:]]
-    if not any(type(number) is int for number in numbers):
+    if not any(_is_int(number) for number in numbers):
         return None
     spec, kept = [], []
     for part in params["spec"]:
         if type(part) is index.Hole:
             number = numbers[part.number]
-            if type(number) is int:
-                part = number
+            if _is_int(number):
+                part = int(number)
             else:
                 kept.append(args[count + part.number])
                 part = index.Hole(len(kept) - 1)
         spec.append(part)
     changed = tuple(sorted({**params, "spec": tuple(spec)}.items()))
     return s.make(node.op, (*args[:count], *kept), changed, node.aval)
+
+
+def _is_int(number: Any) -> bool:
+    return type(number) is int or isinstance(number, np.integer)
+
+
+@rewrite(index.GETITEM, of=(CAPTURED,), exact=True)
+def number_in_a_table(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """The item of a constant, as loops over lists ask for it that are not rolled up."""
+    spec = dict(node.params)["spec"]
+    if len(args) > 1 or args[0].op is not CAPTURED or node.aval.kind != "scalar" or any(type(part) is not int for part in spec):
+        return None
+    return s.graph.const(s.graph.arrays[args[0]][spec])
+
+
+@rewrite(engine.TO_PYTHON, of=(CONST,), exact=True)
+def number_as_pythons(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    value = const(args[0])
+    return s.graph.const(value.item()) if isinstance(value, np.generic) else None
 
 
 @rewrite(engine.AND, exact=True)

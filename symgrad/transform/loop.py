@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors, is_inexact
-from symgrad.ops import index
-from symgrad.ops.core import REGISTRY, Op, fit
+from symgrad.ops.core import Op, fit
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import TO_NUMPY, TO_PYTHON
 from symgrad.trace import Trace
@@ -30,8 +29,6 @@ from symgrad.tracer import Tracer
 from symgrad.transform.forward import forward
 from symgrad.transform.lanes import POLES, Around, worst_of
 from symgrad.transform.reverse import reverse
-
-_ADD, _SUBTRACT = REGISTRY[np.add], REGISTRY[np.subtract]
 
 
 @dataclass(eq=False, frozen=True)
@@ -529,30 +526,6 @@ def fingerprint(body: Body, notes: bool = True) -> Any:
     ends = tuple(places[node] for node in body.after), tuple(places[node] for node in body.saved)
     shape = len(body.carry), len(body.elements), len(body.invariants)
     return tuple(rows), ends, shape
-
-
-def rows_at(spec: index.Spec, place: Node, body: Body, course: Course) -> index.Spec | None:
-    """The part of an array that all iterations of a loop name together, each one by ``spec``, whose only array is ``place``:
-    a row each, the ``i``-th one of that part the iteration of number ``i``; None for anything else."""
-    first, *rest = spec
-    if type(first) is not index.Hole or any(type(part) not in (int, index.Slice) for part in rest):
-        return None
-    start, second, last = [_index_at(place, body, course, i) for i in (0, 1, (course.count or 1) - 1)]
-    if start is None or min(start, last) < 0 or start == second:
-        return None
-    stop = last + second - start
-    return (index.Slice(start, stop if stop >= 0 else None, second - start), *rest)
-
-
-def _index_at(node: Node, body: Body, course: Course, i: int) -> Any:
-    """What the loop's index, or that moved by a number, is in an iteration; None for anything else."""
-    if node is body.index:
-        return course.start + course.step * i
-    if node.op in (_ADD, _SUBTRACT):
-        a, b = [dict(arg.params)["value"] if arg.op is CONST else _index_at(arg, body, course, i) for arg in node.args]
-        if type(a) is int and type(b) is int:
-            return a + b if node.op is _ADD else a - b
-    return None
 
 
 def plain(x: Any) -> Any:

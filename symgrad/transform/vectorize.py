@@ -20,7 +20,7 @@ from symgrad.ops.engine import ITEM, TO_NUMPY, TO_PYTHON
 from symgrad.trace import Trace
 from symgrad.tracer import Tracer
 from symgrad.transform.batch import Batch, CannotBatch, line_up
-from symgrad.transform.loop import Body, Course, Loop, rows_at
+from symgrad.transform.loop import Body, Course, Loop
 
 WORTH = 30  # elements of a value in all iterations, on average, from which on NumPy's calls are the lesser cost
 ROW = 16_384  # bytes of a value in one iteration, on average, from which on there is nothing to gain
@@ -106,6 +106,7 @@ class _Together(Batch):
         self.alike.update(zip(body.invariants, args[n:], strict=True))
         self.steady = {item for item, end in self.ends.items() if end is item}
         self.alike.update({item: self.starts[item] for item in self.steady})
+        self.numbers = self._numbers()
 
     def each(self, node: Node, args: list[Any], flags: list[bool]) -> Any:
         """One after the other is what the loop does."""
@@ -116,7 +117,6 @@ class _Together(Batch):
         terms = {item: self._terms(item, end) for item, end in self.ends.items() if item not in self.steady}
         order = self._in_order([item for item, found in terms.items() if not found])
         self._constants()
-        self._known_to_python()
         self._rows()
         for item in order:
             values = self._values(self.ends[item], item.aval)
@@ -238,6 +238,7 @@ class _Together(Batch):
     # ---- what there is ----
 
     def _constants(self) -> None:
+        """What is known before any iteration runs."""
         trace = self.trace
         for node in self.nodes:
             if node.op is CONST:
@@ -246,35 +247,31 @@ class _Together(Batch):
                 self.alike[node] = trace.lookup(trace.constant(self.body.graph.arrays[node])[0])
             elif not node.args:
                 self.alike[node] = trace.record(node.op, (), dict(node.params))
-
-    def _known_to_python(self) -> None:
-        """Numbers that hang on the index alone: they are computed as the loop does, once and for all."""
-        every = range(self.course.start, self.course.start + self.course.step * self.size, self.course.step)
-        values: dict[Node, list[Any]] = {self.body.index: list(every)}
-        same = [node for node, x in self.alike.items() if x.node.op in (CONST, CAPTURED)]
-        values |= {node: [self.alike[node].value] * self.size for node in same}
-        for node in self.nodes:
-            if (
-                node not in values
-                and node.args
-                and isinstance(node.aval, Aval)
-                and not node.aval.shape
-                and all([x in values for x in node.args])
-            ):
-                params, rows = dict(node.params), zip(*[values[x] for x in node.args], strict=True)
-                try:
-                    values[node] = [node.op.fun(*row, **params) for row in rows]
-                except Exception as error:  # it is the user's to see
-                    raise CannotBatch(str(error)) from error
-        for node, found in values.items():
+        for node, numbers in self.numbers.items():
             if node not in self.alike:
-                array = np.array(found)
+                array = np.array(numbers)
                 if array.dtype != node.aval.dtype:
                     raise CannotBatch("Python's ints know no bounds")
-                self.known[node] = self.trace.lookup(self.trace.constant(array)[0])
-        for node in self.nodes:
-            if node not in values and not _is_harmless(node):
+                self.known[node] = trace.lookup(trace.constant(array)[0])
+
+    def _numbers(self) -> dict[Node, list[Any]]:
+        """What hangs on the index alone, in each iteration: it is the same in each call, and as Python has it."""
+        course = self.course
+        numbers: dict[Node, list[Any]] = {self.body.index: [course.start + course.step * i for i in range(self.size)]}
+        for node in [*self.alike, *self.nodes]:
+            if node.op is CONST:
+                numbers[node] = [dict(node.params)["value"]] * self.size
+            elif node in self.alike and self.alike[node].node.op in (CONST, CAPTURED):
+                numbers[node] = [self.alike[node].value] * self.size
+            elif _is_number(node) and node.args and all([arg in numbers for arg in node.args]):
+                params, rows = dict(node.params), zip(*[numbers[arg] for arg in node.args], strict=True)
+                try:
+                    numbers[node] = [node.op.fun(*row, **params) for row in rows]
+                except Exception as error:  # it is the user's to see
+                    raise CannotBatch(str(error)) from error
+            elif node.args and not _is_harmless(node):
                 raise CannotBatch("Python's numbers raise where NumPy's do not, or know no bounds")
+        return numbers
 
     def _rows(self) -> None:
         """Rows of arrays that all iterations together read one after the other."""
@@ -295,13 +292,13 @@ class _Together(Batch):
         if len(moving) != 1 or any([type(part) is index.Slice for part in spec[: spec.index(moving[0])]]):
             return None
         axis, place = spec.index(moving[0]), places[moving[0].number]
-        found = rows_at((index.Hole(0),), place, self.body, self.course)
-        if found is None or len(range(shape[axis])[slice(*found[0])]) != self.size:
+        found = _progression(self.numbers.get(place, []), shape[axis])
+        if found is None:
             return None
         holes = iter(range(len(places)))
         others = tuple([places[part.number] for part in spec if type(part) is index.Hole and part is not moving[0]])
         new = [index.Hole(next(holes)) if type(part) is index.Hole and i != axis else part for i, part in enumerate(spec)]
-        return Rows((*new[:axis], *found, *new[axis + 1 :]), others, axis, place)
+        return Rows((*new[:axis], found, *new[axis + 1 :]), others, axis, place)
 
     def _is_same(self, place: Node) -> bool:
         """Whether a place is the same one in all iterations."""
@@ -311,6 +308,21 @@ class _Together(Batch):
         """A place that is the same one in all iterations."""
         self.run(ancestors([place]))
         return self.value(place)
+
+
+def _progression(places: Sequence[int], size: int) -> index.Slice | None:
+    """The slice of an axis of ``size`` that ``places`` are one after the other; None where they are none."""
+    if len(places) < 2 or min(places) < 0 or max(places) >= size:
+        return None
+    start, step = int(places[0]), int(places[1] - places[0])
+    stop = start + step * len(places)
+    if step == 0 or list(places) != list(range(start, stop, step)):
+        return None
+    return index.Slice(start, stop if stop >= 0 else None, step)
+
+
+def _is_number(node: Node) -> bool:
+    return isinstance(node.aval, Aval) and not node.aval.shape
 
 
 def _is_place(node: Node) -> bool:
