@@ -15,7 +15,7 @@ import numpy as np
 from symgrad.ops.engine import TO_PYTHON
 from symgrad.tracer import Tracer
 
-FEWEST = 4  # items that are worth a table
+FEWEST = 32  # items of a list that are worth a table: code for fewer, one after the other, is faster
 _NUMBERS = frozenset([int, float, np.int64, np.float64])
 _KINDS = frozenset([Tracer, float, int, bool, str, np.float64])
 Items = list[Any] | tuple[Any, ...] | np.ndarray[Any, Any]
@@ -70,7 +70,7 @@ def over(value: Any) -> Over | None:
 
 def table(value: Any) -> Over | None:
     """An array of plain numbers, or a list of numbers of one kind, which is read like one."""
-    if type(value) is np.ndarray and value.ndim and value.dtype.kind in "iuf":
+    if type(value) is np.ndarray and value.ndim and len(value) >= FEWEST and value.dtype.kind in "iuf":
         return Over(len(value), _read(value, value.copy()))
     if type(value) not in (list, tuple) or len(value) < FEWEST:
         return None
@@ -103,13 +103,13 @@ def columns(items: Sequence[Any], value: Any) -> Over | None:
 def paired(fun: Any, args: Sequence[Any], options: dict[str, Any]) -> Over | None:
     """``zip``, ``enumerate`` or ``reversed`` of something that is run over by index; None where that is not possible."""
     parts = []
+    if not any([type(arg) in (Over, Tracer, range) or table(arg) is not None for arg in args]):
+        return None
     for arg in args[: 1 if fun is enumerate else None]:
         part = over(arg)
         if part is None:
             return None
         parts.append(part)
-    if not parts:
-        return None
     length = min(part.length for part in parts)
     if fun is zip:
         if options.get("strict") and any(part.length != length for part in parts):

@@ -31,7 +31,7 @@ import numpy as np
 
 from symgrad.forks import Ways, fork
 from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, ancestors, aval_of
-from symgrad.iterables import FEWEST, Over
+from symgrad.iterables import Over
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, INDEX, ITEM, NOT, TO_NUMPY
 from symgrad.patterns import (
@@ -57,7 +57,7 @@ from symgrad.tracer import NUMBERS, Tracer
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 from symgrad.transform.vectorize import vectorized
 
-SHORTEST = FEWEST  # iterations that are worth a loop
+SHORTEST = 4  # iterations that are worth a loop
 LEAP = 6  # iterations that are alike, before those to come are not traced
 FAR = 32  # iterations of a loop that is worth a leap, or a loop though all iterations decide alike
 SEVERAL = 8  # kinds of calls whose ways through a loop are known

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from symgrad import grad, hessian, jvp, value_and_grad, vmap, without
+from symgrad import grad, hessian, iterables, jvp, value_and_grad, vmap, without
 from symgrad.testing import Program
 from symgrad.transform import vectorize
 
@@ -251,6 +251,18 @@ def test_the_switch() -> None:
     assert re.search(LOOP, derivative.source(W))
 
 
+def test_short_lists_are_written_out() -> None:
+    def horner(x):
+        total = 0.0
+        for c in [0.5, -1.0, 2.0, 0.25, 1.5, 3.0]:
+            total = total * x + c
+        return total
+
+    derivative = grad(horner)
+    assert derivative(0.3) == pytest.approx(grad(horner, mode="dynamic")(0.3))
+    assert not re.search(LOOP, derivative.source(0.3))
+
+
 # -- what has to run -----------------------------------------------------------------------------------------------
 
 
@@ -293,19 +305,19 @@ def written_where_it_hangs(w):
 
 
 def grown(w):
-    queue, total = [0, 1, 2, 3], 0.0
+    queue, total = list(range(40)), 0.0
     for k in queue:
         total += np.sin(w[0] * k)
-        if len(queue) < 40:
+        if len(queue) < 60:
             queue.append(len(queue))
     return total
 
 
 def grown_pairs(w):
-    queue, total = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)], 0.0
+    queue, total = [(i, i + 1) for i in range(40)], 0.0
     for a, b in queue:
         total += np.sin(w[0] * a) * b
-        if len(queue) < 40:
+        if len(queue) < 60:
             queue.append((len(queue), 1))
     return total
 
@@ -336,10 +348,10 @@ def changed_array(w):
 
 
 def zipped_and_grown(w):
-    a, b, total = [1.0] * 8, [2.0] * 8, 0.0
+    a, b, total = [1.0] * 40, [2.0] * 40, 0.0
     for u, v in zip(a, b):  # noqa: B905
         total += np.sin(w[0] * u) * v
-        if len(a) < 20:
+        if len(a) < 60:
             a.append(0.5)
             b.append(0.3)
     return total
@@ -468,6 +480,7 @@ def test_random_loops(seed: int) -> None:
     args = program.arguments()
     with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
         patch.setattr(vectorize, "WORTH", 0)
+        patch.setattr(iterables, "FEWEST", 4)
         value = program(*args)
         assume(math.isfinite(value) and abs(value) < 1e6)
         expected = value_and_grad(program.fun, tuple(range(len(args))), mode="dynamic")(*args)
