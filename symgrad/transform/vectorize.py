@@ -38,7 +38,7 @@ def vectorized(trace: Trace, body: Body, course: Course, args: Sequence[Any]) ->
     try:
         with np.errstate(all="ignore"):  # the iterations have told, or will not
             found = _Together(trace, body, course, args).results()
-    except CannotBatch:
+    except Exception:  # what the user is to see, the loop raises, too
         found = None
     finally:
         trace.line = line
@@ -265,10 +265,7 @@ class _Together(Batch):
                 numbers[node] = [self.alike[node].value] * self.size
             elif _is_number(node) and node.args and all([arg in numbers for arg in node.args]):
                 params, rows = dict(node.params), zip(*[numbers[arg] for arg in node.args], strict=True)
-                try:
-                    numbers[node] = [node.op.fun(*row, **params) for row in rows]
-                except Exception as error:  # it is the user's to see
-                    raise CannotBatch(str(error)) from error
+                numbers[node] = [node.op.fun(*row, **params) for row in rows]
             elif node.args and not _is_harmless(node):
                 raise CannotBatch("Python's numbers raise where NumPy's do not, or know no bounds")
         return numbers
