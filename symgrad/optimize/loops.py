@@ -205,7 +205,10 @@ class _Trimmer(Simplifier):
         exact = self.bits or op.decides or node in self.decisive
         made = simplified(small, replace(course, test=test), exact)
         args = [*(firsts[i] for i in carry), *(lists[i] for i in elements), *(fixed[i] for i in kept)]
-        new = self.graph.add(made, tuple(args), (), tuple([node.aval[i] for i in [*carry, *(n + i for i in saved)]]))
+        before = dict(node.params).get("arrays", ())
+        arrays = tuple([place for place, i in enumerate(saved) if i in before])
+        params = (("arrays", arrays),) if arrays else ()
+        new = self.graph.add(made, tuple(args), params, tuple([node.aval[i] for i in [*carry, *(n + i for i in saved)]]))
         new.line, new.phase = node.line, node.phase
         places = {i: place for place, i in enumerate([*carry, *(n + i for i in saved)])}
         for item, place in read.items():
