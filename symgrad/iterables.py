@@ -55,17 +55,14 @@ class Over(NamedTuple):
 
 
 def over(value: Any) -> Over | None:
-    """A traced array, a range, an array or a list of numbers, or what was made of them; None for anything else."""
+    """A traced array, a range, a table, or what was made of them; None for anything else."""
     if isinstance(value, Over):
         return value
     if type(value) is Tracer and np.ndim(value.value) > 0:
         return Over(len(value), lambda i: value[i])
     if type(value) is range:
         return Over(len(value), lambda i: i, value.start, value.step)
-    found = table(value)
-    if found is None and type(value) in (list, tuple) and {type(item) for item in value} <= _KINDS:
-        return _listed(value, lambda i: value[i.look(int) if type(i) is Tracer else i])
-    return found
+    return table(value)
 
 
 def table(value: Any) -> Over | None:
@@ -102,11 +99,12 @@ def columns(items: Sequence[Any], value: Any) -> Over | None:
 
 def paired(fun: Any, args: Sequence[Any], options: dict[str, Any]) -> Over | None:
     """``zip``, ``enumerate`` or ``reversed`` of something that is run over by index; None where that is not possible."""
-    parts = []
-    if not any([type(arg) in (Over, Tracer, range) or table(arg) is not None for arg in args]):
+    found = [over(arg) for arg in args]
+    if not any([part is not None or type(arg) is Tracer for part, arg in zip(found, args, strict=True)]):
         return None
-    for arg in args[: 1 if fun is enumerate else None]:
-        part = over(arg)
+    parts = []
+    for part, arg in zip(found, args[: 1 if fun is enumerate else None], strict=False):
+        part = _looked_up(arg) if part is None else part
         if part is None:
             return None
         parts.append(part)
@@ -131,6 +129,13 @@ def paired(fun: Any, args: Sequence[Any], options: dict[str, Any]) -> Over | Non
         return i if type(start) is int and start == 0 else i + start, part.at(i)
 
     return part._replace(at=counted, rest=lambda place: enumerate(part.rest(place), start + place))
+
+
+def _looked_up(value: Any) -> Over | None:
+    """A list of numbers beside what is traced: Python looks at the index."""
+    if type(value) not in (list, tuple) or not {type(item) for item in value} <= _KINDS:
+        return None
+    return _listed(value, lambda i: value[i.look(int) if type(i) is Tracer else i])
 
 
 def _listed(value: Any, at: Callable[[Any], Any]) -> Over:
