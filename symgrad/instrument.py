@@ -15,17 +15,27 @@ import functools
 import linecache
 import threading
 import weakref
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
+from symgrad.nests import joined
+from symgrad.syntax import (
+    FRAME_READERS,
+    FunctionNode,
+    assigned_first,
+    copied,
+    located,
+    names_read,
+    names_stored,
+    parts_of,
+    placed,
+    walk,
+)
+
 HOOKS = "__symgrad__"
 _FACTORY = "__symgrad_factory__"
-# these look at the frame that calls them, so they cannot be called on its behalf
-_FRAME_READERS = frozenset({"super", "locals", "globals", "eval", "exec", "vars", "dir", "breakpoint"})
-
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 # by identity, and by rewriter: code objects of different files can be equal
 _codes: dict[tuple[int, type], tuple[weakref.ref[CodeType], CodeType | None]] = {}
@@ -73,56 +83,8 @@ def _rewrite(fun: FunctionType, kind: type[_Calls | _Rewriter]) -> CodeType | No
     if plain is None or not _same_code(plain, code):
         return None
     rewriter = kind(frozenset(free), owner)
-    return _compile(rewriter.function(_copied(node)), [*free, HOOKS], code, imports, owner)
-
-
-def _copied(node: Any) -> Any:
-    """A deep copy of a tree, positions included."""
-    if isinstance(node, ast.expr_context):
-        return node
-    new = node.__new__(type(node))
-    for name, value in vars(node).items():
-        if type(value) is list:
-            setattr(new, name, [_copied(item) if isinstance(item, ast.AST) else item for item in value])
-        else:
-            setattr(new, name, _copied(value) if isinstance(value, ast.AST) else value)
-    return new
-
-
-def _children(node: ast.AST) -> list[ast.AST]:
-    """The nodes right in a node; not operators, nor whether a name is read or written, which are nodes of their own."""
-    found: list[ast.AST] = []
-    if type(node) is ast.Name or type(node) is ast.Constant:  # as nearly half of all are
-        return found
-    for name in node._fields:
-        value = getattr(node, name, None)
-        if type(value) is list:
-            found += [item for item in value if isinstance(item, ast.AST)]
-        elif isinstance(value, ast.AST) and value._fields:
-            found.append(value)
-    return found
-
-
-def _walk(node: ast.AST) -> Iterator[ast.AST]:
-    """``ast.walk`` in half the time."""
-    waiting = deque([node])
-    while waiting:
-        node = waiting.popleft()
-        waiting.extend(_children(node))
-        yield node
-
-
-def _located(node: Any) -> Any:
-    """``ast.fix_missing_locations`` in a fraction of the time: what has no place is where the node is that it is in."""
-    stack = [node]
-    while stack:
-        parent = stack.pop()
-        children = _children(parent)
-        for child in children:
-            if not hasattr(child, "lineno"):
-                _at(child, parent)
-        stack += children
-    return node
+    tree = copied(node) if kind is _Calls else joined(copied(node))
+    return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner)
 
 
 def _class_of(fun: FunctionType) -> str | None:
@@ -146,7 +108,7 @@ def definition(fun: FunctionType) -> tuple[FunctionNode, list[ast.stmt]] | None:
             tree = parsed(text)
         except (SyntaxError, ValueError, RecursionError):
             return None
-        known = (hash(text), _imports(tree), [node for node in _walk(tree) if isinstance(node, FunctionNode)])
+        known = (hash(text), _imports(tree), [node for node in walk(tree) if isinstance(node, FunctionNode)])
         _trees[code.co_filename] = known
     found = [node for node in known[2] if _matches(node, code)]
     if not found or (len(found) > 1 and code.co_name != "<lambda>"):
@@ -183,7 +145,7 @@ def _imports(module: ast.Module) -> list[ast.stmt]:
             if getattr(node, "module", None) != "__future__":
                 found.append(node)
         elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
-            stack.extend(_children(node))
+            stack.extend(parts_of(node))
     return found
 
 
@@ -203,7 +165,7 @@ def _compile(
 ) -> CodeType | None:
     """The code of a function node, nested in a factory that makes ``free`` its closure variables."""
     bare = _bare(node)
-    body: list[ast.stmt] = [_at(ast.Expr(bare), node) if isinstance(node, ast.Lambda) else bare]
+    body: list[ast.stmt] = [placed(ast.Expr(bare), node) if isinstance(node, ast.Lambda) else bare]
     if owner is not None:  # private names are mangled in a class, and super() looks for one
         body = [_class(owner, body)]
     name = owner or getattr(node, "name", None)
@@ -272,17 +234,9 @@ def _same_code(a: CodeType, b: CodeType) -> bool:
 
 
 def _hook(name: str, at: ast.AST, *args: ast.expr) -> ast.Call:
-    target = _at(ast.Attribute(ast.Name(HOOKS, ast.Load()), name, ast.Load()), at)
+    target = placed(ast.Attribute(ast.Name(HOOKS, ast.Load()), name, ast.Load()), at)
     target.end_lineno, target.end_col_offset = target.lineno, target.col_offset  # tracebacks look
-    return _at(ast.Call(target, list(args), []), at)  # type: ignore[no-any-return]
-
-
-def _at(node: Any, like: Any) -> Any:
-    """A new node in the place of another; what is in it and has no place of its own gets it in the end, from ``_located``."""
-    node.lineno, node.col_offset, node.end_lineno, node.end_col_offset = (
-        like.lineno, like.col_offset, like.end_lineno, like.end_col_offset
-    )  # fmt: skip
-    return node
+    return placed(ast.Call(target, list(args), []), at)  # type: ignore[no-any-return]
 
 
 class _Calls(ast.NodeTransformer):
@@ -296,14 +250,14 @@ class _Calls(ast.NodeTransformer):
 
     def function(self, node: FunctionNode) -> FunctionNode:
         """The rewritten function."""
-        return _located(self.generic_visit(node))  # type: ignore[no-any-return]
+        return located(self.generic_visit(node))  # type: ignore[no-any-return]
 
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
         return node
 
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
-        return node if _called_name(node) in _FRAME_READERS else _followed(node)
+        return node if _called_name(node) in FRAME_READERS else _followed(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         self.generic_visit(node)
@@ -319,7 +273,7 @@ class _Calls(ast.NodeTransformer):
 
 def _product(node: Any) -> Any:
     """A matrix product by way of the hooks: SciPy's sparse arrays do not ask the other factor."""
-    return _at(_hook("matmul", node, node.left, node.right), node)
+    return placed(_hook("matmul", node, node.left, node.right), node)
 
 
 def _called_name(node: ast.Call) -> str:
@@ -333,7 +287,7 @@ def _followed(node: ast.Call) -> Any:
     else:  # Python's words about wrong ones name the function that is called
         call = ast.Call(_hook("caller", node.func, node.func), node.args, [])
     call.keywords = node.keywords
-    return _at(call, node)
+    return placed(call, node)
 
 
 class _Rewriter(ast.NodeTransformer):
@@ -356,13 +310,13 @@ class _Rewriter(ast.NodeTransformer):
             if not isinstance(node, ast.Lambda):
                 node.returns = None
         self.scopes.append(_bound(node))
-        self.reads.append(_reads(node))
+        self.reads.append(names_read(node))
         self.around.append([])
         node.body = self.visit(node.body) if isinstance(node, ast.Lambda) else self._body(node.body)
         self.scopes.pop()
         self.reads.pop()
         self.around.pop()
-        return node if self.scopes else _located(node)
+        return node if self.scopes else located(node)
 
     def _body(self, statements: list[ast.stmt]) -> list[ast.stmt]:
         result: list[ast.stmt] = []
@@ -429,13 +383,13 @@ class _Rewriter(ast.NodeTransformer):
         statements: list[ast.stmt] = [*self._effects(ast.copy_location(ast.Name(node.name, ast.Store()), node)), node]
         for decorator in (None, *decorators):
             parts: list[Any] = [ast.Name(node.name, ast.Load()), *([] if decorator is None else [decorator])]
-            statements.append(_at(ast.Assign([ast.Name(node.name, ast.Store())], _hook("class_made", node, *parts)), node))
+            statements.append(placed(ast.Assign([ast.Name(node.name, ast.Store())], _hook("class_made", node, *parts)), node))
         return statements
 
     def _comprehension(self, node: Any) -> Any:
         first, *rest = node.generators
         first.iter = self._iterated(first.iter, first.target)  # evaluated outside the new scope
-        self.scopes.append(({name for g in node.generators for name in _stores(g.target)}, set()))
+        self.scopes.append(({name for g in node.generators for name in names_stored(g.target)}, set()))
         first.target = self.visit(first.target)
         first.ifs = [_hook("test", item, self.visit(item)) for item in first.ifs]
         for generator in rest:
@@ -526,7 +480,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> Any:
         if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
             found = _hook("within", node, self.visit(node.left), self.visit(node.comparators[0]))
-            return _at(found if isinstance(node.ops[0], ast.In) else ast.UnaryOp(ast.Not(), found), node)
+            return placed(found if isinstance(node.ops[0], ast.In) else ast.UnaryOp(ast.Not(), found), node)
         sides = [node.left, *node.comparators]
         if all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
             single = any(isinstance(side, ast.Constant) for side in sides)
@@ -566,14 +520,14 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> Any:
         name = _called_name(node)
-        if name in _FRAME_READERS and not self._local(name) and not (name == "vars" and node.args):
+        if name in FRAME_READERS and not self._local(name) and not (name == "vars" and node.args):
             if name != "super":
                 node.args = [*map(self.visit, node.args)]
                 return _hook("frame_reader", node, ast.Constant(name), node)
             return node
         node.func, node.args = self.visit(node.func), [self.visit(item) for item in node.args]
         node.keywords = [
-            _at(ast.keyword(k.arg, self.visit(k.value) if k.arg else _hook("mapping", k.value, self.visit(k.value))), k)
+            placed(ast.keyword(k.arg, self.visit(k.value) if k.arg else _hook("mapping", k.value, self.visit(k.value))), k)
             for k in node.keywords
         ]
         return _followed(node)
@@ -583,10 +537,10 @@ class _Rewriter(ast.NodeTransformer):
         loop, private, stored, numbers, tested = self._loop(node)
         effects = self._effects(node.target)
         nested = _nested(node.target) if isinstance(node.target, (ast.Tuple, ast.List)) else None
-        anew = (*_stores(node.target), *_assigned_first(node.body, private or ()))
+        anew = (*names_stored(node.target), *assigned_first(node.body, private or ()))
         facts = [*map(_constant, (private, stored)), ast.Constant(tested), ast.Constant(nested), _constant(anew)]
-        start = _at(ast.Assign([ast.Name(loop, ast.Store())], _hook("loop", node.iter, self._over(node.iter), *facts)), node)
-        node.iter = _at(ast.Name(loop, ast.Load()), node.iter)
+        start = placed(ast.Assign([ast.Name(loop, ast.Store())], _hook("loop", node.iter, self._over(node.iter), *facts)), node)
+        node.iter = placed(ast.Name(loop, ast.Load()), node.iter)
         node.target = self.visit(node.target)
         node.body, node.orelse = [*effects, *self._repeated(loop, node.body)], self._body(node.orelse)
         self._loops -= 1
@@ -595,7 +549,9 @@ class _Rewriter(ast.NodeTransformer):
     def visit_While(self, node: ast.While) -> Any:
         """``loop = hooks.start(...); while hooks.again(loop, test):``, or without the test where that is ``True``."""
         loop, private, stored, numbers, _ = self._loop(node)
-        start = _at(ast.Assign([ast.Name(loop, ast.Store())], _hook("start", node, *map(_constant, (private, stored)))), node)
+        start = placed(
+            ast.Assign([ast.Name(loop, ast.Store())], _hook("start", node, *map(_constant, (private, stored)))), node
+        )
         if not isinstance(node.test, ast.Constant):
             whole, together = node.test, _looked_at_together(node.test)
             test = self.visit(whole)
@@ -616,13 +572,16 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Break(self, node: ast.Break) -> Any:
         """The loop is told: it ends in the middle of an iteration."""
-        return [_at(ast.Expr(_hook("left", node, ast.Constant(None), ast.Name(self.around[-1][-1], ast.Load()))), node), node]
+        return [
+            placed(ast.Expr(_hook("left", node, ast.Constant(None), ast.Name(self.around[-1][-1], ast.Load()))), node),
+            node,
+        ]
 
     def visit_Return(self, node: ast.Return) -> Any:
         """All loops are told that it ends."""
         self.generic_visit(node)
         if self.around[-1]:
-            value = node.value or _at(ast.Constant(None), node)
+            value = node.value or placed(ast.Constant(None), node)
             node.value = _hook("left", value, value, *[ast.Name(loop, ast.Load()) for loop in reversed(self.around[-1])])
         return node
 
@@ -635,18 +594,18 @@ class _Rewriter(ast.NodeTransformer):
         way_out = None if isinstance(node, ast.While) and not isinstance(node.test, ast.Constant) else _way_out(node.body)
         inside = Counter[str]()
         for part in [*node.body, *([node.test] if isinstance(node, ast.While) else [])]:
-            inside += _reads(part)
+            inside += names_read(part)
         if way_out is not None:
             way_out.leaves = loop  # type: ignore[attr-defined]
             for part in way_out.body:  # it runs when the loop is over
-                inside -= _reads(part)
-        stores = {name for statement in node.body for name in _stores(statement)} & self.scopes[-1][0]
-        target = set(_stores(node.target)) if isinstance(node, ast.For) else set()
+                inside -= names_read(part)
+        stores = {name for statement in node.body for name in names_stored(statement)} & self.scopes[-1][0]
+        target = set(names_stored(node.target)) if isinstance(node, ast.For) else set()
         every = self.reads[-1]
         private = tuple(sorted(name for name in stores | target if every[name] == inside[name]))
-        counting = {name for item in _walk(node) for name in _counted(item)}
+        counting = {name for item in walk(node) for name in _counted(item)}
         first: list[ast.stmt] = []
-        chosen = {name for statement in _below_ifs(node.body) for name in _stores(statement)} & stores
+        chosen = {name for statement in _below_ifs(node.body) for name in names_stored(statement)} & stores
         for name in sorted((stores - target) & (inside.keys() | (chosen - set(private)))):
             read = _hook("number", node, ast.Name(loop, ast.Load()), ast.Constant(name), ast.Name(name, ast.Load()),
                          ast.Constant(name in counting))  # fmt: skip
@@ -665,7 +624,7 @@ class _Rewriter(ast.NodeTransformer):
                     first += [ast.Expr(_hook("filled", node, names[0], ast.Name(item, ast.Load()))) for item in more]
         unbound = ast.Attribute(ast.Name(HOOKS, ast.Load()), "Unbound", ast.Load())
         handler = ast.ExceptHandler(unbound, None, [ast.Pass()])
-        numbers: list[ast.stmt] = [_at(ast.Try([statement], [handler], [], []), node) for statement in first]
+        numbers: list[ast.stmt] = [placed(ast.Try([statement], [handler], [], []), node) for statement in first]
         return loop, None if _pauses(node) else private, tuple(sorted(stores)), numbers, way_out is not None
 
     def visit_If(self, node: ast.If) -> Any:
@@ -684,8 +643,8 @@ class _Rewriter(ast.NodeTransformer):
         if node.func.id not in ("zip", "enumerate", "reversed") or starred:
             return self.visit(node)
         made = _hook("over", node, self.visit(node.func), *[self._over(arg) for arg in node.args])
-        made.keywords = [_at(ast.keyword(item.arg, self.visit(item.value)), item) for item in node.keywords]
-        return _at(made, node)
+        made.keywords = [placed(ast.keyword(item.arg, self.visit(item.value)), item) for item in node.keywords]
+        return placed(made, node)
 
     def visit_With(self, node: ast.With) -> Any:
         effects = [e for item in node.items if item.optional_vars for e in self._effects(item.optional_vars)]
@@ -702,8 +661,8 @@ class _Rewriter(ast.NodeTransformer):
             name = item.asname or item.name
             given = [ast.Constant(node.module or ""), ast.Constant(node.level), ast.Constant(item.name)]
             value = _hook("imported", node, *given, ast.Name(name, ast.Load()))
-            reads.append(_at(ast.Assign([ast.Name(name, ast.Store())], value), node))
-            reads += [] if self._local(name) else [_at(ast.Expr(_hook("wrote_name", node, ast.Constant(name))), node)]
+            reads.append(placed(ast.Assign([ast.Name(name, ast.Store())], value), node))
+            reads += [] if self._local(name) else [placed(ast.Expr(_hook("wrote_name", node, ast.Constant(name))), node)]
         return [node, *reads]
 
     def visit_Assign(self, node: ast.Assign) -> Any:
@@ -732,7 +691,7 @@ class _Rewriter(ast.NodeTransformer):
             if isinstance(target, ast.Name) and not self._local(target.id):
                 value = _hook("kept", value, value)
             elif isinstance(target, (ast.Attribute, ast.Subscript)) and _is_plain_chain(target.value):
-                owner = self.visit(_copied(target.value))
+                owner = self.visit(copied(target.value))
                 value = _hook("stored", value, value, owner)
         return value
 
@@ -740,7 +699,7 @@ class _Rewriter(ast.NodeTransformer):
         effects = self._effects(node.target)
         if isinstance(node.target, ast.Name) and not effects:  # it may be a second name of something outside
             name = ast.Name(node.target.id, ast.Load())
-            effects = [_at(ast.Expr(_hook("wrote_into", node.target, name)), node.target)]
+            effects = [placed(ast.Expr(_hook("wrote_into", node.target, name)), node.target)]
         node.value = self._kept(self._whole(node.value), [node.target])
         node.target = self.visit(node.target)
         return [*effects, node]
@@ -765,14 +724,14 @@ class _Rewriter(ast.NodeTransformer):
             if target.id in self.scopes[-1][0]:
                 return []
             if self._local(target.id):
-                return [_at(ast.Expr(_hook("wrote_around", target)), target)]
-            return [_at(ast.Expr(_hook("wrote_name", target, ast.Constant(target.id))), target)]
+                return [placed(ast.Expr(_hook("wrote_around", target)), target)]
+            return [placed(ast.Expr(_hook("wrote_name", target, ast.Constant(target.id))), target)]
         if isinstance(target, (ast.Attribute, ast.Subscript)):
             owner = target.value
             if _is_plain_chain(owner):
-                seen = self.visit(_copied(owner))
-                return [_at(ast.Expr(_hook("wrote_into", target, seen)), target)]
-            return [_at(ast.Expr(_hook("wrote_name", target, ast.Constant(ast.unparse(target)))), target)]
+                seen = self.visit(copied(owner))
+                return [placed(ast.Expr(_hook("wrote_into", target, seen)), target)]
+            return [placed(ast.Expr(_hook("wrote_name", target, ast.Constant(ast.unparse(target)))), target)]
         return []
 
     def _tested(self, node: Any) -> Any:
@@ -787,25 +746,25 @@ class _Rewriter(ast.NodeTransformer):
         test = ast.UnaryOp(ast.Not(), _hook("test", node.test, self.visit(node.test)))
         words = [self.visit(node.msg)] if node.msg is not None else []
         failed = ast.Raise(_hook("failed", node, *words), None)
-        return _at(ast.If(ast.BoolOp(ast.And(), [ast.Name("__debug__", ast.Load()), test]), [failed], []), node)
+        return placed(ast.If(ast.BoolOp(ast.And(), [ast.Name("__debug__", ast.Load()), test]), [failed], []), node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         node.values = [_hook("test", value, self.visit(value)) for value in node.values]
         return node
 
     def visit_Try(self, node: Any) -> Any:
-        leaves = any(isinstance(item, (ast.Return, ast.Break, ast.Continue)) for s in node.finalbody for item in _walk(s))
+        leaves = any(isinstance(item, (ast.Return, ast.Break, ast.Continue)) for s in node.finalbody for item in walk(s))
         self.generic_visit(node)
         if leaves:
-            node.finalbody = [_at(ast.Expr(_hook("swallowed", node)), node.finalbody[0]), *node.finalbody]
+            node.finalbody = [placed(ast.Expr(_hook("swallowed", node)), node.finalbody[0]), *node.finalbody]
         if node.handlers:
-            start = _at(ast.Expr(_hook("trying", node, ast.Constant(True))), node)
-            end = _at(ast.Expr(_hook("trying", node, ast.Constant(False))), node)
+            start = placed(ast.Expr(_hook("trying", node, ast.Constant(True))), node)
+            end = placed(ast.Expr(_hook("trying", node, ast.Constant(False))), node)
             node.body = [start, *node.body]
             for handler in node.handlers:
-                caught = _at(ast.Expr(_hook("caught", handler)), handler)
+                caught = placed(ast.Expr(_hook("caught", handler)), handler)
                 handler.body = [caught, *handler.body]
-            return [_at(ast.Try([node], [], [], [end]), node)]
+            return [placed(ast.Try([node], [], [], [end]), node)]
         return node
 
     visit_TryStar = visit_Try
@@ -817,13 +776,13 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Match(self, node: ast.Match) -> Any:
-        patterns = [item for case in node.cases for item in _walk(case.pattern)]
+        patterns = [item for case in node.cases for item in walk(case.pattern)]
         node.subject = _hook("whole", node.subject, self.visit(node.subject))
         if any(isinstance(item, ast.MatchClass) for item in patterns):
             node.subject = _hook("matched", node.subject, node.subject)
         values = [item.value for item in patterns if isinstance(item, ast.MatchValue)]
-        named = [_copied(item) for item in values if isinstance(item, ast.Attribute)]
-        reads = [_at(ast.Expr(_hook("fixed", item, self.visit(item))), item) for item in named]
+        named = [copied(item) for item in values if isinstance(item, ast.Attribute)]
+        reads = [placed(ast.Expr(_hook("fixed", item, self.visit(item))), item) for item in named]
         for case in node.cases:
             if case.guard is not None:
                 case.guard = _hook("test", case.guard, self.visit(case.guard))
@@ -844,7 +803,7 @@ def _is_plain_chain(node: ast.expr) -> bool:
 
 def _is_plain_index(node: ast.expr) -> bool:
     if isinstance(node, (ast.UnaryOp, ast.BinOp, ast.Tuple)):
-        return all(_is_plain_index(part) for part in _children(node) if isinstance(part, ast.expr))
+        return all(_is_plain_index(part) for part in parts_of(node) if isinstance(part, ast.expr))
     return isinstance(node, ast.Constant) or _is_plain_chain(node)
 
 
@@ -858,19 +817,8 @@ def _as_value(node: ast.expr) -> Any:
         ends = [end or ast.Constant(None) for end in (node.lower, node.upper, node.step)]
         return _hook("slice", node, *ends)
     if isinstance(node, ast.Tuple):
-        return _at(ast.Tuple([_as_value(item) for item in node.elts], ast.Load()), node)
+        return placed(ast.Tuple([_as_value(item) for item in node.elts], ast.Load()), node)
     return node
-
-
-def _reads(node: ast.AST) -> Counter[str]:
-    """How often each name is read in a part of a tree."""
-    names: list[str] = []
-    for item in _walk(node):
-        if isinstance(item, ast.Name):
-            names += [item.id] if isinstance(item.ctx, ast.Load) else []
-        elif isinstance(item, ast.AugAssign) and isinstance(item.target, ast.Name):
-            names.append(item.target.id)
-    return Counter(names)
 
 
 def _way_out(body: list[ast.stmt]) -> ast.If | None:
@@ -881,14 +829,14 @@ def _way_out(body: list[ast.stmt]) -> ast.If | None:
 
 def _pauses(loop: ast.AST) -> bool:
     """Whether a loop is left now and then, and goes on later."""
-    return any(isinstance(item, (ast.Yield, ast.YieldFrom, ast.Await)) for item in _walk(loop))
+    return any(isinstance(item, (ast.Yield, ast.YieldFrom, ast.Await)) for item in walk(loop))
 
 
 def _looked_at_together(test: ast.expr) -> set[str]:
     """The names in ``b`` of a test ``a and b``, where ``b`` may be computed though ``a`` is false, if these are numbers."""
     if not isinstance(test, ast.BoolOp) or not isinstance(test.op, ast.And) or not all(map(_is_harmless, test.values[1:])):
         return set()
-    return {name for part in test.values[1:] for name in _reads(part)}
+    return {name for part in test.values[1:] for name in names_read(part)}
 
 
 def _is_harmless(node: ast.expr) -> bool:
@@ -926,7 +874,7 @@ def _counted(node: ast.AST) -> Iterator[str]:
         if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
             pairs = list(zip(target.elts, value.elts, strict=True))
         for name, made in pairs:
-            if isinstance(name, ast.Name) and isinstance(made, ast.BinOp) and name.id in _reads(made):
+            if isinstance(name, ast.Name) and isinstance(made, ast.BinOp) and name.id in names_read(made):
                 yield name.id
 
 
@@ -938,21 +886,6 @@ def _below_ifs(statements: list[ast.stmt], below: bool = False) -> Iterator[Any]
         if isinstance(statement, (ast.If, ast.For, ast.While)):
             for part in (statement.body, statement.orelse):
                 yield from _below_ifs(part, below or isinstance(statement, ast.If))
-
-
-def _assigned_first(body: Sequence[ast.stmt], names: Sequence[Any]) -> list[str]:
-    """Those of ``names``, which only the body reads, that it assigns before it reads them."""
-    found: list[str] = []
-    seen = {name for statement in body for item in _walk(statement) if isinstance(item, _LATER) for name in _reads(item)}
-    for statement in body:
-        if isinstance(statement, ast.Assign):
-            seen |= _reads(statement.value).keys()
-            found += [name for target in statement.targets for name in _stores(target) if name in names and name not in seen]
-        seen |= {item.id for item in _walk(statement) if isinstance(item, ast.Name)}
-    return found
-
-
-_LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.GeneratorExp)  # what may read a name when it is called
 
 
 def _resets(statement: ast.Assign) -> list[tuple[ast.Name, int | None]]:
@@ -977,19 +910,13 @@ def _may_be_number(value: ast.expr) -> bool:
 
 def _filled(node: ast.AST) -> Iterator[tuple[str, set[str]]]:
     """The names of what statements write items of, and the names that the items are made of."""
-    for item in _walk(node):
+    for item in walk(node):
         if isinstance(item, ast.Assign) and isinstance(item.targets[0], ast.Subscript):
             owner: ast.expr = item.targets[0]
             while isinstance(owner, ast.Subscript):
                 owner = owner.value
             if isinstance(owner, ast.Name):
-                yield owner.id, set(_reads(item.value))
-
-
-def _stores(node: ast.AST) -> Iterator[str]:
-    for item in _walk(node):
-        if isinstance(item, ast.Name) and isinstance(item.ctx, (ast.Store, ast.Del)):
-            yield item.id
+                yield owner.id, set(names_read(item.value))
 
 
 def _bound(function: FunctionNode) -> tuple[set[str], set[str]]:
@@ -1021,7 +948,7 @@ def _assigned(body: Sequence[ast.AST], given: Collection[str] = ()) -> tuple[set
         elif isinstance(node, ast.Lambda):
             continue
         elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-            names |= {item.target.id for item in _walk(node) if isinstance(item, ast.NamedExpr)}
+            names |= {item.target.id for item in walk(node) if isinstance(item, ast.NamedExpr)}
             continue
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             names |= {(item.asname or item.name).split(".")[0] for item in node.names}
@@ -1029,5 +956,5 @@ def _assigned(body: Sequence[ast.AST], given: Collection[str] = ()) -> tuple[set
             names.add(node.name)
         elif isinstance(node, ast.MatchMapping) and node.rest:
             names.add(node.rest)
-        stack.extend(_children(node))
+        stack.extend(parts_of(node))
     return names - outside, everywhere

@@ -15,7 +15,9 @@ ROOT = Path(symgrad.__file__).parent
 
 # Each line may import from those above it, and from its own. A name stands for a module, or for all of a package.
 LAYERS = """
-    errors buffers parallel runtime ir equal pytree frames instrument progress origins guards kinds likeness
+    errors buffers parallel runtime ir equal pytree syntax
+    nests
+    frames instrument progress origins guards kinds likeness
     ops.core
     ops
     tracer

@@ -1,0 +1,101 @@
+"""Reading and copying syntax trees."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+# these look at the frame that calls them, so they cannot be called on its behalf
+FRAME_READERS = frozenset({"super", "locals", "globals", "eval", "exec", "vars", "dir", "breakpoint"})
+LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.GeneratorExp)  # what may read a name when it is called
+
+
+def copied(node: Any) -> Any:
+    """A deep copy of a tree, positions included."""
+    if isinstance(node, ast.expr_context):
+        return node
+    new = node.__new__(type(node))
+    for name, value in vars(node).items():
+        if type(value) is list:
+            setattr(new, name, [copied(item) if isinstance(item, ast.AST) else item for item in value])
+        else:
+            setattr(new, name, copied(value) if isinstance(value, ast.AST) else value)
+    return new
+
+
+def parts_of(node: ast.AST) -> list[ast.AST]:
+    """The nodes right in a node; not operators, nor whether a name is read or written, which are nodes of their own."""
+    found: list[ast.AST] = []
+    if type(node) is ast.Name or type(node) is ast.Constant:  # as nearly half of all are
+        return found
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if type(value) is list:
+            found += [item for item in value if isinstance(item, ast.AST)]
+        elif isinstance(value, ast.AST) and value._fields:
+            found.append(value)
+    return found
+
+
+def walk(node: ast.AST) -> Iterator[ast.AST]:
+    """``ast.walk`` in half the time."""
+    waiting = deque([node])
+    while waiting:
+        node = waiting.popleft()
+        waiting.extend(parts_of(node))
+        yield node
+
+
+def located(node: Any) -> Any:
+    """``ast.fix_missing_locations`` in a fraction of the time: what has no place is where the node is that it is in."""
+    stack = [node]
+    while stack:
+        parent = stack.pop()
+        children = parts_of(parent)
+        for child in children:
+            if not hasattr(child, "lineno"):
+                placed(child, parent)
+        stack += children
+    return node
+
+
+def placed(node: Any, like: Any) -> Any:
+    """A new node in the place of another; what is in it and has no place of its own gets it in the end, from ``located``."""
+    node.lineno, node.col_offset, node.end_lineno, node.end_col_offset = (
+        like.lineno, like.col_offset, like.end_lineno, like.end_col_offset
+    )  # fmt: skip
+    return node
+
+
+def names_read(node: ast.AST) -> Counter[str]:
+    """How often each name is read in a part of a tree."""
+    names: list[str] = []
+    for item in walk(node):
+        if isinstance(item, ast.Name):
+            names += [item.id] if isinstance(item.ctx, ast.Load) else []
+        elif isinstance(item, ast.AugAssign) and isinstance(item.target, ast.Name):
+            names.append(item.target.id)
+    return Counter(names)
+
+
+def assigned_first(body: Sequence[ast.stmt], names: Sequence[Any]) -> list[str]:
+    """Those of ``names``, which only the body reads, that it assigns before it reads them."""
+    found: list[str] = []
+    seen = {name for statement in body for item in walk(statement) if isinstance(item, LATER) for name in names_read(item)}
+    for statement in body:
+        if isinstance(statement, ast.Assign):
+            seen |= names_read(statement.value).keys()
+            found += [
+                name for target in statement.targets for name in names_stored(target) if name in names and name not in seen
+            ]
+        seen |= {item.id for item in walk(statement) if isinstance(item, ast.Name)}
+    return found
+
+
+def names_stored(node: ast.AST) -> Iterator[str]:
+    for item in walk(node):
+        if isinstance(item, ast.Name) and isinstance(item.ctx, (ast.Store, ast.Del)):
+            yield item.id

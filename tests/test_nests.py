@@ -1,0 +1,291 @@
+"""Loops over pairs become one loop where that makes no difference, and stay two where it might."""
+
+import ast
+import inspect
+import re
+import textwrap
+
+import numpy as np
+import pytest
+
+from symgrad import grad, value_and_grad
+from symgrad.nests import joined
+
+RNG = np.random.default_rng(11)
+X = RNG.normal(size=(12, 3))
+OUTSIDE = RNG.normal(size=12)
+
+
+def rewritten(fun):
+    """The function's text, its nests joined."""
+    return ast.unparse(ast.fix_missing_locations(joined(ast.parse(textwrap.dedent(inspect.getsource(fun))).body[0])))
+
+
+def energy(x):
+    n, e = len(x), 0.0
+    for i in range(n):
+        for j in range(i + 1, n):
+            d = x[i] - x[j]
+            e += 1.0 / np.dot(d, d)
+    return e
+
+
+def energy_with_rows(x):
+    e = 0.0
+    for i in range(x.shape[0]):
+        p, w = x[i], OUTSIDE[i] * 2.0
+        for j in range(i):
+            d = p - x[j]
+            e += w * np.sqrt(np.dot(d, d))
+    return e
+
+
+def other_pairs(x):
+    n, e = len(x), 0.0
+    for i in range(n):
+        for j in range(n):
+            if i != j:
+                e += np.exp(-np.sum((x[i] - x[j]) ** 2))
+    return e
+
+
+def skipped_pairs(x):
+    n, e = len(x), 0.0
+    for i in range(n):
+        for j in range(n):
+            if abs(i - j) < 2:
+                continue
+            e += np.exp(-np.sum((x[i] - x[j]) ** 2))
+    return e
+
+
+def forces(x):
+    f = np.zeros_like(x)
+    for i in range(len(x)):
+        p = x[i]
+        for j in range(i + 1, len(x)):
+            d = p - x[j]
+            f[i] += d / np.dot(d, d)
+            f[j] -= d / np.dot(d, d)
+    return np.sum(f**2)
+
+
+def triples(x):
+    n, e = 8, 0.0
+    for i in range(n):
+        for j in range(i + 1, n):
+            for k in range(j + 1, n):
+                e += np.dot(np.cross(x[i], x[j]), x[k]) ** 2
+    return e
+
+
+def two_nests(x):
+    n, e = len(x), 0.0
+    for i in range(n):
+        for j in range(i + 1, n):
+            e += np.dot(x[i], x[j]) ** 2
+    for i in range(n):
+        for j in range(i + 1):
+            e -= np.sin(np.dot(x[i], x[j]))
+    return e
+
+
+def a_table(x):
+    n = len(x)
+    c = np.zeros((n, n))
+    for i in range(1, n):
+        for j in range(i):
+            c[i, j] = np.sin(c[i - 1, j]) + x[i, 0] * x[j, 1]
+    return np.sum(c)
+
+
+JOINED = [energy, energy_with_rows, other_pairs, skipped_pairs, forces, triples, two_nests, a_table]
+
+
+@pytest.mark.parametrize("fun", JOINED)
+def test_pairs_are_one_loop(fun):
+    text = rewritten(fun)
+    assert text.count("for ") - text.count("_ in ") == text.count("in [("), text
+
+
+@pytest.mark.parametrize("fun", JOINED)
+@pytest.mark.parametrize("n", [12, 5, 2, 1, 0])
+def test_gives_what_the_function_gives(fun, n):
+    if fun is triples and n < 8:
+        n = 9
+    g = value_and_grad(fun)
+    for _ in range(4):
+        x, v = RNG.normal(size=(2, n, 3))
+        value, slope = g(x)
+        np.testing.assert_allclose(value, fun(x), rtol=1e-10)
+        h = 1e-6
+        expected = (fun(x + h * v) - fun(x - h * v)) / (2 * h)
+        np.testing.assert_allclose(np.sum(slope * v), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_code_is_of_arrays():
+    assert re.search(r"(?m)^ *for ", str(grad(energy).source(X))) is None
+
+
+def rectangle(x):
+    e = 0.0
+    for i in range(4):
+        for j in range(3):
+            e += x[i] * x[j]
+    return e
+
+
+def last_index(x):
+    e = 0.0
+    for i in range(4):
+        for j in range(i):
+            e += x[i] * x[j]
+    return e * i
+
+
+def last_row(x):
+    e = 0.0
+    for i in range(4):
+        p = x[i]
+        for j in range(i):
+            e += p * x[j]
+    return e * p
+
+
+def afterwards(x):
+    e = 0.0
+    for i in range(4):
+        for j in range(i):
+            e += x[i] * x[j]
+        e = e * e
+    return e
+
+
+def left_early(x):
+    e = 0.0
+    for i in range(4):
+        for j in range(i):
+            if j == 2:
+                break
+            e += x[i] * x[j]
+    return e
+
+
+def left_by_return(x):
+    e = 0.0
+    for i in range(4):
+        for j in range(i):
+            e += x[i] * x[j]
+            if i == 3:
+                return e
+    return e
+
+
+def moving_end(x):
+    e, n = 0.0, 3
+    for i in range(3):
+        for j in range(i, n):
+            e += x[i] * x[j]
+            n = 4
+    return e
+
+
+def number_that_changes(x):
+    e, y = 0.0, x * 1.0
+    for i in range(4):
+        p = y[i]
+        for j in range(i):
+            e += p * y[j]
+            y[i] = y[i] * 0.5
+    return e
+
+
+def another_name(x):
+    e, y = 0.0, x * 1.0
+    z = y
+    for i in range(4):
+        p = z[i]
+        for j in range(i):
+            e += p * z[j]
+            y[i] = y[i] * 0.5
+    return e
+
+
+def growing(x):
+    e, found = 0.0, [x[0], x[1]]
+    for i in range(4):
+        for j in range(i, len(found)):
+            e += x[i] * found[j]
+            if len(found) < 5:
+                found.append(x[j] * 2.0)
+    return e
+
+
+def target_that_is_put(x):
+    e = 0.0
+    for i in range(4):
+        for j in range(i):
+            i = j
+            e += x[i] * x[j]
+    return e
+
+
+def else_part(x):
+    e = 0.0
+    for i in range(4):
+        for j in range(i):
+            e += x[i] * x[j]
+        else:
+            e *= 2.0
+    return e
+
+
+def called_between(x):
+    e, seen = 0.0, []
+    for i in range(4):
+        p = np.sin(x[i])
+        for j in range(i):
+            e += p * x[j]
+    return e + len(seen)
+
+
+def looks_at_locals(x):
+    e = 0.0
+    for i in range(4):
+        for j in range(i):
+            e += x[locals()["i"]] * x[j]
+    return e
+
+
+STAY = [
+    rectangle,
+    last_index,
+    last_row,
+    afterwards,
+    left_early,
+    left_by_return,
+    moving_end,
+    number_that_changes,
+    another_name,
+    growing,
+    target_that_is_put,
+    else_part,
+    called_between,
+    looks_at_locals,
+]
+
+
+@pytest.mark.parametrize("fun", STAY)
+def test_nests_that_stay(fun):
+    assert rewritten(fun) == ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(fun))))
+
+
+@pytest.mark.parametrize("fun", STAY)
+def test_nests_that_stay_are_right(fun):
+    g = value_and_grad(fun)
+    for _ in range(3):
+        x, v = RNG.normal(size=(2, 6))
+        value, slope = g(x)
+        np.testing.assert_allclose(value, fun(x), rtol=1e-10)
+        h = 1e-6
+        np.testing.assert_allclose(slope @ v, (fun(x + h * v) - fun(x - h * v)) / (2 * h), rtol=1e-5, atol=1e-6)
