@@ -728,3 +728,19 @@ def test_long_tables_of_constants_stay_arrays():
         return total
 
     agrees(fun, 0.5, np.linspace(0.1, 0.9, 50))
+
+
+def test_arrays_that_loops_run_over_are_lists_of_numbers():
+    """What an inner loop's iterations have in common is computed for all of them before it, as an array (ValueError)."""
+
+    def warped(a):
+        n = 10
+        cost = np.full((n + 1, n + 1), np.inf)
+        cost[0, 0] = 0.0
+        for i in range(1, n + 1):
+            for j in range(1, n + 1):
+                before = min(cost[i - 1, j], cost[i, j - 1], cost[i - 1, j - 1])
+                cost[i, j] = np.sum((a[i] - a[10 + j]) ** 2) + before
+        return cost[n, n]
+
+    agrees(warped, np.sin(np.arange(60.0)).reshape(30, 2))

@@ -399,7 +399,7 @@ class Scalarizer(Simplifier):
             self.arrays[node] = item
             return None if _is_long(node) or node in self.tables else self._apart(item)
         if op is engine.ADD_LISTS:
-            return self._each(lambda a, b: self.graph.add(op, (a, b), (), a.aval), *self._of(node))
+            return self._each(lambda a, b: self.graph.add(op, (a, b), (), a.aval), *self._of(node.args))
         if op is engine.STACKED:
             columns = tuple(self.grids[node.args[0]].ravel().tolist())
             shape = (-1, *node.aval.shape[1:])  # of a loop with a test, it may be longer in other calls
@@ -422,11 +422,11 @@ class Scalarizer(Simplifier):
         if not all(isinstance(arg.aval, Aval) for arg in node.args):
             raise Unsuited
         rule = GRIDS.get(op)
-        found = None if rule is None else rule(self, node, self._of(node), params)
+        found = None if rule is None else rule(self, node, self._of(node.args), params)
         return self._whole(node) if found is None else found
 
-    def _of(self, node: Node) -> list[Grid]:
-        return [self.grids[arg] for arg in node.args]
+    def _of(self, nodes: Sequence[Node]) -> list[Grid]:
+        return [self.grids[node] for node in nodes]
 
     def _one(self, node: Node) -> Node:
         """The node of a number."""
@@ -577,6 +577,10 @@ class Scalarizer(Simplifier):
             grid[place] = self.graph.add(LIST, (column,), (("axes", (0,)),), ListAval(number))
         return grid
 
+    def _sequence(self, node: Node) -> Grid:
+        """What a loop runs over, as lists of numbers: it may be an array, which was computed for all iterations before."""
+        return self._columns(self.array(node)) if isinstance(node.aval, Aval) else self.grids[node]
+
     def _loop(self, node: Node) -> Any:
         """A loop whose carried arrays go round as numbers, and whose lists of arrays are several of numbers."""
         op: Loop = node.op
@@ -587,7 +591,8 @@ class Scalarizer(Simplifier):
         roles = [inner.apart(items, role) for items, role in ((body.carry, "carry"), (body.elements, "element"))]
         inner.apart([body.index], "index")
         fixed = inner.apart(body.invariants, "invariant")
-        arrays = [(item, arg) for item, arg in zip(body.invariants, op.split(node.args)[2], strict=True) if item.aval.shape]
+        firsts, lists, steady = op.split(node.args)
+        arrays = [(item, arg) for item, arg in zip(body.invariants, steady, strict=True) if item.aval.shape]
         for i, (item, _) in enumerate(arrays):  # as a whole too: what is not needed is trimmed
             inner.arrays[item] = whole = inner.graph.input(("whole", i), item.aval)
             whole.name = item.name
@@ -600,16 +605,17 @@ class Scalarizer(Simplifier):
         if any(type(grid) is not np.ndarray for grid in (*after, *saved)):
             raise Unsuited
         self.left = self.left or inner.left
-        given = dict(zip(body.invariants, op.split(node.args)[2], strict=True))
+        given = dict(zip(body.invariants, steady, strict=True))
         given |= {item: self.program.graph.captured(array) for item, array in body.graph.arrays.items()}
-        lists = [(self.list_of(given[item], axes), new) for (item, axes), new in inner.lists.items() if item in given]
-        fixed += [new for _, new in lists]
+        read = [(self.list_of(given[item], axes), new) for (item, axes), new in inner.lists.items() if item in given]
+        fixed += [new for _, new in read]
         new = Body(inner.graph, roles[0], inner._one(body.index), roles[1], fixed, _flat(after), _flat(saved))
         test = course.test
-        grids = [_grid(self.array(arg)) if i in tables else self.grids[arg] for i, arg in enumerate(node.args)]
+        grids = [_grid(self.array(arg)) if i in tables else self.grids[arg] for i, arg in enumerate(firsts)]
+        grids += [*map(self._sequence, lists), *self._of(steady)]
         if test is not None:
             test = sum([grid.size for grid in grids[:test]])
-        args = [*_flat(grids), *(self.array(arg) for _, arg in arrays), *(x for x, _ in lists)]
+        args = [*_flat(grids), *(self.array(arg) for _, arg in arrays), *(x for x, _ in read)]
         made = loop_of(new, replace(course, test=test))
         avals = (*(item.aval for item in new.carry), *(ListAval(item.aval) for item in new.saved))
         whole = self.graph.add(made, tuple(args), (), avals)
