@@ -62,6 +62,7 @@ from symgrad.protocols import is_of_objects
 from symgrad.reads import MAX_BYTES, QUICK, Reads
 from symgrad.tracer import Tracer, plain
 
+MANY = 32  # numbers, the largest of which one call finds, not one comparison after the other
 _TO_TEXT = (str, repr, ascii, format)
 _SEEDED = (np.random.default_rng, np.random.RandomState)
 _IN_PLACE = ("at", "copyto", "put", "place", "putmask", "put_along_axis", "fill_diagonal")
@@ -669,7 +670,9 @@ class Calls(Reads):
         args, kwargs = self._seen(args), self._seen(kwargs)
         if "key" not in kwargs:
             self._operands(args)
-        if fun in (min, max) and not kwargs:
+        if fun in (min, max) and kwargs.keys() <= {"default"}:
+            if len(args) == 1 and type(args[0]) not in (list, tuple, np.ndarray):
+                args = (self._plainly(list, args, {}),)
             found = self._extreme(fun, args)
             if found is not None:
                 return found
@@ -682,14 +685,24 @@ class Calls(Reads):
         It is the first of the numbers that none is beyond, so that NaN is passed over where it does not come first. A plain
         number beside them (``max(0, x)``) is of their kind.
         """
-        first, *rest = args[0] if len(args) == 1 and type(args[0]) in (list, tuple) else args
+        first, *rest = args[0] if len(args) == 1 and type(args[0]) in (list, tuple) and args[0] else args
         kinds = {_kind_of_number(x) for x in (first, *rest) if not _is_literal(x)}
         if not rest or len(kinds) != 1 or None in kinds or not any(type(x) is Tracer for x in (first, *rest)):
             return None
         same = TO_PYTHON if kinds == {"python"} else TO_NUMPY
+        if len(rest) >= MANY:
+            return cast(Tracer, same(self._extreme_of_many(fun, [first, *rest])))
         for x in rest:
             first = same(EXTREME(x < first if fun is min else x > first, x, first))
         return cast(Tracer, first)
+
+    def _extreme_of_many(self, fun: Any, numbers: list[Any]) -> Any:
+        """The same, found by one call of NumPy's."""
+        array = self.trace.gather(numbers)
+        beyond = np.full(len(numbers), np.inf if fun is min else -np.inf)
+        beyond[0] = -beyond[0]
+        place = (np.argmin if fun is min else np.argmax)(np.where(np.isnan(array), beyond, array))
+        return array[np.arange(len(numbers)) == place][0]  # by a mask, so that NaN elsewhere takes no part
 
     def _call_method(self, fun: Any, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A method written in C."""

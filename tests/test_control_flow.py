@@ -19,7 +19,7 @@ from enum import Enum
 import numpy as np
 import pytest
 
-from symgrad import grad, value_and_grad
+from symgrad import grad, value_and_grad, vmap
 from symgrad import numpy as snp
 
 SHAPES = []
@@ -2870,6 +2870,44 @@ def test_min_and_max_of_one_kind_are_no_branches():
         for a, b in [(1.0, 2.0), (2.0, 1.0), (-1.0, 0.5), (0.3, 7.0)]:
             derivative(a, b)
         assert derivative.cache_info().misses == 2
+
+
+def of_what_is_iterated(x):
+    squares = {i: v * v for i, v in enumerate(x)}
+    return max(x) * min(np.sin(v) for v in x) + max(squares.values()) + min(map(abs, x), default=0.0) * max(x[1], *x[2:])
+
+
+def of_rows(x):
+    return sum(max(x[i] * v for v in x) for i in range(3)) + max([np.log(v * v) for v in x]) - min([0.5, *x.tolist(), 3])
+
+
+@pytest.mark.parametrize("fun", [of_what_is_iterated, of_rows])
+@pytest.mark.parametrize("count", [5, 60])
+def test_min_and_max_of_many(fun, count):
+    """Whether one comparison after the other finds it, or one call; what is not chosen takes no part, NaN or not."""
+    derivative, points = value_and_grad(fun), [np.sin(np.arange(count) * turn) for turn in (1.0, 2.0, 0.5, 7.0)]
+    with np.errstate(all="ignore"):
+        for x in points:
+            value, slope = derivative(x)
+            expected = value_and_grad(fun, mode="dynamic")(x)[1]
+            assert value == pytest.approx(fun(x), rel=1e-14)
+            assert type(value) is type(fun(x))
+            np.testing.assert_allclose(slope, expected, rtol=1e-12)
+        assert derivative.cache_info().misses == 2
+        for place, odd in [(4, np.nan), (0, np.nan), (3, -np.inf), (2, np.inf)]:
+            x = points[0].copy()
+            x[place] = odd
+            value, slope = derivative(x)
+            np.testing.assert_array_equal(value, fun(x))
+            np.testing.assert_allclose(slope, value_and_grad(fun, mode="dynamic")(x)[1], rtol=1e-12)
+        np.testing.assert_allclose(vmap(grad(fun))(np.stack(points)), [grad(fun)(x) for x in points], rtol=1e-12)
+
+
+def test_what_may_be_the_largest_of_many_is_recorded_once():
+    """The masks of choices that lie in one another are made of one another: there were as many as pairs of numbers."""
+    derivative = grad(lambda x: max([v * v for v in x]))
+    assert len(str(derivative.graph(np.linspace(0.1, 1.0, 30))).splitlines()) < 600
+    assert len(str(derivative.graph(np.linspace(0.1, 1.0, 300))).splitlines()) < 3000
 
 
 def warped(x, y):

@@ -34,6 +34,7 @@ from symgrad.tracer import Tracer
 
 MANY = ("row", "scan", "stack")  # lanes of what depends on many elements, in a way that has poles
 FINITE, POLES = 1, 2  # a partial derivative is finite wherever the arguments are; has no bound
+FEW = 2  # choices of numbers, one after the other, that take less time than a mask
 NEAR, OWN = 1, 2  # explicit masks: Python's choice of the larger, not worth carrying round a loop; the user's own
 
 
@@ -71,6 +72,18 @@ class Lanes:
             if one._make is not None:
                 one._test, one._make = one._make(), None
         return self._test
+
+    def mask(self, until: Lanes | None) -> Any:
+        """The mask that these lanes are within others, ``until``; that of lanes between is made once for all that lie in them."""
+        waiting = [self]
+        while until not in waiting[-1].whole and waiting[-1].outer not in (None, until):
+            waiting.append(waiting[-1].outer)
+        for one in reversed(waiting):
+            if until not in one.whole:
+                test = one.test if one.taken else np.logical_not(one.test)
+                around = None if one.outer is until else one.outer
+                one.whole[until] = test if around is None else np.logical_and(around.whole[until], test)
+        return self.whole[until]
 
     @property
     def least(self) -> int:
@@ -112,6 +125,8 @@ class Masks:
         self.states: dict[Node, State] = {}
         self.items: dict[tuple[Node, int], Lanes] = {}  # of the results of loops, and of other operations that have several
         self._made: dict[Any, Lanes] = {}
+        self._told: dict[Node, bool] = {}
+        self._arguments: dict[Node, list[Any]] = {}
 
     # ---- where it matters ----
 
@@ -217,9 +232,7 @@ class Masks:
             if node.op is GETITEM and whole and node.args[1].aval.dtype == bool:
                 return self.within(None, node.args[1], self.lookup(node.args[1]), True, OWN)
         # where the elements go is known beforehand, unless values say so: those of a sort, or index arrays
-        fixed = (node.op.family != "op" or lane in MANY) and not any(
-            [a.active and not node.op.differentiable(i) for i, a in enumerate(node.args)]
-        )
+        fixed = (node.op.family != "op" or lane in MANY) and not self.is_told(node)
         if (lanes is None or lanes.cover is not None) and fixed:
             plain = [np.empty(arg.aval.shape, bool) if other is arg else _plain(self.lookup(other)) for other in node.args]
             ones = np.ones(node.aval.shape, bool) if lanes is None else lanes.cover
@@ -235,11 +248,23 @@ class Masks:
             return Lanes(None, (node, position), lambda: _true_at(self.lookup(arg), spec, arrays, rows), True, explicit)
 
         def mask() -> Any:
-            args = [self.lookup(a) for a in node.args]
+            args = self.arguments(node)
             ones = true_like(args[position], node.aval) if lanes is None else mask_of(lanes, None, None)
             return _reached(node, position, ones, self.lookup(node), args)
 
         return Lanes(None, (node, position), mask, True, explicit)
+
+    def is_told(self, node: Node) -> bool:
+        """Whether values say where the elements of its arguments go."""
+        if node not in self._told:
+            self._told[node] = any([a.active and not node.op.differentiable(i) for i, a in enumerate(node.args)])
+        return self._told[node]
+
+    def arguments(self, node: Node) -> list[Any]:
+        """The values of a node's arguments, of which it may have thousands."""
+        if node not in self._arguments:
+            self._arguments[node] = [self.lookup(arg) for arg in node.args]
+        return self._arguments[node]
 
     def factors(self, node: Node, position: int, lanes: Lanes | None, args: Sequence[Any]) -> Sequence[Any]:
         """A product's arguments; of those that may be infinite, zeros where they meet nothing but zeros."""
@@ -558,10 +583,8 @@ def hot_of(nodes: Sequence[Node], lookup: Callable[[Node], Any] | None = None) -
 def apply(g: Any, lanes: Lanes | None, until: Lanes | None = None) -> Any:
     """``g``, and zero where ``lanes`` (up to ``until``) say so."""
     while g is not None and lanes is not None and lanes is not until:
-        if np.ndim(g) and lanes.outer is not None and lanes.outer is not until:  # a mask of masks takes less time than a choice
-            if until not in lanes.whole:
-                lanes.whole[until] = mask_of(lanes, until, None)
-            return np.where(lanes.whole[until], g, 0)
+        if lanes.depth - _depth(until) > (1 if np.ndim(g) else FEW):  # a mask of masks takes less time than so many choices
+            return np.where(lanes.mask(until), g, 0)
         g = np.where(lanes.test, g, 0) if lanes.taken else np.where(lanes.test, 0, g)
         lanes = lanes.outer
     return g
@@ -574,12 +597,7 @@ def _apply_to(g: Any, todo: Lanes | None, until: Lanes | None) -> State:
 
 def mask_of(lanes: Lanes, until: Lanes | None, aval: Any) -> Any:
     """The mask that ``lanes`` are within ``until``, in the shape of ``aval`` if there is one."""
-    mask = None
-    one: Lanes | None = lanes
-    while one is not until and one is not None:
-        test = one.test if one.taken else np.logical_not(one.test)
-        mask = test if mask is None else np.logical_and(test, mask)
-        one = one.outer
+    mask = lanes.mask(until)
     if isinstance(aval, Several):
         return mask
     mask = as_mask(mask)
