@@ -67,7 +67,7 @@ from symgrad.optimize.loops import STACK
 from symgrad.optimize.lower import LIKE_UFUNCS
 from symgrad.optimize.memory import SLOW_IN_PLACE, is_read_before
 from symgrad.optimize.rewriting import const, is_number
-from symgrad.optimize.scalarize import CELL, LIST, PACK, PICK, UNPACK
+from symgrad.optimize.scalars import CELL, LIST, PACK, PICK, UNPACK
 from symgrad.optimize.structure import CHOLESKY, INVERSE
 from symgrad.program import Branch, Leaf, Program, Tree, leaves_of
 from symgrad.transform.loop import Body, Loop

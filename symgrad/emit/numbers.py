@@ -14,7 +14,7 @@ import numpy as np
 from symgrad.emit.build import Builder, Expr, Spelling, call, method
 from symgrad.ir import Aval, Node
 from symgrad.ops.core import REGISTRY
-from symgrad.optimize.scalarize import CHOICE, EITHER, LARGER, POWER, SIGN, SMALLER, STEP
+from symgrad.optimize.scalars import CHOICE, EITHER, LARGER, POWER, SIGN, SMALLER, STEP
 
 MATH: dict[Any, Callable[..., float]] = {
     REGISTRY[key]: cast(Callable[..., float], function)

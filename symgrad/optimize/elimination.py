@@ -1,6 +1,6 @@
 """Linear algebra of small matrices on numbers: elimination with row exchanges, operation by operation as LAPACK does it.
 
-A matrix is a grid, as in ``symgrad.optimize.scalarize``: an object array of nodes, one for each element. Where LAPACK finds a
+A matrix is a grid, as in ``scalarizer``: an object array of nodes, one for each element. Where LAPACK finds a
 matrix singular, or not positive definite, these numbers make Python raise.
 """
 
@@ -12,9 +12,7 @@ import numpy as np
 
 from symgrad.ir import Node
 from symgrad.ops.engine import AND
-
-Grid = Any
-Scalarizer = Any  # whose ``number`` and ``choice`` make nodes
+from symgrad.optimize.scalarizer import Grid, Scalarizer
 
 
 class Factors:
@@ -70,7 +68,7 @@ class Factors:
 
     def inverse(self) -> Grid:
         """The inverse: that of the matrix with its rows exchanged, then its columns exchanged in turn."""
-        one = self.s.graph.const(1.0)
+        one: Any = self.s.graph.const(1.0)
         identity = np.where(np.eye(len(self.rows), dtype=bool), one, None)
         inverse = self._solve(identity)
         for test, k, i in reversed(self.exchanges):

@@ -322,6 +322,11 @@ def is_op(node: Node, key: Any) -> bool:
     return node.op is _op_of(key, key)
 
 
+def ops_of(*keys: Any) -> set[Any]:
+    """The operations of these NumPy functions and ops."""
+    return {key if isinstance(key, Op) else REGISTRY[key] for key in keys}
+
+
 def _unbroadcast_arguments(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """Elementwise operations broadcast anyway: take explicit broadcasts off their arguments."""
     if len(args) < 2:

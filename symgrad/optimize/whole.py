@@ -1,0 +1,141 @@
+"""Which arrays of a program of numbers stay whole.
+
+*Tables*, which loops read and write number by number, stay arrays, and so do long arrays that NumPy alone has to do with.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Container, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir import CAPTURED, INPUT, Aval, Node
+from symgrad.ir import Sequence as ListAval
+from symgrad.ops import create, engine, index
+from symgrad.optimize.loops import STACK
+from symgrad.optimize.lower import INNER
+from symgrad.optimize.rewriting import ops_of
+from symgrad.optimize.scalars import NUMBERS, PLAIN
+from symgrad.transform.loop import Body, Loop
+
+LARGEST = 100  # elements of an array that is taken apart
+
+_LEFT = PLAIN | ops_of(STACK, INNER, create.ZEROS, np.broadcast_to, np.square, np.sum, np.mean, np.dot, np.vdot, np.vecdot)
+
+
+def all_small(nodes: Sequence[Node], ends: Sequence[Node], inside: bool = False, tables: Container[Node] = ()) -> bool:
+    """Whether there are no arrays but small ones, those that are only read from at indices, ``tables`` of a loop, and others
+    where NumPy does with them what takes no elements apart."""
+    for node in (*nodes, *ends):
+        known = isinstance(node.op, Loop) or _fits(node.aval) or _is_data(node) or node in tables or _is_filled(node)
+        if not known and not is_left(node):
+            return False
+    for node in nodes:
+        if isinstance(node.op, Loop):
+            body, own = node.op.body, tables_of(node.op.body)
+            carry, sequences, _ = node.op.split(node.args)
+            if any(map(is_long, (*(arg for i, arg in enumerate(carry) if i not in own), *sequences))):
+                return False
+            given = set().union(*own.values(), [body.after[i] for i in own])
+            if not all_small([*body.inputs, *body.nodes()], [*body.after, *body.saved], True, given):
+                return False
+        elif any(map(is_long, node.args)) and not (_is_element(node) or node in tables or is_left(node)):
+            return False
+    return not inside or not any(is_long(end) for end in ends if end not in tables)
+
+
+_tables: weakref.WeakKeyDictionary[Body, dict[int, set[Node]]] = weakref.WeakKeyDictionary()  # they are asked for often
+
+
+def tables_of(body: Body) -> dict[int, set[Node]]:
+    """The carried arrays of a loop that its iterations read and write number by number, at places known at run time, and long
+    ones with which NumPy does more.
+
+    By their numbers, with all that is such an array in an iteration. They stay arrays, however small.
+    """
+    found = _tables.get(body)
+    if found is None:
+        found = _tables[body] = _found_tables(body)
+    return found
+
+
+def _found_tables(body: Body) -> dict[int, set[Node]]:
+    found: dict[int, set[Node]] = {}
+    for i, (item, after) in enumerate(zip(body.carry, body.after, strict=True)):
+        if not isinstance(item.aval, Aval) or not item.aval.shape or item.aval.dtype != np.float64:
+            continue
+        table, places = {item}, is_long(item)
+        for node in body.nodes():
+            if node.op is engine.ITEM and _is_filled(node) and node.args[0].args[dict(node.params)["item"]] in table:
+                table.add(node)
+                continue
+            if not (used := [k for k, arg in enumerate(node.args) if arg in table]):
+                continue
+            if isinstance(node.op, Loop) and len(used) == 1 and used[0] in tables_of(node.op.body):
+                places = True
+            elif used == [0] and is_cell(node):
+                places = places or len(node.args) > len(node.op.rules)
+                table |= {node} if node.op is not index.GETITEM else set()
+            elif not (is_long(item) and is_left(node)):
+                break
+        else:
+            ends = [one for one in (*body.after, *body.saved) if one in table]
+            if places and (ends == [after] or (is_long(item) and not ends and is_left(after))):
+                found[i] = table
+    return found
+
+
+def is_cell(node: Node) -> bool:
+    """Whether one number of an array is read, written, or added to."""
+    if node.op not in (index.GETITEM, index.SETITEM, index.INDEX_ADD) or not isinstance(node.args[0].aval, Aval):
+        return False
+    spec = dict(node.params)["spec"]
+    whole = len(spec) == len(node.args[0].aval.shape) and all([type(part) in (index.Hole, int) for part in spec])
+    places = node.args[len(node.op.rules) :]
+    numbers = all([arg.aval.shape == () for arg in node.args[1:]]) and all([place.aval.dtype.kind in "iu" for place in places])
+    return whole and numbers
+
+
+def _is_filled(node: Node) -> bool:
+    """Whether it is what a loop has made of a table."""
+    if node.op is not engine.ITEM or not isinstance(node.args[0].op, Loop):
+        return False
+    return dict(node.params)["item"] in tables_of(node.args[0].op.body)
+
+
+def is_long(node: Node) -> bool:
+    return isinstance(node.aval, Aval) and math.prod(node.aval.shape) > LARGEST
+
+
+def _is_element(node: Node) -> bool:
+    """Whether it is read from an array at indices."""
+    return node.op is index.GETITEM and not any(map(is_long, node.args[1:]))
+
+
+def is_left(node: Node) -> bool:
+    """Whether it is of long arrays, and left to NumPy: arithmetic, sums, and what is written at known places."""
+    if not any(map(is_long, (node, *node.args))):
+        return False
+    if is_cell(node):
+        return node.op is not index.GETITEM and node.aval.dtype == node.args[1].aval.dtype == np.float64
+    if any(not isinstance(value.aval, Aval) or value.aval.dtype != np.float64 for value in (node, *node.args)):
+        return node.op is STACK
+    write = node.op in (index.SCATTER, index.SETITEM, index.INDEX_ADD) and len(node.args) == len(node.op.rules)
+    return write or node.op in _LEFT
+
+
+def _is_data(node: Node) -> bool:
+    """Whether it is an array, however long, that is there before."""
+    return node.op in (INPUT, CAPTURED) and isinstance(node.aval, Aval) and node.aval.dtype in NUMBERS
+
+
+def _fits(aval: Any) -> bool:
+    """Whether a value is of numbers that Python has, and of few; or a list of such."""
+    if isinstance(aval, ListAval):
+        return _fits(aval.element)
+    if isinstance(aval, tuple) and not isinstance(aval, Aval):
+        return all(map(_fits, aval))
+    return isinstance(aval, Aval) and aval.dtype in NUMBERS and math.prod(aval.shape) <= LARGEST
