@@ -1,4 +1,4 @@
-"""Single rewrites of the table in ``optimize/simplify.py``: where they apply, where they must not, and what they give."""
+"""Single rewrites of the tables of ``optimize/simplify.py``: where they apply, where they must not, and what they give."""
 
 import itertools
 import re

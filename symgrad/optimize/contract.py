@@ -22,7 +22,7 @@ from symgrad.ir import CAPTURED, INPUT, Aval, Node
 from symgrad.ops import index
 from symgrad.ops.contract import LABELS, matmul_labels, tensordot_labels
 from symgrad.ops.core import REGISTRY, Op
-from symgrad.optimize import cost, simplify
+from symgrad.optimize import cost, identities, scales
 from symgrad.optimize.lower import LONG, MANY
 from symgrad.optimize.paths import path, product_labels
 from symgrad.optimize.rewriting import Rewrite, Simplifier, axes_of, const, is_op, join, rewrite, split
@@ -130,11 +130,11 @@ def product_of(node: Node) -> Product | None:
 
 # what is pulled out of a product as its factor meets other factors; the shape of a sum, other shapes
 for ufunc, rule in {
-    np.negative: simplify.negative,
-    np.multiply: simplify.multiply,
-    np.add: simplify.add,
-    np.subtract: simplify.subtract,
-    np.reshape: simplify.same_shape,
+    np.negative: scales.negative,
+    np.multiply: scales.multiply,
+    np.add: scales.add,
+    np.subtract: scales.subtract,
+    np.reshape: identities.same_shape,
 }.items():
     rewrite(ufunc, rules=CONTRACT)(rule)
 

@@ -13,7 +13,7 @@ from symgrad.ir import Sequence as ListAval
 from symgrad.ops import create, index
 from symgrad.ops.core import Op
 from symgrad.ops.engine import ITEM
-from symgrad.optimize import simplify
+from symgrad.optimize import places, scales, sums, zeros
 from symgrad.optimize.rewriting import Rewrite, Simplifier, const, is_number, is_op, rewrite
 from symgrad.optimize.simplify import EXPANSIONS, RULES
 from symgrad.program import Leaf, Program
@@ -426,10 +426,10 @@ class _RowAdder(Simplifier):
 # Factors of arrays move outward, to meet in one multiplication. A number that is used several times keeps its factor:
 # multiplying it once is the cheapest that there is.
 
-_MOVING = (simplify.negative, simplify.multiply, simplify.divide, simplify.add, simplify.subtract, simplify.pull_factor,
-           simplify.pull_factors)  # fmt: skip
-_OF_ARRAYS = (simplify.numbers_of_product, simplify.common_numbers, simplify.add_to_total, simplify.shift_of_shares,
-              simplify.add_zeros)  # fmt: skip
+_MOVING = (scales.negative, scales.multiply, scales.divide, scales.add, scales.subtract, scales.pull_factor,
+           scales.pull_factors)  # fmt: skip
+_OF_ARRAYS = (scales.numbers_of_product, scales.common_numbers, places.add_to_total, sums.shift_of_shares,
+              zeros.add_zeros)  # fmt: skip
 SCALAR: dict[Any, list[Rewrite]] = {
     op: [rule for rule in rules if rule not in (*_MOVING, *_OF_ARRAYS)] for op, rules in RULES.items()
 }

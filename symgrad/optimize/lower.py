@@ -13,8 +13,9 @@ from symgrad.ir import CAPTURED, CONST, Node
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.signal import INTERP
+from symgrad.optimize.identities import masked
 from symgrad.optimize.rewriting import Rewrite, Simplifier, axes_of, const, is_op, len_of, rewrite, split
-from symgrad.optimize.simplify import masked, writes_one_each
+from symgrad.optimize.sums import writes_one_each
 from symgrad.program import Program
 
 MANY = 1024  # numbers in an array, from which on a call costs less than what it computes

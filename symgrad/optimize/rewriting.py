@@ -9,6 +9,7 @@ by running the operation on stand-ins.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -56,6 +57,14 @@ def rewrite(
         return rule
 
     return register
+
+
+def merged(*tables: dict[Any, list[Rewrite]]) -> dict[Any, list[Rewrite]]:
+    """A table of the rewrites of several, in their order."""
+    found: dict[Any, list[Rewrite]] = {}
+    for op, rules in itertools.chain(*(table.items() for table in tables)):
+        found.setdefault(op, []).extend(rules)
+    return found
 
 
 def _weak_alike(ufunc: np.ufunc, args: tuple[Node, ...], numbers: list[bool]) -> bool:
@@ -394,6 +403,12 @@ def join(s: Simplifier, c: float, x: Node) -> Node:
     if count and 1.0 / count == c and abs(count) != 2:  # the n of a mean
         return s.add(np.true_divide, x, s.graph.const(count))
     return s.add(np.multiply, s.graph.const(c), x)
+
+
+def throughout(s: Simplifier, node: Node, number: int) -> Node:
+    """What has a node's shape and dtype, and is one number throughout."""
+    one = s.graph.const(float(number) if node.aval.dtype == float else node.aval.dtype.type(number))
+    return s.call(np.broadcast_to, one, shape=node.aval.shape) if node.aval.shape else one
 
 
 def elements_of(node: Node) -> int:

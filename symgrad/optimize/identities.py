@@ -1,0 +1,274 @@
+"""Rewrites of single operations as others that say the same: shapes, products, casts, choices and diagonals."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir import CAPTURED, CONST, Node
+from symgrad.ops import create, engine, index
+from symgrad.ops.core import REGISTRY
+from symgrad.ops.elementwise import EXTREME
+from symgrad.optimize import rewriting
+from symgrad.optimize.rewriting import Rewrite, Simplifier, const, is_named, is_number, is_op, join, len_of, split
+from symgrad.optimize.scales import opposite
+
+IDENTITIES: dict[Any, list[Rewrite]] = {}
+
+rewrite = functools.partial(rewriting.rewrite, rules=IDENTITIES)
+
+
+@rewrite(EXTREME, exact=True)
+def choice_between_two(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node:
+    """From here on, what Python's ``min`` and ``max`` choose is as good as what masks do."""
+    return s.make(REGISTRY[np.where], args, node.params, node.aval)
+
+
+@rewrite(engine.AGAIN)
+def after_what_is_there(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What a value is computed once more after need not be computed for that alone."""
+    factor, after = split(args[1])
+    return None if factor == 1.0 else s.make(node.op, (args[0], after), node.params, node.aval)
+
+
+@rewrite(engine.TO_PYTHON, of=(CONST,), exact=True)
+def number_as_pythons(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    value = const(args[0])
+    return s.graph.const(value.item()) if isinstance(value, np.generic) else None
+
+
+@rewrite(engine.AND, exact=True)
+def both(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    a, b = args
+    return a if const(b) is True else b if const(a) is True else None
+
+
+@rewrite(engine.ASTYPE, exact=True)
+def cast_to_same(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    return args[0] if args[0].aval.dtype == node.aval.dtype and args[0].aval.kind == node.aval.kind else None
+
+
+@rewrite(engine.TO_PYTHON, exact=True)
+def number_already(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    return args[0] if args[0].aval.kind == "python" else None
+
+
+@rewrite(np.reshape, np.expand_dims, np.squeeze, np.transpose, np.swapaxes, index.GETITEM, exact=True)
+def reshape_of_equals(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What is the same everywhere has no order, and its parts are as well."""
+    x = args[0].args[0] if is_op(args[0], np.broadcast_to) else args[0] if args[0].op is CONST else None
+    if x is None or x.aval.shape or len(args) > 1:
+        return None
+    if not node.aval.shape:
+        return x if x.aval == node.aval else None
+    return s.make(REGISTRY[np.broadcast_to], (x,), (("shape", node.aval.shape),), node.aval)
+
+
+@rewrite(np.expand_dims, exact=True)
+def expand_quotient(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``(c / x)[:, None]`` as ``c / x[:, None]``, so that it meets what it is multiplied by."""
+    (x,) = args
+    if not is_op(x, np.true_divide) or x.name or const(x.args[0]) is None or x.args[1].aval.shape != x.aval.shape:
+        return None
+    below = s.make(node.op, (x.args[1],), node.params)
+    return s.make(x.op, (x.args[0], below), (), node.aval) if below.aval.dtype == node.aval.dtype else None
+
+
+@rewrite(np.power, exact=True)
+def power_zero(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    x, y = args
+    if is_number(y, 0.0) and x.aval.dtype.kind in "fc":
+        one = s.graph.const(x.aval.dtype.type(1) if x.aval.kind != "python" else 1.0)
+        return s.call(np.broadcast_to, one, shape=node.aval.shape) if node.aval.shape else one
+    return None
+
+
+@rewrite(np.where, of=(np.equal,), derived=True)
+def step(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``where(x == 0, g / 2, g * (x > 0))``, which maximum's rule gives, as ``g * heaviside(x, 0.5)``; likewise minimum."""
+    test, half, rest = args
+    if not is_op(test, np.equal):
+        return None
+    x, zero = test.args if is_number(test.args[1], 0.0) else test.args[::-1]
+    if not is_number(zero, 0.0) or x.aval.dtype.kind != "f":
+        return None
+    for side, sign in ((np.greater, 1.0), (np.less, -1.0)):
+        mask = s.graph.find(REGISTRY[side], (x, zero), ())
+        g = masked(s, half, rest, mask)
+        if g is not None:
+            x = x if sign > 0 else s.call(np.negative, x)
+            return s.call(np.multiply, g, s.call(np.heaviside, x, 0.5))
+    return None
+
+
+def masked(s: Simplifier, half: Node, product: Node, mask: Node | None) -> Node | None:
+    """``g`` where ``half`` is ``g / 2`` and ``product`` is ``g * mask``, as in the derivatives of maxima and minima."""
+    c, x = split(product)
+    if mask is None or not is_op(x, np.multiply) or mask not in x.args:
+        return None
+    g = join(s, c, x.args[1] if x.args[0] is mask else x.args[0])
+    if const(half) is not None:
+        return g if const(g) is not None and const(half) == 0.5 * const(g) else None
+    (ch, h), (cg, base) = split(half), split(g)
+    return g if (ch, h) in ((0.5, g), (0.5 * cg, base)) else None
+
+
+@rewrite(np.multiply, of=(np.heaviside,), derived=True)
+def step_of_what_is_cut_off(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``g * heaviside(x, 0.5)`` where ``g`` is a multiple of ``maximum(x, 0)`` is ``g``; likewise ``minimum``."""
+    for g, step in (args, args[::-1]):
+        if not is_op(step, np.heaviside) or g.aval != node.aval or const(step.args[1]) is None:
+            continue
+        x = opposite(step.args[0])
+        _, product = split(g)
+        factors = product.args if is_op(product, np.multiply) else (product,)
+        for factor in factors:
+            cut = is_op(factor, np.maximum) and step.args[0] in factor.args
+            cut = cut or (x is not None and is_op(factor, np.minimum) and x in factor.args)
+            if cut and any(const(arg) == 0 for arg in factor.args):
+                return g
+    return None
+
+
+@rewrite(np.matmul, derived=True)
+def times_diagonal(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """All unit vectors at once, or multiples of them, times a matrix: no sum of zeros, which are known to stay zero."""
+    for x, y, left in ((args[0], args[1], True), (args[1], args[0], False)):
+        if len(y.aval.shape) > 2:
+            continue
+        if x.op is create.EYE:
+            return y
+        if x.op is create.DIAGONAL:
+            (v,) = x.args
+            return s.call(np.multiply, s.call(np.expand_dims, v, axis=1) if left and len(y.aval.shape) == 2 else v, y)
+    return None
+
+
+@rewrite(np.diag, create.DIAGONAL, exact=True)
+def diagonal_of_ones(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``np.diag(np.ones(n))``, which the slope of a trace is."""
+    (x,) = args
+    if not is_op(x, np.broadcast_to) or const(x.args[0]) != 1 or dict(node.params).get("k", 0) or len(x.aval.shape) != 1:
+        return None
+    return s.graph.add(create.EYE, (), (("dtype", node.aval.dtype), ("n", len_of(x))), node.aval)
+
+
+@rewrite(np.sum, derived=True)
+def sum_of_diagonal(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``sum(diag(v), axis=1)`` is ``v``."""
+    (x,) = args
+    axis = dict(node.params).get("axis")
+    if x.op not in (create.EYE, create.DIAGONAL) or len(node.params) != 1 or axis not in (0, 1, -1, (0,), (1,)):
+        return None
+    one = s.graph.const(x.aval.dtype.type(1) if x.aval.dtype != float else 1.0)
+    return x.args[0] if x.args else s.call(np.broadcast_to, one, shape=node.aval.shape)
+
+
+@rewrite(np.moveaxis)
+def moveaxis(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Two axes can only change places."""
+    (x,) = args
+    params = dict(node.params)
+    if len(x.aval.shape) != 2 or not all(isinstance(axis, int) for axis in params.values()):
+        return None
+    return s.call(np.transpose, x) if (params["source"] - params["destination"]) % 2 else x
+
+
+@rewrite(np.transpose, exact=True)
+def transpose(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    (x,) = args
+    if is_op(x, np.transpose) and not x.params and not node.params:
+        return x.args[0]
+    if x.op is create.DIAGONAL and not node.params:
+        return x
+    return x if len(x.aval.shape) < 2 else None
+
+
+@rewrite(np.transpose, derived=True)
+def turned_product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``(x.T @ y).T`` as ``y.T @ x``, and ``(x @ y.T).T`` as ``y @ x.T``."""
+    (product,) = args
+    if not is_op(product, np.matmul) or node.params or product.params or s.used.get(product, 0) > 1 or is_named(product):
+        return None
+    if any(len(x.aval.shape) != 2 for x in product.args) or not any(is_op(x, np.transpose) for x in product.args):
+        return None
+    x, y = product.args
+    return s.call(np.matmul, s.call(np.transpose, y), s.call(np.transpose, x))
+
+
+@rewrite(np.reshape, np.broadcast_to, exact=True)
+def same_shape(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    (x,) = args
+    if "order" in dict(node.params + x.params):
+        return None
+    if x.aval.shape == node.aval.shape and x.aval.kind == "array":
+        return x
+    return s.make(node.op, x.args, node.params, node.aval) if x.op is node.op else None
+
+
+@rewrite(np.sum, np.mean, np.max, np.min, np.prod)
+def allaxes_of(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """An axis that names all axes need not be named."""
+    params = dict(node.params)
+    if params.get("axis") is None or params.get("keepdims") or node.aval.shape or not args[0].aval.shape:
+        return None
+    rest = tuple((name, value) for name, value in node.params if name != "axis")
+    return s.make(node.op, args, rest, node.aval)
+
+
+@rewrite(np.einsum)
+def einsum_is_matmul(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """A product of two matrices, or of stacks of them, that einsum spells."""
+    subscripts = dict(node.params)["subscripts"]
+    if len(args) != 2 or "->" not in subscripts or "." in subscripts:
+        return None
+    left, out = subscripts.replace(" ", "").split("->")
+    a, b = left.split(",")
+    if any(len(set(part)) != len(part) for part in (a, b, out)):
+        return None
+    stack = "".join(c for c in out if c in a and c in b)
+    summed = [c for c in a if c in b and c not in out]
+    rows, columns = [c for c in a if c not in b], [c for c in b if c not in a]
+    n = len(stack)
+    if len(summed) != 1 or len(rows) != 1 or len(columns) != 1 or set(rows + columns) - set(out):
+        return None
+    if not (a.startswith(stack) and b.startswith(stack) and out.startswith(stack)):
+        return None
+    (k,), (i,), (j,) = summed, rows, columns
+    x, y = args
+    sizes = [dict(zip(a, x.aval.shape, strict=True)), dict(zip(b, y.aval.shape, strict=True))]
+    if any(sizes[0][c] != sizes[1][c] for c in stack + k):  # einsum broadcasts labels, too
+        return None
+    if out[n:] == j + i:
+        x, y, a, b, i, j = y, x, b, a, j, i
+    x = x if a[n:] == i + k else _turned(s, x)
+    y = y if b[n:] == k + j else _turned(s, y)
+    return s.call(np.matmul, x, y)
+
+
+def _turned(s: Simplifier, x: Node) -> Node:
+    """The last two axes exchanged."""
+    return s.call(np.transpose, x) if len(x.aval.shape) == 2 else s.call(np.swapaxes, x, axis1=-1, axis2=-2)
+
+
+@rewrite(np.stack, np.concatenate, of=(CAPTURED,), exact=True)
+def constants_of_one_type(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Rows of whole numbers beside others are cast beforehand."""
+    cast = [arg.op is CAPTURED and arg.aval.dtype != node.aval.dtype for arg in args]
+    if not any(cast):
+        return None
+    firm = [s.call(engine.ASTYPE, arg, dtype=node.aval.dtype) if one else arg for arg, one in zip(args, cast, strict=True)]
+    return s.make(node.op, tuple(firm), node.params, node.aval)
+
+
+@rewrite(create.FULL, exact=True)
+def full(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    dtype = dict(node.params)["dtype"]
+    value = const(args[0])
+    if value is not None and args[0].aval.dtype != dtype:
+        args = (s.graph.const(dtype.type(value)),)
+    if args[0].aval.dtype != dtype:
+        return None
+    return s.make(REGISTRY[np.broadcast_to], args, (("shape", node.aval.shape),), node.aval)

@@ -1,0 +1,218 @@
+"""Rewrites of what is read and written at places of arrays."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir import CAPTURED, CONST, INPUT, Node
+from symgrad.ops import index
+from symgrad.ops.core import REGISTRY, Op
+from symgrad.optimize import rewriting
+from symgrad.optimize.rewriting import Rewrite, Simplifier, Written, const, elements_of, is_op
+
+PLACES: dict[Any, list[Rewrite]] = {}
+
+rewrite = functools.partial(rewriting.rewrite, rules=PLACES)
+
+
+@rewrite(index.GETITEM, index.SETITEM, index.INDEX_ADD, index.SCATTER, of=(CONST,), exact=True)
+def constant_place(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """An index array that is a number is part of the index."""
+    params = dict(node.params)
+    count = len(node.op.rules)
+    numbers = [const(arg) for arg in args[count:]]
+    if not any(_is_int(number) for number in numbers):
+        return None
+    spec, kept = [], []
+    for part in params["spec"]:
+        if type(part) is index.Hole:
+            number = numbers[part.number]
+            if _is_int(number):
+                part = int(number)
+            else:
+                kept.append(args[count + part.number])
+                part = index.Hole(len(kept) - 1)
+        spec.append(part)
+    changed = tuple(sorted({**params, "spec": tuple(spec)}.items()))
+    return s.make(node.op, (*args[:count], *kept), changed, node.aval)
+
+
+def _is_int(number: Any) -> bool:
+    return type(number) is int or isinstance(number, np.integer)
+
+
+@rewrite(index.GETITEM, of=(CAPTURED,), exact=True)
+def number_in_a_table(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """The item of a constant, as loops over lists ask for it that are not rolled up."""
+    spec = dict(node.params)["spec"]
+    if len(args) > 1 or args[0].op is not CAPTURED or node.aval.kind != "scalar" or any(type(part) is not int for part in spec):
+        return None
+    return s.graph.const(s.graph.arrays[args[0]][spec])
+
+
+@rewrite(index.GETITEM, exact=True)
+def only_newaxes_of(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``x[:, None]`` adds an axis, in the one way that other rewrites know."""
+    spec = dict(node.params)["spec"]
+    if len(args) > 1 or None not in spec or args[0].aval.kind != "array":
+        return None
+    rest = [part for part in spec if part is not None]
+    if any(part is not Ellipsis and part != index.EVERY for part in rest):
+        return None
+    hidden = len(args[0].aval.shape) - sum(part is not Ellipsis for part in rest)
+    axes: list[int] = []
+    place = 0
+    for part in spec:
+        if part is None:
+            axes.append(place)
+        place += hidden if part is Ellipsis else 1
+    return s.make(REGISTRY[np.expand_dims], args, (("axis", tuple(axes) if len(axes) > 1 else axes[0]),), node.aval)
+
+
+@rewrite(index.SCATTER, index.INDEX_ADD, exact=True)
+def written_throughout(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What is written over all of zeros, or added to all of an array, through ``x[:, None]``, ``x[..., 0]`` or ``x[::-1]``."""
+    spec = dict(node.params)["spec"]
+    *base, value = args[: len(node.op.rules)]
+    plain = all(part is None or part is Ellipsis or type(part) in (int, index.Slice) for part in spec)
+    back = tuple([index.Slice(None, None, -1 if type(part) is index.Slice and (part.step or 1) < 0 else None) for part in spec])
+    turned = any(part.step for part in back)
+    if not plain or (turned and not all(type(part) is index.Slice for part in spec)):
+        return None
+    region = index.region(spec, node.aval.shape)
+    if math.prod(region) != elements_of(node) or value.aval.dtype != node.aval.dtype or not node.aval.shape:
+        return None
+    if value.aval.shape != region or value.aval.kind != "array":
+        value = s.call(np.broadcast_to, value, shape=region)
+    if turned:
+        value = s.make(index.GETITEM, (value,), (("spec", back),), node.aval)
+    whole = s.make(REGISTRY[np.reshape], (value,), (("shape", node.aval.shape),), node.aval)
+    return s.make(REGISTRY[np.add], (*base, whole), (), node.aval) if base else whole
+
+
+@rewrite(np.add, of=(index.SCATTER, index.INDEX_ADD), derived=True)
+def add_to_total(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What is written into zeros and added to a loop's total is added in its place."""
+    for total, part in (args, args[::-1]):
+        base, writes = total, [part]
+        while base.op is index.INDEX_ADD:
+            base = base.args[0]
+        while writes[-1].op is index.INDEX_ADD:
+            writes.append(writes[-1].args[0])
+        if base.op is not INPUT or writes[-1].op is not index.SCATTER or any(s.used.get(write, 0) > 1 for write in writes):
+            continue
+        if not node.aval.shape or any(x.aval != node.aval for x in (total, *writes)):
+            continue
+        for write in reversed(writes):
+            values = write.args if write.op is index.SCATTER else write.args[1:]
+            total = s.make(index.INDEX_ADD, (total, *values), (("spec", dict(write.params)["spec"]),), node.aval)
+        return total
+    return None
+
+
+@rewrite(index.SCATTER, index.SETITEM)
+def writes_broadcast(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What is written broadcasts anyway."""
+    place = 0 if node.op is index.SCATTER else 1
+    if not is_op(args[place], np.broadcast_to) or args[place].args[0].aval.dtype != args[place].aval.dtype:
+        return None
+    slim = (*args[:place], args[place].args[0], *args[place + 1 :])
+    return s.graph.add(node.op, slim, node.params, node.aval)
+
+
+@rewrite(index.GETITEM, exact=True)
+def read_what_was_written(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """An element read after writes: what was written at that very place, or, of constant ones, what was there before."""
+    spec, places = dict(node.params)["spec"], args[1:]
+    source = _last_write(s, args[0], spec, (index.SETITEM,)) if not places else args[0]
+    known = source.op is index.SETITEM and source.args[2:] == places
+    if (
+        known
+        and all([place.aval.shape == () and place.aval.dtype.kind in "iu" for place in places])
+        and dict(source.params)["spec"] == spec
+    ):
+        value = source.args[1]
+        return value if value.aval.shape == node.aval.shape and value.aval.dtype == node.aval.dtype else None
+    return s.make(node.op, (source,), node.params, node.aval) if source is not args[0] else None
+
+
+@rewrite(index.INDEX_ADD)
+def add_to_zeros(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What is added where nothing was written yet is written there."""
+    spec = dict(node.params)["spec"]
+    if len(args) != 2 or args[1].aval.dtype != node.aval.dtype:
+        return None
+    base = _last_write(s, args[0], spec, (index.INDEX_ADD, index.SETITEM))
+    if base.op is not index.SCATTER or len(base.args) != 1:
+        return None
+    return s.make(index.SETITEM, args, node.params) if _disjoint(spec, dict(base.params)["spec"], node.aval.shape) else None
+
+
+def _last_write(s: Simplifier, array: Node, spec: index.Spec, ops: tuple[Op, ...]) -> Node:
+    """The last of the writes (``ops``, at constant places) that an array is made by which may be where ``spec`` is; where
+    none is, what the first of them is into."""
+    place = _place(spec, array.aval.shape)
+    while array.op in ops and len(array.args) == 2:
+        if place is not None and (written := _written(s, array, len(place), ops)) is not None:
+            here = (write for write in reversed(written.writes.get(place, ())) if write.index <= array.index)
+            found = next(here, None)
+            if found is not None:
+                return found
+            array = written.base
+        elif _disjoint(spec, dict(array.params)["spec"], array.aval.shape):
+            array = array.args[0]
+        else:
+            break
+    return array
+
+
+def _written(s: Simplifier, array: Node, width: int, ops: tuple[Op, ...]) -> Written | None:
+    """The writes at places that are ``width`` numbers by which an array is made; None if the last one is no such."""
+    chain: list[tuple[tuple[int, ...], Node]] = []
+    node = array
+    while (found := s.written.get((node, width, ops))) is None or (chain and found.last is not node):  # others went on there
+        place = _place(dict(node.params)["spec"], node.aval.shape) if node.op in ops and len(node.args) == 2 else None
+        if place is None or len(place) != width:
+            break
+        chain.append((place, node))
+        node = node.args[0]
+    if not chain:
+        return found
+    found = found if found is not None and found.last is node else Written({}, node, node)
+    for place, write in reversed(chain):
+        found.writes.setdefault(place, []).append(write)
+        s.written[write, width, ops] = found
+    found.last = array
+    return found
+
+
+def _place(spec: index.Spec, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The numbers that an index is, counted from the start of each axis; None where there is more in it."""
+    whole = all([type(part) is int and size for part, size in zip(spec, shape, strict=False)])
+    return tuple([part % size for part, size in zip(spec, shape, strict=False)]) if whole else None
+
+
+def _disjoint(a: index.Spec, b: index.Spec, shape: tuple[int, ...]) -> bool:
+    """Whether two indices surely name different elements: along one axis, they have no place in common."""
+    for one, other, size in zip(a, b, shape, strict=False):
+        first, second = _places(one, size), _places(other, size)
+        if first is None or second is None:
+            return False
+        if max(first.start, second.start) >= min(first.stop, second.stop):
+            return True
+    return False
+
+
+def _places(part: Any, size: int) -> range | None:
+    """The places from the lowest to the highest that a part of an index names on its axis; None where that is not known."""
+    if type(part) is int:
+        return range(part % size, part % size + 1) if size else None
+    if type(part) is not index.Slice:
+        return None
+    places = range(*slice(*part).indices(size))
+    ends = sorted((places[0], places[-1])) if places else (0, -1)
+    return range(ends[0], ends[1] + 1)
