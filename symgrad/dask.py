@@ -19,14 +19,19 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
-import cloudpickle
-import dask.array as da
 import numpy as np
-from dask.delayed import delayed
 
 from symgrad import pytree
 from symgrad.api import Derivative
+from symgrad.errors import not_installed
 from symgrad.transform.calculus import Argnums
+
+try:
+    import cloudpickle
+    import dask.array as da
+    from dask.delayed import delayed
+except ModuleNotFoundError as error:
+    raise not_installed("symgrad.dask", '"dask[array]" distributed') from error
 
 FAN_IN = 8  # partial sums that are added in one task
 

@@ -73,3 +73,8 @@ class RecursiveDerivative(SymgradError, RecursionError):
 
 class CheckFailed(SymgradError, AssertionError):
     """``check_grads`` found a derivative that finite differences contradict."""
+
+
+def not_installed(module: str, packages: str) -> ModuleNotFoundError:
+    """What a module raises whose optional packages are missing."""
+    return ModuleNotFoundError(f"{module} needs what is not installed: pip install {packages}")

@@ -18,11 +18,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.optimize._numdiff import group_columns  # what least_squares(jac_sparsity=...) colours with
+
+from symgrad.errors import NotDifferentiable, SymgradError, not_installed
+
+try:
+    import scipy.sparse as sp
+    from scipy.optimize._numdiff import group_columns  # what least_squares(jac_sparsity=...) colours with
+except ModuleNotFoundError as error:
+    raise not_installed("symgrad.sparse", "scipy") from error
 
 from symgrad.api import Derivative, grad
-from symgrad.errors import NotDifferentiable, SymgradError
 from symgrad.ir import Aval, Node
 from symgrad.ops import engine
 from symgrad.ops.contract import cut

@@ -21,7 +21,7 @@ import numpy as np
 
 from symgrad import pytree
 from symgrad.api import Derivative, jvp, vjp
-from symgrad.errors import CheckFailed
+from symgrad.errors import CheckFailed, not_installed
 from symgrad.ir import is_inexact_leaf
 from symgrad.ops.core import REGISTRY, A, Composite, Op, Sample
 from symgrad.trace import followed
@@ -398,7 +398,7 @@ def _hypothesis(module: str = "strategies") -> Any:
     try:
         return importlib.import_module(f"hypothesis.{module}")
     except ImportError as error:
-        raise ImportError('the strategies of symgrad.testing need hypothesis: pip install "hypothesis[numpy]"') from error
+        raise not_installed("a strategy of symgrad.testing", '"hypothesis[numpy]"') from error
 
 
 def shapes(min_dims: int = 0, max_dims: int = 3, min_side: int = 0, max_side: int = 4) -> Strategy:

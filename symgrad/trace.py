@@ -244,7 +244,7 @@ class Trace:
             traced = self.stack(array)
             return traced.node, traced.value
         if array.dtype.kind not in "fciubmM":
-            raise NotDifferentiable(f"{where()}: a traced value met an array of dtype {array.dtype}")
+            raise NotDifferentiable(f"{where()}: a traced value met an array of dtype {array.dtype}; make it one of numbers")
         if isinstance(array, (np.matrix, np.ma.MaskedArray)):  # their operators mean other things than an array's
             raise NotDifferentiable(
                 f"{where()}: a traced value met a {type(array).__name__}; take a plain array: np.asarray(m)"

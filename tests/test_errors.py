@@ -11,15 +11,18 @@ import inspect
 import io
 import json
 import math
+import os
 import pickle
 import random
 import re
 import statistics
 import struct
+import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from math import sin as bare_sin
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -329,7 +332,7 @@ def test_arrays_of_other_kinds():
     nested[0], nested[1] = np.ones(2), np.ones(3)
     refuses(lambda x: (x * masked).sum(), NotDifferentiable, "MaskedArray", r"np\.asarray")
     refuses(lambda x: (x @ matrix).sum(), NotDifferentiable, "matrix", r"np\.asarray")
-    refuses(lambda x: np.add(x, words), NotDifferentiable, "dtype <U1")
+    refuses(lambda x: np.add(x, words), NotDifferentiable, "dtype <U1; make it one of numbers")
     refuses(lambda x: x * objects, NotDifferentiable, "dtype object")
     refuses(lambda x: x[:2] * nested, NotDifferentiable, "dtype object")
     refuses(lambda x: x * np.array([x[:2], x], dtype=object), NotDifferentiable, "object array that holds arrays")
@@ -361,7 +364,23 @@ def test_integer_arguments():
         grad(lambda params: params["w"][0])({"w": [1.0, np.arange(3)]})
     with pytest.raises(NotDifferentiable, match=r"name is str 'a', which cannot be differentiated; .* another argument"):
         grad(lambda name: 1.0)("a")
+    with pytest.raises(IntegerArgument, match=r"x is bool.*float\(x\)"):
+        grad(lambda x: x * x)(True)
+    for exact in (fractions.Fraction(1, 2), decimal.Decimal("0.5")):
+        with pytest.raises(NotDifferentiable, match=r"give float\(x\)"):
+            grad(lambda x: x * x)(exact)
     assert grad(lambda x: x * x)(3) == 6.0
+
+
+@pytest.mark.parametrize("module", ["scipy", "scipy.special", "sparse", "dask"])
+def test_optional_packages_that_are_missing(module):
+    """The module says how to install them."""
+    script = f"import sys; sys.modules.update(scipy=None, dask=None, cloudpickle=None); import symgrad.{module}"
+    environment = {**os.environ, "PYTHONPATH": str(Path(errors.__file__).parents[1])}
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
+    said = run.stderr.strip().splitlines()[-1]
+    name = module.split(".")[0]
+    assert said.startswith(f"ModuleNotFoundError: symgrad.{name} needs what is not installed: pip install "), run.stderr
 
 
 def test_outputs_of_grad():
@@ -371,9 +390,9 @@ def test_outputs_of_grad():
     with pytest.raises(NonScalarOutput, match=r"fun\(\) .*array of shape \(4,\).*sum it.*jacobian.*elementwise_grad"):
         grad(fun)(V)
     for output, words in [
-        (None, "returned None"),
-        ((1.0, 2.0), "2 values.*jacobian"),
-        ("text", "returned str"),
+        (None, "returned None; is a return missing?"),
+        ((1.0, 2.0), "2 values.*jacobian.*has_aux=True"),
+        ("text", "returned str 'text'"),
         ({"a": 1.0, "b": 2.0}, "2 values"),
     ]:
         with pytest.raises(NonScalarOutput, match=words):
@@ -384,7 +403,7 @@ def test_outputs_of_grad():
         jacobian(lambda x: x * 1j)(V)
     with pytest.raises(NonScalarOutput, match="complex"):
         elementwise_grad(lambda x: x * 1j)(V)
-    with pytest.raises(NotDifferentiable, match=r"holomorphic=True needs complex variables, x is float64"):
+    with pytest.raises(NotDifferentiable, match=r"holomorphic=True needs complex variables, x is float64; .* x \+ 0j"):
         grad(lambda x: x * x, holomorphic=True)(1.0)
     with pytest.raises(NonScalarOutput, match="has_aux=True"):
         grad(lambda x: x * x, has_aux=True)(1.0)
@@ -394,9 +413,11 @@ def test_outputs_of_grad():
 
 
 def test_arguments_of_the_derivatives():
-    with pytest.raises(TypeError, match=r"argnums=1: fun\(\) was given 1 positional"):
+    with pytest.raises(TypeError, match=r"argnums=1: fun\(\) was given 1 positional argument; they are counted from 0$"):
         grad(fun_of_one, argnums=1)(1.0)
-    with pytest.raises(TypeError, match=r"argnums='z'.*'z'"):
+    with pytest.raises(TypeError, match=r"keyword arguments have names: argnums='y'$"):
+        grad(lambda x, *, y: x * y, argnums=1)(1.0, y=2.0)
+    with pytest.raises(TypeError, match=r"argnums='z'.*'z'; given were: x$"):
         grad(fun_of_one, argnums="z")(1.0)
     for twice in ((0, 0), (0, -2), (0, "x")):
         with pytest.raises(ValueError, match=r"names an argument of <lambda>\(\) twice"):

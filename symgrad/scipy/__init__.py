@@ -8,6 +8,11 @@ SciPy's Python functions turn their arguments into plain arrays at once, so that
 The ufuncs of ``scipy.special`` (``erf``, ``gammaln`` …) need no mirror: importing this package gives them their rules.
 """
 
-from symgrad.scipy import integrate, interpolate, linalg, optimize, signal, sparse, special, stats
+from symgrad.errors import not_installed
+
+try:
+    from symgrad.scipy import integrate, interpolate, linalg, optimize, signal, sparse, special, stats
+except ModuleNotFoundError as error:
+    raise not_installed("symgrad.scipy", "scipy") from error
 
 __all__ = ["integrate", "interpolate", "linalg", "optimize", "signal", "sparse", "special", "stats"]

@@ -72,7 +72,10 @@ def variables(trace: Trace, tree: Any, what: str, holomorphic: bool = False) -> 
         tracer = trace.fresh(_inexact(traced_number(trace, leaf, name), name))
         tracer.node.name = tracer.node.name or _short(name)
         if holomorphic and tracer.node.aval.dtype.kind != "c":
-            raise NotDifferentiable(f"{where()}: holomorphic=True needs complex variables, {name} is {tracer.node.aval.dtype}")
+            raise NotDifferentiable(
+                f"{where()}: holomorphic=True needs complex variables, {name} is {tracer.node.aval.dtype}; leave it out, or "
+                f"give {name} + 0j"
+            )
         tracers.append(tracer)
     return Variables(tracers, treedef), treedef.unflatten(tracers)
 
@@ -87,11 +90,11 @@ def traced_number(trace: Trace, leaf: Any, name: str) -> Tracer:
     """The Tracer of a leaf that must be a number or an array."""
     if type(leaf) is Tracer or isinstance(leaf, (np.ndarray, np.generic, int, float, complex)):
         return traced(trace, leaf)
-    remedy = (
-        f"give {name}.to_numpy()"
-        if hasattr(leaf, "to_numpy")
-        else "only numbers, arrays and trees of them can (tuples, lists, dicts, dataclasses); make it another argument"
-    )
+    remedy = "only numbers, arrays and trees of them can (tuples, lists, dicts, dataclasses); make it another argument"
+    if hasattr(leaf, "to_numpy"):
+        remedy = f"give {name}.to_numpy()"
+    elif isinstance(leaf, numbers.Number):  # a fraction or a decimal
+        remedy = f"give float({name})"
     shown = " ".join(repr(leaf).split())
     raise NotDifferentiable(f"{where()}: {name} is {type(leaf).__name__} {shown:.40}, which cannot be differentiated; {remedy}")
 
@@ -103,9 +106,9 @@ def _inexact(x: Tracer, name: str) -> Tracer:
         return x
     if aval.dtype.kind in "iu" and aval.kind != "array":
         return TO_FLOAT(x) if aval.kind == "python" else ASTYPE(x, dtype=np.dtype(float))  # type: ignore[no-any-return]
+    cast = f"float({name})" if aval.kind == "python" else f"{name}.astype(float)"
     raise IntegerArgument(
-        f"{where()}: {name} is {aval.dtype}, and only floating point and complex values can be differentiated; "
-        f"cast it: {name}.astype(float)"
+        f"{where()}: {name} is {aval.dtype}, and only floating point and complex values can be differentiated; cast it: {cast}"
     )
 
 
@@ -245,10 +248,13 @@ def select(fun: Fun, argnums: Argnums, args: Sequence[Any], kwargs: dict[str, An
         if isinstance(place, str) and place not in kwargs:
             default = next((p.default for p in parameters(fun) if p.name == place), inspect.Parameter.empty)
             if default is inspect.Parameter.empty:
-                raise TypeError(f"argnums={argnum!r}: {title}() was not given an argument {place!r}")
+                given = ", ".join([*positional[: len(args)], *kwargs]) or "none"
+                raise TypeError(f"argnums={argnum!r}: {title}() was not given an argument {place!r}; given were: {given}")
             kwargs[place] = default
         if isinstance(place, int) and not 0 <= place < len(args):
-            raise TypeError(f"argnums={argnum!r}: {title}() was given {len(args)} positional arguments")
+            count = f"{len(args)} positional argument{'s' * (len(args) != 1)}"
+            names_too = f", and keyword arguments have names: argnums={next(iter(kwargs))!r}" if kwargs else ""
+            raise TypeError(f"argnums={argnum!r}: {title}() was given {count}; they are counted from 0{names_too}")
         if place in places:
             raise ValueError(f"argnums={argnums!r} names an argument of {title}() twice")
         places.append(place)
@@ -359,13 +365,17 @@ def _seed(trace: Trace, aval: Aval, symbolic: bool) -> Any:
 def _require_scalar(run: Linearized, fun: Fun, holomorphic: bool) -> None:
     """Raise unless the output is one number: real, or complex for a holomorphic function."""
     if len(run.outputs) != 1:
-        kind = "None" if not run.outputs else f"{len(run.outputs)} values"
-        raise NonScalarOutput(f"{_title(fun)} must return one number for grad, it returned {kind}; use jacobian or vjp")
+        found = (
+            f"{len(run.outputs)} values; use jacobian or vjp, or has_aux=True where the second of two is only to be handed on"
+            if run.outputs
+            else "None; is a return missing?"
+        )
+        raise NonScalarOutput(f"{_title(fun)} must return one number for grad, it returned {found}")
     (out,) = run.outputs
     if type(_like(out)) in (float, np.float64):
         return
     if not isinstance(out, (Tracer, np.ndarray, np.generic, int, float, complex)):
-        raise NonScalarOutput(f"{_title(fun)} must return one number for grad, it returned {type(out).__name__}")
+        raise NonScalarOutput(f"{_title(fun)} must return one number for grad, it returned {type(out).__name__} {out!r:.40}")
     if np.size(_like(out)) != 1:
         raise NonScalarOutput(
             f"{_title(fun)} must return one number for grad, it returned an array of shape {np.shape(_like(out))}; "
