@@ -1,12 +1,14 @@
 """What the tests of tracing share: a plain function, its traced and compiled runs must agree, and so must its slope."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from hypothesis import assume
 
 from symgrad import value_and_grad, without
 from symgrad.pytree import flatten
+from symgrad.testing import Program
 
 
 def scalar(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -61,6 +63,33 @@ def agrees(fun: Callable[..., Any], *args: Any, modes: tuple[str, ...] = ("auto"
             for slope, grad in zip(expected, grads, strict=True):
                 np.testing.assert_allclose(grad, slope, rtol=2e-6, atol=2e-7)
         assert derivative.cache_info().hits or "\n  compiled" not in derivative.explain(), "its code answers no call"
+
+
+def program_of(lines: Iterable[str], shapes: dict[str, tuple[int, ...]], seed: int) -> Program:
+    """The function ``program`` of these lines, of float64 arrays."""
+    return Program("\n".join(lines) + "\n", {name: ("float64", shape) for name, shape in shapes.items()}, seed)
+
+
+def agrees_with_dynamic(program: Program, scaled: bool = False) -> None:
+    """The value and the gradients of a random program, compiled, are those of dynamic mode.
+
+    ``scaled``: what is near zero may be off by the rounding of the largest slope.
+    """
+    args = program.arguments()
+    everything = tuple(range(len(args)))
+    with np.errstate(all="ignore"):
+        value = program(*args)
+        assume(np.isfinite(value) and abs(value) < 1e6)
+        _, expected = value_and_grad(program.fun, everything, mode="dynamic")(*args)
+        derivative = value_and_grad(program.fun, everything)
+        for _ in range(3):
+            found, grads = derivative(*args)
+    assert derivative.cache_info().hits, derivative.explain()
+    np.testing.assert_allclose(found, value, rtol=1e-10)
+    size = max(np.max(np.abs(part)) for part in expected) if scaled else 0.0
+    assume(size < 1e6)  # a chaotic one
+    for name, mine, theirs in zip(program.specs, grads, expected, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-9 * (1 + size), err_msg=name)
 
 
 def agrees_without(name: str, fun: Callable[..., Any], args: Sequence[Any], slack: float = 0.0) -> None:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from agreement import agrees_with_dynamic, program_of
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from symgrad import hvp, value_and_grad
 from symgrad.optimize import distribute
-from symgrad.testing import Program
 
 # statements on the states {a} (a matrix), {v} (one of its rows), {u} (one of its columns), {s} (a number), and on what is given
 MATRICES = """
@@ -74,23 +74,7 @@ def small_arrays_too(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("small_arrays_too")
 @given(st.integers(0, 2**40))
 def test_loops_over_rows(seed: int) -> None:
-    program = Program(
-        "\n".join(lines(random.Random(seed))) + "\n", {name: ("float64", shape) for name, shape in SPECS.items()}, seed
-    )
-    args = program.arguments()
-    with np.errstate(all="ignore"):
-        value = program(*args)
-        assume(np.isfinite(value) and abs(value) < 1e6)
-        expected = value_and_grad(program.fun, tuple(range(len(args))), mode="dynamic")(*args)
-        derivative = value_and_grad(program.fun, tuple(range(len(args))))
-        for _ in range(3):
-            found = derivative(*args)
-    assert derivative.cache_info().hits, derivative.explain()
-    np.testing.assert_allclose(found[0], value, rtol=1e-10)
-    size = max(np.max(np.abs(part)) for part in expected[1])
-    assume(size < 1e6)  # a chaotic one
-    for name, mine, theirs in zip(SPECS, found[1], expected[1], strict=True):
-        np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-9 * (1 + size), err_msg=name)
+    agrees_with_dynamic(program_of(lines(random.Random(seed)), SPECS, seed), scaled=True)
 
 
 # -- loops in loops over the places of a table ---------------------------------------------------------------------
@@ -166,8 +150,7 @@ def table(rng: random.Random) -> Iterator[str]:
 @given(st.integers(0, 2**40))
 def test_tables(seed: int) -> None:
     """Also where the second derivative is taken, and where another point is asked for."""
-    shapes = {"x": ("float64", (6,)), "y": ("float64", (4,))}
-    program = Program("\n".join(table(random.Random(seed))) + "\n", shapes, seed)
+    program = program_of(table(random.Random(seed)), {"x": (6,), "y": (4,)}, seed)
     args = program.arguments()
     derivative, product = value_and_grad(program.fun, (0, 1)), hvp(program.fun)
     for turn in range(4):

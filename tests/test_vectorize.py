@@ -1,7 +1,6 @@
 """Loops whose iterations need nothing of one another are done for all iterations at once, and are right."""
 
 import itertools
-import math
 import random
 import re
 from collections.abc import Callable, Iterator
@@ -9,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from agreement import agrees_with_dynamic, program_of
+from hypothesis import given
 from hypothesis import strategies as st
 
 from symgrad import grad, hessian, iterables, jvp, value_and_grad, vmap, without
-from symgrad.testing import Program
 from symgrad.transform import vectorize
 
 RNG = np.random.default_rng(5)
@@ -475,19 +474,8 @@ SPECS = {"p": (10, 3), "z": (10,), "w": (3,), "m": (10, 10), "k": (3, 3)}
 
 @given(st.integers(0, 2**40))
 def test_random_loops(seed: int) -> None:
-    source = "\n".join(lines(random.Random(seed))) + "\n"
-    program = Program(source, {name: ("float64", shape) for name, shape in SPECS.items()}, seed)
-    args = program.arguments()
-    with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
+    program = program_of(lines(random.Random(seed)), SPECS, seed)
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(vectorize, "WORTH", 0)
         patch.setattr(iterables, "FEWEST", 4)
-        value = program(*args)
-        assume(math.isfinite(value) and abs(value) < 1e6)
-        expected = value_and_grad(program.fun, tuple(range(len(args))), mode="dynamic")(*args)
-        derivative = value_and_grad(program.fun, tuple(range(len(args))))
-        for _ in range(3):
-            found = derivative(*args)
-    assert derivative.cache_info().hits, derivative.explain()
-    np.testing.assert_allclose(found[0], value, rtol=1e-10)
-    for mine, theirs in zip(found[1], expected[1], strict=True):
-        np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-9)
+        agrees_with_dynamic(program)
