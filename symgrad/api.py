@@ -590,7 +590,7 @@ def grad(
     Args:
         fun: a function of NumPy arrays, numbers, and trees of them (tuples, lists, dicts, namedtuples, dataclasses).
             Without it, a decorator is returned: ``@grad(argnums=1)``.
-        argnums: which arguments to differentiate: a position, a name, or a tuple of them.
+        argnums: which arguments to differentiate: a position (a method's counts after ``self``), a name, or a tuple of them.
         has_aux: ``fun`` returns ``(output, aux)``; the derivative returns ``(gradient, aux)``.
         holomorphic: ``fun`` is a holomorphic function of complex numbers; the derivative is ``f'(z)``.
         mode: ``"auto"`` compiles what can be compiled without a change in behaviour; ``"compiled"`` also what has side

@@ -413,11 +413,11 @@ def test_outputs_of_grad():
 
 
 def test_arguments_of_the_derivatives():
-    with pytest.raises(TypeError, match=r"argnums=1: fun\(\) was given 1 positional argument; they are counted from 0$"):
+    with pytest.raises(TypeError, match=r"argnums=1: fun\(\) was given \(x\); count positional arguments from 0"):
         grad(fun_of_one, argnums=1)(1.0)
-    with pytest.raises(TypeError, match=r"keyword arguments have names: argnums='y'$"):
+    with pytest.raises(TypeError, match=r"was given \(x, y=\); count .* and name others$"):
         grad(lambda x, *, y: x * y, argnums=1)(1.0, y=2.0)
-    with pytest.raises(TypeError, match=r"argnums='z'.*'z'; given were: x$"):
+    with pytest.raises(TypeError, match=r"argnums='z': fun\(\) was not given 'z', but \(x\)$"):
         grad(fun_of_one, argnums="z")(1.0)
     for twice in ((0, 0), (0, -2), (0, "x")):
         with pytest.raises(ValueError, match=r"names an argument of <lambda>\(\) twice"):

@@ -228,6 +228,11 @@ def positional_names(fun: Fun) -> Sequence[str]:
     return [p.name for p in parameters(fun) if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
+def _listed(fun: Fun, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+    """The arguments of a call, for messages: ``x, y, mode=``."""
+    return ", ".join([*positional_names(fun)[: len(args)], *(f"{name}=" for name in kwargs)])
+
+
 def select(fun: Fun, argnums: Argnums, args: Sequence[Any], kwargs: dict[str, Any]) -> Call:
     """Find the arguments that ``argnums`` names, by position or by name, however they were passed."""
     positional = positional_names(fun)
@@ -248,13 +253,13 @@ def select(fun: Fun, argnums: Argnums, args: Sequence[Any], kwargs: dict[str, An
         if isinstance(place, str) and place not in kwargs:
             default = next((p.default for p in parameters(fun) if p.name == place), inspect.Parameter.empty)
             if default is inspect.Parameter.empty:
-                given = ", ".join([*positional[: len(args)], *kwargs]) or "none"
-                raise TypeError(f"argnums={argnum!r}: {title}() was not given an argument {place!r}; given were: {given}")
+                raise TypeError(f"argnums={argnum!r}: {title}() was not given {place!r}, but ({_listed(fun, args, kwargs)})")
             kwargs[place] = default
         if isinstance(place, int) and not 0 <= place < len(args):
-            count = f"{len(args)} positional argument{'s' * (len(args) != 1)}"
-            names_too = f", and keyword arguments have names: argnums={next(iter(kwargs))!r}" if kwargs else ""
-            raise TypeError(f"argnums={argnum!r}: {title}() was given {count}; they are counted from 0{names_too}")
+            raise TypeError(
+                f"argnums={argnum!r}: {title}() was given ({_listed(fun, args, kwargs)}); count positional arguments from 0, "
+                "and name others"
+            )
         if place in places:
             raise ValueError(f"argnums={argnums!r} names an argument of {title}() twice")
         places.append(place)
