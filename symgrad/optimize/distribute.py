@@ -23,7 +23,8 @@ from symgrad.ops import index
 from symgrad.ops.contract import LABELS
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.engine import ITEM, STACKED
-from symgrad.optimize.contract import CONTRACT, Contractor, product_of
+from symgrad.optimize.contract import CONTRACT
+from symgrad.optimize.contraction import Contractor, product_of
 from symgrad.optimize.fuse import is_elementwise
 from symgrad.optimize.loops import BodyProgram, copied, rows_at
 from symgrad.optimize.rewriting import Simplifier, const, is_op, is_zero, join, split

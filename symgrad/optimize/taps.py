@@ -25,7 +25,7 @@ from symgrad.ops import index
 from symgrad.ops.contract import LABELS
 from symgrad.ops.core import Op
 from symgrad.ops.shape import ADD_WINDOWS
-from symgrad.optimize.contract import WINDOWS, Product, bare, product_of
+from symgrad.optimize.contraction import WINDOWS, Product, bare, product_of
 from symgrad.optimize.lower import LONG
 from symgrad.optimize.rewriting import Rewrite, Simplifier, const, is_op, join, rewrite, split
 from symgrad.program import Program
