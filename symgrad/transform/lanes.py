@@ -74,7 +74,7 @@ class Lanes:
         return self._test
 
     def mask(self, until: Lanes | None) -> Any:
-        """The mask that these lanes are within others, ``until``; that of lanes between is made once for all that lie in them."""
+        """The mask that these lanes are within others, ``until``; lanes between have theirs made once for all in them."""
         waiting = [self]
         while until not in waiting[-1].whole and waiting[-1].outer not in (None, until):
             waiting.append(waiting[-1].outer)
