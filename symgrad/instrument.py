@@ -538,7 +538,9 @@ class _Rewriter(ast.NodeTransformer):
         effects = self._effects(node.target)
         nested = _nested(node.target) if isinstance(node.target, (ast.Tuple, ast.List)) else None
         anew = (*names_stored(node.target), *assigned_first(node.body, private or ()))
-        facts = [*map(_constant, (private, stored)), ast.Constant(tested), ast.Constant(nested), _constant(anew)]
+        decides = hasattr(node, "pairs") and any([isinstance(item, ast.If) for item in walk(node)])
+        known = [ast.Constant(tested), ast.Constant(nested), _constant(anew), ast.Constant(decides)]
+        facts = [*map(_constant, (private, stored)), *known]
         start = placed(ast.Assign([ast.Name(loop, ast.Store())], _hook("loop", node.iter, self._over(node.iter), *facts)), node)
         node.iter = placed(ast.Name(loop, ast.Load()), node.iter)
         node.target = self.visit(node.target)

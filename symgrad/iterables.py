@@ -65,11 +65,12 @@ def over(value: Any) -> Over | None:
     return table(value)
 
 
-def table(value: Any) -> Over | None:
-    """An array of plain numbers, or a list of numbers of one kind, which is read like one."""
-    if type(value) is np.ndarray and value.ndim and len(value) >= FEWEST and value.dtype.kind in "iuf":
+def table(value: Any, fewest: int | None = None) -> Over | None:
+    """An array of plain numbers, or a list of numbers of one kind, which is read like one; of so many at least."""
+    fewest = FEWEST if fewest is None else fewest
+    if type(value) is np.ndarray and value.ndim and len(value) >= fewest and value.dtype.kind in "iuf":
         return Over(len(value), _read(value, value.copy()))
-    if type(value) not in (list, tuple) or len(value) < FEWEST:
+    if type(value) not in (list, tuple) or len(value) < fewest:
         return None
     kinds = {type(item) for item in value}
     if kinds == {Tracer} and len({item.node.aval for item in value}) == 1 and not value[0].node.aval.shape:
@@ -78,11 +79,13 @@ def table(value: Any) -> Over | None:
     return None if column is None or column.dtype.kind not in "iuf" else _listed(value, _read(value, column))
 
 
-def columns(items: Sequence[Any], value: Any) -> Over | None:
+def columns(items: Sequence[Any], value: Any, fewest: int | None = None) -> Over | None:
     """Pairs, triples, … of numbers, one an iteration; ``value`` is what they are from, which may change if it is a list."""
-    if len(items) < FEWEST or any([type(item) not in (tuple, list) or len(item) != len(items[0]) for item in items]):
+    if len(items) < (FEWEST if fewest is None else fewest) or any(
+        [type(item) not in (tuple, list) or len(item) != len(items[0]) for item in items]
+    ):
         return None
-    parts = [table(column) for column in zip(*items, strict=True)]
+    parts = [table(column, fewest) for column in zip(*items, strict=True)]
     known = [part for part in parts if part is not None]
     if not known or len(known) < len(parts):
         return None

@@ -512,9 +512,13 @@ class Roller:
                 continue
             found = fork(trace, bounds[first:], first, self.names, self.put, known)
             held = bounds[-1].holds
-            if found is None or any([key in held and held[key].base is not None for key in found.pattern.after]):
+            if found is None:
                 continue
-            self.pattern, decided, fixed, self.kinds, self.anew, ways, several = found
+            views = {key for key in found.pattern.after if key in held and held[key].base is not None}
+            if any([self._read_outside(key) or key[0] not in self.names.targets for key in views]):
+                continue
+            pattern, decided, fixed, self.kinds, self.anew, ways, several = found
+            self.pattern = pattern._replace(after={key: part for key, part in pattern.after.items() if key not in views})
             if not (several or self.open) and len(bounds) <= FAR:  # what all calls do is faster without a loop
                 return
             start = bounds[first]
@@ -536,7 +540,7 @@ class Roller:
                     trace.guards[-1] = trace.guards[-1]._replace(unseen=True)
                 length = start.length
                 self.boundaries, self.pattern, self.tests = [], None, []
-                del found, decided, start, bounds, held
+                del found, pattern, decided, start, bounds, held
                 trace.forget(length)
                 return
             self.boundaries = bounds
@@ -746,7 +750,7 @@ class Roller:
     ) -> dict[Key, Tracer] | None:
         """The results of a loop of which all iterations are done at once; None where it has to run, or has given others."""
         trace = self.trace
-        if self.open or self.forked or trace.lanes or not trace.vectorizes:
+        if self.open or trace.lanes or not trace.vectorizes:
             return None
         found = vectorized(trace, body, course, [trace.lookup(node) for node in given])
         if found is None or any([x.node.aval != item.aval for x, item in zip(found, body.carry, strict=True)]):
@@ -817,7 +821,7 @@ class Roller:
 
     def _rebind(self, tracer: Tracer, key: Key, result: Tracer) -> None:
         """Make a local what all iterations together have given."""
-        if tracer.node.active:
+        if tracer.node.active or self.forked:
             tracer.like, tracer.later, tracer.node = result.like, result.later, result.node
             tracer.version += 1
             result.node.name = result.node.name or joined(key)

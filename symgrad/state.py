@@ -61,12 +61,13 @@ class State(Calls):
         tested: bool,
         nested: bool | None,
         targets: tuple[str, ...],
+        decides: bool,
     ) -> Any:
         """What a ``for`` statement runs over; by index where that can be rolled up, with the index traced.
 
         ``private``: the names that it assigns and nothing else reads, None where it pauses, and others go on meanwhile;
         ``stored``: all that its body assigns; ``tested``: one ``if`` leaves it; ``nested`` is about its ``targets``, as in
-        ``unpack``.
+        ``unpack``; ``decides``: it runs over pairs, and has ``if``s in it.
         """
         if type(value) is not Over:
             given, value = value, self.iterate(value) if nested is None or type(value) is Tracer else value
@@ -74,7 +75,7 @@ class State(Calls):
                 given = value = [*value]
             found = over(value) if type(value) in (Tracer, range) else None
             if found is None and private is not None and self.trace.symbolic:
-                found = self._table(value, nested)
+                found = self._table(value, nested, SHORTEST if decides else None)
             if found is None:
                 return value if nested is None else self.unpacked(given, nested)
             value = found
@@ -82,11 +83,11 @@ class State(Calls):
             return value.items()
         return Roller(self.trace, value, private, stored, tested, targets)
 
-    def _table(self, value: Any, nested: bool | None) -> Over | None:
+    def _table(self, value: Any, nested: bool | None, fewest: int | None) -> Over | None:
         """Plain numbers, or tuples of them that are unpacked, as a table."""
         if nested is None or type(value) is np.ndarray:
-            return table(value)
-        return columns([*self.unpacked(value, nested)], value) if type(value) in (list, tuple) else None
+            return table(value, fewest)
+        return columns([*self.unpacked(value, nested)], value, fewest) if type(value) in (list, tuple) else None
 
     def over(self, fun: Any, *args: Any, **options: Any) -> Any:
         """``zip``, ``enumerate`` or ``reversed`` as what a ``for`` statement runs over."""

@@ -450,8 +450,31 @@ ENDS = ["s += {t}", "s = s - {t}", "v += {r}", "v = {r} + v", "a[i] = {t}", "a[i
         "j = i", "a[j] += z[i]; j = (i * 3) % 7"]  # fmt: skip
 
 
-def lines(rng: random.Random) -> Iterator[str]:
-    """The lines of a loop that may be done all at once, or not."""
+TESTS = ["{t} > 0", "{t} < z[j]", "i % 2", "np.sum({r}) > 0.3", "abs({t}) < 0.7", "z[i] > -1 and {t} < 1", "i != j", "i > 2",
+         "{t}*{t} > 0.5", "not np.dot({r}, w) > 0"]  # fmt: skip
+SIDES = ["s += {t}", "v -= {r}", "a[i] = {t}", "a[i] += {t}", "f[j] += {r}", "f[i] = {r}", "before = {t}", "last = {t}",
+         "count += 1", "x0 = {t}", "x0 = {t}; s += x0", "a[q[i]] += {t}", "s += np.log(abs({t}))", "s -= 1/{t}",
+         "v = v + np.sqrt({r}**2)", "a[j] -= {t}; s += {t}", "y = {t}; s += y*y", "f[i, 1] = {t}"]  # fmt: skip
+
+
+def sides(rng: random.Random, indent: str, numbers: list[str], rows: list[str]) -> Iterator[str]:
+    """The lines of an ``if`` in a loop."""
+    yield f"{indent}if {rng.choice(TESTS).format(t=rng.choice(numbers), r=rng.choice(rows))}:"
+    for side in range(2):
+        for _ in range(rng.randint(1, 2)):
+            if rng.random() < 0.15 and len(indent) < 16:
+                yield from sides(rng, indent + "    ", numbers, rows)
+            else:
+                yield f"{indent}    " + rng.choice(SIDES).format(t=rng.choice(numbers), r=rng.choice(rows))
+        if rng.random() < 0.15:
+            yield f"{indent}    continue"
+        if side or rng.random() < 0.4:
+            return
+        yield f"{indent}else:"
+
+
+def lines(rng: random.Random, forks: bool = False) -> Iterator[str]:
+    """The lines of a loop that may be done all at once, or not; with ``forks``, it has ``if``s."""
     yield "def program(p, z, w, m, k):"
     yield "    s, before, last, count, n, c, j = 0.0, z[0], z[1], 0, 0, 0.7, 2"
     yield "    v, ahead, r, a, f, h = np.zeros(3), p[1], p[2], np.zeros(10), np.zeros((10, 3)), np.eye(3)"
@@ -463,8 +486,11 @@ def lines(rng: random.Random) -> Iterator[str]:
             of, new = (numbers, NUMBERS) if rng.random() < 0.6 else (rows, ROWS)
             yield f"        x{at} = " + rng.choice(new).format(t=rng.choice(numbers), r=rng.choice(rows))
             of.append(f"x{at}")
-        for _ in range(rng.randint(1, 3)):
-            yield "        " + rng.choice(ENDS).format(t=rng.choice(numbers), r=rng.choice(rows))
+        for at in range(rng.randint(1, 3)):
+            if forks and (at == 0 or rng.random() < 0.3):
+                yield from sides(rng, "        ", numbers, rows)
+            else:
+                yield "        " + rng.choice(ENDS).format(t=rng.choice(numbers), r=rng.choice(rows))
     yield "    total = s + np.sum(v**2) + np.sum(np.sin(a)) + np.sum(f * np.cos(f)) + h[0, 1] * h[2, 2]"
     yield "    return total + before * last + ahead @ v + count * z[3] + n * w[1]"
 

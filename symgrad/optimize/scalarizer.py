@@ -20,7 +20,7 @@ from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize.loops import SCALAR, STACK, BodyProgram, decisive
 from symgrad.optimize.rewriting import Simplifier, const, ops_of
 from symgrad.optimize.scalars import BOOL, CELL, CHOICE, COMMUTING, FLOAT, LIST, NUMBERS, PACK, PICK, TESTS, UNPACK
-from symgrad.optimize.whole import LARGEST, is_cell, is_left, is_long, tables_of
+from symgrad.optimize.whole import LARGEST, is_cell, is_left, is_long, is_row, tables_of
 from symgrad.program import Program
 from symgrad.transform.loop import Body, Loop, loop_of
 
@@ -128,6 +128,8 @@ class Scalarizer(Simplifier):
             self.arrays[node] = self._called(node)
             return None
         if is_left(node):
+            return self._whole(node)
+        if op is index.GETITEM and node.args[0] in self.tables and is_row(node):
             return self._whole(node)
         if op is index.GETITEM and node.args[0] in self.tables:
             places = [self._one(node.args[1 + part.number]) if type(part) is index.Hole else part for part in params["spec"]]

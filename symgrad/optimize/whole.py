@@ -51,7 +51,7 @@ _tables: weakref.WeakKeyDictionary[Body, dict[int, set[Node]]] = weakref.WeakKey
 
 
 def tables_of(body: Body) -> dict[int, set[Node]]:
-    """The carried arrays of a loop that its iterations read and write number by number, at places known at run time, and long
+    """The carried arrays of a loop that its iterations read and write by numbers or rows, at places known at run time, and long
     ones with which NumPy does more.
 
     By their numbers, with all that is such an array in an iteration. They stay arrays, however small.
@@ -76,7 +76,7 @@ def _found_tables(body: Body) -> dict[int, set[Node]]:
                 continue
             if isinstance(node.op, Loop) and len(used) == 1 and used[0] in tables_of(node.op.body):
                 places = True
-            elif used == [0] and is_cell(node):
+            elif used == [0] and (is_cell(node) or is_row(node)):
                 places = places or len(node.args) > len(node.op.rules)
                 table |= {node} if node.op is not index.GETITEM else set()
             elif not (is_long(item) and is_left(node)):
@@ -97,6 +97,18 @@ def is_cell(node: Node) -> bool:
     places = node.args[len(node.op.rules) :]
     numbers = all([arg.aval.shape == () for arg in node.args[1:]]) and all([place.aval.dtype.kind in "iu" for place in places])
     return whole and numbers
+
+
+def is_row(node: Node) -> bool:
+    """Whether a short row of an array is read, written, or added to, at places known at run time."""
+    if node.op not in (index.GETITEM, index.SETITEM, index.INDEX_ADD) or not isinstance(node.args[0].aval, Aval):
+        return False
+    spec, shape = dict(node.params)["spec"], node.args[0].aval.shape
+    row, places = shape[len(spec) :], node.args[len(node.op.rules) :]
+    if not row or not places or math.prod(row) > LARGEST or not all([type(part) in (index.Hole, int) for part in spec]):
+        return False
+    value = node if node.op is index.GETITEM else node.args[1]
+    return value.aval.shape == row and all([not place.aval.shape and place.aval.dtype.kind in "iu" for place in places])
 
 
 def _is_filled(node: Node) -> bool:

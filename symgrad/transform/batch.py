@@ -45,6 +45,8 @@ class Batch:
     says of a list that a loop has saved which elements of the batch took part in which iteration; ``took_part`` of the loop.
     """
 
+    one_by_one = True  # whether elements may run one after the other
+
     def __init__(self, trace: Trace, size: int, known: dict[Node, Any]) -> None:
         self.trace, self.size, self.known = trace, size, known
         self.alike: dict[Node, Any] = {}
@@ -111,6 +113,8 @@ class Batch:
 
     def each(self, node: Node, args: list[Any], flags: list[bool]) -> Any:
         """One element of the batch after the other, in one node."""
+        if not self.one_by_one:
+            raise CannotBatch(f"{node.op.name} runs once for each element")
         place = f" ({shown(node.line)})" if node.line else ""
         self.trace.remark(f"{node.op.name} runs once for each element of the batch{place}")
         return self.trace.record(interned(Each, node.op, tuple(flags)), args, dict(node.params))

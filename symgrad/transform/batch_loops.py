@@ -7,6 +7,7 @@ took part is saved beside what the iterations save, for a loop that goes through
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ def loop(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
     differs = bool(masks) or (course.test is not None and body.carry[course.test] in depends)
     sub = Trace()
     inner = Batch(sub, b.size, {})
+    inner.one_by_one = b.one_by_one
 
     def given(place: Any, item: Node, value: Any, flag: bool) -> Tracer:
         """An input of the body: with the batch axis if it depends on what has one."""
@@ -49,6 +51,7 @@ def loop(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
         for j, item in enumerate(body.elements)
     ]
     fixed = [given(("invariant", i), item, args[n + m + i], flags[n + m + i]) for i, item in enumerate(body.invariants)]
+    inputs = [*zip(body.inputs, [*carry, index, *elements, *fixed], strict=True)]
     taking_part = None
     again: list[Tracer] = []
     active: list[Tracer] = []
@@ -59,8 +62,11 @@ def loop(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
     elif differs:
         taking_part = carry[course.test]  # type: ignore[index]
         again = [sub.input(("carry", n), np.True_)]
+        if course.once:  # which of them take part does not go round
+            carry.remove(taking_part)
+            fixed.append(taking_part)
         again[0].node.name, taking_part.node.name = "again", "active"
-    for item, tracer in zip(body.inputs, [*carry, index, *elements, *fixed], strict=True):
+    for item, tracer in inputs:
         if item in depends:
             inner.known[item] = tracer if taking_part is None else filled(taking_part, tracer)
         else:
@@ -68,7 +74,9 @@ def loop(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
     with op.hushed(sub):
         _run(inner, body)
     after = []
-    for item, new, old in zip(body.carry, body.after, carry, strict=True):
+    going = [i for i in range(n) if not (again and course.once and i == op.course.test)]
+    for i, old in zip(going, carry, strict=True):
+        item, new = body.carry[i], body.after[i]
         value = inner.value(new)
         if item in depends:
             value = inner.full(value, new in inner.known)
@@ -78,7 +86,7 @@ def loop(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
                 value = _kept(taking_part, value, old)
         after.append(value)
     if again:
-        after.append(np.any(after[course.test]))  # type: ignore[index]
+        after.append(np.False_ if course.once else np.any(after[course.test]))  # type: ignore[index]
     saved = [inner.value(item) for item in body.saved]
     if any(item in inner.masks for item in body.saved):
         raise CannotBatch("a loop in a loop runs for a different number of times")
@@ -94,12 +102,17 @@ def loop(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
         [_node(sub, t) for t in saved],
     )
     if again:
-        course = Course(course.count, course.start, course.step, n, course.backwards)
+        course = replace(course, test=len(carry))
     starts = [b.full(args[i], flags[i]) if item in depends else args[i] for i, item in enumerate(body.carry)]
     first = [np.any(starts[op.course.test])] if again else []  # type: ignore[index]
     more = [masks[0]] if masks else []
-    found = b.trace.record(loop_of(made, course), [*starts, *first, *args[n : n + m], *more, *args[n + m :]], {})
-    ended, lists = found[:n], found[n + len(again) :]
+    last = [starts[i] for i in range(n) if i not in going]
+    given_now = [*[starts[i] for i in going], *first, *args[n : n + m], *more, *args[n + m :], *last]
+    found = b.trace.record(loop_of(made, course), given_now, {})
+    ended: list[Any] = [np.False_] * n
+    for i, x in zip(going, found, strict=False):
+        ended[i] = x
+    lists = found[len(going) + len(again) :]
     if again and body.saved:
         *lists, took_part = lists
         b.took_part[node] = took_part
@@ -123,6 +136,7 @@ def _run(inner: Batch, body: Body) -> None:
 def batch_body(b: Batch, body: Body, args: list[Any], flags: list[bool]) -> tuple[list[Tracer], Batch]:
     """The inputs of a body that runs once, in a trace of its own, and its nodes batched."""
     inner = Batch(Trace(), b.size, {})
+    inner.one_by_one = b.one_by_one
     inputs = []
     for i, (item, value, flag) in enumerate(zip(body.invariants, args, flags, strict=True)):
         inputs.append(inner.trace.input(("outer", i), plain(value)))

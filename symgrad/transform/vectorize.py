@@ -8,7 +8,7 @@ iterations, as ``vmap`` batches a function; what was summed up going round is su
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,18 +16,29 @@ import numpy as np
 from symgrad.ir import CAPTURED, CONST, Aval, Node, ancestors
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY
-from symgrad.ops.engine import ITEM, TO_NUMPY, TO_PYTHON
+from symgrad.ops.engine import AND, BOOL, ITEM, NOT, TO_NUMPY, TO_PYTHON
 from symgrad.trace import Trace
 from symgrad.tracer import Tracer
 from symgrad.transform.batch import Batch, CannotBatch, line_up
+from symgrad.transform.lanes import POLES
 from symgrad.transform.loop import Body, Course, Loop
+from symgrad.transform.sides import is_if, is_steady, taken_out
+from symgrad.transform.terms import ADD, SUBTRACT, WHERE, Reading, Term, row_of
 
 WORTH = 30  # elements of a value in all iterations, on average, from which on NumPy's calls are the lesser cost
+TAME, WILD = 2, 5  # so much more is that where there are ``if``s, whose masks cost as much again, or must keep poles out
+CALL = 8  # elements that take as long as calling NumPy for an array
 ROW = 16_384  # bytes of a value in one iteration, on average, from which on there is nothing to gain
 ALL = 67_108_864  # bytes of all values in all iterations, which are in memory at the same time
 
-_ADD, _SUBTRACT = REGISTRY[np.add], REGISTRY[np.subtract]
-_HARMLESS = {_ADD, _SUBTRACT, REGISTRY[np.multiply], REGISTRY[np.negative], TO_PYTHON}  # of Python's floats
+_HARMLESS = {ADD, SUBTRACT, REGISTRY[np.multiply], REGISTRY[np.negative], TO_PYTHON}  # of Python's floats
+# of Python's truth values
+_LOGIC = {
+    NOT,
+    AND,
+    BOOL,
+    *[REGISTRY[f] for f in (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)],
+}
 
 
 def vectorized(trace: Trace, body: Body, course: Course, args: Sequence[Any]) -> list[Tracer] | None:
@@ -37,7 +48,9 @@ def vectorized(trace: Trace, body: Body, course: Course, args: Sequence[Any]) ->
     guards, remarks, line = len(trace.guards), dict(trace.remarks), trace.line
     try:
         with np.errstate(all="ignore"):  # the iterations have told, or will not
-            found = _Together(trace, body, course, args).results()
+            fixed = zip(body.invariants, args[len(body.carry) :], strict=True)
+            settled = [item for item, arg in fixed if arg.node.op in (CONST, CAPTURED)]
+            found = _Together(trace, taken_out(body, settled), course, args).results()
     except Exception:  # what the user is to see, the loop raises, too
         found = None
     finally:
@@ -52,16 +65,35 @@ def vectorized(trace: Trace, body: Body, course: Course, args: Sequence[Any]) ->
 def _pays(body: Body, count: int) -> bool:
     """Whether calls for all iterations cost less than numbers one by one, and what they give is not too much to keep.
 
-    Iterations that decide on what they compute are left alone.
+    Iterations that run loops as often as they themselves decide are left alone.
     """
-    nodes = [node for node in body.nodes() if node.op not in (CONST, CAPTURED, ITEM)]
+    nodes = [*_computed(body)]
     avals = [aval for node in nodes for aval in (node.aval if type(node.aval) is tuple else (node.aval,))]
     if not avals or not all([isinstance(aval, Aval) for aval in avals]):
         return False
-    if any([isinstance(node.op, Loop) and node.op.decides for node in nodes]):
+    if not all([is_steady(node.op) for node in body.nodes() if isinstance(node.op, Loop)]):
         return False
-    size, sizes = sum([aval.nbytes for aval in avals]), sum([math.prod(aval.shape) for aval in avals])
-    return bool(count * sizes >= WORTH * len(avals) and size <= ROW * len(avals) and count * size <= ALL)
+    sides = [node for node in body.nodes() if is_if(node)]
+    worth = WORTH * max([1, *(WILD if node.op.inside == POLES else TAME for node in sides)])
+    sizes = sum([math.prod(aval.shape) for aval in avals])
+    if sides:  # what decisions hang on is computed as it is written
+        sizes += sum([CALL for node in nodes if type(node.aval) is Aval and _is_call(node)])
+    size = sum([aval.nbytes for aval in avals])
+    return bool(count * sizes >= worth * len(avals) and size <= ROW * len(avals) and count * size <= ALL)
+
+
+def _computed(body: Body) -> Iterator[Node]:
+    """What an iteration computes, in its ``if``s, too."""
+    for node in body.nodes():
+        if is_if(node):
+            yield from _computed(node.op.body)
+        elif node.op not in (CONST, CAPTURED, ITEM):
+            yield node
+
+
+def _is_call(node: Node) -> bool:
+    """Whether an operation gives an array, or a number of arrays: a call of NumPy's."""
+    return bool(node.aval.shape) or (node.op is not index.GETITEM and any([arg.aval.shape for arg in node.args]))
 
 
 class Rows(NamedTuple):
@@ -74,23 +106,10 @@ class Rows(NamedTuple):
     place: Node
 
 
-class Term(NamedTuple):
-    """What an iteration does to a carried value: it adds ``node`` (or subtracts it, if not ``adds``).
-
-    With a ``spec``, it does so at ``places``, which ``rows`` are all together; if it ``puts``, it writes there.
-    """
-
-    node: Node
-    line: Any
-    adds: bool = True
-    spec: index.Spec = ()
-    places: tuple[Node, ...] = ()
-    rows: Rows | None = None
-    puts: bool = False
-
-
 class _Together(Batch):
     """A loop's body, batched over its iterations."""
+
+    one_by_one = False  # which is what the loop does
 
     def __init__(self, trace: Trace, body: Body, course: Course, args: Sequence[Any]) -> None:
         assert course.count is not None
@@ -99,18 +118,11 @@ class _Together(Batch):
         n = len(body.carry)
         self.starts = dict(zip(body.carry, args[:n], strict=True))
         self.ends = dict(zip(body.carry, body.after, strict=True))
-        self.readers: dict[Node, list[Node]] = {}
-        for node in self.nodes:
-            for arg in node.args:
-                self.readers.setdefault(arg, []).append(node)
+        self.reading, self.rows = Reading(body), dict[Node, Rows | None]()
         self.alike.update(zip(body.invariants, args[n:], strict=True))
         self.steady = {item for item, end in self.ends.items() if end is item}
         self.alike.update({item: self.starts[item] for item in self.steady})
         self.numbers = self._numbers()
-
-    def each(self, node: Node, args: list[Any], flags: list[bool]) -> Any:
-        """One after the other is what the loop does."""
-        raise CannotBatch(f"{node.op.name} runs once for each element")
 
     def results(self) -> list[Tracer]:
         """The last values of what goes round."""
@@ -126,7 +138,7 @@ class _Together(Batch):
 
     def _in_order(self, items: list[Node]) -> list[Node]:
         """The carried values that an iteration leaves for the next one, those first that others are made of."""
-        waiting, order = [item for item in items if item in self.readers or item in self.body.after], list[Node]()
+        waiting, order = [item for item in items if item in self.reading.readers or item in self.body.after], list[Node]()
         while waiting:
             ready = [item for item in waiting if set(waiting).isdisjoint(ancestors([self.ends[item]]))]
             if not ready:
@@ -138,50 +150,23 @@ class _Together(Batch):
     # ---- what goes round ----
 
     def _terms(self, item: Node, end: Node) -> list[Term]:
-        """What is done to a carried value that nothing else reads; nothing where that is something else."""
-        terms: list[Term] = []
-        node = item
-        while node is not end or not terms:
-            found = None if node in self.body.after else self._term(node)
-            if found is None or found[1].aval != item.aval:
-                return []
-            terms.append(found[0])
-            node = found[1]
-        if end in self.readers or self.body.after.count(end) > 1:
-            return []
-        if not any([term.puts for term in terms]):
-            return terms
-        own = {term.rows and (term.rows.axis, term.rows.place) for term in terms}
-        return terms if len(own) == 1 and None not in own else []  # each iteration has a row to itself
-
-    def _term(self, node: Node) -> tuple[Term, Node] | None:
-        """What is done to a value, and the result."""
-        readers = self.readers.get(node, [])
-        if len(readers) == 1 and readers[0].op in (_ADD, _SUBTRACT) and readers[0].args[0] is not readers[0].args[1]:
-            (reader,) = readers
-            a, b = reader.args
-            adds = reader.op is _ADD
-            return None if b is node and not adds else (Term(b if a is node else a, reader.line, adds), reader)
-        writer = readers[-1] if readers and readers[-1].op is index.SETITEM else None
-        if writer is None or writer.args[0] is not node or node in writer.args[1:]:
-            return None
-        _, value, *places = writer.args
-        spec = dict(writer.params)["spec"]
-        rows = self._together(node.aval.shape, spec, places)
-        if len(readers) == 1:
-            return None if rows is None else (Term(value, writer.line, True, spec, tuple(places), rows, True), writer)
-        part = readers[0]
-        same = part.op is index.GETITEM and part.args == (node, *places) and dict(part.params)["spec"] == spec
-        if len(readers) > 2 or not same or self.readers[part] != [value] or self.readers[value] != [writer]:
-            return None
-        if value.op not in (_ADD, _SUBTRACT) or value.args[0] is value.args[1] or not {value, part}.isdisjoint(self.body.after):
-            return None
-        a, b = value.args
-        if (value.op is _SUBTRACT and a is not part) or value.aval.dtype != writer.aval.dtype:
-            return None
-        if rows is None and (type(spec[0]) not in (index.Hole, int) or not all(map(_is_place, places))):
-            return None  # the axis of the iterations may be another one than the first
-        return Term(b if a is part else a, writer.line, value.op is _ADD, spec, tuple(places), rows), writer
+        """What is done to a carried value that nothing else reads; nothing where that cannot be done at once."""
+        terms = self.reading.terms(item, end)
+        if any([term.flag is not None and not term.spec for term in terms]):
+            return terms if len(terms) == 1 else []
+        own = set()
+        for term in terms:
+            rows = self._together(item.aval.shape, term.spec, term.places) if term.spec else None
+            self.rows[term.steps[-1]] = rows
+            own.add(rows and (rows.axis, rows.place))
+            if (
+                term.spec
+                and rows is None
+                and (type(term.spec[0]) not in (index.Hole, int) or not all(map(_is_place, term.places)))
+            ):
+                return []  # the axis of the iterations may be another one than the first
+        alone = len(own) == 1 and None not in own  # each iteration has a row to itself
+        return terms if alone or not any([term.puts for term in terms]) else []
 
     def _values(self, node: Node, aval: Aval) -> Any:
         """A value in all iterations, with an axis for them, as an array of ``aval``'s kind each."""
@@ -206,6 +191,8 @@ class _Together(Batch):
             self.trace.line = term.line
             if term.spec:
                 total = self._written(total, item.aval, term)
+            elif term.flag is not None:
+                total = self._replaced(total, item.aval, term.flag, term.node)
             elif term.adds:
                 total = total + self._sum(term.node, item.aval)
             else:
@@ -214,22 +201,32 @@ class _Together(Batch):
 
     def _written(self, total: Any, aval: Aval, term: Term) -> Any:
         """What iterations put, or add, to elements or rows."""
-        values = self._values(term.node, _row(aval, term.spec))
+        values = self._values(term.node, row_of(aval, term.spec))
         values = values if term.adds else -values
-        if term.rows is not None:
-            others = [self._same(place) for place in term.rows.others]
-            return (index.SETITEM if term.puts else index.INDEX_ADD)(total, values, *others, spec=term.rows.spec)
+        rows = self.rows[term.steps[-1]]
+        if rows is not None:
+            others = [self._same(place) for place in rows.others]
+            if term.flag is not None:
+                flags = line_up(self._values(term.flag, term.flag.aval), 0, len(values.shape) - 1)
+                values = np.where(flags, values, index.GETITEM(total, *others, spec=rows.spec))
+            return (index.SETITEM if term.puts else index.INDEX_ADD)(total, values, *others, spec=rows.spec)
         if all(map(self._is_same, term.places)):
             return index.INDEX_ADD(total, np.sum(values, axis=0), *map(self._same, term.places), spec=term.spec)
         self.run(ancestors(term.places))
         places = [self.full(self.value(place), place in self.known) for place in term.places]
         return index.INDEX_ADD(total, values, *places, spec=term.spec)
 
+    def _replaced(self, first: Any, aval: Aval, flag: Node, node: Node) -> Any:
+        """What the last iteration has put in a value's place of those that do."""
+        flags, values = self._values(flag, flag.aval), self._values(node, aval)
+        last = self.size - 1 - np.argmax(flags[::-1])
+        return _of_kind(np.where(np.any(flags), values[last], first), aval)
+
     def _sum(self, node: Node, aval: Aval) -> Any:
         """The sum of what all iterations add."""
         self.run(ancestors([node]))
         value = self.value(node)
-        if aval.kind == "python" and aval.dtype.kind != "f" and node.op is not CONST:
+        if aval.kind == "python" and aval.dtype.kind != "f" and not _is_settled(node):
             raise CannotBatch("Python's ints know no bounds")
         if node not in self.known:
             return self.size * value
@@ -257,6 +254,8 @@ class _Together(Batch):
     def _numbers(self) -> dict[Node, list[Any]]:
         """What hangs on the index alone, in each iteration: it is the same in each call, and as Python has it."""
         course = self.course
+        ends = [(item, end) for item, end in self.ends.items() if item not in self.steady]
+        sums = {term.steps[-1] for item, end in ends for term in self.reading.terms(item, end)}
         numbers: dict[Node, list[Any]] = {self.body.index: [course.start + course.step * i for i in range(self.size)]}
         for node in [*self.alike, *self.nodes]:
             if node.op is CONST:
@@ -266,7 +265,7 @@ class _Together(Batch):
             elif _is_number(node) and node.args and all([arg in numbers for arg in node.args]):
                 params, rows = dict(node.params), zip(*[numbers[arg] for arg in node.args], strict=True)
                 numbers[node] = [node.op.fun(*row, **params) for row in rows]
-            elif node.args and not _is_harmless(node):
+            elif node.args and node not in sums and not _is_harmless(node, numbers):
                 raise CannotBatch("Python's numbers raise where NumPy's do not, or know no bounds")
         return numbers
 
@@ -326,20 +325,32 @@ def _is_place(node: Node) -> bool:
     return not node.aval.shape and node.aval.dtype.kind in "iu"
 
 
-def _row(aval: Aval, spec: index.Spec) -> Aval:
-    """What ``spec`` names of an array for one place."""
-    key = [slice(*part) if type(part) is index.Slice else None if part is None else 0 for part in spec]
-    return aval._replace(shape=np.shape(np.broadcast_to(0.0, aval.shape)[tuple(key)]))
-
-
 def _of_kind(x: Any, aval: Aval) -> Any:
     if aval.kind == "python":
         return TO_PYTHON(x)
     return TO_NUMPY(x) if aval.kind == "scalar" and x.node.aval.kind != "scalar" else x
 
 
-def _is_harmless(node: Node) -> bool:
-    """Whether an operation gives of arrays what it gives of Python's numbers, which raise, or know no bounds."""
-    if type(node.aval) is tuple or node.aval.kind != "python" or node.op is CONST:
+def _is_settled(node: Node) -> bool:
+    """Whether a value is a number that is there in the code, or one of two."""
+    return node.op is CONST or (node.op is WHERE and all(map(_is_settled, node.args[1:])))
+
+
+def _is_harmless(node: Node, numbers: Container[Node]) -> bool:
+    """Whether an operation gives of arrays what it gives of Python's numbers, which raise, or know no bounds.
+
+    ``numbers`` are the same in each call, which has been seen to be right.
+    """
+    if isinstance(node.op, Loop):
+        body = node.op.body
+        inputs = zip(body.invariants, node.args[len(body.carry) + len(body.elements) :], strict=True)
+        known = {body.index, *(item for item, arg in inputs if arg in numbers)}
+        for inner in body.nodes():
+            if inner.op is CONST or (_is_number(inner) and inner.args and all([arg in known for arg in inner.args])):
+                known.add(inner)
+            elif inner.args and not _is_harmless(inner, known):
+                return False
         return True
-    return node.aval.dtype.kind == "f" and node.op in _HARMLESS
+    if type(node.aval) is tuple or node.aval.kind != "python" or node.op in (CONST, ITEM, WHERE):
+        return True
+    return node.op in (_LOGIC if node.aval.dtype.kind == "b" else _HARMLESS) and node.aval.dtype.kind in "bf"
