@@ -134,6 +134,8 @@ class _Reader:
         self.put = put
         keys = set(bounds[0].nodes).intersection(*(bound.nodes for bound in bounds[1:]))
         late = set(bounds[-1].nodes).intersection(*(bound.nodes for bound in bounds[1:])) - keys
+        pairs = [*itertools.pairwise(bounds[1:])]  # some iterations assign it, and nobody reads it
+        late -= {key for key in late if self._is_unread(key) and any([c.nodes[key] is b.nodes[key] for b, c in pairs])}
         self.moving = self._moving(keys)
         self.keys = self.moving | late
         self.read = self._read_next()
@@ -257,11 +259,14 @@ class _Reader:
 
     def _leave(self, key: Key) -> None:
         """Nobody reads what only some iterations leave behind: nobody may."""
-        plain = any([bound.rest.get(key[0], TRACED) != TRACED for bound in self.bounds])
-        plain = plain and key[0] not in self.names.targets  # it may be read yet
-        if key[0] not in self.names.private or len(key) > 1 or plain:
+        if not self._is_unread(key):
             raise Unclear
         self.unread.add(key[0])
+
+    def _is_unread(self, key: Key) -> bool:
+        plain = any([bound.rest.get(key[0], TRACED) != TRACED for bound in self.bounds])
+        plain = plain and key[0] not in self.names.targets  # it may be read yet
+        return key[0] in self.names.private and len(key) == 1 and not plain
 
     def _recalled(self, way: Way, same: dict[Node, Node], arrays: dict[Node, Any]) -> Way:
         """A way that an earlier call took; ``same`` tells what is what."""

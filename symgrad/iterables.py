@@ -25,7 +25,7 @@ class Over(NamedTuple):
     """What a ``for`` statement runs over by index: how often, its item at a traced or plain index, and how that runs.
 
     Of a list, which may change while the loop runs, ``stays`` tells whether it is as long as it was, and ``rest`` gives what
-    there is from a place on.
+    there is from a place on. ``tables`` are the arrays that items are read from.
     """
 
     length: int
@@ -34,6 +34,7 @@ class Over(NamedTuple):
     step: int = 1
     stays: Callable[[], bool] = lambda: True
     rest: Callable[[int], Iterator[Any]] = lambda place: iter(())
+    tables: tuple[Any, ...] = ()
 
     def items(self) -> Iterator[Any]:
         """The items, as Python has them."""
@@ -69,14 +70,15 @@ def table(value: Any, fewest: int | None = None) -> Over | None:
     """An array of plain numbers, or a list of numbers of one kind, which is read like one; of so many at least."""
     fewest = FEWEST if fewest is None else fewest
     if type(value) is np.ndarray and value.ndim and len(value) >= fewest and value.dtype.kind in "iuf":
-        return Over(len(value), _read(value, value.copy()))
+        copy = value.copy()
+        return Over(len(value), _read(value, copy), tables=(copy,))
     if type(value) not in (list, tuple) or len(value) < fewest:
         return None
     kinds = {type(item) for item in value}
     if kinds == {Tracer} and len({item.node.aval for item in value}) == 1 and not value[0].node.aval.shape:
         return _listed(value, _read(value, value[0].tape.gather(value)))
     column = np.array(value) if len(kinds) == 1 and kinds <= _NUMBERS else None
-    return None if column is None or column.dtype.kind not in "iuf" else _listed(value, _read(value, column))
+    return None if column is None or column.dtype.kind not in "iuf" else _listed(value, _read(value, column), (column,))
 
 
 def columns(items: Sequence[Any], value: Any, fewest: int | None = None) -> Over | None:
@@ -89,15 +91,16 @@ def columns(items: Sequence[Any], value: Any, fewest: int | None = None) -> Over
     known = [part for part in parts if part is not None]
     if not known or len(known) < len(parts):
         return None
+    tables = _tables(known)
     if type(value) is not list:
-        return Over(len(items), lambda i: tuple([part.at(i) for part in known]))
+        return Over(len(items), lambda i: tuple([part.at(i) for part in known]), tables=tables)
     before = value.copy()
 
     def at(i: Any) -> Any:
         place = i.value if type(i) is Tracer else i
         return tuple([part.at(i) for part in known]) if value[place] is before[place] else value[place]
 
-    return _listed(value, at)
+    return _listed(value, at, tables)
 
 
 def paired(fun: Any, args: Sequence[Any], options: dict[str, Any]) -> Over | None:
@@ -121,6 +124,7 @@ def paired(fun: Any, args: Sequence[Any], options: dict[str, Any]) -> Over | Non
             lambda i: tuple([part.at(i) for part in placed]),
             stays=lambda: all([part.stays() for part in parts]),
             rest=lambda place: zip(*[part.rest(place) for part in parts], strict=False),
+            tables=_tables(parts),
         )
     (part,) = parts
     if fun is reversed:
@@ -141,9 +145,17 @@ def _looked_up(value: Any) -> Over | None:
     return _listed(value, lambda i: value[i.look(int) if type(i) is Tracer else i])
 
 
-def _listed(value: Any, at: Callable[[Any], Any]) -> Over:
+def _listed(value: Any, at: Callable[[Any], Any], tables: tuple[Any, ...] = ()) -> Over:
     length = len(value)
-    return Over(length, at, stays=lambda: len(value) == length, rest=lambda place: itertools.islice(value, place, None))
+
+    def rest(place: int) -> Iterator[Any]:
+        return itertools.islice(value, place, None)
+
+    return Over(length, at, stays=lambda: len(value) == length, rest=rest, tables=tables)
+
+
+def _tables(parts: Sequence[Over]) -> tuple[Any, ...]:
+    return tuple([table for part in parts for table in part.tables])
 
 
 def _read(value: Items, column: Any) -> Callable[[Any], Any]:

@@ -133,6 +133,8 @@ class Roller:
         frame = sys._getframe(1)
         assert self.what is not None
         length, at, start, step, *_ = self.what
+        for array in self.what.tables:  # which no iteration makes
+            self.trace.constant(array)
         if self.tested:
             self.counter = self.number("i", start)
             place = 0

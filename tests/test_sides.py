@@ -236,6 +236,15 @@ def test_other_derivatives(fun):
         np.testing.assert_allclose(many(np.stack([w, w * 0.5]))[0], expected, rtol=1e-9, atol=1e-9)
 
 
+def test_first_iterations_are_as_others():
+    """Tables are no array that the first iteration makes; and a local that only one side assigns, and nobody reads, is left."""
+    derivative = grad(cutoff)
+    for w in [np.full(N, 0.7), np.linspace(0.5, 1.0, N), np.full(N, 0.9), np.full(N, 0.8)]:
+        derivative(w)
+    assert derivative.cache_info().hits == 2
+    assert "p[0]" not in str(derivative.source(w))
+
+
 def test_sides_that_are_not_taken_do_not_raise():
     matrices = np.eye(2) + 0.1 * RNG.normal(size=(40, 2, 2))
     matrices[::3] = 0.0  # singular
