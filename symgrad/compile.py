@@ -38,6 +38,7 @@ from symgrad.errors import SymgradError, Unexplored
 from symgrad.guards import Argument, Check, Free, Path
 from symgrad.ir import INPUT, Aval, Node, ancestors
 from symgrad.nans import WatchedTrace
+from symgrad.optimize.masks import without_masks
 from symgrad.optimize.pipeline import improve, speed_up
 from symgrad.origins import METHODS, is_users
 from symgrad.program import Diverged, Leaf, Program, Run
@@ -61,6 +62,7 @@ MAX_LOOPS = 64  # of a variant, whose ways are known: as many as there are ways 
 SHORT = 40  # lines of code that stand in the function that checks a call, which saves calling another
 EARLY = 500_000  # bytes of results an operation, of those left for later, from which code for a single call pays
 STEP = 4000  # bytes that are written in the time of one small operation
+PATIENCE = 3  # errors one after the other in code without masks, before that is not tried again
 SEVERAL = 2  # names of one namespace that are looked up together
 MAX_NODES = 400_000  # of one trace, before its signature goes to dynamic mode: some 6 KB each, while code is made of them
 
@@ -239,7 +241,7 @@ class Family:
                 nodes.append(leaf)
         kinds = [getattr(getattr(node, "aval", None), "kind", "") for node in nodes]
         end = Leaf(nodes, tree, kinds, list(trace.required))
-        return Traced(trace, outputs, tree, Run(trace.graph, list(trace.guards), end), state)
+        return Traced(trace, outputs, tree, Run(trace.graph, list(trace.guards), end, trace.unmasked), state)
 
     def _input_name(self, path: tuple[tuple[str, Any], ...]) -> str:
         (_, group), (_, which), *rest = path
@@ -391,6 +393,7 @@ class Variant:
         self.lifts: dict[Path, Any] = {}
         self.silenced: set[str] = set()
         self.traces = self.unlearnt = 0
+        self.masks_matter = False  # whether code without masks has raised errors again and again
         self.loops: dict[Any, Any] = {}  # the ways through them: see symgrad.forks
         self.whole: Piece | None = None
         self.early: Piece | None = None  # of the first trace alone, where its result was computed by code at once
@@ -481,7 +484,14 @@ class Variant:
 
     def running(self) -> Code:
         """The code that runs, of all branches traced so far."""
-        return self.print(improve(self.program, self.family.off))
+        code = self.hopeful(self.program)
+        return self.print(improve(self.program, self.family.off)) if code is None else code
+
+    def hopeful(self, program: Program) -> Code | None:
+        """The code that runs as long as no masks are missed; None where they are, or cost little."""
+        plain = None if self.masks_matter or "masks" in self.family.off else without_masks(program)
+        code = None if plain is None else self.print(improve(plain, self.family.off))
+        return None if code is None or code.python else code
 
     def print(self, improved: Program) -> Code:
         """The code that runs, of an improved program."""
@@ -597,7 +607,7 @@ class Variant:
             check_tree(child, name, kinds, checks, space, leaves)
         cells: dict[str, CellType | Free] = {"_hits": family.answered}
         outside = self._outside(state, [*leaves, "_fun"], space, cells)
-        if clear and len(code.body) <= SHORT:
+        if clear and len(code.body) <= SHORT and not self.whole.hopes:
             space = {**self._namespace(code), **space}
             body = [line[4:] for line in code.body]
         else:
@@ -695,18 +705,46 @@ class Variant:
 
 
 class Piece:
-    """Code of a program, or of what is below one of its branches. ``ends`` are those of the tree that it gets to."""
+    """Code of a program, or of what is below one of its branches. ``ends`` are those of the tree that it gets to.
 
-    def __init__(self, variant: Variant, program: Program) -> None:
+    It ``hopes`` where its derivatives have no masks: where they had to have some, a piece that has them answers.
+    """
+
+    def __init__(self, variant: Variant, program: Program, masked: bool = False) -> None:
         family = variant.family
         self.variant, self.ends, self.signature = variant, list(program.leaves()), variant.signature()
         self.captured = list(program.graph.arrays.values())
         with progress.compiling(family.name, len(program.nodes())):
-            self.simplified = improve(program, family.off)
-            self.code = variant.print(self.simplified)
+            hopeful = None if masked else variant.hopeful(program)
+            self.hopes = hopeful is not None
+            self.simplified = program if hopeful else improve(program, family.off)
+            self.code = hopeful or variant.print(self.simplified)
             progress.at("compile")
             self.function: Any = variant.load(self.code.source, self.code)
+        if self.hopes:
+            self.function = self._hoping(program, self.function)
         self._plain: Callable[..., Any] | None = None
+
+    def _hoping(self, program: Program, unmasked: Callable[..., Any]) -> Callable[..., Any]:
+        """What runs code without masks; where that raises an error, or has again and again, a piece with masks."""
+        errors, masked = 0, None
+
+        @functools.wraps(unmasked)
+        def run(*values: Any) -> Any:
+            nonlocal errors, masked
+            if errors < PATIENCE:
+                try:
+                    result = unmasked(*values)
+                except (ArithmeticError, ValueError):  # of LAPACK's, too
+                    errors += 1
+                    self.variant.masks_matter = self.variant.masks_matter or errors == PATIENCE
+                else:
+                    errors = 0
+                    return result
+            masked = masked or Piece(self.variant, program, masked=True)
+            return masked.run(*values)
+
+        return run
 
     def link(self) -> None:
         """Calls get here from now on."""

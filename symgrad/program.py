@@ -61,15 +61,22 @@ class Run:
     graph: Graph
     guards: Sequence[tuple[Node, Any, tuple[str, int] | None, bool, bool, bool]]
     leaf: Leaf
+    unmasked: dict[Node, Node | None] = field(default_factory=dict)
 
 
 class Program:
-    """The traces of one signature, merged."""
+    """The traces of one signature, merged.
+
+    ``unmasked`` has, of results of derivatives with masks, what is computed without any: it is the same where it is finite.
+    Where it was not in one of the traces, it is None.
+    """
 
     def __init__(self) -> None:
         self.graph = Graph()
         self.root: Tree | None = None
+        self.unmasked: dict[Node, Node | None] = {}
         self.apart = False  # whether its arrays are taken apart, and its numbers Python's own
+        self.strict = False  # whether it raises an error where a number is not finite, and other code answers then
         self._nodes: list[Node] | None = None
         self._numbers = itertools.count()
 
@@ -80,12 +87,16 @@ class Program:
         """
         self._nodes = None
         if self.root is None and not run.graph.arrays:  # arrays are known again by their content, each is there but once
-            self.graph = run.graph
+            self.graph, self.unmasked = run.graph, dict(run.unmasked)
             self.root = _chain(run.guards, run.leaf, self._numbers)
             return run.leaf
         mapping: dict[Node, Node] = {}
-        for node in run.graph.needed([guard[0] for guard in run.guards] + run.leaf.nodes()):
+        plain = [node for node in run.unmasked.values() if node is not None]
+        for node in run.graph.needed([guard[0] for guard in run.guards] + run.leaf.nodes() + plain):
             mapping[node] = self._adopt(run.graph, node, mapping)
+        for masked in run.unmasked.keys() & mapping.keys():
+            new, other = mapping[masked], run.unmasked[masked]
+            self.unmasked[new] = None if other is None or self.unmasked.get(new, other) is None else mapping[other]
         outputs = [mapping[out] if isinstance(out, Node) else out for out in run.leaf.outputs]
         leaf = Leaf(outputs, run.leaf.tree, run.leaf.kinds, [mapping[node] for node in run.leaf.required])
         tree = _chain([(mapping[node], *rest) for node, *rest in run.guards], leaf, self._numbers)
@@ -159,7 +170,7 @@ class Program:
 
     def _below(self, tree: Tree | None) -> Program:
         result = Program()
-        result.graph, result.root = self.graph, tree
+        result.graph, result.root, result.unmasked = self.graph, tree, self.unmasked
         return result
 
     def missing(self, leaf: Leaf) -> tuple[tuple[int, Any], Program]:
@@ -184,7 +195,7 @@ class Program:
     def map(self, graph: Graph, mapping: dict[Node, Node]) -> Program:
         """The same program over another graph."""
         result = Program()
-        result.graph, result.apart = graph, self.apart
+        result.graph, result.apart, result.strict = graph, self.apart, self.strict
         result.root = None if self.root is None else _map(self.root, mapping)
         return result
 

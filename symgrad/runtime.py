@@ -557,6 +557,17 @@ def logistic(minus: Array, out: Array | None = None) -> Array:
     return np.divide(1, out, out)
 
 
+def require_finite(x: Any) -> None:
+    """Nothing, or an error where a number is not finite.
+
+    >>> require_finite(np.array([1.0, np.inf]))
+    Traceback (most recent call last):
+    FloatingPointError: a result is not finite
+    """
+    if not np.isfinite(np.add.reduce(x, None)):  # nor is a sum of such numbers
+        raise FloatingPointError("a result is not finite")
+
+
 def last_write(base: Array, index: Any) -> Array:
     """Which elements of ``value`` survive ``base[index] = value``: False where a later one overwrote it."""
     last = np.zeros(np.shape(base), dtype=int)

@@ -76,6 +76,7 @@ class Trace:
         self.phase: str | None = None
         self.double_where = True  # whether what was not selected stays out of derivatives (see transform.lanes)
         self.masked = False  # whether derivatives have masks in them: of what these hide, no warning is raised
+        self.unmasked: dict[Node, Node | None] = {}  # of masked results, what is the same where it is finite: see Program
         self.user = False  # whether the user's function runs now, rather than a pass of symgrad's own
         self._tokens = 0
         self._loops = 0
@@ -159,7 +160,7 @@ class Trace:
     def let_go(self) -> None:
         """Hold nothing any more of what was recorded: a run and its hooks, which refer to each other, are not freed at once."""
         self.graph, self.guards, self.peeks, self.required, self.writes = Graph(), [], [], [], []
-        self.values, self.likes, self._copies = {}, {}, {}
+        self.values, self.likes, self._copies, self.unmasked = {}, {}, {}, {}
 
     def release(self, node: Node) -> None:
         """Let a value go that what is to come needs no more, unless what was left for later may need it."""

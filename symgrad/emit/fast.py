@@ -54,7 +54,7 @@ from symgrad.emit.numbers import (
     elements,
     packer,
 )
-from symgrad.emit.printer import Line
+from symgrad.emit.printer import Line, With
 from symgrad.emit.quiet import hidden, quietly
 from symgrad.emit.tidy import tidy
 from symgrad.ir import CONST, INPUT, Aval, Node, size_of
@@ -83,6 +83,8 @@ MANY = 500
 PICKED = 512  # numbers read at index arrays, from which on it pays to tell their places in memory
 SEVERAL = 3  # lists that are better one of tuples
 
+# where masks are missed, no warning is raised: the code that has them says what there is to say
+_STRICT = ast.parse("np.errstate(divide='raise', over='raise', invalid='raise')", mode="eval").body
 _REPEATING = REPEATING | {REGISTRY[np.roll]}
 # functions that always make a new array
 _NEW = {CROSS, FRONT, MATRICES} | {
@@ -187,7 +189,8 @@ class FastBuilder(BlockBuilder):
         if "buffers" not in self.off and (len(block) >= MANY or any(size_of(node) >= BIG for node in self.nodes)):
             inputs = [self.exprs.get(node) for node in self.nodes if node.op is INPUT]
             block = tidy(block, {expr.id for expr in inputs if isinstance(expr, ast.Name)})
-        return quietly(block) if self.hidden else block
+        block = quietly(block) if self.hidden else block
+        return [With(_STRICT, block)] if self.program.strict else block
 
     def _snapshot(self) -> Any:
         free = {key: list(value) for key, value in self.free.items()}
@@ -249,6 +252,10 @@ class FastBuilder(BlockBuilder):
             return
         if node.op is PACK:
             self._pack(node, block)
+            return
+        if node.op is engine.REQUIRE_FINITE:
+            block.append(Line(ast.Expr(self._spell(node, block)), self._comment(node, block)))
+            self.exprs[node], self.weight[node] = ast.Constant(None), 0
             return
         self._in_order(node)  # once for each, so that it need not look far back
         if node in self.early:

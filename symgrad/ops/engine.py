@@ -46,6 +46,9 @@ NOT = _engine("not", "constant", lambda x: not x)
 AND = _engine("and", "constant", lambda a, b: bool(a and b))
 STOP = _engine("stop_gradient", "constant", lambda x: x)
 
+# nothing, or an error where a result is not finite
+REQUIRE_FINITE = _engine("runtime.require_finite", "constant", runtime.require_finite)
+
 # a value once more, ``after`` another: what is computed from it is not what was computed from it before
 AGAIN = Op(lambda x, after: x, "linear", (lambda g, y, x, after: g, None), name="again", alias=True)
 

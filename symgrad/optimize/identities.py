@@ -103,6 +103,24 @@ def step(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return None
 
 
+@rewrite(np.where, of=(np.equal,), derived=True)
+def step_between(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``where(a == b, g / 2, g * (a > b))`` as ``g * heaviside(a - b, 0.5)``, and by ``b`` as what is left of ``g``.
+
+    Infinities may be equal, and their difference is none: only where that raises an error.
+    """
+    test, half, rest = args
+    if not s.program.strict or not is_op(test, np.equal) or test.args[0].aval.dtype.kind != "f":
+        return None
+    a, b = test.args
+    for mask, chosen in (((np.greater, a, b), a), ((np.less, b, a), a), ((np.greater, b, a), b), ((np.less, a, b), b)):
+        g = masked(s, half, rest, s.graph.find(REGISTRY[mask[0]], mask[1:], ()))
+        if g is not None:
+            of_a = s.call(np.multiply, g, s.call(np.heaviside, s.call(np.subtract, a, b), 0.5))
+            return of_a if chosen is a else s.call(np.subtract, g, of_a)
+    return None
+
+
 def masked(s: Simplifier, half: Node, product: Node, mask: Node | None) -> Node | None:
     """``g`` where ``half`` is ``g / 2`` and ``product`` is ``g * mask``, as in the derivatives of maxima and minima."""
     c, x = split(product)

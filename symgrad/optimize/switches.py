@@ -22,6 +22,7 @@ OPTIMISATIONS = {
     "scalarize": "programs of small arrays taken apart into Python's floats, in the code that runs",
     "hoist": "what loops over numbers multiply by put together before or after them, in the code that runs",
     "distribute": "totals of loops taken out of them, as one product over all iterations, in the code that runs",
+    "masks": "derivatives without the masks that keep infinities out, as long as none is met, in the code that runs",
     "buffers": "results written into buffers that are dead, in the code that runs",
     "blocks": "chains of operations on big arrays block by block, in the code that runs",
     "threads": "those loops over blocks shared by threads, in the code that runs",

@@ -1,0 +1,183 @@
+"""Derivatives without masks as long as nothing infinite is met: the same results, conventions and warnings, in less code."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from symgrad import compile, grad, value_and_grad, without
+from symgrad.optimize import masks
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(0.5, 2.0, 300)
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch):
+    """However few the masks are."""
+    monkeypatch.setattr(masks, "MORE", 0)
+
+
+def tree(p, steps=40):
+    up = np.exp(p[0] / 10)
+    spot = p[1] * up ** np.arange(-steps, steps + 1, 2.0)
+    chance, value = (1 - 1 / up) / (up - 1 / up), np.maximum(p[2] - spot, 0.0)
+    for _ in range(steps):
+        spot = spot[1:] / up
+        value = np.maximum(p[2] - spot, 0.99 * (chance * value[1:] + (1 - chance) * value[:-1]))
+    return value[0]
+
+
+def logs(x):
+    return np.sum(np.where(x > 0, np.log(x) * np.sqrt(x), -x))
+
+
+def larger(x):
+    return np.sum(np.maximum(np.log(x[:150]), np.sqrt(x[150:])) / x[:150])
+
+
+def scan(x):
+    y = x
+    for _ in range(12):
+        y = np.where(y > 1, np.sqrt(y) + 0.1, y / (1 + np.log(1 + y)))
+    return np.sum(y)
+
+
+CASES = [(tree, np.array([0.2, 100.0, 105.0])), (logs, X), (larger, X)]
+
+
+def compiled(derivative, *args):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(3):
+            result = derivative(*args)
+    assert derivative.cache_info().hits > 0
+    return result
+
+
+def masked(fun):
+    with without("masks"):
+        return grad(fun)
+
+
+def is_strict(derivative, *args):
+    return "'raise'" in derivative.source(*args, fast=True)
+
+
+@pytest.mark.parametrize(("fun", "x"), CASES)
+def test_without_masks_the_results_are_the_same(fun, x):
+    derivative, other = grad(fun), masked(fun)
+    np.testing.assert_allclose(compiled(derivative, x), compiled(other, x), rtol=1e-13)
+    assert is_strict(derivative, x)
+    assert not is_strict(other, x)
+    value, slope = compiled(value_and_grad(fun), x)
+    assert value == pytest.approx(fun(x), rel=1e-14)
+    np.testing.assert_allclose(slope, derivative(x), rtol=1e-13)
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("fun", [logs, larger, scan])
+def test_what_is_not_finite_is_masked_as_ever(fun, bad):
+    derivative, other = grad(fun), masked(fun)
+    compiled(derivative, X), compiled(other, X)
+    for place in (7, 160):
+        x = X.copy()
+        x[place] = bad
+        with warnings.catch_warnings(record=True) as expected:
+            warnings.simplefilter("always")
+            slope = other(x)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            np.testing.assert_allclose(derivative(x), slope, rtol=1e-13)
+        assert [str(one.message) for one in found] == [str(one.message) for one in expected]
+    np.testing.assert_allclose(derivative(X), other(X), rtol=1e-13)
+    assert derivative.cache_info().misses == 2
+
+
+def test_what_raises_errors_again_and_again_is_given_up():
+    derivative, x = grad(logs), np.r_[X, -1.0]
+    compiled(derivative, np.r_[X, 1.0])
+    with np.errstate(all="ignore"):
+        for _ in range(compile.PATIENCE):
+            assert is_strict(derivative, x)
+            assert derivative(x)[-1] == -1
+        assert not is_strict(derivative, x)
+        assert derivative(x)[-1] == -1
+    np.testing.assert_allclose(derivative(np.r_[X, 1.0]), masked(logs)(np.r_[X, 1.0]), rtol=1e-13)
+
+
+def test_errors_now_and_then_are_no_reason_to_give_up():
+    derivative, good, bad = grad(logs), np.r_[X, 1.0], np.r_[X, -1.0]
+    compiled(derivative, good)
+    for _ in range(2 * compile.PATIENCE):
+        with np.errstate(all="ignore"):
+            derivative(bad)
+        derivative(good)
+    assert is_strict(derivative, good)
+
+
+def test_where_traces_meet_infinities_there_are_masks_at_once():
+    derivative = grad(logs)
+    compiled(derivative, np.r_[X, 0.0])
+    assert not is_strict(derivative, np.r_[X, 1.0])
+
+
+def test_equal_infinities_share_evenly_all_the_same():
+    def fun(x):
+        return np.sum(np.maximum(x[:150] * 2, x[150:]) / (1 + np.log(x[:150])))
+
+    derivative, x = grad(fun), X.copy()
+    x[3] = 1e308
+    compiled(derivative, X)
+    assert "heaviside" in derivative.source(X, fast=True)
+    x[153] = np.inf
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(derivative(x), compiled(masked(fun), x))
+
+
+def test_ties_share_evenly():
+    def fun(x):
+        return np.sum(np.maximum(x[:150], x[150:]) * 3 - np.minimum(x[:150], np.log(x[150:])))
+
+    x = np.r_[X[:150], X[:150]]
+    np.testing.assert_allclose(compiled(grad(fun), x), compiled(masked(fun), x), rtol=1e-13)
+
+
+def test_masks_that_cost_little_stay(monkeypatch):
+    monkeypatch.undo()
+    one, many = grad(logs), grad(tree)
+    compiled(one, X)
+    compiled(many, CASES[0][1])
+    assert not is_strict(one, X)
+    assert is_strict(many, CASES[0][1])
+
+
+def test_numbers_taken_apart_keep_their_masks():
+    derivative = grad(logs)
+    compiled(derivative, X[:5])
+    assert not is_strict(derivative, X[:5])
+
+
+def test_masks_that_change_nothing_are_no_reason():
+    def fun(x):
+        return np.sum(np.log(x[2] + x[3]) * x)
+
+    derivative = grad(fun)
+    compiled(derivative, X)
+    assert not is_strict(derivative, X)
+
+
+def test_ways_through_a_function_have_code_of_their_own(monkeypatch):
+    monkeypatch.setattr(masks, "LARGEST", 0)
+    monkeypatch.setattr(masks, "MOST", 0)
+
+    def fun(x):
+        y = np.where(x > 0, np.log(x), 0.0)
+        return np.sum(y * x) if np.sum(x) > 4 else np.sum(y / x)
+
+    derivative, other = grad(fun), masked(fun)
+    for scale in (3.0, 0.1, 2.0, 0.2, 3.0, 0.1):
+        np.testing.assert_allclose(derivative(X[:5] * scale), other(X[:5] * scale), rtol=1e-13)
+    x = X[:5] * np.array([1.0, -1.0, 0.1, 0.1, 0.1])
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(derivative(x), other(x), rtol=1e-13)
