@@ -152,6 +152,8 @@ class Roller:
             index = self.index(start + step * place)
             self._boundary(frame, index)
             ahead = length - place - 1
+            if ahead == 0 and self._looks_at_index():
+                self._chunk()
             if self.leaps and self._leap(ahead):
                 place += ahead
                 index = self.index(start + step * place)
@@ -606,6 +608,13 @@ class Roller:
             self.first = first
         elif not self.kept:
             self._give_up()
+
+    def _looks_at_index(self) -> bool:
+        """Whether the last iteration may do something else: Python has looked at the index, or what was made of it."""
+        if self.pattern is None or self.forked or self.kept or len(self.boundaries) - 1 < self.first + FAR:
+            return False
+        before, last = self.boundaries[-2:]
+        return any([not peek.node.active for peek in self.trace.peeks[before.peeks : last.peeks]])
 
     def _is_kept(self) -> bool:
         """Whether something that is no local, such as a list that grows, holds what an early iteration computed.

@@ -1737,3 +1737,52 @@ def test_what_a_loop_only_compares_with_takes_no_part_in_the_slope():
     derivative, x = grad(above_the_root), np.array([-1.0, 2.0, 3.0, -4.0, 0.5, 6.0])
     for _ in range(3):
         np.testing.assert_array_equal(derivative(x), [0.0, 1.0, 1.0, 0.0, 0.0, 1.0])
+
+
+def inner_points(x):
+    total = 0.0
+    for i in range(len(x)):
+        if i < len(x) - 1:
+            total += x[i] * x[i + 1]
+    return total
+
+
+def both_ends(x):
+    total, n = 0.0, len(x)
+    for i in range(n):
+        if i == 0:
+            total += x[i] ** 2
+        elif i == n - 1:
+            total += x[i] ** 3
+        else:
+            total += np.sin(x[i]) * x[i - 1]
+    return total
+
+
+def nothing_at_the_edges(x):
+    n = len(x)
+    out = np.zeros(n)
+    for i in range(n):
+        left = x[i - 1] if i > 0 else 0.0
+        right = x[i + 1] if i < n - 1 else 0.0
+        out[i] = left - 2 * x[i] + right
+    return np.sum(out**2)
+
+
+def linear_at_the_end(x):
+    state = 0.0
+    for i in range(len(x)):
+        state = 0.5 * state + x[i]
+        if i != len(x) - 1:
+            state = np.tanh(state)
+    return state
+
+
+@pytest.mark.parametrize("fun", [inner_points, both_ends, nothing_at_the_edges, linear_at_the_end])
+def test_last_iterations_may_be_others(fun):
+    """What comes before is a loop, or done at once; all iterations were written out."""
+    derivative, rng = grad(fun), np.random.default_rng(0)
+    for n in (90, 90, 90, 41, 41, 3, 1):
+        x = rng.normal(size=n)
+        np.testing.assert_allclose(derivative(x), grad(fun, mode="dynamic")(x), rtol=1e-12, atol=1e-14)
+    assert len(str(derivative.source(np.ones(90))).splitlines()) < 40
