@@ -144,6 +144,7 @@ class _Reader:
             self._leave(key)
         self.anew: set[Node] = set()
         self.made: set[Node] = set()  # by iterations, of what moves
+        self.settled: set[Node] = set()  # by none
         self.again: set[int] = set()  # what the iteration that is read has computed once more, by index
         self.decided: set[Node] = set()
         self.fixed: dict[Node, tuple[Any, Any]] = {}
@@ -172,6 +173,7 @@ class _Reader:
     def pattern(self, first: int, ways: dict[tuple[bool, ...], Way]) -> Fork:
         """The pattern of these iterations, from number ``first`` on, and of earlier ``ways``."""
         begun = {bound.nodes[key] for bound in self.bounds for key in self.moving}
+        self.settled = self._settled()
         self._make(self.trace.graph.nodes[: self.bounds[-1].length], begun)
         for b, c in itertools.pairwise(self.bounds):
             way = self._read(b, c)
@@ -299,8 +301,12 @@ class _Reader:
             found: Node | None
             if x.op is INPUT:
                 found = trace.graph.find(INPUT, (), x.params)
-            elif x.op is CONST or x.op is CAPTURED:
-                found = trace.constant(arrays[x] if x.op is CAPTURED else dict(x.params)["value"])[0]
+            elif x.op is CAPTURED:
+                array = arrays[x]
+                table = not array.flags.writeable and array.base is None
+                found = trace.constant(trace.once(array) if table else array)[0]
+            elif x.op is CONST:
+                found = trace.constant(dict(x.params)["value"])[0]
             elif x.op is IDENTITY:  # which has a name of its own each time
                 found = None
             else:
@@ -372,11 +378,22 @@ class _Reader:
             after[key] = parts, c.nodes[key].aval
         return Way(steps, [(self._parts(node, b, places), value) for node, value in tests.items()], after, list(places))
 
+    def _settled(self) -> set[Node]:
+        """What locals hold that no iteration assigns, and none has computed: it may have been made of what goes round now."""
+        begin, end = self.bounds[0], self.bounds[-1]
+        met = set(self.trace.met[begin.met : end.met])
+        held = {key: node for key, node in begin.nodes.items() if key not in self.moving and node.index not in met}
+        return {node for key, node in held.items() if all([bound.nodes.get(key) is node for bound in self.bounds])}
+
     def _make(self, nodes: Sequence[Node], moves: set[Node]) -> set[Node]:
         """Note which of these nodes hang on what ``moves``: those are made anew in each iteration, if only to be the same."""
         found: set[Node] = set()
         for node in nodes:
-            if node.op not in LEAVES and any([arg in moves or arg in self.made or arg in self.put for arg in node.args]):
+            if (
+                node.op not in LEAVES
+                and node not in self.settled
+                and any([arg in moves or arg in self.made or arg in self.put for arg in node.args])
+            ):
                 found.add(node)
                 self.made.add(node)
         return found

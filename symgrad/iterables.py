@@ -66,11 +66,14 @@ def over(value: Any) -> Over | None:
     return table(value)
 
 
-def table(value: Any, fewest: int | None = None) -> Over | None:
-    """An array of plain numbers, or a list of numbers of one kind, which is read like one; of so many at least."""
+def table(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = lambda array: array) -> Over | None:
+    """An array of plain numbers, or a list of numbers of one kind, which is read like one; of so many at least.
+
+    ``once`` gives of tables that are alike the first.
+    """
     fewest = FEWEST if fewest is None else fewest
     if type(value) is np.ndarray and value.ndim and len(value) >= fewest and value.dtype.kind in "iuf":
-        copy = value.copy()
+        copy = once(value.copy())
         return Over(len(value), _read(value, copy), tables=(copy,))
     if type(value) not in (list, tuple) or len(value) < fewest:
         return None
@@ -78,16 +81,21 @@ def table(value: Any, fewest: int | None = None) -> Over | None:
     if kinds == {Tracer} and len({item.node.aval for item in value}) == 1 and not value[0].node.aval.shape:
         return _listed(value, _read(value, value[0].tape.gather(value)))
     column = np.array(value) if len(kinds) == 1 and kinds <= _NUMBERS else None
-    return None if column is None or column.dtype.kind not in "iuf" else _listed(value, _read(value, column), (column,))
+    if column is None or column.dtype.kind not in "iuf":
+        return None
+    column = once(column)
+    return _listed(value, _read(value, column), (column,))
 
 
-def columns(items: Sequence[Any], value: Any, fewest: int | None = None) -> Over | None:
+def columns(
+    items: Sequence[Any], value: Any, fewest: int | None = None, once: Callable[[Any], Any] = lambda array: array
+) -> Over | None:
     """Pairs, triples, … of numbers, one an iteration; ``value`` is what they are from, which may change if it is a list."""
     if len(items) < (FEWEST if fewest is None else fewest) or any(
         [type(item) not in (tuple, list) or len(item) != len(items[0]) for item in items]
     ):
         return None
-    parts = [table(column, fewest) for column in zip(*items, strict=True)]
+    parts = [table(column, fewest, once) for column in zip(*items, strict=True)]
     known = [part for part in parts if part is not None]
     if not known or len(known) < len(parts):
         return None

@@ -86,8 +86,10 @@ class State(Calls):
     def _table(self, value: Any, nested: bool | None, fewest: int | None) -> Over | None:
         """Plain numbers, or tuples of them that are unpacked, as a table."""
         if nested is None or type(value) is np.ndarray:
-            return table(value, fewest)
-        return columns([*self.unpacked(value, nested)], value, fewest) if type(value) in (list, tuple) else None
+            return table(value, fewest, self.trace.once)
+        if type(value) not in (list, tuple):
+            return None
+        return columns([*self.unpacked(value, nested)], value, fewest, self.trace.once)
 
     def over(self, fun: Any, *args: Any, **options: Any) -> Any:
         """``zip``, ``enumerate`` or ``reversed`` as what a ``for`` statement runs over."""

@@ -81,6 +81,7 @@ class Trace:
         self._tokens = 0
         self._loops = 0
         self._copies: dict[Any, tuple[Any, Any, Node]] = {}  # of plain arrays, by where they lie
+        self._tables: dict[Any, Any] = {}  # that loops run over, by content
         self.outside: dict[int, tuple[Tracer, Any]] = {}  # Tracers of arrays from outside that the function writes to, by id
         self.quiet = False  # nobody will read the names of what is recorded: it goes round in a loop
         self.peeks: list[Peek] = []  # what Python looked at that hangs on no argument: it may change in the course of a loop
@@ -160,7 +161,7 @@ class Trace:
     def let_go(self) -> None:
         """Hold nothing any more of what was recorded: a run and its hooks, which refer to each other, are not freed at once."""
         self.graph, self.guards, self.peeks, self.required, self.writes = Graph(), [], [], [], []
-        self.values, self.likes, self._copies, self.unmasked = {}, {}, {}, {}
+        self.values, self.likes, self._copies, self._tables, self.unmasked = {}, {}, {}, {}, {}
 
     def release(self, node: Node) -> None:
         """Let a value go that what is to come needs no more, unless what was left for later may need it."""
@@ -209,6 +210,11 @@ class Trace:
         self._loops += 1
         self.quiet = False
         return self._loops
+
+    def once(self, table: Any) -> Any:
+        """A table that loops run over, which nobody changes: of those that are alike, the first."""
+        table.flags.writeable = False
+        return self._tables.setdefault((table.dtype.str, table.shape, table.tobytes()), table)
 
     def constant_like(self, number: complex, aval: Aval) -> Tracer:
         """A traced constant of this kind, every element ``number``."""
