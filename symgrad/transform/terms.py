@@ -76,18 +76,13 @@ class Reading:
             return Term(value, (writer,), True, spec, tuple(places), True)
         part = readers[0]
         same = part.op is index.GETITEM and part.args == (node, *places) and dict(part.params)["spec"] == spec
-        if (
-            same
-            and value.op is WHERE
-            and value.args[2] is part
-            and self.readers[part] == [value]
-            and self.readers[value] == [writer]
-        ):
-            flag, value, _ = value.args
-            return Term(value, (part, writer), True, spec, tuple(places), True, flag)
         if len(readers) > 2 or not same or self.readers[part] != [value] or self.readers[value] != [writer]:
             return None
-        if value.op not in (ADD, SUBTRACT) or value.args[0] is value.args[1] or not {value, part}.isdisjoint(self.ends):
+        if not {value, part}.isdisjoint(self.ends):
+            return None
+        if value.op is WHERE and value.args[2] is part:
+            return Term(value.args[1], (part, writer), True, spec, tuple(places), True, value.args[0])
+        if value.op not in (ADD, SUBTRACT) or value.args[0] is value.args[1]:
             return None
         a, b = value.args
         if (value.op is SUBTRACT and a is not part) or value.aval.dtype != writer.aval.dtype:
