@@ -525,6 +525,9 @@ def _body_of(kind: str, fun: Fun, options: dict[str, Any]) -> Body:
 
 def _make(kind: str, fun: Fun | None, **options: Any) -> Any:
     """A derivative; without ``fun``, a decorator that makes it."""
+    backend = options.pop("backend", "numpy")
+    if backend != "numpy":
+        raise ValueError(f'backend={backend!r}: the only one there is is "numpy"')
     mode = options.get("mode", "auto")
     if mode not in ("auto", "compiled", "dynamic", "debug_nans"):
         raise ValueError(f'mode={mode!r}: choose "auto", "compiled" (side effects may be left out), "dynamic" or "debug_nans"')
@@ -555,6 +558,7 @@ class Options(TypedDict, total=False):
 
     mode: str
     double_where: bool
+    backend: str
 
 
 class MoreOptions(Options, total=False):
@@ -584,6 +588,7 @@ def grad(
     holomorphic: bool = False,
     mode: str = "auto",
     double_where: bool = True,
+    backend: str = "numpy",
 ) -> Any:
     """The gradient of a function with one real number as output.
 
@@ -598,6 +603,7 @@ def grad(
             too, and raises ``MadeNaN`` at the first line, forward or backward, that makes a NaN.
         double_where: what ``np.where`` and its kin did not select takes no part in the derivative, be it infinite or NaN
             there. ``False`` leaves it to IEEE arithmetic, in which 0 times infinity is NaN.
+        backend: what runs the code: ``"numpy"``, the only one there is.
 
     Returns:
         A ``Derivative`` with fun's arguments. The gradient has the tree, shapes and dtypes of the argument (a tuple of
@@ -614,7 +620,16 @@ def grad(
     >>> grad(lambda x, y: x * y ** 2, argnums=("x", "y"))(3.0, 2.0)
     (4.0, 12.0)
     """
-    return _make("grad", fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, mode=mode, double_where=double_where)
+    return _make(
+        "grad",
+        fun,
+        argnums=argnums,
+        has_aux=has_aux,
+        holomorphic=holomorphic,
+        mode=mode,
+        double_where=double_where,
+        backend=backend,
+    )
 
 
 @overload
@@ -633,6 +648,7 @@ def value_and_grad(
     holomorphic: bool = False,
     mode: str = "auto",
     double_where: bool = True,
+    backend: str = "numpy",
 ) -> Any:
     """Value and gradient in one: ``(value, gradient)``, or ``((value, aux), gradient)`` with ``has_aux``.
 
@@ -642,7 +658,14 @@ def value_and_grad(
     (9.0, 6.0)
     """
     return _make(
-        "value_and_grad", fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, mode=mode, double_where=double_where
+        "value_and_grad",
+        fun,
+        argnums=argnums,
+        has_aux=has_aux,
+        holomorphic=holomorphic,
+        mode=mode,
+        double_where=double_where,
+        backend=backend,
     )
 
 
@@ -652,7 +675,9 @@ def elementwise_grad(fun: Callable[P, Any], argnums: Argnums = 0, **options: Unp
 def elementwise_grad(
     fun: None = None, argnums: Argnums = 0, **options: Unpack[Options]
 ) -> Callable[[Callable[P, Any]], Derivative[P, Any]]: ...
-def elementwise_grad(fun: Fun | None = None, argnums: Argnums = 0, *, mode: str = "auto", double_where: bool = True) -> Any:
+def elementwise_grad(
+    fun: Fun | None = None, argnums: Argnums = 0, *, mode: str = "auto", double_where: bool = True, backend: str = "numpy"
+) -> Any:
     """The gradient of the sum of all outputs: for an elementwise function, its derivative at each element.
 
     Arguments and errors as for ``grad``.
@@ -660,7 +685,7 @@ def elementwise_grad(fun: Fun | None = None, argnums: Argnums = 0, *, mode: str 
     >>> elementwise_grad(np.sin)(np.array([0.0, np.pi]))
     array([ 1., -1.])
     """
-    return _make("elementwise_grad", fun, argnums=argnums, mode=mode, double_where=double_where)
+    return _make("elementwise_grad", fun, argnums=argnums, mode=mode, double_where=double_where, backend=backend)
 
 
 @overload
@@ -678,6 +703,7 @@ def jacobian(
     flat: bool = False,
     mode: str = "auto",
     double_where: bool = True,
+    backend: str = "numpy",
 ) -> Any:
     """All derivatives of all outputs: for each output, arrays of shape ``output.shape + argument.shape``.
 
@@ -696,7 +722,7 @@ def jacobian(
            [5., 1.]])
     """
     options = {"has_aux": has_aux, "holomorphic": holomorphic, "flat": flat, "mode": mode, "double_where": double_where}
-    return _make("jacobian", fun, argnums=argnums, **options)
+    return _make("jacobian", fun, argnums=argnums, backend=backend, **options)
 
 
 @overload
@@ -714,6 +740,7 @@ def jacrev(
     flat: bool = False,
     mode: str = "auto",
     double_where: bool = True,
+    backend: str = "numpy",
 ) -> Any:
     """``jacobian`` by reverse mode: for few outputs of many variables. Arguments and errors as there.
 
@@ -722,7 +749,7 @@ def jacrev(
            [5., 3.]])
     """
     options = {"has_aux": has_aux, "holomorphic": holomorphic, "flat": flat, "mode": mode, "double_where": double_where}
-    return _make("jacrev", fun, argnums=argnums, **options)
+    return _make("jacrev", fun, argnums=argnums, backend=backend, **options)
 
 
 @overload
@@ -740,6 +767,7 @@ def jacfwd(
     flat: bool = False,
     mode: str = "auto",
     double_where: bool = True,
+    backend: str = "numpy",
 ) -> Any:
     """``jacobian`` by forward mode: for many outputs of few variables. Arguments and errors as there.
 
@@ -747,7 +775,7 @@ def jacfwd(
     array([1., 2., 3.])
     """
     options = {"has_aux": has_aux, "holomorphic": holomorphic, "flat": flat, "mode": mode, "double_where": double_where}
-    return _make("jacfwd", fun, argnums=argnums, **options)
+    return _make("jacfwd", fun, argnums=argnums, backend=backend, **options)
 
 
 @overload
@@ -756,7 +784,9 @@ def hessian(fun: Callable[P, Any], argnums: Argnums = 0, **options: Unpack[Optio
 def hessian(
     fun: None = None, argnums: Argnums = 0, **options: Unpack[Options]
 ) -> Callable[[Callable[P, Any]], Derivative[P, Any]]: ...
-def hessian(fun: Fun | None = None, argnums: Argnums = 0, *, mode: str = "auto", double_where: bool = True) -> Any:
+def hessian(
+    fun: Fun | None = None, argnums: Argnums = 0, *, mode: str = "auto", double_where: bool = True, backend: str = "numpy"
+) -> Any:
     """Second derivatives of a scalar function, of shape ``argument.shape + argument.shape`` (forward over reverse).
 
     Arguments and errors as for ``grad``.
@@ -765,7 +795,7 @@ def hessian(fun: Fun | None = None, argnums: Argnums = 0, *, mode: str = "auto",
     array([[10.,  6.],
            [ 6.,  0.]])
     """
-    return _make("hessian", fun, argnums=argnums, mode=mode, double_where=double_where)
+    return _make("hessian", fun, argnums=argnums, mode=mode, double_where=double_where, backend=backend)
 
 
 @overload
@@ -774,7 +804,7 @@ def hvp(fun: Callable[Concatenate[X, P], Any], **options: Unpack[Options]) -> De
 def hvp(
     fun: None = None, **options: Unpack[Options]
 ) -> Callable[[Callable[Concatenate[X, P], Any]], Derivative[Concatenate[X, X, P], X]]: ...
-def hvp(fun: Fun | None = None, *, mode: str = "auto", double_where: bool = True) -> Any:
+def hvp(fun: Fun | None = None, *, mode: str = "auto", double_where: bool = True, backend: str = "numpy") -> Any:
     """Hessian-vector products: ``hvp(fun)(x, v, *more)`` is the Hessian at ``x`` times ``v``, without the Hessian.
 
     ``v`` has the tree and shapes of ``x``, fun's first argument.
@@ -782,7 +812,7 @@ def hvp(fun: Fun | None = None, *, mode: str = "auto", double_where: bool = True
     >>> hvp(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 5.0]), np.array([1.0, 0.0]))
     array([10.,  6.])
     """
-    return _make("hvp", fun, mode=mode, double_where=double_where)
+    return _make("hvp", fun, mode=mode, double_where=double_where, backend=backend)
 
 
 @overload

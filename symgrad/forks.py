@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -87,6 +87,13 @@ class Ways(NamedTuple):
     left: set[Key]
     taken: dict[tuple[bool, ...], Way]
     arrays: dict[Node, Any]  # that they read
+
+    def held(self) -> Iterator[Node]:
+        """The nodes that it holds, each as often as it does."""
+        yield from itertools.chain(self.nodes.values(), self.fixed, self.plain, self.arrays)
+        pairs = [pair for parts in _parts_of(self.taken.values()) for pair in parts.items()]
+        parts = {id(part): part for pair in pairs for part in pair}
+        yield from [part[1] for part in parts.values() if part[0] == "same"]
 
 
 class Fork(NamedTuple):
@@ -413,7 +420,7 @@ class _Reader:
     def _check(self, b: Boundary, c: Boundary) -> None:
         """Nothing else may have changed."""
         trace = self.trace
-        if any([id(owner) not in c.containers for owner in trace.writes[b.writes : c.writes]]):
+        if trace.unseen_writes(b.writes, c.writes, c.containers):
             raise Unclear
         first = b is self.bounds[0]  # which may lack what iterations leave behind
         names = [name for name in (b.rest if first else {*b.rest, *c.rest}) if name not in self.unread]

@@ -689,8 +689,12 @@ class Reads:
                 self.trace.writes.append(value)
             self._used[id(value)] = value
 
-    def wrote_into(self, owner: Any) -> None:
-        """An attribute or an item of ``owner`` is assigned."""
+    def wrote_into(self, owner: Any, *met: Any) -> None:
+        """An attribute or an item of ``owner`` is assigned; locals that are read for it hold what is ``met``."""
+        if type(owner) is Tracer and owner.tape.draft:
+            decided = len(self.trace.guards) > self.trace.decides  # other iterations may not write into it
+            if decided or any([type(x) is Tracer and x.node.active for x in met]):
+                self.trace.admit(owner)  # now, so that what it holds is not read as a plain number before
         path = self.path_of(owner)
         if path is not None and not isinstance(owner, (*PLAIN, tuple, frozenset)):
             self.effect(f"{path!r} is changed, which is outside the function")

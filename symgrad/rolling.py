@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -67,6 +68,7 @@ MANY = 512  # and of all containers in containers
 EACH = 32  # or for each operation of an iteration, which takes longer
 COUNTER = ("for",)
 _HIDDEN = "__symgrad"
+DRAFT = ("draft",)  # what is noted of an array that the function fills with plain numbers, beside its content
 
 
 class Roller:
@@ -199,7 +201,7 @@ class Roller:
         """A loop is left in the middle of an iteration: what that decided on is the loop's, which stays unrolled."""
         self._note_decisions()
         self.boundaries, self.pattern = [], None
-        self.trace.quiet = False
+        self.trace.quiet, self.trace.decides = False, math.inf
 
     def _tested(self, frame: FrameType, test: Any, more: dict[Key, Tracer]) -> bool:
         """A boundary where the loop may end."""
@@ -254,7 +256,21 @@ class Roller:
         counts = len(trace.graph.nodes), len(trace.guards), len(trace.peeks), len(trace.writes), len(trace.met)
         at = None if index is None else index.node
         self.boundaries.append(Boundary(*counts, holds, nodes, survey.rest, survey.containers, at))
+        self._take_in()
         self._compare()
+        trace.decides = -1 if self.forked else len(trace.guards)
+
+    def _take_in(self) -> None:
+        """Arrays of one number that the iteration has made traced ones are as if they had been traced all the time."""
+        *before, last = self.boundaries
+        for key in last.nodes.keys() - before[-1].nodes.keys() if before else ():
+            first, *others = [bound.rest.get(key[0]) if len(key) == 1 else None for bound in before]
+            if type(first) is not tuple or first[0] is not DRAFT or any([other != first for other in others]):
+                continue
+            array = self.trace.filled(np.frombuffer(first[3], first[2]).reshape(first[1]))
+            if array is not None:
+                for bound in before:
+                    bound.holds[key], bound.nodes[key], bound.rest[key[0]] = last.holds[key], array.node, TRACED
 
     def _note_decisions(self) -> None:
         """Of the iteration that has just ended: as long as these are not rolled up, they are those of a loop."""
@@ -305,7 +321,7 @@ class Roller:
         looked = [guard.node for guard in trace.guards[a.guards : b.guards]]
         if self.open:
             looked += [peek.node for peek in trace.peeks[a.peeks : b.peeks]]
-            if any(id(owner) not in b.containers for owner in trace.writes[a.writes : b.writes]):
+            if trace.unseen_writes(a.writes, b.writes, b.containers):
                 return False
         looked = [node for node in looked if node is not test]
         if not looked:
@@ -491,7 +507,7 @@ class Roller:
 
     def _finish(self) -> None:
         """The loop has ended as it should: put a ``Loop`` in place of the iterations that follow the pattern."""
-        self.trace.quiet = False
+        self.trace.quiet, self.trace.decides = False, math.inf
         if self.forked and (self.pattern is None or self.first > 1):
             self._fork()
         elif self.pattern is not None and not self.kept:
@@ -593,7 +609,7 @@ class Roller:
         looked += [peek.node for peek in trace.peeks[b.peeks : c.peeks]]
         if any(node is not b.nodes.get(TEST) for node in looked) or b.rest != c.rest:
             return False
-        if any(id(owner) not in c.containers for owner in trace.writes[b.writes : c.writes]):
+        if trace.unseen_writes(b.writes, c.writes, c.containers):
             return False
         changed = [key for key, node in c.nodes.items() if b.nodes.get(key) is not node]
         if not all(key in pattern.after and _carries(c.holds[key]) for key in changed):
@@ -625,8 +641,11 @@ class Roller:
         trace, early = self.trace, self.pattern.originals
         if self.open or len(self.boundaries) - 1 < self.first + SHORTEST or (early and isinstance(early[0], Note)):
             return self.kept  # such iterations must be rolled up, are few, or are gone already
+        trace.weed(self.boundaries[0].writes)
         later = trace.graph.nodes[self.boundaries[self.first + 1].length :]
         uses = Counter([arg for node in later for arg in node.args])
+        within = itertools.takewhile(lambda item: item[0][0] > self.serial, reversed(trace.ways.items()))  # loops in this one
+        uses.update([node for _, every in within for ways in every for node in ways.held()])
         for node in itertools.islice(early, self.pattern.there, None):
             # its holders: this name, getrefcount's own, the graph's list and table, the pattern, ``later``, and those below
             holders = 6 + uses[node] + (node in uses) + (node in trace.values) + (node in trace.likes)
@@ -686,6 +705,23 @@ class Roller:
         late = (read - keys) | {key for key in unread - keys - aliases if isinstance(self._kind(end, key), Aval)}
         return sorted((key for key in keys if key in after), key=repr), sorted(late, key=repr)
 
+    def _idle(self, keys: list[Key], end: Boundary) -> list[Key]:
+        """The locals that go round, and that nothing is made of but what nobody reads."""
+        assert self.pattern is not None
+        steps, after = self.pattern.steps, self.pattern.after
+        busy = {key for key in keys if self._read_outside(key) or key in (TEST, EXIT)}
+        waiting = [part for key, part in after.items() if key in busy or self._read_outside(key)]
+        seen: set[Any] = set()
+        while waiting:
+            kind, what = waiting.pop()
+            if kind == "step" and what not in seen:
+                seen.add(what)
+                waiting += steps[what][3]
+            elif kind == "carry" and what not in busy:
+                busy.add(what)
+                waiting += [after[what]] if what in after else []
+        return [key for key in keys if key not in busy and isinstance(self._kind(end, key), Aval)]
+
     def _read_outside(self, key: Key) -> bool:
         return key[0] not in self.private or len(key) > 1
 
@@ -705,6 +741,10 @@ class Roller:
         if not (self.open or self.forked):  # what hangs on no argument is a number that is known already
             late = [key for key in late if end.nodes[key].active]
         starts = {key: self._first(start.nodes[key], self._kind(end, key)) for key in keys}
+        if (
+            not self.forked
+        ):  # what nobody reads may begin anyhow: with what this call has left there, code would know others no more
+            starts |= {key: trace.constant_like(0.0, self._kind(end, key)).node for key in self._idle(keys, end)}
         every = [*keys, *late]
         if None in starts.values() or not all(isinstance(self._kind(end, key), Aval) for key in every):
             return False
@@ -1002,7 +1042,8 @@ class _Survey:
         if kind is Tracer:
             self.containers.add(id(value))
             if value.tape.draft:
-                return self._array(value.value, key, depth)
+                found = self._array(value.value, key, depth)
+                return found if found is None or found[0] == "is" else (DRAFT, *found)
             self.holds[key] = value
             return TRACED
         if value is None or kind in (int, bool, str, bytes, type(Ellipsis), slice, range):

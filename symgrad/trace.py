@@ -8,12 +8,15 @@ of. ``tracing`` makes either the one that runs now.
 from __future__ import annotations
 
 import functools
+import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from threading import get_ident
 from types import TracebackType
 from typing import Any, NamedTuple
+from weakref import ReferenceType, ref
 
 import numpy as np
 
@@ -28,6 +31,9 @@ from symgrad.ops.engine import IDENTITY, ITEM, LAYOUT, STOP, TO_ARRAY
 from symgrad.tracer import EINSUM, NUMBERS, Peek, Run, Tracer, escaped, plain
 
 __all__ = ["Guard", "Tape", "Trace", "active_trace", "followed", "running", "tracing"]
+
+
+GONE = object()  # in place of what a trace noted a write to, and nobody can see any more
 
 
 class Guard(NamedTuple):
@@ -70,7 +76,7 @@ class Trace:
         self.impure: str | None = None
         self.hooks: Any = None  # what sees the user's function read from outside: a State
         self.drafts: Any = None  # the run of the arrays that the function makes and fills itself
-        self.taken: list[tuple[Tracer, Run]] = []  # drafts that were taken in, and the run that each came from
+        self.taken: list[tuple[ReferenceType[Tracer], Run]] = []  # drafts that were taken in, and the run that each came from
         self.trying = 0  # how many ``try`` statements with handlers it is in
         self.required: list[Node] = []
         self.phase: str | None = None
@@ -93,6 +99,7 @@ class Trace:
         self.watched = False  # whether in-place writes matter: there is a loop that another call may run more often
         self.met: list[int] = []  # indices of nodes, of operations that were there when they were asked for again
         self.writes: list[Any] = []  # objects of the function's own that it changed
+        self.decides = math.inf  # how many guards there may be before the iteration that runs now has decided on something
         self.loans: list[tuple[str, Any, Any]] = []  # of drafts taken in whose memory others hold: the line, it, a copy
         self.lent = False  # whether NumPy has asked a Tracer for a plain array
         self.refusal: SymgradError | None = None  # of what the plain function may do
@@ -204,6 +211,20 @@ class Trace:
         if node.index < before:
             self.met.append(node.index)
         return node
+
+    def unseen_writes(self, start: int, end: int, seen: set[int]) -> bool:
+        """Whether one of these notes of writes is of an object that is not among ``seen`` (ids), and is still there."""
+        self.weed(start)
+        return any([owner is not GONE and id(owner) not in seen for owner in self.writes[start:end]])
+
+    def weed(self, start: int) -> None:
+        """Forget, of the notes of writes from ``start`` on, what nothing else holds: nobody will see that it was changed."""
+        notes = Counter(map(id, self.writes[start:]))
+        for i in range(start, len(self.writes)):
+            # its holders: notes, this call's argument
+            if _owns_all(self.writes[i]) and sys.getrefcount(self.writes[i]) <= notes[id(self.writes[i])] + 1:
+                notes[id(self.writes[i])] -= 1
+                self.writes[i] = GONE
 
     def next_loop(self) -> int:
         """A number for a loop statement that starts to run."""
@@ -363,14 +384,19 @@ class Trace:
         if any(loan() is not None for loan in x.lent or ()):
             value = value.copy("K")
             self.loans.append((where(), x.value, value))
-        first = value.flat[0] if value.size else 0.0
-        same = np.array_equal(value, np.broadcast_to(first, value.shape)) and (first != 0 or not np.signbit(value.real).any())
-        taken = self.constant_like(first, x.node.aval) if same else self.lookup(self.constant(value)[0])
-        self.taken.append((x, x.tape))
+        filled = self.filled(value)
+        taken = self.lookup(self.constant(value)[0]) if filled is None else filled
+        self.taken.append((ref(x), x.tape))
         x.tape = self
         x.bind(self.adopt(taken).laid_as(value))  # a 0-d array is no number
         x.version += 1  # views of it look again
         return x
+
+    def filled(self, value: np.ndarray[Any, Any]) -> Tracer | None:
+        """The traced array of one number that a plain array is; None where it is none."""
+        first = value.flat[0] if value.size else 0.0
+        same = np.array_equal(value, np.broadcast_to(first, value.shape)) and (first != 0 or not np.signbit(value.real).any())
+        return self.constant_like(first, aval_of(value)) if same else None
 
     def close(self) -> None:
         """The run is over. Drafts that it has only read are plain arrays again: the function may have kept them."""
@@ -383,8 +409,9 @@ class Trace:
                         "memoryview or what np.asarray made of it; change the array itself, or take those of a copy of it"
                     )
                 )
-        for x, drafts in self.taken:
-            if not x.node.active:
+        for reference, drafts in self.taken:
+            x = reference()
+            if x is not None and not x.node.active:
                 x.tape = drafts
                 if x.base is None:
                     x.value = x.value.copy("K")
@@ -673,6 +700,13 @@ _BIG = 131_072
 
 def _is_big(value: Any) -> bool:
     return type(value) is np.ndarray and value.nbytes >= _BIG
+
+
+def _owns_all(owner: Any) -> bool:
+    """Whether nothing else can hold what is changed in ``owner``, as it is no view."""
+    if type(owner) is Tracer:
+        return owner.base is None and (owner.tape.draft is None or owner.value.base is None)
+    return type(owner) in (list, dict, set) or (type(owner) is np.ndarray and owner.base is None)
 
 
 def _base_number(value: Any) -> Any:

@@ -104,7 +104,7 @@ class Run(Protocol):
     values: dict[Node, Any]
     writes: list[Any]
     outside: dict[int, tuple[Tracer, Any]]
-    taken: list[tuple[Tracer, Run]]
+    taken: list[tuple[weakref.ReferenceType[Tracer], Run]]
 
     def record(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any: ...
     def run(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Node: ...
@@ -134,7 +134,7 @@ class Tracer(Traced):
     ``lent`` are the arrays that ``np.asarray`` made of it.
     """
 
-    __slots__ = ("base", "frozen", "how", "later", "lent", "like", "node", "seen", "tape", "version")
+    __slots__ = ("__weakref__", "base", "frozen", "how", "later", "lent", "like", "node", "seen", "tape", "version")
     __array_priority__ = 1000.0
     __pandas_priority__ = 5000  # above its own: pandas leaves operators to us, who say what to do
     like: Any
@@ -183,7 +183,7 @@ class Tracer(Traced):
             op, rest, params = self.how
             tape = base.tape
             if self.tape is not tape:  # which has taken the base in, a draft until then
-                tape.taken.append((self, self.tape))
+                tape.taken.append((weakref.ref(self), self.tape))
                 self.tape = tape
             found = tape.lookup(tape.run(op, (base, *rest), params))
             tape.see_from(found, base, op, rest, params)

@@ -640,3 +640,132 @@ def test_plain_0d_arrays_are_written_in_place(mode):
     derivative = grad(fun, mode=mode)
     for _ in range(3):
         np.testing.assert_allclose(derivative(np.array([3.0, 2.0])), [6.9 + 0.9, 6.9], rtol=1e-14)
+
+
+def counted(x):
+    """How often and how much: one is a plain number until the other is written."""
+    much, often = np.zeros(3), np.ones(3)
+    for i in range(len(x)):
+        if x[i] > 0.0:
+            much[i % 3] += x[i]
+            often[i % 3] += 1
+    return np.sum(much**2 / often)
+
+
+def added_now_and_then(x):
+    sums = np.zeros(len(x) + 1)
+    for i in range(len(x)):
+        if x[i] > 0.0:
+            sums[i + 1] = sums[i] + x[i]
+        else:
+            sums[i + 1] = 0.5 * sums[i]
+    return np.sum(sums**2)
+
+
+def plain_before(x):
+    w = np.zeros(len(x))
+    for i in range(len(x)):
+        w[i] = 0.5 * i
+        if x[i] > 0.0:
+            w[i] += x[i]
+    return np.sum(w**2)
+
+
+@pytest.mark.parametrize("fun", [counted, added_now_and_then, plain_before])
+def test_arrays_that_iterations_fill_if_they_decide_so(fun):
+    """They are as if they had been traced all the time: which iteration is the first to write is no part of the code."""
+    g = value_and_grad(fun)
+    rng = np.random.default_rng(3)
+    for k in range(14):
+        x = rng.normal(size=40)
+        value, slope = g(x)
+        np.testing.assert_allclose(value, fun(x), rtol=1e-12)
+        np.testing.assert_allclose(slope, grad(fun, mode="dynamic")(x), rtol=1e-12, atol=1e-12)
+        if k == 9:
+            known = g.cache_info().misses
+    assert g.cache_info().misses == known
+    assert len(g.source(x).splitlines()) < 60
+
+
+def written_if_so(x):
+    """What is read before is read as it is then, though no iteration writes."""
+    w = np.zeros(len(x))
+    s = 0.0
+    for i in range(len(x)):
+        s = s + (w[i - 1] + 1.0) * x[i]
+        if x[i] > 5.0:
+            w[i] += x[i]
+    return s + np.sum(w)
+
+
+def two_names(x):
+    f = np.zeros(len(x))
+    g = f
+    for i in range(len(x)):
+        if x[i] > 0.0:
+            f[i] += 2.0 * x[i]
+        g[i] += 1.0
+    return np.sum(g**2) + np.sum(f)
+
+
+def made_anew(x):
+    f, s = np.zeros(3), 0.0
+    for i in range(len(x)):
+        if x[i] > 0.5:
+            f[0] += x[i]
+        if x[i] < -1.0:
+            f = np.zeros(3)
+        s = s + np.sum(f**2)
+    return s + f[0]
+
+
+def views_of_rows(x):
+    f = np.zeros((len(x), 2))
+    for i in range(len(x)):
+        row = f[i]
+        row[0] += x[i]
+        row[1] = row[0] * x[i]
+    return np.sum(f**2)
+
+
+def kept_whole(x):
+    w, every = np.zeros(len(x)), []
+    for i in range(len(x)):
+        if x[i] > 0.0:
+            w[i] += x[i]
+        every.append(w)
+    return np.sum(every[0] ** 2) + np.sum(every[-1])
+
+
+def assigned_by_a_call(x):
+    f = np.zeros(4)
+
+    def twice(v):
+        nonlocal w
+        w = 2.0 * v
+        return v
+
+    for i in range(4):
+        f[i] += twice(x[i]) + w  # noqa: F821
+    w = 0.0
+    return np.sum(f**2)
+
+
+def large(x):
+    f = np.zeros(120_000)
+    for i in range(len(x)):
+        if x[i] > 0.0:
+            f[i] += x[i]
+    return np.sum(f**2)
+
+
+@pytest.mark.parametrize("fun", [written_if_so, two_names, made_anew, views_of_rows, kept_whole, assigned_by_a_call, large])
+@pytest.mark.parametrize("size", [5, 34])
+def test_arrays_of_several_names_and_lives(fun, size):
+    g = value_and_grad(fun)
+    rng = np.random.default_rng(4)
+    for k in range(7):
+        x = rng.normal(size=size) * (-1 if k == 3 else 1 + 3 * (k == 5))
+        value, slope = g(x)
+        np.testing.assert_allclose(value, fun(x), rtol=1e-12)
+        np.testing.assert_allclose(slope, grad(fun, mode="dynamic")(x), rtol=1e-12, atol=1e-12)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from symgrad import grad, hessian, hvp, jvp, value_and_grad, vmap
+from symgrad import grad, hessian, hvp, jvp, value_and_grad, vmap, without
 from symgrad.testing import Program
 
 
@@ -221,7 +221,8 @@ def test_time_of_a_trace_grows_with_the_iterations_alone():
 
 
 def test_code_reads_as_it_was_written():
-    derivative = grad(huber)
+    with without("vectorize"):
+        derivative = grad(huber)
     for x in points(3):
         derivative(x)
     lines = [line.strip() for line in derivative.source(x).splitlines()]

@@ -1786,3 +1786,68 @@ def test_last_iterations_may_be_others(fun):
         x = rng.normal(size=n)
         np.testing.assert_allclose(derivative(x), grad(fun, mode="dynamic")(x), rtol=1e-12, atol=1e-14)
     assert len(str(derivative.source(np.ones(90))).splitlines()) < 40
+
+
+def filled(v):
+    parts = np.zeros(3)
+    parts[0] = v
+    parts[1] = v * v
+    return np.sum(np.sin(parts))
+
+
+def put(row, number):
+    row[0] = number
+
+
+def with_arrays_of_its_own(x):
+    """Each iteration fills an array, which is gone when the next one begins."""
+    t, s = x[0], 0.0
+    while t < 5.0:
+        s = s + filled(t) * x[1]
+        t = t + 0.7
+    return s
+
+
+def with_lists_of_its_own(x):
+    y = x
+    for _ in range(20):
+        parts = []
+        for i in range(len(x)):
+            parts.append(0.1 * np.sin(y[i]))
+        y = y + np.array(parts)
+    return np.sum(y**2)
+
+
+def through_a_view(x):
+    """What is written to is gone, too, but what it shows part of is not."""
+    t, s, k, both = x[0], 0.0, 0, np.zeros((2, 3))
+    while t < 5.0:
+        put(both[k % 2], float(k))
+        s = s + both[0, 0] * x[1] + both[1, 0] * x[2]
+        t, k = t + 0.7, k + 1
+    return s
+
+
+def through_out(x):
+    t, s, k, both, ones = x[0], 0.0, 0.0, np.zeros((2, 3)), np.ones(3)
+    while t < 5.0:
+        np.multiply(ones, k, out=both[0])
+        s = s + np.sum(both[0]) * x[1]
+        t, k = t + 0.7, k + 1.0
+    return s
+
+
+@pytest.mark.parametrize(
+    ("fun", "lines"), [(with_arrays_of_its_own, 50), (with_lists_of_its_own, 60), (through_a_view, None), (through_out, None)]
+)
+def test_what_iterations_write_to_and_nobody_sees(fun, lines):
+    g = value_and_grad(fun)
+    rng = np.random.default_rng(5)
+    for _ in range(8):
+        x = rng.normal(size=4)
+        value, slope = g(x)
+        np.testing.assert_allclose(value, fun(x), rtol=1e-12)
+        np.testing.assert_allclose(slope, grad(fun, mode="dynamic")(x), rtol=1e-12, atol=1e-13)
+    if lines is not None:
+        assert g.cache_info().misses == 2
+        assert len(g.source(x).splitlines()) < lines

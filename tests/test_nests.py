@@ -289,3 +289,88 @@ def test_nests_that_stay_are_right(fun):
         np.testing.assert_allclose(value, fun(x), rtol=1e-10)
         h = 1e-6
         np.testing.assert_allclose(slope @ v, (fun(x + h * v) - fun(x - h * v)) / (2 * h), rtol=1e-5, atol=1e-6)
+
+
+def forces(x, cutoff):
+    f = np.zeros_like(x)
+    for i in range(len(x)):
+        for j in range(i + 1, len(x)):
+            d = x[i] - x[j]
+            r2 = np.dot(d, d) + 0.1
+            if r2 < cutoff:
+                w = d / r2**2
+                f[i] += w
+                f[j] -= w
+    return f
+
+
+def steps_of_time(x, steps=12):
+    v = np.zeros_like(x)
+    for _ in range(steps):
+        v = v + 0.01 * forces(x, 3.0)
+        x = x + 0.01 * v
+    return np.sum(x**2)
+
+
+def steps_written_out(x, steps=12):
+    v = np.zeros_like(x)
+    for _ in range(steps):
+        f = np.zeros_like(x)
+        for i in range(len(x)):
+            for j in range(i + 1, len(x)):
+                d = x[i] - x[j]
+                r2 = np.dot(d, d) + 0.1
+                if r2 < 3.0:
+                    w = d / r2**2
+                    f[i] += w
+                    f[j] -= w
+        v = v + 0.01 * f
+        x = x + 0.01 * v
+    return np.sum(x**2)
+
+
+def steps_without_ifs(x, steps=12):
+    v = np.zeros_like(x)
+    for _ in range(steps):
+        f = np.zeros_like(x)
+        for i in range(len(x)):
+            for j in range(i + 1, len(x)):
+                d = x[i] - x[j]
+                w = d / (np.dot(d, d) + 0.1)
+                f[i] += w
+                f[j] -= w
+        v = v + 0.01 * f
+        x = x + 0.01 * v
+    return np.sum(x**2)
+
+
+def steps_in_zeros(x, steps=12):
+    """The array is one of plain numbers until the first pair is near enough, which is another one in each call."""
+    v = np.zeros((len(x), 3))
+    for _ in range(steps):
+        f = np.zeros((len(x), 3))
+        for i in range(len(x)):
+            for j in range(i + 1, len(x)):
+                d = x[i] - x[j]
+                r2 = np.dot(d, d) + 0.1
+                if r2 < 3.0:
+                    f[i] += d / r2**2
+                    f[j] -= d / r2**2
+        v = v + 0.01 * f
+        x = x + 0.01 * v
+    return np.sum(x**2)
+
+
+@pytest.mark.parametrize("fun", [steps_of_time, steps_written_out, steps_without_ifs, steps_in_zeros])
+@pytest.mark.parametrize("size", [9, 12])
+def test_steps_of_time_around_pairs_are_a_loop(fun, size):
+    """What an iteration's arrays were written is noted, but nobody holds them any more."""
+    g = grad(fun)
+    for _ in range(5):
+        x = 1.5 * RNG.normal(size=(size, 3))
+        np.testing.assert_allclose(g(x), grad(fun, mode="dynamic")(x), rtol=1e-10, atol=1e-12)
+    assert g.cache_info().hits >= 2
+    code = [line for line in g.source(x).splitlines() if not line.lstrip().startswith("#")]
+    assert len(code) < 110
+    assert sum(line.strip() in ("for _ in range(12):", "for _ in range(1, 12):") for line in code) == 1
+    assert "logical_" not in g.source(x)  # what is known of masks before a loop is known in it

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from agreement import agrees
 
-from symgrad import grad, jvp
+from symgrad import elementwise_grad, grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad
 from symgrad.errors import SymgradError
 
 pytestmark = [
@@ -218,3 +218,12 @@ NOT_A_NUMBER = np.array([1.0, np.nan, 1.0, np.inf])
 def test_options_of_numpys_own_kinds(fun):
     """A number of NumPy's, or an array, as an option."""
     agrees(fun, np.array([0.3, 0.7, 1.2, 2.0]))
+
+
+@pytest.mark.parametrize("make", [grad, value_and_grad, elementwise_grad, jacobian, jacrev, jacfwd, hessian, hvp])
+def test_backend_is_numpy(make):
+    fun, args = (lambda x: np.sum(x**3)), (WEIGHTS, WEIGHTS)[: 1 + (make is hvp)]
+    assert make(backend="numpy")(fun)(*args) is not None
+    np.testing.assert_equal(make(fun, backend="numpy")(*args), make(fun)(*args))
+    with pytest.raises(ValueError, match="backend='numba': the only one there is"):
+        make(fun, backend="numba")

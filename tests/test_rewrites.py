@@ -1363,3 +1363,39 @@ def test_cross_products_of_many():
     for got, want in zip(found, grad(fun, (0, 1), mode="dynamic")(x + 0.2, y[0, 0]), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-12)
     assert "np.cross(" not in re.sub("#.*", "", derivative.source(x, y[0, 0], fast=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("np.where(np.logical_or(np.broadcast_to(m, (3, 4)), np.zeros_like(m)), x, 0.0)", "np.where(m, x, 0.0)"),
+        ("np.where(np.logical_and(m, np.ones_like(m)), x, 0.0)", "np.where(m, x, 0.0)"),
+        ("np.where(np.logical_and(m, m), x, 0.0)", "np.where(m, x, 0.0)"),
+        ("np.where(m, np.where(m, x, 1.0), 0.0)", "np.where(m, x, 0.0)"),
+        ("np.where(m, x, np.where(m, 1.0, 2.0 * x))", "np.where(m, x, 2.0 * x)"),
+        ("np.where(m, x, np.zeros((3, 4)))", "np.where(m, x, 0)"),
+        ("np.where(m, x, np.broadcast_to(np.zeros(4), (3, 4)))", "np.where(m, x, 0)"),
+        (
+            "x * np.where(np.any(np.broadcast_to(m[:, :1], (3, 4)), axis=1), 2.0, 3.0)[:, None]",
+            "np.where(m[:, 0], 2.0, 3.0)[:, None] * x",
+        ),
+        ("np.squeeze(x[:, None, :], axis=1) * 2.0", "2.0 * x"),
+        ("np.reshape(np.reshape(x, (12,)), (3, 4)) * 2.0", "2.0 * x"),
+        ("x * np.reshape(np.reshape(x, (12,), order='F'), (3, 4))", "x * np.reshape(np.ravel(x, order='F'), (3, 4))"),
+        ("np.where(np.logical_or(m, np.ones_like(m[:, :1])), x, 0.0) * 2.0", "2.0 * x"),
+    ],
+)
+def test_masks_that_are_known_are_left_out(text, left):
+    """Of what this says, as little is left in code as of ``left``."""
+    sizes = []
+    for body in (text, left):
+        names = {"np": np}
+        exec(f"def fun(x, m):\n    m = x > m\n    return np.sum(np.sin({body}))", names)
+        fun, derivative = names["fun"], value_and_grad(names["fun"])
+        for k in range(3):
+            x = np.sin(np.arange(12.0) + k).reshape(3, 4)
+            value, slope = derivative(x, 0.2)
+            np.testing.assert_allclose(value, fun(x, 0.2), rtol=1e-14)
+            np.testing.assert_allclose(slope, grad(fun, mode="dynamic")(x, 0.2), rtol=1e-14)
+        sizes.append(len(re.findall(r"np\.\w+", derivative.source(x, 0.2))))
+    assert sizes[0] <= sizes[1]

@@ -66,6 +66,15 @@ def reshape_of_equals(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node
     return s.make(REGISTRY[np.broadcast_to], (x,), (("shape", node.aval.shape),), node.aval)
 
 
+@rewrite(np.squeeze, np.reshape, of=(np.expand_dims, np.reshape), exact=True)
+def as_it_was(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """An axis that is put in and taken out again."""
+    (x,) = args
+    if not (is_op(x, np.expand_dims) or is_op(x, np.reshape)) or "order" in dict(node.params + x.params):
+        return None
+    return x.args[0] if x.args[0].aval == node.aval else None
+
+
 @rewrite(np.expand_dims, exact=True)
 def expand_quotient(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """``(c / x)[:, None]`` as ``c / x[:, None]``, so that it meets what it is multiplied by."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CONST, Aval, Node, ancestors
+from symgrad.ir import CONST, Aval, Graph, Node, ancestors
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops import create, index
 from symgrad.ops.core import Op
@@ -22,6 +22,8 @@ from symgrad.transform.loop import Body, Course, Loop, loop_of
 
 STACK = Op(np.stack, "constant", (), name="stacked", fun=lambda *rows, shape: np.stack(rows, -1).reshape(shape))
 
+_IN_PLACE = {ITEM, index.SETITEM, index.INDEX_ADD, index.SCATTER}  # what may write into an array that goes round
+
 
 def trim_loops(program: Program, exact: bool = False) -> Program:
     """The same program, its loops without what is not read, their bodies simplified; ``exact``: to the bit."""
@@ -32,6 +34,11 @@ def trim_loops(program: Program, exact: bool = False) -> Program:
         demand = _Demand(program)
         more = demand.slack  # simplified bodies may need less
     return program
+
+
+def has_slack(program: Program) -> bool:
+    """Whether ``trim_loops`` finds more than is needed."""
+    return _Demand(program).slack
 
 
 def decisive(program: Program) -> set[Node]:
@@ -126,6 +133,8 @@ class _Demand:
         saved = {i for i in self.read[loop] if i >= len(firsts)}
         settled = _settled(body, firsts).keys() - {course.test}
         number = any([_is_filled(fixed[i]) for i in invariants])
+        number |= bool(_given(body, course, firsts, self.read[loop]))
+        number |= len({fixed[i] for i in invariants}) < len(invariants)
         spare = len(kept) < len(loop.args) or len(saved) < len(body.saved)
         self.slack = self.slack or spare or number or bool(settled)
         return kept
@@ -183,9 +192,11 @@ class _Trimmer(Simplifier):
                 found[i] = firsts[i]
             elif i in read:
                 read[i] = twin
-        body = _without(body, settled, fixed)
-        fixed = [*fixed, *(firsts[i] for i, twin in settled.items() if twin == i)]
         ends = {place for item, place in read.items() if item not in found}
+        given = {i for i in _given(body, course, firsts, ends) if i not in settled}
+        held = [i for i in range(n) if settled.get(i) == i or i in given]
+        fixed = [*fixed, *(firsts[i] for i in held)]
+        body = _without(body, settled, fixed, held, given)
         carry, inner = needed(body, course, ends, settled)
         saved = sorted(i - n for i in ends if i >= n)
         elements = [i for i, item in enumerate(body.elements) if item in inner]
@@ -225,34 +236,88 @@ def _settled(body: Body, firsts: list[Node]) -> dict[int, int]:
     seen: dict[Any, int] = {}
     for i, (item, after, first) in enumerate(zip(body.carry, body.after, firsts, strict=True)):
         same = after.op is CONST and first.op is CONST and repr(after.params) == repr(first.params)
-        if after is item or (same and after.aval == first.aval):
+        if after is item or (same and after.aval == first.aval) or (_is_true(first) and _stays_true(after, item)):
             found[i] = i
         elif seen.setdefault((first, after), i) != i:
             found[i] = seen[first, after]
     return found
 
 
+def _is_true(first: Node) -> bool:
+    """Whether it is a mask of all that there is."""
+    return first.aval.dtype == bool and _is_filled(first) and bool(const(_filling(first)))
+
+
+def _stays_true(after: Node, item: Node) -> bool:
+    """Whether a mask has all in it after an iteration, as it had before: ``item`` and more."""
+    waiting, seen = [after], {after}
+    while waiting:
+        node = waiting.pop()
+        new = [arg for arg in node.args if arg not in seen] if is_op(node, np.logical_or) else []
+        waiting += new
+        seen.update(new)
+    return item in seen
+
+
 def _is_filled(node: Node) -> bool:
     """Whether it is a number, or an array of one number."""
-    return (node.args[0] if is_op(node, np.broadcast_to) or node.op is create.FULL else node).op is CONST
+    return _filling(node).op in (CONST, create.ZEROS)
 
 
-def _without(body: Body, settled: dict[int, int], fixed: list[Node]) -> Body:
-    """The body with values that do not go round taken for invariants, equal ones for one, and numbers put in."""
-    numbers = {item: value for item, value in zip(body.invariants, fixed, strict=True) if _is_filled(value)}
-    if not settled and not numbers:
+def _filling(node: Node) -> Node:
+    """The number that an array is filled with; itself where it is none."""
+    return node.args[0] if is_op(node, np.broadcast_to) or node.op is create.FULL else node
+
+
+def _given(body: Body, course: Course, firsts: list[Node], ends: Container[int]) -> list[int]:
+    """Where a loop runs once, the carried values that it reads but leaves to nobody, and numbers that it computes with."""
+    if not course.once:
+        return []
+    readers: dict[Node, set[Any]] = {}
+    for node in body.nodes():
+        for arg in node.args:
+            readers.setdefault(arg, set()).add(ITEM if isinstance(node.op, Loop) else node.op)
+    return [
+        i
+        for i, (item, first) in enumerate(zip(body.carry, firsts, strict=True))
+        if item in readers
+        and i != course.test
+        and (i not in ends or (_is_filled(first) and readers[item].isdisjoint(_IN_PLACE)))
+    ]
+
+
+def _without(body: Body, settled: dict[int, int], fixed: list[Node], held: list[int], given: Container[int]) -> Body:
+    """The body with the values ``held`` that go round taken for invariants, equal ones for one, and numbers put in; ``fixed``
+    are all those invariants. What is but ``given`` may still be left to others."""
+    if not settled and not held and len(set(fixed)) == len(fixed) and not any(map(_is_filled, fixed)):
         return body
     copier = Simplifier(BodyProgram(body), {})
-    more = []
-    for i, twin in settled.items():
-        if twin == i:
-            more.append(copier.graph.stand_in(body.carry[i]))
-            copier.mapping[body.carry[i]] = more[-1]
-    for item, value in numbers.items():
-        number = copier.graph.const(dict((value.args[0] if value.args else value).params)["value"])
-        copier.mapping[item] = copier.graph.add(value.op, (number,), value.params, value.aval) if value.args else number
+    more: list[Node] = []
+    first: dict[Node, Node] = {}  # of invariants that are one
+    for item, value in zip([*body.invariants, *(body.carry[i] for i in held)], fixed, strict=True):
+        made = _number_of(copier.graph, value) if _is_filled(value) else copier.graph.stand_in(item)
+        copier.mapping[item] = first.setdefault(value, made)
+        more.append(made)
     same = {body.carry[i]: body.carry[twin] for i, twin in settled.items() if twin != i}
-    return copied(body, copier, same, invariants=more)
+    new = copied(body, copier, same)
+    carry = [_left(copier.graph, item) if i in given else new.carry[i] for i, item in enumerate(body.carry)]
+    return replace(new, carry=carry, invariants=more)
+
+
+def _left(graph: Graph, item: Node) -> Node:
+    """A carried value that no iteration reads."""
+    made: Node = graph.input(("left", item), item.aval)
+    made.name = item.name
+    return made
+
+
+def _number_of(graph: Graph, value: Node) -> Node:
+    """The number, or the array of one number, in another graph."""
+    if value.op is CONST:
+        return graph.const(const(value))
+    made: Node = graph.add(value.op, tuple([_number_of(graph, arg) for arg in value.args]), value.params, value.aval)
+    made.phase = value.phase
+    return made
 
 
 def copied(

@@ -12,7 +12,7 @@ from symgrad.optimize.distribute import distribute
 from symgrad.optimize.factors import factors
 from symgrad.optimize.hoist import hoist
 from symgrad.optimize.layout import layout
-from symgrad.optimize.loops import expand, inside, trim_loops
+from symgrad.optimize.loops import expand, has_slack, inside, trim_loops
 from symgrad.optimize.lower import lower
 from symgrad.optimize.products import products
 from symgrad.optimize.scalarize import cost, scalarize
@@ -45,7 +45,9 @@ def improve(program: Program, off: frozenset[str]) -> Program:
     """The program as it is printed for readers; ``off`` names the passes that are switched off."""
     if not off.isdisjoint(SHARED):
         program = expand(program)  # which they do by the way
-    return _through(SHARED, program, off)
+    program = _through(SHARED, program, off)
+    again = off.isdisjoint(SHARED) and has_slack(program)  # by what is known of their arguments now
+    return _through(SHARED, program, off) if again else program
 
 
 def speed_up(program: Program, off: frozenset[str]) -> Program:

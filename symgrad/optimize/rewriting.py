@@ -78,6 +78,9 @@ def _weak_alike(ufunc: np.ufunc, args: tuple[Node, ...], numbers: list[bool]) ->
 _PYTHON = {"f": float, "c": complex, "i": int, "u": int, "b": int}
 
 
+_OF_MASKS = {REGISTRY[ufunc] for ufunc in (np.logical_and, np.logical_or, np.logical_not)}
+
+
 class Simplifier:
     """One pass over a program: rebuilds its graph in order, every node through a table of rewrites."""
 
@@ -154,7 +157,7 @@ class Simplifier:
         rules = self._applicable.get(key)
         if rules is None:
             rules = self._applicable[key] = self._rules_for(op, ops)
-        broadcast = BROADCAST in ops and op.family == "elementwise"
+        broadcast = BROADCAST in ops and (op.family == "elementwise" or op in _OF_MASKS)
         probe = None
         if rules or broadcast:
             probe = Node(op, args, params, aval)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, Node
-from symgrad.ops import create
+from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize import rewriting
-from symgrad.optimize.rewriting import BROADCAST, Rewrite, Simplifier, const, is_op, is_zero, throughout
+from symgrad.optimize.rewriting import BROADCAST, Rewrite, Simplifier, axes_of, const, is_op, is_zero, throughout
 
 ZEROS: dict[Any, list[Rewrite]] = {}
 
@@ -22,6 +22,13 @@ rewrite = functools.partial(rewriting.rewrite, rules=ZEROS)
 
 
 _ZEROS = (CONST, create.ZEROS, BROADCAST)  # see ``is_zero``
+_FILLED = (*_ZEROS, create.FULL)
+
+
+def _filling(node: Node) -> Any:
+    """The number that a value is throughout; None where it is none."""
+    filled = is_op(node, np.broadcast_to) or node.op is create.FULL
+    return 0 if node.op is create.ZEROS else const(node.args[0] if filled else node)
 
 
 @rewrite(np.multiply, np.true_divide, np.negative, of=_ZEROS, derived=True)
@@ -32,25 +39,45 @@ def zero_stays_zero(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
     return throughout(s, node, 0)
 
 
-@rewrite(np.logical_and, np.logical_or, of=(CONST, BROADCAST), exact=True)
+@rewrite(np.logical_and, np.logical_or, of=_FILLED, exact=True)
 def known_truth(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """What is true, or false, everywhere, beside a mask."""
     neutral = is_op(node, np.logical_and)
     for known, other in (args, args[::-1]):
-        value = const(known.args[0] if is_op(known, np.broadcast_to) else known)
-        if value is not None and bool(value) is neutral and other.aval == node.aval:
-            return other
-        if value is not None and bool(value) is not neutral and not node.aval.shape:
-            return s.graph.const(node.aval.dtype.type(value))
+        value = _filling(known)
+        if value is not None and bool(value) is neutral and other.aval.dtype == node.aval.dtype:
+            same = other.aval.shape == node.aval.shape
+            return other if same else s.call(np.broadcast_to, other, shape=node.aval.shape)
+        if value is not None and bool(value) is not neutral:
+            return throughout(s, node, value)
     return None
+
+
+@rewrite(np.logical_and, np.logical_or, exact=True)
+def one_mask(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """A mask and itself."""
+    return args[0] if args[0] is args[1] and args[0].aval == node.aval else None
+
+
+@rewrite(index.GETITEM, of=_FILLED, derived=True)
+def known_part(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """A part of what is one number throughout."""
+    value = _filling(args[0])
+    return None if value is None else throughout(s, node, value)
 
 
 @rewrite(np.any, np.all, of=(BROADCAST,), exact=True)
 def known_of_all(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """Whether a mask that is the same everywhere is true."""
-    value = const(args[0].args[0]) if is_op(args[0], np.broadcast_to) else None
-    if value is None or not math.prod(args[0].aval.shape) or len(args) > 1:
+    """Whether a mask that is the same everywhere is true, or the same along the axes in question."""
+    if not is_op(args[0], np.broadcast_to) or not math.prod(args[0].aval.shape) or len(args) > 1:
         return None
+    (x,), shape, axes = args[0].args, args[0].aval.shape, axes_of(node)
+    value = const(x)
+    if value is None:
+        kept = [n for i, n in enumerate(shape) if i not in axes]
+        one = (1,) * (len(shape) - len(x.aval.shape)) + x.aval.shape
+        same = x.aval.dtype == bool and all([n == 1 if i in axes else n == shape[i] for i, n in enumerate(one)])
+        return s.call(np.reshape, x, shape=node.aval.shape) if same and kept else None
     known = s.graph.const(node.aval.dtype.type(value))
     return s.call(np.broadcast_to, known, shape=node.aval.shape) if node.aval.shape else known
 
@@ -66,6 +93,35 @@ def known_choice(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | No
     chosen = x if np.all(known) else y
     same = chosen.aval.shape == node.aval.shape
     return chosen if same else s.call(np.broadcast_to, chosen, shape=node.aval.shape)
+
+
+@rewrite(np.broadcast_to, of=(create.ZEROS,), exact=True)
+def more_zeros(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    if args[0].op is not create.ZEROS:
+        return None
+    return s.make(create.ZEROS, (), (("dtype", node.aval.dtype), ("shape", node.aval.shape)), node.aval)
+
+
+@rewrite(np.where, of=(create.ZEROS,), exact=True)
+def choice_or_zero(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """A choice between a value and an array of zeros."""
+    mask, *both = args
+    numbers = [s.graph.const(x.aval.dtype.type(0)) if x.op is create.ZEROS else x for x in both]
+    if numbers == both or all([x.op is create.ZEROS for x in both]):
+        return None
+    made = s.call(np.where, mask, *numbers)
+    return made if made.aval == node.aval else None
+
+
+@rewrite(np.where, of=(np.where,), exact=True)
+def same_choice(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """A choice among what the same mask has chosen already."""
+    mask, *both = args
+    chosen = [x.args[i] if is_op(x, np.where) and x.args[0] is mask else x for i, x in enumerate(both, 1)]
+    if chosen == both:
+        return None
+    made = s.call(np.where, mask, *chosen)
+    return made if made.aval == node.aval else None
 
 
 @rewrite(np.where, of=_ZEROS, derived=True)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, ancestors, aval_of
-from symgrad.ops import index
+from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import ITEM, NOT, TO_NUMPY, TO_PYTHON
 from symgrad.transform.lanes import POLES
@@ -200,11 +200,12 @@ class _Sides:
         return result
 
 
-@functools.cache
-def _zeros(shape: tuple[int, ...], dtype: Any) -> Any:
-    zeros = np.zeros(shape, dtype)
-    zeros.flags.writeable = False
-    return zeros
+def _zeros(graph: Graph, aval: Aval) -> Node:
+    if aval.kind == "array":
+        made: Node = graph.add(create.ZEROS, (), (("dtype", aval.dtype), ("shape", aval.shape)), aval)
+        return made
+    zero = aval.dtype.type(0)
+    return graph.const(zero.item() if aval.kind == "python" else zero)
 
 
 class _Side:
@@ -223,10 +224,7 @@ class _Side:
         """The place of what the side gives: zero where it is not taken, or anything where that is ``hidden``."""
         aval: Aval = node.aval
         item = self.body.graph.input(("given", len(self.slots)), aval)
-        graph, zeros = self.outer.graph, _zeros(aval.shape, aval.dtype)
-        plain = zeros.item() if aval.kind == "python" else zeros[()]
-        start = graph.captured(zeros) if aval.kind == "array" else graph.const(plain)
-        return self.carried(item, node, start, hidden)
+        return self.carried(item, node, _zeros(self.outer.graph, aval), hidden)
 
     def what(self, node: Node, hidden: bool = True) -> Callable[[list[Node]], Node]:
         """What the side gives, given all of that; ``hidden`` as in ``given``."""

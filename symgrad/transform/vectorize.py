@@ -26,8 +26,8 @@ from symgrad.transform.sides import is_if, is_steady, taken_out
 from symgrad.transform.terms import ADD, SUBTRACT, WHERE, Reading, Term, row_of
 
 WORTH = 30  # elements of a value in all iterations, on average, from which on NumPy's calls are the lesser cost
-TAME, WILD = 2, 5  # so much more is that where there are ``if``s, whose masks cost as much again, or must keep poles out
-CALL = 8  # elements that take as long as calling NumPy for an array
+WILD = 2  # so much more is that where masks of ``if``s must keep poles out
+CALL = 13  # elements that take as long as calling NumPy for an array
 ROW = 16_384  # bytes of a value in one iteration, on average, from which on there is nothing to gain
 ALL = 67_108_864  # bytes of all values in all iterations, which are in memory at the same time
 
@@ -74,7 +74,7 @@ def _pays(body: Body, count: int) -> bool:
     if not all([is_steady(node.op) for node in body.nodes() if isinstance(node.op, Loop)]):
         return False
     sides = [node for node in body.nodes() if is_if(node)]
-    worth = WORTH * max([1, *(WILD if node.op.inside == POLES else TAME for node in sides)])
+    worth = WORTH * (WILD if any([node.op.inside == POLES for node in sides]) else 1)
     sizes = sum([math.prod(aval.shape) for aval in avals])
     if sides:  # what decisions hang on is computed as it is written
         sizes += sum([CALL for node in nodes if type(node.aval) is Aval and _is_call(node)])
@@ -249,7 +249,7 @@ class _Together(Batch):
                 array = np.array(numbers)
                 if array.dtype != node.aval.dtype:
                     raise CannotBatch("Python's ints know no bounds")
-                self.known[node] = trace.lookup(trace.constant(array)[0])
+                self.known[node] = trace.lookup(trace.constant(trace.once(array))[0])
 
     def _numbers(self) -> dict[Node, list[Any]]:
         """What hangs on the index alone, in each iteration: it is the same in each call, and as Python has it."""
