@@ -182,13 +182,24 @@ class _Reader:
         begun = {bound.nodes[key] for bound in self.bounds for key in self.moving}
         self.settled = self._settled()
         self._make(self.trace.graph.nodes[: self.bounds[-1].length], begun)
+        twins: dict[tuple[bool, ...], list[tuple[Way, Boundary, Boundary]]] = {}  # iterations that tell less than others
         for b, c in itertools.pairwise(self.bounds):
             way = self._read(b, c)
-            known = ways.setdefault(tuple([value for _, value in way.tests]), way)
-            if known is not way:
+            taken = tuple([value for _, value in way.tests])
+            if self._has_twins(b):
+                twins.setdefault(taken, []).append((way, b, c))
+            elif (known := ways.setdefault(taken, way)) is not way:
                 _unite(known, way)
-            if len(ways) > MOST:
-                raise Unclear
+        for taken, alike in twins.items():
+            if taken in ways:
+                for way, b, c in alike:
+                    self._retrace(ways[taken], way, b, c)
+            else:
+                ways[taken] = alike[0][0]
+                for way, _, _ in alike[1:]:
+                    _unite(ways[taken], way)
+        if len(ways) > MOST:
+            raise Unclear
         if any([node in self.made or node in begun for node in self.fixed]):
             raise Unclear
         kinds = self._kinds()
@@ -384,6 +395,36 @@ class _Reader:
             parts = {("carry", key): ("carry", key)} if left else self._parts(c.nodes[key], b, places)
             after[key] = parts, c.nodes[key].aval
         return Way(steps, [(self._parts(node, b, places), value) for node, value in tests.items()], after, list(places))
+
+    def _has_twins(self, b: Boundary) -> bool:
+        """Whether two locals that go round begin an iteration with one value, so that what is made of both is made once."""
+        begun = [b.nodes[key] for key in self.read if b.nodes[key].aval.shape]
+        return len(set(begun)) < len(begun)
+
+    def _retrace(self, way: Way, own: Way, b: Boundary, c: Boundary) -> None:
+        """An iteration, whose ``own`` reading has fewer steps, did what other iterations tell of its ``way``."""
+
+        def found(parts: Parts, made: Sequence[Node]) -> Node:
+            nodes: set[Node | None] = set()
+            for kind, what in parts.values():
+                if kind not in ("step", "carry", "index", "same"):
+                    raise Unclear
+                nodes.add(made[what] if kind == "step" else b.nodes[what] if kind == "carry" else what if what else b.at)
+            (node, *others) = nodes
+            if node is None or others:
+                raise Unclear
+            return node
+
+        made: list[Node] = []
+        for op, params, _, args in way.steps:
+            node = self.trace.graph.find(op, tuple([found(parts, made) for parts in args]), params)
+            if node is None:
+                raise Unclear
+            made.append(node)
+        tests = zip(way.tests, own.tests, strict=True)
+        same = all([found(parts, made) is found(others, own.nodes) for (parts, _), (others, _) in tests])
+        if not same or any([found(parts, made) is not c.nodes[key] for key, (parts, _) in way.after.items()]):
+            raise Unclear
 
     def _settled(self) -> set[Node]:
         """What locals hold that no iteration assigns, and none has computed: it may have been made of what goes round now."""

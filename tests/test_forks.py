@@ -1128,3 +1128,59 @@ def test_what_was_made_of_the_same_zeros_before_is_no_part_of_a_loop():
         np.testing.assert_allclose(derivative(x), grad(pairs_within_steps, mode="dynamic")(x), rtol=1e-10, atol=1e-12)
     assert derivative.cache_info().hits >= 3
     assert len(str(derivative.source(x)).splitlines()) < 60 * 6
+
+
+def twins(x):
+    """Both arrays are the same zeros in the first iterations, in which what is read of both is read once."""
+    s, t = np.zeros_like(x[:3]), np.zeros_like(x[:3])
+    for i in range(len(x)):
+        if x[i] > 0.3:
+            s[i % 3] = s[i % 3] + np.sin(x[i])
+            t[i % 3] = t[i % 3] - x[i] ** 2
+    return np.sum(s * t)
+
+
+def twins_that_swap(x):
+    s, t = np.zeros_like(x[:3]), np.zeros_like(x[:3])
+    for i in range(len(x)):
+        if x[i] > 0.3:
+            s[i % 3] = t[i % 3] + np.sin(x[i])
+        else:
+            t[i % 3] = s[i % 3] - x[i] ** 2
+    return np.sum(s * s - t)
+
+
+def twins_for_long(x):
+    """They differ from half-way on; before, one way is taken, and after, another."""
+    s, t = np.zeros_like(x[:3]), np.zeros_like(x[:3])
+    for i in range(len(x)):
+        if i + 0.0 * x[i] < 20:
+            s = s + x[i]
+            t = t + x[i]
+        else:
+            s = s + x[i] * t
+            t = t * 0.5 + s
+    return np.sum(s * t)
+
+
+def first_is_another(x):
+    """The list has another number where the arrays are the same."""
+    s, t = np.zeros_like(x[:3]), np.zeros_like(x[:3])
+    for i, c in enumerate([7.0] + 39 * [1.0]):
+        if x[i] > -9.0:
+            s[0] = s[0] + c * x[i]
+            t[0] = t[0] + x[i] ** 2
+    return np.sum(s * t)
+
+
+@pytest.mark.parametrize("fun", [twins, twins_that_swap, twins_for_long, first_is_another])
+def test_locals_that_begin_alike(fun):
+    derivative = value_and_grad(fun)
+    rng = np.random.default_rng(8)
+    for k in range(8):
+        x = rng.normal(size=40) * (0.1 if fun is twins_for_long else 1.0)
+        x[:5] -= 2.0 * (k % 2)
+        value, slope = derivative(x)
+        np.testing.assert_allclose(value, fun(x), rtol=1e-12)
+        np.testing.assert_allclose(slope, grad(fun, mode="dynamic")(x), rtol=1e-11, atol=1e-12)
+    assert derivative.cache_info().hits > 3
