@@ -375,6 +375,10 @@ class _Reader:
                 tests[look.node] = bool(look.value)
         if len(tests) > DEEPEST:
             raise Unclear
+        items: dict[Node, list[Node]] = {}  # of loops, whose results no side of a decision takes apart
+        for node in trace.graph.nodes[b.length : c.length]:
+            if node.op is ITEM and node in self.made and node not in begun:
+                items.setdefault(node.args[0], []).append(node)
         waiting = [*tests, *(c.nodes[key] for key in sorted(self.keys, key=repr))][::-1]
         while waiting:  # in the order in which they are needed, which does not hang on what was computed before
             node = waiting[-1]
@@ -383,9 +387,10 @@ class _Reader:
             elif more := [arg for arg in node.args if arg in self.made and arg not in places and arg not in begun]:
                 waiting += more[::-1]
             else:
-                params = () if node.op is IDENTITY else node.params
-                steps.append((node.op, params, node.aval, [self._parts(arg, b, places) for arg in node.args]))
-                places[node] = len(places)
+                for one in [node, *items.get(node, ())]:
+                    params = () if one.op is IDENTITY else one.params
+                    steps.append((one.op, params, one.aval, [self._parts(arg, b, places) for arg in one.args]))
+                    places[one] = len(places)
                 waiting.pop()
         self._check(b, c)
         self.decided.update(tests)
