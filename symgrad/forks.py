@@ -403,7 +403,7 @@ class _Reader:
 
     def _has_twins(self, b: Boundary) -> bool:
         """Whether two locals that go round begin an iteration with one value, so that what is made of both is made once."""
-        begun = [b.nodes[key] for key in self.read if b.nodes[key].aval.shape]
+        begun = [b.nodes[key] for key in self.read if getattr(b.nodes[key].aval, "shape", ())]
         return len(set(begun)) < len(begun)
 
     def _retrace(self, way: Way, own: Way, b: Boundary, c: Boundary) -> None:

@@ -1184,3 +1184,39 @@ def test_locals_that_begin_alike(fun):
         np.testing.assert_allclose(value, fun(x), rtol=1e-12)
         np.testing.assert_allclose(slope, grad(fun, mode="dynamic")(x), rtol=1e-11, atol=1e-12)
     assert derivative.cache_info().hits > 3
+
+
+def results_of_a_loop(x):
+    """One is decided on, the other is read on one side alone."""
+    s, a = 0.0, np.zeros(4)
+    for i in range(12):
+        for k in range(6):
+            s = s + 0.01 * np.sin(s + x[i])
+            a[k % 4] += 0.1 * x[i] * s + 0.01
+        if a[1] > 0.2:
+            s = 0.5 * s
+        else:
+            a[2] -= s
+    return s + np.sum(a * a)
+
+
+def results_of_a_decomposition(x):
+    s = 0.0
+    for i in range(10):
+        w, v = np.linalg.eigh(np.outer(x[:3], x[:3]) + np.diag(x[i : i + 3] ** 2))
+        if w[2] > 2.0:
+            s = s + v[0, 2] ** 2
+        s = s - 0.1 * w[1]
+    return s
+
+
+@pytest.mark.parametrize("fun", [results_of_a_loop, results_of_a_decomposition])
+def test_results_that_one_side_reads(fun):
+    derivative = value_and_grad(fun)
+    rng = np.random.default_rng(9)
+    for _ in range(8):
+        x = rng.normal(size=12)
+        value, slope = derivative(x)
+        np.testing.assert_allclose(value, fun(x), rtol=1e-11)
+        np.testing.assert_allclose(slope, grad(fun, mode="dynamic")(x), rtol=1e-8, atol=1e-10)
+    assert derivative.cache_info().hits > 2
