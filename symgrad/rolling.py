@@ -641,7 +641,7 @@ class Roller:
         trace, early = self.trace, self.pattern.originals
         if self.open or len(self.boundaries) - 1 < self.first + SHORTEST or (early and isinstance(early[0], Note)):
             return self.kept  # such iterations must be rolled up, are few, or are gone already
-        trace.weed(self.boundaries[0].writes)
+        trace.weed(self.boundaries[0].writes, len(trace.writes))
         later = trace.graph.nodes[self.boundaries[self.first + 1].length :]
         uses = Counter([arg for node in later for arg in node.args])
         within = itertools.takewhile(lambda item: item[0][0] > self.serial, reversed(trace.ways.items()))  # loops in this one

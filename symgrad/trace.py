@@ -214,13 +214,13 @@ class Trace:
 
     def unseen_writes(self, start: int, end: int, seen: set[int]) -> bool:
         """Whether one of these notes of writes is of an object that is not among ``seen`` (ids), and is still there."""
-        self.weed(start)
+        self.weed(start, end)
         return any([owner is not GONE and id(owner) not in seen for owner in self.writes[start:end]])
 
-    def weed(self, start: int) -> None:
-        """Forget, of the notes of writes from ``start`` on, what nothing else holds: nobody will see that it was changed."""
-        notes = Counter(map(id, self.writes[start:]))
-        for i in range(start, len(self.writes)):
+    def weed(self, start: int, end: int) -> None:
+        """Forget, of the notes of writes from ``start`` to ``end``, what only they hold: nobody will see that it changed."""
+        notes = Counter(map(id, self.writes[start:end]))
+        for i in range(start, end):
             # its holders: notes, this call's argument
             if _owns_all(self.writes[i]) and sys.getrefcount(self.writes[i]) <= notes[id(self.writes[i])] + 1:
                 notes[id(self.writes[i])] -= 1

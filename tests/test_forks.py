@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from symgrad import grad, hessian, hvp, jvp, value_and_grad, vmap, without
+from symgrad import grad, hessian, hvp, jvp, trace, value_and_grad, vmap, without
 from symgrad.testing import Program
 
 
@@ -218,6 +218,23 @@ def test_time_of_a_trace_grows_with_the_iterations_alone():
 
     seconds(20)
     assert min(seconds(1200) for _ in range(2)) < 8 * min(seconds(300) for _ in range(3))
+
+
+def written_both_ways(x):
+    f, g = np.zeros(len(x)), np.zeros(len(x))
+    for i in range(len(x)):
+        if x[i] > 0:
+            f[i] += x[0]
+        g[i] = 2.0 * f[i]
+    return np.sum(f * g)
+
+
+def test_each_write_is_looked_at_a_few_times(monkeypatch):
+    seen, owns_all = [], trace._owns_all
+    monkeypatch.setattr(trace, "_owns_all", lambda owner: seen.append(owner) or owns_all(owner))
+    derivative = grad(written_both_ways)
+    derivative(points(1, 300)[0])
+    assert len(seen) < 10 * 300
 
 
 def test_code_reads_as_it_was_written():
