@@ -523,9 +523,8 @@ def _body_of(kind: str, fun: Fun, options: dict[str, Any]) -> Body:
     return body
 
 
-def _make(kind: str, fun: Fun | None, **options: Any) -> Any:
+def _make(kind: str, fun: Fun | None, *, backend: str = "numpy", **options: Any) -> Any:
     """A derivative; without ``fun``, a decorator that makes it."""
-    backend = options.pop("backend", "numpy")
     if backend != "numpy":
         raise ValueError(f'backend={backend!r}: the only one there is is "numpy"')
     mode = options.get("mode", "auto")
@@ -620,16 +619,8 @@ def grad(
     >>> grad(lambda x, y: x * y ** 2, argnums=("x", "y"))(3.0, 2.0)
     (4.0, 12.0)
     """
-    return _make(
-        "grad",
-        fun,
-        argnums=argnums,
-        has_aux=has_aux,
-        holomorphic=holomorphic,
-        mode=mode,
-        double_where=double_where,
-        backend=backend,
-    )
+    options = {"has_aux": has_aux, "holomorphic": holomorphic, "mode": mode, "double_where": double_where}
+    return _make("grad", fun, argnums=argnums, backend=backend, **options)
 
 
 @overload
@@ -657,16 +648,8 @@ def value_and_grad(
     >>> value_and_grad(lambda x: x ** 2)(3.0)
     (9.0, 6.0)
     """
-    return _make(
-        "value_and_grad",
-        fun,
-        argnums=argnums,
-        has_aux=has_aux,
-        holomorphic=holomorphic,
-        mode=mode,
-        double_where=double_where,
-        backend=backend,
-    )
+    options = {"has_aux": has_aux, "holomorphic": holomorphic, "mode": mode, "double_where": double_where}
+    return _make("value_and_grad", fun, argnums=argnums, backend=backend, **options)
 
 
 @overload

@@ -190,6 +190,8 @@ class _Reader:
                 twins.setdefault(taken, []).append((way, b, c))
             elif (known := ways.setdefault(taken, way)) is not way:
                 _unite(known, way)
+            if len(ways.keys() | twins.keys()) > MOST:
+                raise Unclear
         for taken, alike in twins.items():
             if taken in ways:
                 for way, b, c in alike:
@@ -198,8 +200,6 @@ class _Reader:
                 ways[taken] = alike[0][0]
                 for way, _, _ in alike[1:]:
                     _unite(ways[taken], way)
-        if len(ways) > MOST:
-            raise Unclear
         if any([node in self.made or node in begun for node in self.fixed]):
             raise Unclear
         kinds = self._kinds()
@@ -410,12 +410,9 @@ class _Reader:
         """An iteration, whose ``own`` reading has fewer steps, did what other iterations tell of its ``way``."""
 
         def found(parts: Parts, made: Sequence[Node]) -> Node:
-            nodes: set[Node | None] = set()
-            for kind, what in parts.values():
-                if kind not in ("step", "carry", "index", "same"):
-                    raise Unclear
-                nodes.add(made[what] if kind == "step" else b.nodes[what] if kind == "carry" else what if what else b.at)
-            (node, *others) = nodes
+            if any([kind not in ("step", "carry", "index", "same") for kind, _ in parts.values()]):
+                raise Unclear
+            node, *others = {b.part(part, made) for part in parts.values()}
             if node is None or others:
                 raise Unclear
             return node

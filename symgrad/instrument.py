@@ -668,8 +668,7 @@ class _Rewriter(ast.NodeTransformer):
         return [node, *reads]
 
     def visit_Assign(self, node: ast.Assign) -> Any:
-        met = self._meets(node.value)
-        effects = [effect for target in node.targets for effect in self._effects(target, met)]
+        effects = [effect for target in node.targets for effect in self._effects(target, node.value)]
         loop, reset = getattr(node, "numbers", ("", ()))
         node.value = self.visit(node.value)
         for name, i in reset:
@@ -699,7 +698,7 @@ class _Rewriter(ast.NodeTransformer):
         return value
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        effects = self._effects(node.target, self._meets(node.value))
+        effects = self._effects(node.target, node.value)
         if isinstance(node.target, ast.Name) and not effects:  # it may be a second name of something outside
             name = ast.Name(node.target.id, ast.Load())
             effects = [placed(ast.Expr(_hook("wrote_into", node.target, name)), node.target)]
@@ -720,21 +719,18 @@ class _Rewriter(ast.NodeTransformer):
     def _meets(self, value: ast.expr) -> list[str]:
         """The locals that an iteration surely reads for what it assigns."""
         maybe = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.NamedExpr, ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)
-        parts = [*walk(value)]
-        called = [
-            part.func for part in parts if isinstance(part, ast.Call)
-        ]  # functions of its own may assign what is read then
-        own = any([isinstance(function, ast.Name) and self._local(function.id) for function in called])
-        if not self._loops or own or any([isinstance(part, maybe) for part in parts]):
-            return []
+        for part in walk(value):
+            own = isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and self._local(part.func.id)
+            if own or isinstance(part, maybe):  # a function of its own may assign what is read after it
+                return []
         return [name for name in names_read(value) if self._local(name)]
 
-    def _effects(self, target: ast.expr, met: Sequence[str] = ()) -> list[ast.stmt]:
-        """Statements that report a write to something outside the function; ``met``: of locals that are read for it."""
+    def _effects(self, target: ast.expr, value: ast.expr | None = None) -> list[ast.stmt]:
+        """Statements that report a write, of this ``value``, to something outside the function."""
         if isinstance(target, (ast.Tuple, ast.List)):
-            return [effect for item in target.elts for effect in self._effects(item, met)]
+            return [effect for item in target.elts for effect in self._effects(item, value)]
         if isinstance(target, ast.Starred):
-            return self._effects(target.value, met)
+            return self._effects(target.value, value)
         if isinstance(target, ast.Name):
             if target.id in self.scopes[-1][0]:
                 return []
@@ -744,6 +740,7 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(target, (ast.Attribute, ast.Subscript)):
             owner = target.value
             if _is_plain_chain(owner):
+                met = self._meets(value) if self._loops and value is not None else []
                 seen = [self.visit(copied(owner)), *(ast.Name(name, ast.Load()) for name in met)]
                 return [placed(ast.Expr(_hook("wrote_into", target, *seen)), target)]
             return [placed(ast.Expr(_hook("wrote_name", target, ast.Constant(ast.unparse(target)))), target)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from symgrad.ir import CAPTURED, CONST, Aval, Node, aval_of
@@ -45,6 +46,13 @@ class Boundary(NamedTuple):
     rest: dict[str, Any]
     containers: set[int]
     at: Node | None
+
+    def part(self, part: Part, made: Sequence[Node]) -> Node | None:
+        """What a part is in the iteration that begins here, whose steps have ``made`` these."""
+        kind, what = part
+        return (
+            made[what] if kind == "step" else self.nodes.get(what) if kind == "carry" else self.at if kind == "index" else what
+        )
 
     def bare(self) -> Boundary:
         """Of what lies between iterations that are alike, nothing is asked again."""

@@ -440,10 +440,7 @@ class Roller:
         before = b.nodes
         made: list[Node] = []
         for op, params, aval, parts in steps[:there]:
-            taken = [
-                made[w] if k == "step" else before.get(w) if k == "carry" else b.at if k == "index" else w for k, w in parts
-            ]
-            node = self._find(op, taken, params)
+            node = self._find(op, [b.part(part, made) for part in parts], params)
             if node is None or node.aval != aval:
                 return False
             made.append(node)

@@ -10,11 +10,11 @@ import numpy as np
 
 from symgrad.ir import CONST, Aval, Graph, Node, ancestors
 from symgrad.ir import Sequence as ListAval
-from symgrad.ops import create, index
+from symgrad.ops import index
 from symgrad.ops.core import Op
 from symgrad.ops.engine import ITEM
 from symgrad.optimize import places, scales, sums, zeros
-from symgrad.optimize.rewriting import Rewrite, Simplifier, const, is_number, is_op, rewrite
+from symgrad.optimize.rewriting import Rewrite, Simplifier, const, filling, is_number, is_op, rewrite
 from symgrad.optimize.simplify import EXPANSIONS, RULES
 from symgrad.program import Leaf, Program
 from symgrad.pytree import TreeDef
@@ -245,7 +245,7 @@ def _settled(body: Body, firsts: list[Node]) -> dict[int, int]:
 
 def _is_true(first: Node) -> bool:
     """Whether it is a mask of all that there is."""
-    return first.aval.dtype == bool and _is_filled(first) and bool(const(_filling(first)))
+    return first.aval.dtype == bool and bool(filling(first))
 
 
 def _stays_true(after: Node, item: Node) -> bool:
@@ -261,12 +261,7 @@ def _stays_true(after: Node, item: Node) -> bool:
 
 def _is_filled(node: Node) -> bool:
     """Whether it is a number, or an array of one number."""
-    return _filling(node).op in (CONST, create.ZEROS)
-
-
-def _filling(node: Node) -> Node:
-    """The number that an array is filled with; itself where it is none."""
-    return node.args[0] if is_op(node, np.broadcast_to) or node.op is create.FULL else node
+    return filling(node) is not None
 
 
 def _given(body: Body, course: Course, firsts: list[Node], ends: Container[int]) -> list[int]:

@@ -329,6 +329,13 @@ def is_zero(node: Node) -> bool:
     return const(node) == 0 if node.op is CONST else node.op is create.ZEROS and node.phase is not None
 
 
+def filling(node: Node) -> Any:
+    """The number that a value is throughout; None where it is none."""
+    if is_op(node, np.broadcast_to) or node.op is create.FULL:
+        return filling(node.args[0])
+    return 0 if node.op is create.ZEROS else const(node)
+
+
 def is_op(node: Node, key: Any) -> bool:
     """Whether a node is an operation of this NumPy function or op."""
     return node.op is _op_of(key, key)

@@ -14,7 +14,7 @@ from symgrad.ir import CAPTURED, CONST, Node
 from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize import rewriting
-from symgrad.optimize.rewriting import BROADCAST, Rewrite, Simplifier, axes_of, const, is_op, is_zero, throughout
+from symgrad.optimize.rewriting import BROADCAST, Rewrite, Simplifier, axes_of, const, filling, is_op, is_zero, throughout
 
 ZEROS: dict[Any, list[Rewrite]] = {}
 
@@ -23,12 +23,6 @@ rewrite = functools.partial(rewriting.rewrite, rules=ZEROS)
 
 _ZEROS = (CONST, create.ZEROS, BROADCAST)  # see ``is_zero``
 _FILLED = (*_ZEROS, create.FULL)
-
-
-def _filling(node: Node) -> Any:
-    """The number that a value is throughout; None where it is none."""
-    filled = is_op(node, np.broadcast_to) or node.op is create.FULL
-    return 0 if node.op is create.ZEROS else const(node.args[0] if filled else node)
 
 
 @rewrite(np.multiply, np.true_divide, np.negative, of=_ZEROS, derived=True)
@@ -44,7 +38,7 @@ def known_truth(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | Non
     """What is true, or false, everywhere, beside a mask."""
     neutral = is_op(node, np.logical_and)
     for known, other in (args, args[::-1]):
-        value = _filling(known)
+        value = filling(known)
         if value is not None and bool(value) is neutral and other.aval.dtype == node.aval.dtype:
             same = other.aval.shape == node.aval.shape
             return other if same else s.call(np.broadcast_to, other, shape=node.aval.shape)
@@ -62,7 +56,7 @@ def one_mask(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
 @rewrite(index.GETITEM, of=_FILLED, derived=True)
 def known_part(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """A part of what is one number throughout."""
-    value = _filling(args[0])
+    value = filling(args[0])
     return None if value is None else throughout(s, node, value)
 
 
