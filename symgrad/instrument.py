@@ -624,6 +624,10 @@ class _Rewriter(ast.NodeTransformer):
                 if chosen:  # some iterations may not
                     more = sorted(made_of & stores - target)
                     first += [ast.Expr(_hook("filled", node, names[0], ast.Name(item, ast.Load()))) for item in more]
+        for name in sorted(_looked_up(node, stores | target) - stores - target):
+            if name in settled or not self._local(name):
+                read = self.visit(placed(ast.Name(name, ast.Load()), node))
+                first.append(ast.Expr(_hook("looked_up", node, ast.Name(loop, ast.Load()), read)))
         unbound = ast.Attribute(ast.Name(HOOKS, ast.Load()), "Unbound", ast.Load())
         handler = ast.ExceptHandler(unbound, None, [ast.Pass()])
         numbers: list[ast.stmt] = [placed(ast.Try([statement], [handler], [], []), node) for statement in first]
@@ -929,6 +933,13 @@ def _filled(node: ast.AST) -> Iterator[tuple[str, set[str]]]:
                 owner = owner.value
             if isinstance(owner, ast.Name):
                 yield owner.id, set(names_read(item.value))
+
+
+def _looked_up(node: ast.AST, changing: Collection[str]) -> set[str]:
+    """The names of what items are read from, at places that are made of ``changing`` names, and none is written into."""
+    items = [item for item in walk(node) if isinstance(item, ast.Subscript) and isinstance(item.value, ast.Name)]
+    read = {item.value.id for item in items if names_read(item.slice).keys() & changing}  # type: ignore[attr-defined]
+    return read - {item.value.id for item in items if not isinstance(item.ctx, ast.Load)}  # type: ignore[attr-defined]
 
 
 def _bound(function: FunctionNode) -> tuple[set[str], set[str]]:

@@ -16,7 +16,7 @@ from symgrad.ops.engine import TO_PYTHON
 from symgrad.tracer import Tracer
 
 FEWEST = 32  # items of a list that are worth a table: code for fewer, one after the other, is faster
-_NUMBERS = frozenset([int, float, np.int64, np.float64])
+_NUMBERS = frozenset([int, float, bool, np.bool_, np.int64, np.float64])
 _KINDS = frozenset([Tracer, float, int, bool, str, np.float64])
 Items = list[Any] | tuple[Any, ...] | np.ndarray[Any, Any]
 
@@ -72,7 +72,7 @@ def table(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = la
     ``once`` gives of tables that are alike the first.
     """
     fewest = FEWEST if fewest is None else fewest
-    if type(value) is np.ndarray and value.ndim and len(value) >= fewest and value.dtype.kind in "iuf":
+    if type(value) is np.ndarray and value.ndim and len(value) >= fewest and value.dtype.kind in "biuf":
         copy = once(value.copy())
         return Over(len(value), _read(value, copy), tables=(copy,))
     if type(value) not in (list, tuple) or len(value) < fewest:
@@ -81,7 +81,7 @@ def table(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = la
     if kinds == {Tracer} and len({item.node.aval for item in value}) == 1 and not value[0].node.aval.shape:
         return _listed(value, _read(value, value[0].tape.gather(value)))
     column = np.array(value) if len(kinds) == 1 and kinds <= _NUMBERS else None
-    if column is None or column.dtype.kind not in "iuf":
+    if column is None or column.dtype.kind not in "biuf":
         return None
     column = once(column)
     return _listed(value, _read(value, column), (column,))
@@ -175,7 +175,7 @@ def _read(value: Items, column: Any) -> Callable[[Any], Any]:
         if type(i) is not Tracer or not same:
             return item
         traced: Any = column if type(column) is Tracer else i.tape.lookup(i.tape.constant(column)[0])  # type: ignore[attr-defined]
-        kind = item.node.aval.kind if type(item) is Tracer else "python" if type(item) in (int, float) else ""
+        kind = item.node.aval.kind if type(item) is Tracer else "python" if type(item) in (int, float, bool) else ""
         return TO_PYTHON(traced[i]) if kind == "python" else traced[i]
 
     return at

@@ -25,6 +25,7 @@ from symgrad import standard
 from symgrad.frames import where
 from symgrad.guards import CLOSURE, Check, Path, same_value
 from symgrad.ir import INPUT, Node
+from symgrad.iterables import FEWEST, Over, columns, table
 from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import IDENTITY
@@ -51,6 +52,8 @@ from symgrad.origins import (
 from symgrad.trace import Trace
 from symgrad.tracer import Tracer, tracers
 
+TABLED = (list, tuple, np.ndarray)
+ROWS = {tuple, int, float, bool, np.float64, np.int64, np.bool_}  # what is read as a whole where one is read at a traced place
 MAX_ITEMS = 1000  # of a container that is read as a whole
 MAX_BYTES = 1 << 16  # of an array whose content is compared at every call
 _BY_IDENTITY = object.__dict__["__eq__"]
@@ -75,6 +78,8 @@ class Reads:
         self._methods: dict[int, Path] = {}  # those that outer names stand for, or what takes their place
         self._keep: list[Any] = []
         self._used: dict[int, Any] = {}
+        self._rows: dict[int, tuple[Any, Any]] = {}
+        self._tables: dict[int, tuple[Any, Over | None]] = {}  # of lists and plain arrays that are read at traced places
         self._harmless_kinds: dict[Any, bool] = {}
         for cache in CACHES:  # classes may have changed since the last trace
             cache.cache_clear()
@@ -461,6 +466,8 @@ class Reads:
             return self.call(self.special(kind, "__getitem__"), owner, key)
         if owner is np.r_ or owner is np.c_:
             return create.join(self.trace, owner, key)
+        if type(key) is Tracer and kind in TABLED and (read := self._looked_up(owner, key)) is not None:
+            return read
         if path is None or isinstance(owner, (np.ndarray, type)) or is_numpys(kind):
             return self._own_item(owner, key)
         if isinstance(key, slice):
@@ -488,6 +495,30 @@ class Reads:
             if type(owner) in (dict, list, tuple, str):  # what it holds is guarded
                 self.foreseen.append(error)
             raise
+
+    def table_of(self, owner: Any) -> Over | None:
+        """A list, or a plain array that is not filled, as a table: see ``symgrad.iterables``."""
+        if type(owner) not in TABLED or len(owner) < FEWEST or (len(owner) > MAX_ITEMS and self.path_of(owner) is not None):
+            return None
+        if type(owner) is np.ndarray and owner.ndim > 1 and self.trace.drafts is not None:
+            return None  # a row is a view
+        known, found = self._tables.get(id(owner), (None, None))
+        if known is not owner or (found is not None and not found.stays()):
+            items = owner if self.path_of(owner) is None else self.deep(owner) if {*map(type, owner)} <= ROWS else []
+            rows = type(owner) is not np.ndarray and {*map(type, owner)} == {tuple}
+            found = columns(items, owner, once=self.trace.once) if rows else table(items, once=self.trace.once)
+            for array in () if found is None else found.tables:
+                self.trace.constant(array)
+            self._tables[id(owner)] = owner, found
+        return found
+
+    def _looked_up(self, owner: Any, key: Tracer) -> Any:
+        """The item at a traced place, if it is found in a table."""
+        found = self.table_of(owner) if type(key.value) is int and -len(owner) <= key.value < len(owner) else None
+        made = None if found is None else found.at(key)
+        if type(made) is tuple:  # made of the items of one that others hold, too
+            self._rows[id(made)] = made, owner[key.value]
+        return made
 
     def _is_traced_place(self, key: Any) -> bool:
         """Whether an index is traced: by arrays, which make a copy; by numbers, where no view of it will be written into."""
@@ -644,6 +675,7 @@ class Reads:
 
     def identity(self, value: Any, single: bool) -> Any:
         """One side of ``is``; ``single``: the other side is ``None`` or the like, so that the type tells."""
+        _, value = self._rows.get(id(value), (None, value))
         path = self.path_of(value)
         if type(value) is Tracer and value.node.op is INPUT:  # each reading has made a Tracer of its own
             path = dict(value.node.params)["position"]

@@ -61,6 +61,7 @@ from symgrad.transform.vectorize import vectorized
 SHORTEST = 4  # iterations that are worth a loop
 LEAP = 6  # iterations that are alike, before those to come are not traced
 FAR = 32  # iterations of a loop that is worth a leap, or a loop though all iterations decide alike
+TURNS = 3  # between iterations that decide otherwise, on what hangs on no argument, before they are one loop
 SEVERAL = 8  # kinds of calls whose ways through a loop are known
 CHUNK = 1024  # iterations that are rolled up at a time, so that long loops do not fill the memory
 WIDEST = 64  # items of a container that are looked at
@@ -95,7 +96,10 @@ class Roller:
         self.serial = trace.next_loop()
         self.open = False
         self.put: set[Node] = set()  # numbers that iterations put into locals
-        self.forked = False  # whether iterations decide on what they compute
+        self.forked = False  # whether iterations decide on what they compute; or otherwise, ever again, on what is known
+        self.saw: tuple[Any, ...] | None = None  # what the last iteration decided on that hangs on no argument
+        self.turns = 0  # how often that was something else than in the iteration before
+        self.whole = True  # whether all that locals held was looked at, between all iterations
         self.kinds: dict[Key, Any] = {}
         self.kept = False  # whether iterations stay in memory, rolled up or not
         self.leaps = what is None or tested or what.length >= FAR
@@ -232,7 +236,9 @@ class Roller:
         """An iteration begins (or, at the last boundary, the loop ends)."""
         trace = self.trace
         self._note_decisions()
-        thorough = self.open or self.leaps or self.forked or not self.boundaries
+        turning = bool(self.saw) and len(self.boundaries) < FAR
+        thorough = self.open or self.leaps or self.forked or turning or not self.boundaries
+        self.whole &= thorough
         if self.boundaries:
             self.many = max(self.many, EACH * (len(trace.graph.nodes) - self.boundaries[-1].length))
         survey = _Survey(trace, thorough, self.many)
@@ -281,9 +287,15 @@ class Roller:
         decided = [i for i in range(last.guards, len(trace.guards)) if trace.guards[i].node.index > floor]
         for i in decided:
             trace.guards[i] = trace.guards[i]._replace(loop=True)
-        if decided and not self.forked:  # from here on, all that locals hold is looked at
+        if not self.forked and self.what is not None and self.what.length >= FAR:
+            peeks = [peek for peek in trace.peeks[last.peeks :] if peek.value is not None and peek.node.index > floor]
+            saw = tuple([peek.value for peek in peeks])
+            self.turns += self.saw is not None and saw != self.saw
+            self.saw = saw
+        if (decided or self.turns >= TURNS) and not self.forked:  # from here on, all that locals hold is looked at
             self.forked = True
-            if len(self.boundaries) == 1:
+            if len(self.boundaries) == 1 or (self.whole and not decided):
+                self.pattern = None
                 return
             self.passed += self.skipped + len(self.boundaries)
             self.boundaries, self.pattern, self.skipped = [], None, 0
@@ -301,8 +313,9 @@ class Roller:
             self.trace.quiet = True
             if not (self.open or self.kept or self.forked) and (count - self.first) % CHUNK == 0:
                 self._chunk()
-            elif count > self.first + 3 and not self.forked:
-                bounds[-3] = bounds[-3].bare()
+            elif count > self.first + 3 and not self.forked and not (self.saw and count < FAR):
+                early = slice(-3 if bounds[self.first + 2].length < 0 else self.first + 2, -2)
+                bounds[early], self.whole = [bound.bare() for bound in bounds[early]], False
             return
         if self.pattern is not None:
             self._give_up()
@@ -664,7 +677,7 @@ class Roller:
                 self.pattern = self.pattern._replace(originals=notes)
                 last, self.tests, self.anew = self.boundaries[-1], [], set()
                 nodes = {key: tracer.node for key, tracer in last.holds.items()}
-                self.skipped += len(self.boundaries) - 2 - first + self.ahead
+                self.skipped, self.whole = self.skipped + len(self.boundaries) - 2 - first + self.ahead, False
                 self.boundaries[first + 1 :] = [last._replace(nodes=nodes)]
                 del last
                 self.trace.forget(start.length)  # which needs that nothing here holds what is gone

@@ -31,7 +31,7 @@ from symgrad.calls import (
 from symgrad.drafts import Drafts
 from symgrad.guards import Path
 from symgrad.instrument import HOOKS, instrumented
-from symgrad.iterables import Over, columns, over, paired, table
+from symgrad.iterables import FEWEST, Over, columns, over, paired, table
 from symgrad.kinds import CACHED, UNBOUND, Within, refuse_type
 from symgrad.ops import create
 from symgrad.ops.core import Traced
@@ -115,6 +115,15 @@ class State(Calls):
         """A loop that writes items made of ``values`` into an array begins: where they are traced, so is the array."""
         if type(array) is Tracer and array.tape.draft and any([type(v) is Tracer and v.node.differentiated for v in values]):
             self.trace.admit(array)
+
+    def looked_up(self, loop: Any, owner: Any) -> None:
+        """A loop begins that reads items of ``owner`` at places that hang on its index: they are read from a table."""
+        if type(loop) is not Roller:
+            return
+        if type(owner) is not Tracer:
+            self.table_of(owner)
+        elif owner.tape.draft and np.ndim(owner.value) and len(owner.value) >= FEWEST:
+            self.trace.admit(owner)
 
     def again(self, roller: Roller | None, test: Any) -> bool:
         """The test of a ``while`` statement."""

@@ -135,6 +135,7 @@ class _Demand:
         number = any([_is_filled(fixed[i]) for i in invariants])
         number |= bool(_given(body, course, firsts, self.read[loop]))
         number |= len({fixed[i] for i in invariants}) < len(invariants)
+        number |= _known_test(course, firsts) is not None
         spare = len(kept) < len(loop.args) or len(saved) < len(body.saved)
         self.slack = self.slack or spare or number or bool(settled)
         return kept
@@ -186,6 +187,8 @@ class _Trimmer(Simplifier):
         read = {i: i for i in self.demand.read[node]}
         body, course = op.body, op.course
         found: dict[int, Node] = {}
+        if (test := _known_test(course, firsts)) is not None:
+            return self._once(body, [*firsts, *fixed], self.demand.read[node]) if test else dict(enumerate(firsts))
         settled = {i: twin for i, twin in _settled(body, firsts).items() if i != course.test}
         for i, twin in settled.items():
             if i in read and twin == i:
@@ -227,6 +230,22 @@ class _Trimmer(Simplifier):
                 found[item] = self.graph.add(ITEM, (new,), (("item", places[place]),), node.aval[place])
                 found[item].line, found[item].phase = node.line, node.phase
         return found
+
+    def _once(self, body: Body, given: list[Node], ends: Iterable[int]) -> dict[int, Node]:
+        """What the body makes of what it is ``given``, without a loop."""
+        copier = Simplifier(BodyProgram(body), {})
+        copier.graph, mapping = self.graph, copier.mapping
+        mapping |= {**dict(zip([*body.carry, *body.invariants], given, strict=True)), body.index: self.graph.const(0)}
+        results = {i: body.after[i] for i in ends}
+        for node in ancestors(results.values()):
+            if node not in mapping:
+                mapping[node] = copier.visit(node, tuple([mapping[arg] for arg in node.args]))
+        return {i: mapping[node] for i, node in results.items()}
+
+
+def _known_test(course: Course, firsts: list[Node]) -> Any:
+    """Whether a loop that may run once does, where that is known."""
+    return const(firsts[course.test]) if course.once and course.test is not None else None
 
 
 def _settled(body: Body, firsts: list[Node]) -> dict[int, int]:
