@@ -7,11 +7,13 @@ changes while the loop runs goes on as Python has it.
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from symgrad.equal import is_same
 from symgrad.ops.engine import TO_PYTHON
 from symgrad.tracer import Tracer
 
@@ -25,7 +27,8 @@ class Over(NamedTuple):
     """What a ``for`` statement runs over by index: how often, its item at a traced or plain index, and how that runs.
 
     Of a list, which may change while the loop runs, ``stays`` tells whether it is as long as it was, and ``rest`` gives what
-    there is from a place on. ``tables`` are the arrays that items are read from.
+    there is from a place on. ``tables`` are the arrays that items are read from; ``holds`` tells whether all items are what is
+    in them, still.
     """
 
     length: int
@@ -35,6 +38,7 @@ class Over(NamedTuple):
     stays: Callable[[], bool] = lambda: True
     rest: Callable[[int], Iterator[Any]] = lambda place: iter(())
     tables: tuple[Any, ...] = ()
+    holds: Callable[[], bool] = lambda: True
 
     def items(self) -> Iterator[Any]:
         """The items, as Python has them."""
@@ -74,17 +78,18 @@ def table(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = la
     fewest = FEWEST if fewest is None else fewest
     if type(value) is np.ndarray and value.ndim and len(value) >= fewest and value.dtype.kind in "biuf":
         copy = once(value.copy())
-        return Over(len(value), _read(value, copy), tables=(copy,))
+        return Over(len(value), _read(value, copy, copy), tables=(copy,), holds=lambda: value.tobytes() == copy.tobytes())
     if type(value) not in (list, tuple) or len(value) < fewest:
         return None
     kinds = {type(item) for item in value}
     if kinds == {Tracer} and len({item.node.aval for item in value}) == 1 and not value[0].node.aval.shape:
-        return _listed(value, _read(value, value[0].tape.gather(value)))
+        before = [*value]
+        return _listed(value, before, _read(value, before, value[0].tape.gather(value)))
     column = np.array(value) if len(kinds) == 1 and kinds <= _NUMBERS else None
     if column is None or column.dtype.kind not in "biuf":
         return None
-    column = once(column)
-    return _listed(value, _read(value, column), (column,))
+    column, before = once(column), [*value]
+    return _listed(value, before, _read(value, before, column), (column,))
 
 
 def columns(
@@ -106,7 +111,7 @@ def columns(
         place = i.value if type(i) is Tracer else i
         return tuple([part.at(i) for part in known]) if value[place] is before[place] else value[place]
 
-    return _listed(value, at, tables)
+    return _listed(value, before, at, tables)
 
 
 def paired(fun: Any, args: Sequence[Any], options: dict[str, Any]) -> Over | None:
@@ -131,6 +136,7 @@ def paired(fun: Any, args: Sequence[Any], options: dict[str, Any]) -> Over | Non
             stays=lambda: all([part.stays() for part in parts]),
             rest=lambda place: zip(*[part.rest(place) for part in parts], strict=False),
             tables=_tables(parts),
+            holds=lambda: all([part.holds() for part in parts]),
         )
     (part,) = parts
     if fun is reversed:
@@ -148,34 +154,44 @@ def _looked_up(value: Any) -> Over | None:
     """A list of numbers beside what is traced: Python looks at the index."""
     if type(value) not in (list, tuple) or not {type(item) for item in value} <= _KINDS:
         return None
-    return _listed(value, lambda i: value[i.look(int) if type(i) is Tracer else i])
+    return _listed(value, [], lambda i: value[i.look(int) if type(i) is Tracer else i])
 
 
-def _listed(value: Any, at: Callable[[Any], Any], tables: tuple[Any, ...] = ()) -> Over:
+def _listed(value: Any, before: list[Any], at: Callable[[Any], Any], tables: tuple[Any, ...] = ()) -> Over:
+    """A list or tuple; ``before`` is what was in it when it was put into ``tables``."""
     length = len(value)
 
     def rest(place: int) -> Iterator[Any]:
         return itertools.islice(value, place, None)
 
-    return Over(length, at, stays=lambda: len(value) == length, rest=rest, tables=tables)
+    def holds() -> bool:
+        return all(map(operator.is_, value, before))
+
+    return Over(length, at, stays=lambda: len(value) == length, rest=rest, tables=tables, holds=holds)
 
 
 def _tables(parts: Sequence[Over]) -> tuple[Any, ...]:
     return tuple([table for part in parts for table in part.tables])
 
 
-def _read(value: Items, column: Any) -> Callable[[Any], Any]:
-    """The items of ``value``, which are those of ``column`` now, by an index that may be traced."""
-    before = value if type(value) is tuple else value.copy()  # type: ignore[union-attr]
+def _read(value: Items, before: Sequence[Any] | np.ndarray[Any, Any], column: Any) -> Callable[[Any], Any]:
+    """The items of ``value``, by an index that may be traced: those of ``column``, if they are what they were ``before``."""
 
     def at(i: Any) -> Any:
         place = i.value if type(i) is Tracer else i
         item = value[place]
-        same = item is before[place] or (type(item) is not Tracer and np.all(item == before[place]))
-        if type(i) is not Tracer or not same:
+        if type(i) is not Tracer or not _is_still(item, before[place]):
             return item
         traced: Any = column if type(column) is Tracer else i.tape.lookup(i.tape.constant(column)[0])  # type: ignore[attr-defined]
         kind = item.node.aval.kind if type(item) is Tracer else "python" if type(item) in (int, float, bool) else ""
         return TO_PYTHON(traced[i]) if kind == "python" else traced[i]
 
     return at
+
+
+def _is_still(item: Any, before: Any) -> bool:
+    """Whether an item is what it was."""
+    if item is before or type(item) is Tracer:
+        return item is before
+    rows = type(item) is type(before) is np.ndarray
+    return item.tobytes() == before.tobytes() if rows else is_same(item, before)

@@ -12,6 +12,7 @@ import collections
 import decimal
 import enum
 import functools
+import math
 import operator
 import sys
 import types
@@ -21,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from symgrad import standard
+from symgrad import iterables, standard
 from symgrad.frames import where
 from symgrad.guards import CLOSURE, Check, Path, same_value
 from symgrad.ir import INPUT, Node
-from symgrad.iterables import FEWEST, Over, columns, table
+from symgrad.iterables import Over, columns, table
 from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import IDENTITY
@@ -498,19 +499,24 @@ class Reads:
 
     def table_of(self, owner: Any) -> Over | None:
         """A list, or a plain array that is not filled, as a table: see ``symgrad.iterables``."""
-        if type(owner) not in TABLED or len(owner) < FEWEST or (len(owner) > MAX_ITEMS and self.path_of(owner) is not None):
+        path = self.path_of(owner)
+        if type(owner) is np.ndarray and (not owner.ndim or (owner.ndim > 1 and self.trace.drafts is not None)):
+            return None  # a row is a view, which may be filled
+        if type(owner) not in TABLED or not iterables.FEWEST <= len(owner) <= (math.inf if path is None else MAX_ITEMS):
             return None
-        if type(owner) is np.ndarray and owner.ndim > 1 and self.trace.drafts is not None:
-            return None  # a row is a view
         known, found = self._tables.get(id(owner), (None, None))
         if known is not owner or (found is not None and not found.stays()):
-            items = owner if self.path_of(owner) is None else self.deep(owner) if {*map(type, owner)} <= ROWS else []
-            rows = type(owner) is not np.ndarray and {*map(type, owner)} == {tuple}
-            found = columns(items, owner, once=self.trace.once) if rows else table(items, once=self.trace.once)
+            kinds = {*map(type, owner)} if type(owner) is not np.ndarray else set()
+            items = owner if path is None else self.deep(owner) if kinds <= ROWS else []
+            found = columns(items, owner, once=self.trace.once) if kinds == {tuple} else table(items, once=self.trace.once)
             for array in () if found is None else found.tables:
                 self.trace.constant(array)
             self._tables[id(owner)] = owner, found
         return found
+
+    def tables_hold(self) -> bool:
+        """Whether what was made a table has the same items, still."""
+        return all([found is None or found.holds() for _, found in self._tables.values()])
 
     def _looked_up(self, owner: Any, key: Tracer) -> Any:
         """The item at a traced place, if it is found in a table."""

@@ -608,7 +608,8 @@ class Roller:
         if not self.leaps or self.alike < (FAR if ahead is None else LEAP):
             return False
         self.leaps = False
-        return self._roll(SHORTEST, ahead) is not None
+        held = (self.what is None or self.what.holds()) and self.trace.hooks.tables_hold()
+        return held and self._roll(SHORTEST, ahead) is not None
 
     def _alike(self, pattern: Pattern, b: Boundary, c: Boundary) -> bool:
         """Whether nothing but traced values changed in an iteration, in a way that hangs on nothing else."""

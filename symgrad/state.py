@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from symgrad import iterables
 from symgrad.calls import (
     COMPARING,
     OF_FUNCTIONS,
@@ -31,7 +32,7 @@ from symgrad.calls import (
 from symgrad.drafts import Drafts
 from symgrad.guards import Path
 from symgrad.instrument import HOOKS, instrumented
-from symgrad.iterables import FEWEST, Over, columns, over, paired, table
+from symgrad.iterables import Over, columns, over, paired, table
 from symgrad.kinds import CACHED, UNBOUND, Within, refuse_type
 from symgrad.ops import create
 from symgrad.ops.core import Traced
@@ -122,7 +123,7 @@ class State(Calls):
             return
         if type(owner) is not Tracer:
             self.table_of(owner)
-        elif owner.tape.draft and np.ndim(owner.value) and len(owner.value) >= FEWEST:
+        elif owner.tape.draft and np.ndim(owner.value) and len(owner.value) >= iterables.FEWEST:
             self.trace.admit(owner)
 
     def again(self, roller: Roller | None, test: Any) -> bool:
