@@ -165,7 +165,7 @@ def _listed(value: Any, before: list[Any], at: Callable[[Any], Any], tables: tup
         return itertools.islice(value, place, None)
 
     def holds() -> bool:
-        return all(map(operator.is_, value, before))
+        return len(value) == length and all(map(operator.is_, value, before))
 
     return Over(length, at, stays=lambda: len(value) == length, rest=rest, tables=tables, holds=holds)
 
@@ -191,7 +191,6 @@ def _read(value: Items, before: Sequence[Any] | np.ndarray[Any, Any], column: An
 
 def _is_still(item: Any, before: Any) -> bool:
     """Whether an item is what it was."""
-    if item is before or type(item) is Tracer:
+    if item is before or type(item) is not type(before) or type(item) is Tracer:
         return item is before
-    rows = type(item) is type(before) is np.ndarray
-    return item.tobytes() == before.tobytes() if rows else is_same(item, before)
+    return item.tobytes() == before.tobytes() if type(item) is np.ndarray else is_same(item, before)

@@ -12,7 +12,6 @@ import collections
 import decimal
 import enum
 import functools
-import math
 import operator
 import sys
 import types
@@ -497,31 +496,45 @@ class Reads:
                 self.foreseen.append(error)
             raise
 
-    def table_of(self, owner: Any) -> Over | None:
-        """A list, or a plain array that is not filled, as a table: see ``symgrad.iterables``."""
+    def make_table(self, owner: Any, most: float = MAX_ITEMS) -> None:
+        """A list, or a plain array that is not filled, becomes a table, which is read at traced places: see ``iterables``.
+
+        From outside, one of so many items at ``most``, which are all read.
+        """
+        _, found = self._tables.get(id(owner), (None, None))
+        if found is None or not found.holds():
+            self._tables[id(owner)] = owner, self._table_of(owner, min(most, MAX_ITEMS))
+
+    def _table_of(self, owner: Any, most: float) -> Over | None:
         path = self.path_of(owner)
-        if type(owner) is np.ndarray and (not owner.ndim or (owner.ndim > 1 and self.trace.drafts is not None)):
-            return None  # a row is a view, which may be filled
-        if type(owner) not in TABLED or not iterables.FEWEST <= len(owner) <= (math.inf if path is None else MAX_ITEMS):
+        if type(owner) is np.ndarray:
+            rows = owner.ndim > 1 and self.trace.drafts is not None  # that may be filled: they are views
+            return None if rows or not owner.ndim else self._known_table(table(owner, once=self.trace.once))
+        kinds = {*map(type, owner)}
+        if len(owner) < iterables.FEWEST or (path is not None and (len(owner) > most or not kinds <= ROWS)):
             return None
-        known, found = self._tables.get(id(owner), (None, None))
-        if known is not owner or (found is not None and not found.stays()):
-            kinds = {*map(type, owner)} if type(owner) is not np.ndarray else set()
-            items = owner if path is None else self.deep(owner) if kinds <= ROWS else []
-            found = columns(items, owner, once=self.trace.once) if kinds == {tuple} else table(items, once=self.trace.once)
-            for array in () if found is None else found.tables:
-                self.trace.constant(array)
-            self._tables[id(owner)] = owner, found
-        return found
+        items = owner if path is None else self.deep(owner)
+        made = columns(items, owner, once=self.trace.once) if kinds == {tuple} else table(items, once=self.trace.once)
+        return self._known_table(made)
+
+    def _known_table(self, made: Over | None) -> Over | None:
+        """A table, whose arrays no iteration makes."""
+        for array in () if made is None else made.tables:
+            self.trace.constant(array)
+        return made
 
     def tables_hold(self) -> bool:
         """Whether what was made a table has the same items, still."""
         return all([found is None or found.holds() for _, found in self._tables.values()])
 
     def _looked_up(self, owner: Any, key: Tracer) -> Any:
-        """The item at a traced place, if it is found in a table."""
-        found = self.table_of(owner) if type(key.value) is int and -len(owner) <= key.value < len(owner) else None
-        made = None if found is None else found.at(key)
+        """The item at a traced place, if it is found in a table: lists of the function's own may grow yet."""
+        if type(key.value) is not int or not -len(owner) <= key.value < len(owner):
+            return None
+        if id(owner) not in self._tables and (type(owner) is not list or self.path_of(owner) is not None):
+            self.make_table(owner)
+        _, found = self._tables.get(id(owner), (None, None))
+        made = None if found is None or not found.stays() else found.at(key)
         if type(made) is tuple:  # made of the items of one that others hold, too
             self._rows[id(made)] = made, owner[key.value]
         return made

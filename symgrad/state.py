@@ -38,6 +38,7 @@ from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import BOOL
 from symgrad.origins import CONTAINERS, is_users, needs_drafts, of_class
+from symgrad.reads import MAX_ITEMS, TABLED
 from symgrad.rolling import SHORTEST, Roller
 from symgrad.trace import Trace
 from symgrad.tracer import NUMBERS, Tracer
@@ -121,9 +122,9 @@ class State(Calls):
         """A loop begins that reads items of ``owner`` at places that hang on its index: they are read from a table."""
         if type(loop) is not Roller:
             return
-        if type(owner) is not Tracer:
-            self.table_of(owner)
-        elif owner.tape.draft and np.ndim(owner.value) and len(owner.value) >= iterables.FEWEST:
+        if type(owner) in TABLED:
+            self.make_table(owner, MAX_ITEMS if loop.what is None else 2 * loop.what.length)
+        elif type(owner) is Tracer and owner.tape.draft and np.ndim(owner.value) and len(owner.value) >= iterables.FEWEST:
             self.trace.admit(owner)
 
     def again(self, roller: Roller | None, test: Any) -> bool:

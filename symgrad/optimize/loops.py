@@ -135,7 +135,7 @@ class _Demand:
         number = any([_is_filled(fixed[i]) for i in invariants])
         number |= bool(_given(body, course, firsts, self.read[loop]))
         number |= len({fixed[i] for i in invariants}) < len(invariants)
-        number |= _known_test(course, firsts) is not None
+        number |= _known_test(loop.op, firsts) is not None
         spare = len(kept) < len(loop.args) or len(saved) < len(body.saved)
         self.slack = self.slack or spare or number or bool(settled)
         return kept
@@ -187,7 +187,7 @@ class _Trimmer(Simplifier):
         read = {i: i for i in self.demand.read[node]}
         body, course = op.body, op.course
         found: dict[int, Node] = {}
-        if (test := _known_test(course, firsts)) is not None:
+        if (test := _known_test(op, firsts)) is not None:
             return self._once(body, [*firsts, *fixed], self.demand.read[node]) if test else dict(enumerate(firsts))
         settled = {i: twin for i, twin in _settled(body, firsts).items() if i != course.test}
         for i, twin in settled.items():
@@ -243,9 +243,10 @@ class _Trimmer(Simplifier):
         return {i: mapping[node] for i, node in results.items()}
 
 
-def _known_test(course: Course, firsts: list[Node]) -> Any:
+def _known_test(loop: Loop, firsts: list[Node]) -> Any:
     """Whether a loop that may run once does, where that is known."""
-    return const(firsts[course.test]) if course.once and course.test is not None else None
+    test = loop.course.test if loop.course.once and not loop.body.saved else None
+    return None if test is None else const(firsts[test])
 
 
 def _settled(body: Body, firsts: list[Node]) -> dict[int, int]:

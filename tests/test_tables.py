@@ -1,0 +1,450 @@
+"""Lists and plain arrays that loops read at places which are traced: they are tables, and loops stay loops."""
+
+import random
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from agreement import agrees_with_dynamic, program_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symgrad import grad, iterables, rolling, value_and_grad
+from symgrad.transform import vectorize
+
+N = 60
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 4))
+CLASSES = RNG.integers(0, 3, N)
+LABELS = CLASSES.tolist()
+ORDER = tuple(RNG.permutation(N).tolist())
+SHOWN = [bool(k % 4 < 2) for k in range(N)]
+FORCES = np.cos(np.arange(N)).tolist()
+EDGES = [(int(a), int(b)) for a, b in RNG.integers(0, 4, (N, 2))]
+POINTS = [(0.1 * k, np.sin(k)) for k in range(N)]
+
+
+def classes(w):
+    total = 0.0
+    for i in range(N):
+        z = w * X[i]
+        total += np.log(np.sum(np.exp(z))) - z[LABELS[i]]
+    return total
+
+
+def labels_decide(w):
+    total = 0.0
+    for i in range(N):
+        z = X[i] @ w
+        if LABELS[i] == 1:
+            total += np.log1p(np.exp(-z))
+        else:
+            total += np.log1p(np.exp(z))
+    return total
+
+
+def hidden_at_times(w):
+    total = 0.0
+    for i in range(N):
+        if SHOWN[i]:
+            total += np.sin(w[0] * i)
+    return total
+
+
+def in_order(w):
+    state, total = 0.0, 0.0
+    for k in range(N):
+        state = np.tanh(state + X[ORDER[k]] @ w)
+        total += state
+    return total
+
+
+def forced(w):
+    state = w[1]
+    for i in range(N - 1):
+        state = state + 0.1 * (w[0] * FORCES[i + 1] - state)
+    return state
+
+
+def over_edges(w):
+    total = 0.0
+    for k in range(len(EDGES)):
+        i, j = EDGES[k]
+        total += np.sin(w[i] - w[j])
+    return total
+
+
+def through_points(w):
+    total = 0.0
+    for k in range(len(POINTS)):
+        total += (w[0] * POINTS[k][0] + w[1] - POINTS[k][1]) ** 2
+    return total
+
+
+def own_grid(w):
+    t = np.linspace(0.0, 1.0, N)
+    u = w[1]
+    for i in range(N - 1):
+        u = u + (t[i + 1] - t[i]) * (np.sin(w[0] * t[i]) - u)
+    return u
+
+
+def own_grid_and_path(w):
+    t, u = np.linspace(0.0, 1.0, N), np.zeros(N)
+    u[0] = w[1]
+    for i in range(N - 1):
+        u[i + 1] = u[i] + (t[i + 1] - t[i]) * (np.sin(w[0] * t[i]) - u[i])
+    return u[-1]
+
+
+def own_list(w):
+    steps = [0.5 / (k + 1) for k in range(N)]
+    u = w[0]
+    for i in range(N):
+        u = u - steps[i] * np.sin(u + w[1])
+    return u
+
+
+def own_list_of_slopes(w):
+    rates = [w[0] * k for k in range(N)]
+    total = 0.0
+    for i in range(1, N):
+        total += np.sin(rates[i] - rates[i - 1]) * i
+    return total
+
+
+def own_mask(w):
+    shown, total = np.arange(N) % 7 == 0, 0.0
+    for i in range(N):
+        if shown[i]:
+            total += np.exp(w[0] * i / N)
+        else:
+            total -= w[1]
+    return total
+
+
+def by_a_counter(w):
+    i, total = 0, 0.0
+    while i < N:
+        total += w[0] * FORCES[i] ** 2
+        i += 1
+    return total
+
+
+def of_an_object(w):
+    class Data:
+        pass
+
+    data, total = Data(), 0.0
+    data.t = [0.1 * k for k in range(N)]
+    for i in range(N):
+        total += np.sin(w[0] * data.t[i])
+    return total
+
+
+def by_index(w):
+    total = 0.0
+    for i in range(N):
+        if i % 3 == 1:
+            total += np.sin(w[0] * i)
+        elif i % 3 == 2:
+            total -= np.sin(w[1] * i)
+    return total
+
+
+ALL = [
+    classes, labels_decide, hidden_at_times, in_order, forced, over_edges, own_grid, own_grid_and_path, own_list, own_mask,
+    by_a_counter, by_index,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fun", [*ALL, through_points, own_list_of_slopes, of_an_object])
+def test_gives_what_the_function_gives(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(1)
+    for _ in range(5):
+        w = rng.normal(size=4)
+        value, slope = derivative(w)
+        np.testing.assert_allclose(value, fun(w), rtol=1e-12)
+        np.testing.assert_allclose(slope, grad(fun, mode="dynamic")(w), rtol=1e-10, atol=1e-12)
+    assert derivative.cache_info().misses == 2
+
+
+@pytest.mark.parametrize("fun", ALL)
+def test_stays_a_loop_or_is_done_at_once(fun):
+    text = grad(fun).source(np.ones(4))
+    assert len([line for line in str(text).splitlines() if "=" in line]) < 30
+
+
+def test_lists_that_are_arguments():
+    """No call is traced for other labels: as an array of them."""
+
+    def loss(w, labels):
+        total = 0.0
+        for i in range(N):
+            z = X[i] @ w
+            if labels[i] == 1:
+                total += np.log1p(np.exp(-z))
+            else:
+                total += np.log1p(np.exp(z)) * labels[i]
+        return total
+
+    derivative, rng = grad(loss), np.random.default_rng(2)
+    for _ in range(8):
+        w, labels = rng.normal(size=4), rng.integers(0, 3, N).tolist()
+        np.testing.assert_allclose(derivative(w, labels), grad(loss, mode="dynamic")(w, labels), rtol=1e-10, atol=1e-12)
+    assert derivative.cache_info().misses == 2
+
+
+def test_other_items_are_seen():
+    forces = [0.1 * k for k in range(N)]
+    kinds = [k % 3 for k in range(N)]
+
+    def total(w):
+        result = 0.0
+        for i in range(N):
+            result = np.sin(result) + w * forces[i] * kinds[i]
+        return result
+
+    derivative = value_and_grad(total)
+    for change in (lambda: None, lambda: None, lambda: forces.__setitem__(58, 7.0), lambda: kinds.__setitem__(59, 5),
+                   lambda: None, lambda: forces.__setitem__(3, True), lambda: kinds.__setitem__(1, 2.5)):  # fmt: skip
+        change()
+        value, slope = derivative(0.3)
+        np.testing.assert_allclose(value, total(0.3), rtol=1e-12)
+        np.testing.assert_allclose(slope, grad(total, mode="dynamic")(0.3), rtol=1e-10)
+
+
+def written_first(w):
+    t, once, s = [0.1 * k for k in range(N)], [False], 0.0
+    for i in range(N):
+        if not once[0]:
+            once[0] = True
+            t[N - 5] = 7.0
+        s = np.sin(s) + w * t[i]
+    return s
+
+
+def written_first_under_another_name(w):
+    t, once, s = np.arange(N) * 1.0, [False], 0.0
+    names = [t]
+    for i in range(N):
+        if not once[0]:
+            once[0] = True
+            names[0][N - 5] = 7.0
+        s = np.sin(s) + w * t[i]
+    return s
+
+
+def written_first_through_a_view(w):
+    t, once, s = np.arange(N) * 1.0, [False], 0.0
+    back = t[::-1]
+    for value in t:
+        if not once[0]:
+            once[0] = True
+            back[4] = 7.0
+        s = np.sin(s) + w * value
+    return s
+
+
+def written_first_by_numpy(w):
+    t, once, s = np.arange(N) * 1.0, [False], 0.0
+    for value in t:
+        if not once[0]:
+            once[0] = True
+            np.put(t, [N - 5], 7.0)
+        s = np.sin(s) + w * value
+    return s
+
+
+def written_while_it_runs(w):
+    t, s = [0.1 * k for k in range(N)], 0.0
+    for i in range(N - 1):
+        s = np.sin(s) + w * t[i]
+        if i % 10 == 3:
+            t[i + 1] = 0.5
+            t.append(t.pop(0))
+    return s
+
+
+def a_number_in_place_of_a_traced_one(w):
+    t, names, s = [w * k for k in range(N)], [], 0.0
+    names.append(t)
+    for i in range(N):
+        if i == 3:
+            names[0][40] = 0.25
+        s = np.sin(s) + w * t[i]
+    return s
+
+
+def sign_of_zero(w):
+    t, once, s = [0.0] * N, [False], 0.0
+    for i in range(N):
+        if not once[0]:
+            once[0] = True
+            t[7] = -0.0
+        s = s + np.copysign(1.0, t[i]) * w
+    return s
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [written_first, written_first_under_another_name, written_first_through_a_view, written_first_by_numpy,
+     written_while_it_runs, sign_of_zero, a_number_in_place_of_a_traced_one],
+)  # fmt: skip
+def test_what_is_written_while_the_loop_runs_is_read(fun):
+    """Also by the iterations that are run at once: they are not, then."""
+    derivative = value_and_grad(fun)
+    for w in (0.3, 0.31, 0.32):
+        np.testing.assert_allclose(derivative(w)[0], fun(w), rtol=1e-12)
+    assert derivative.cache_info().hits
+
+
+def test_an_item_is_the_very_object():
+    rows = [(0.1 * k, 1.0) for k in range(N)]
+
+    def total(w):
+        result = 0.0
+        for i in range(N):
+            row = rows[i]
+            if row is rows[7]:
+                result = result + w * row[0]
+            if row is rows[i - 1]:
+                result = result + 1000 * w
+        return result
+
+    derivative = grad(total)
+    for _ in range(3):
+        assert derivative(0.3) == pytest.approx(0.7)
+    rows[3] = rows[2]
+    for _ in range(3):
+        assert derivative(0.3) == pytest.approx(1000.7)
+
+
+def test_lists_that_grow_are_no_tables():
+    """Not one for each length that they have."""
+
+    def total(w):
+        steps = [w, 0.5 * w]
+        for i in range(2, 300):
+            steps.append(np.sin(steps[i - 1]) + steps[i - 2])
+        return steps[-1]
+
+    derivative = grad(total)
+    for w in (0.3, 0.4, 0.5):
+        np.testing.assert_allclose(derivative(w), grad(total, mode="dynamic")(w), rtol=1e-10)
+    assert "np.array([" not in derivative.source(0.3)
+
+
+def test_few_items_of_a_long_list_are_read_alone():
+    series = [0.1 * k for k in range(500)]
+
+    def total(w):
+        result = 0.0
+        for i in range(5):
+            result += w * series[i]
+        return result
+
+    derivative = grad(total)
+    assert derivative(1.0) == pytest.approx(1.0)
+    assert "series[7]" not in derivative.explain()
+
+
+def test_no_item_there_is_the_lists_error():
+    short = [0.5] * 40
+
+    def total(w, k):
+        return sum(w * short[i + k] for i in range(3))
+
+    derivative = grad(total)
+    assert derivative(1.0, 2) == derivative(1.0, -3) == 1.5
+    with pytest.raises(IndexError):
+        derivative(1.0, 38)
+
+
+def test_rows_that_are_filled_are_views():
+    def total(w):
+        table, result = np.zeros((40, 2), int), 0.0
+        for i in range(40):
+            row = table[i]
+            row[1] = 3
+            result = result + w * table[i, 1]
+        return result
+
+    derivative = grad(total)
+    for _ in range(3):
+        assert derivative(0.5) == 120.0
+
+
+NUMBERS = ["w[0] * {f}[{i}]", "x[{i}] * {f}[{i}]", "np.sin(s)", "v * 0.3", "{f}[{i}] * 0.5", "x[{p}[i]]", "{p}[i] * 0.01"]
+CONDITIONS = [
+    "{p}[i] % 3 == 1", "{b}[i]", "i % 3 == 0", "i > 3", "x[{i}] > 0.0", "{f}[{i}] > 0.2", "not {b}[{i}]", "{p}[i] > {p}[i - 1]",
+]  # fmt: skip
+PLACES = ["i", "i", "i", "i - 1", "n - 1 - i", "{p}[i]", "2", "i % 5"]
+MADE = {
+    "f": ["np.linspace(0.0, 1.0, n)", "[0.1 * j for j in range(n)]", "np.ones(n) * 0.5", "np.zeros(n)",
+          "[w[0] * 0.1 * j for j in range(n)]", "list(x)", "[float(j) for j in np.sin(np.arange(n))]"],
+    "p": ["np.arange(n)[::-1]", "[(3 * j) % n for j in range(n)]", "tuple(range(n))"],
+    "b": ["np.arange(n) % 3 == 0", "[j % 5 > 2 for j in range(n)]"],
+}  # fmt: skip
+NEW = {"f": ["0.5", "w[1]"], "p": ["1", "i"], "b": ["True", "False"]}
+LOOPS = ["for i in range(n):", "for i in range(1, n):", "for i in range(n - 1, -1, -1):", "while i < n - 1:"]
+
+
+def lines(rng: random.Random) -> Iterator[str]:
+    """The lines of loops that read tables, write into them at times, and decide on what is in them."""
+    yield "def program(x, w):"
+    yield "    n, s, v, once = len(x), 0.0, w[1], False"
+    names = {"f": ["x", "f0"], "p": ["p0"], "b": ["b0"]}
+    for kind in "fpb":
+        yield f"    {kind}0 = {rng.choice(MADE[kind])}"
+    for kind in rng.sample("fpb", rng.randrange(3)):
+        names[kind].append(f"{kind}1")
+        yield f"    {kind}1 = {rng.choice(MADE[kind])}"
+    if rng.random() < 0.3:
+        yield f"    f0[{rng.choice(['0', '3', '-1'])}] = {rng.choice(['0.7', 'w[0]'])}"
+
+    def drawn(texts: list[str]) -> str:
+        text = rng.choice(texts)
+        for _ in range(2):
+            text = text.format(**{kind: rng.choice(known) for kind, known in names.items()}, i=rng.choice(PLACES))
+        return text
+
+    def statement(indent: str, depth: int) -> Iterator[str]:
+        which = rng.random()
+        if which < 0.4 or not depth:
+            yield f"{indent}s = s + {drawn(NUMBERS)} * 0.3"
+        elif which < 0.5:
+            yield f"{indent}v = np.tanh(v + {drawn(NUMBERS)})"
+        elif which < 0.55:
+            kind = rng.choice("fpb")
+            yield f"{indent}{kind}0[i] = {rng.choice(NEW[kind])}" if kind != "p" else f"{indent}s = s * 0.9"
+        elif which < 0.6:
+            yield f"{indent}if not once:"
+            yield f"{indent}    once, f0[{rng.randrange(6)}] = True, 0.25"
+        else:
+            yield f"{indent}if {drawn(CONDITIONS)}:"
+            yield from statement(indent + "    ", depth - 1)
+            if rng.random() < 0.6:
+                yield f"{indent}else:"
+                yield from statement(indent + "    ", depth - 1)
+
+    for _ in range(rng.randint(1, 2)):
+        loop = rng.choice(LOOPS)
+        if loop.startswith("while"):
+            yield "    i = 0"
+        yield f"    {loop}"
+        for _ in range(rng.randint(1, 3)):
+            yield from statement("        ", 2)
+        if loop.startswith("while"):
+            yield "        i += 1"
+    yield "    return s + v"
+
+
+@given(st.integers(0, 2**40))
+def test_random_loops(seed: int) -> None:
+    program = program_of(lines(random.Random(seed)), {"x": (9,), "w": (2,)}, seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vectorize, "WORTH", 0)
+        patch.setattr(iterables, "FEWEST", 4)
+        patch.setattr(rolling, "FAR", 5)
+        agrees_with_dynamic(program)
