@@ -616,6 +616,7 @@ class _Rewriter(ast.NodeTransformer):
             if isinstance(statement, ast.Assign):
                 reset = [place for place in _resets(statement) if place[0].id in stores & (inside.keys() | chosen)]
                 statement.numbers = loop, reset  # type: ignore[attr-defined]
+                statement.below = True  # type: ignore[attr-defined]
         settled = self.scopes[-1][0] - stores - target
         for name, made_of in _filled(node):
             if name in settled:
@@ -675,6 +676,8 @@ class _Rewriter(ast.NodeTransformer):
         effects = [effect for target in node.targets for effect in self._effects(target, node.value)]
         loop, reset = getattr(node, "numbers", ("", ()))
         node.value = self.visit(node.value)
+        if hasattr(node, "below"):
+            node.value = _renamed(node.value)
         for name, i in reset:
             given = node.value if i is None else node.value.elts[i]  # type: ignore[attr-defined]
             number = _hook("number", given, ast.Name(loop, ast.Load()), ast.Constant(name.id), given, ast.Constant(True))
@@ -902,6 +905,17 @@ def _below_ifs(statements: list[ast.stmt], below: bool = False) -> Iterator[Any]
         if isinstance(statement, (ast.If, ast.For, ast.While)):
             for part in (statement.body, statement.orelse):
                 yield from _below_ifs(part, below or isinstance(statement, ast.If))
+
+
+def _renamed(value: ast.expr) -> Any:
+    """What one side of an ``if`` in a loop assigns: of values that have a name already, another one of the same number."""
+    if isinstance(value, ast.Tuple):
+        value.elts = [_renamed(item) for item in value.elts]
+    elif isinstance(value, ast.IfExp):
+        value.body, value.orelse = _renamed(value.body), _renamed(value.orelse)
+    elif isinstance(value, ast.Name):
+        return _hook("renamed", value, value)
+    return value
 
 
 def _resets(statement: ast.Assign) -> list[tuple[ast.Name, int | None]]:

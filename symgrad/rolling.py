@@ -288,7 +288,7 @@ class Roller:
         for i in decided:
             trace.guards[i] = trace.guards[i]._replace(loop=True)
         if not self.forked and self.what is not None and self.what.length >= FAR:
-            peeks = [peek for peek in trace.peeks[last.peeks :] if peek.value is not None and peek.node.index > floor]
+            peeks = [peek for peek in trace.peeks[last.peeks :] if type(peek.value) is bool and peek.node.index > floor]
             saw = tuple([peek.value for peek in peeks])
             self.turns += self.saw is not None and saw != self.saw
             self.saw = saw

@@ -113,6 +113,11 @@ class State(Calls):
         kinds = (float, complex, np.float64, np.float32, *([int] if counts else []))
         return loop.number(name, value) if type(loop) is Roller and type(value) in kinds else value
 
+    def renamed(self, value: Any) -> Any:
+        """A number under one more name, in a loop: the names go round on their own."""
+        number = type(value) is Tracer and value.base is None and type(value.like) is not np.ndarray
+        return Tracer(value.tape, value.node, value.like, later=value.later) if number else value
+
     def filled(self, array: Any, *values: Any) -> None:
         """A loop that writes items made of ``values`` into an array begins: where they are traced, so is the array."""
         if type(array) is Tracer and array.tape.draft and any([type(v) is Tracer and v.node.differentiated for v in values]):
@@ -236,6 +241,11 @@ class Finished(State):
     def class_made(self, kind: Any, *decorator: Any) -> Any:
         """A class statement, like any."""
         return decorator[0](kind) if decorator else kind
+
+    def renamed(self, value: Any) -> Any:
+        """A number under one more name, in a loop: the names go round on their own."""
+        number = type(value) is Tracer and value.base is None and type(value.like) is not np.ndarray
+        return Tracer(value.tape, value.node, value.like, later=value.later) if number else value
 
     def filled(self, array: Any, *values: Any) -> None:
         """Nothing is traced any more."""

@@ -1237,3 +1237,43 @@ def test_results_that_one_side_reads(fun):
         np.testing.assert_allclose(value, fun(x), rtol=1e-11)
         np.testing.assert_allclose(slope, grad(fun, mode="dynamic")(x), rtol=1e-8, atol=1e-10)
     assert derivative.cache_info().hits > 2
+
+
+def bisection(w):
+    low, high = w[0] - 10.0, w[0] + 10.0
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        if middle**3 + middle * w[1] ** 2 - w[2] > 0:
+            high = middle
+        else:
+            low = middle
+    return middle
+
+
+def bisection_of_numbers(w):
+    low, high = -10.0, 10.0
+    while high - low > 1e-9:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if middle**3 + middle * w[1] ** 2 > w[2] else (middle, high)
+    return middle - (middle**3 + middle * w[1] ** 2 - w[2]) / (3 * middle**2 + w[1] ** 2)
+
+
+def kept_and_best(w):
+    best, second = 0.0 * w[0], -1.0
+    for i in range(40):
+        value = np.sin(w[0] * i) * w[1]
+        if value > best:
+            second, best = best, value
+    return best + 0.1 * second
+
+
+@pytest.mark.parametrize("fun", [bisection, bisection_of_numbers, kept_and_best])
+def test_a_number_may_get_another_name_on_one_side(fun):
+    """Where two names of one number are left in the end, each goes round on its own."""
+    derivative, rng = value_and_grad(fun), np.random.default_rng(4)
+    for _ in range(8):
+        w = rng.normal(size=3)
+        value, slope = derivative(w)
+        np.testing.assert_allclose(value, fun(w), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(slope, value_and_grad(fun, mode="dynamic")(w)[1], rtol=1e-10, atol=1e-12)
+    assert derivative.cache_info().misses <= 3
