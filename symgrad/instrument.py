@@ -638,7 +638,7 @@ class _Rewriter(ast.NodeTransformer):
         loop = getattr(node, "leaves", None)
         if loop is None:
             return self._tested(node)
-        node.test = _hook("ends", node.test, ast.Name(loop, ast.Load()), self.visit(node.test))
+        node.test = _hook("ends", node.test, ast.Name(loop, ast.Load()), self._condition(node.test))
         node.body = self._body(node.body)
         return node
 
@@ -754,9 +754,22 @@ class _Rewriter(ast.NodeTransformer):
         return []
 
     def _tested(self, node: Any) -> Any:
+        whole, node.test = node.test, placed(ast.Constant(None), node.test)
         self.generic_visit(node)
-        node.test = _hook("test", node.test, node.test)
+        node.test = _hook("test", whole, self._condition(whole))
         return node
+
+    def _condition(self, test: ast.expr) -> Any:
+        """A test; in a loop, where the parts of an ``and`` or ``or`` may be looked at together, they are."""
+        if not self._loops or not isinstance(test, ast.BoolOp) or not all(map(_is_harmless, test.values[1:])):
+            return self.visit(test)
+        every = ast.Constant(isinstance(test.op, ast.And))
+        names = [set(names_read(part)) for part in test.values]
+        whole = self.visit(test)
+        for i, part in enumerate(whole.values[:-1]):
+            later = _constant(tuple(sorted(set().union(*names[i + 1 :]))))
+            whole.values[i] = _hook("aside", part, part, every, ast.Constant(i == 0), later)
+        return _hook("together", whole, whole, every)
 
     visit_IfExp = _tested
 

@@ -54,6 +54,7 @@ class State(Calls):
     # ---- loops ----
 
     Unbound = NameError  # what a local raises that has no value yet
+    _aside: list[Any]
 
     def loop(
         self,
@@ -142,6 +143,29 @@ class State(Calls):
         if roller is None or type(value) is not Tracer:
             return value
         return roller.part(sys._getframe(1), _truth(value), names)
+
+    def aside(self, value: Any, every: bool, first: bool, names: tuple[str, ...]) -> Any:
+        """A part of a test ``a and b`` (``every``) or ``a or b`` in a loop: set aside, if the parts that follow can be computed
+        anyway, as their names stand for numbers. What Python goes on from."""
+        if first:
+            self._aside = []
+        if type(value) is not Tracer or np.ndim(value.value) or not self.trace.symbolic:
+            return value
+        frame = sys._getframe(1)
+        known = [frame.f_locals.get(name, frame.f_globals.get(name, abs if name == "abs" else None)) for name in names]
+        if not all([type(item) is Tracer or type(item) in NUMBERS or item is abs for item in known]):
+            return value
+        self._aside.append(value)
+        return every
+
+    def together(self, value: Any, every: bool) -> Any:
+        """Such a test, of its parts that were set aside and the ``value`` that Python has found."""
+        parts, self._aside = self._aside, []
+        if type(value) is not Tracer and parts:
+            if bool(value) is not every:
+                return value
+            value = parts.pop()
+        return functools.reduce(np.logical_and if every else np.logical_or, [*parts, value])
 
     def ends(self, roller: Any, condition: Any) -> bool:
         """The condition of the ``if`` that leaves a loop."""

@@ -1277,3 +1277,71 @@ def test_a_number_may_get_another_name_on_one_side(fun):
         np.testing.assert_allclose(value, fun(w), rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(slope, value_and_grad(fun, mode="dynamic")(w)[1], rtol=1e-10, atol=1e-12)
     assert derivative.cache_info().misses <= 3
+
+
+def in_a_box(w):
+    p, q, v, u, s = w[0], w[1], 3 * w[2], 3 * w[0], 0.0
+    for _ in range(60):
+        p, q = p + 0.1 * v, q + 0.1 * u
+        if p > 1.0 or p < -1.0:
+            v = -v
+        if not (q > -1.0 and q < 1.0):
+            u = -u
+        s = s + p * q
+    return s
+
+
+def few_in_the_middle(w):
+    s, n = 0.0, 0
+    for i in range(60):
+        v = np.sin(w[0] * i) * w[1]
+        if v > -0.5 and v < 0.5 and n < 20:
+            s, n = s + v * w[2], n + 1
+    return s
+
+
+@pytest.mark.parametrize("fun", [in_a_box, few_in_the_middle])
+def test_parts_of_a_test_are_looked_at_together(fun):
+    """Where Python may compute them all: one decision for ``p > 1 or p < -1``."""
+    derivative, rng = value_and_grad(fun), np.random.default_rng(6)
+    for _ in range(8):
+        w = rng.normal(size=3)
+        value, slope = derivative(w)
+        np.testing.assert_allclose(value, fun(w), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(slope, value_and_grad(fun, mode="dynamic")(w)[1], rtol=1e-9, atol=1e-11)
+    assert derivative.cache_info().hits
+
+
+def test_parts_of_a_test_are_computed_when_python_does():
+    """What is no number decides what is computed after it."""
+
+    class Loud:
+        def __gt__(self, other):
+            raise AssertionError
+
+    def total(x, limit, flag):
+        s = 0.0
+        for i in range(40):
+            if flag or x[i] > limit:
+                s = s + x[i]
+            if x[i] < 9.0 or limit > 3:
+                s = s + 1.0
+            if (x[i] > 0 and limit) or flag:
+                s = s * 1.01
+        return s
+
+    derivative, x = value_and_grad(total), np.random.default_rng(1).normal(size=40)
+    for limit, flag in ((0.5, False), (0.5, True), (-0.5, False), (0.5, 0), (0.0, [1]), (0.5, False)):
+        value, slope = derivative(x, limit, flag)
+        np.testing.assert_allclose(value, total(x, limit, flag), rtol=1e-12)
+        np.testing.assert_allclose(slope, value_and_grad(total, mode="dynamic")(x, limit, flag)[1], rtol=1e-12)
+    loud = Loud()
+
+    def shy(x):
+        s = 0.0
+        for i in range(40):
+            if x[i] < 9.0 or loud > 3:
+                s = s + x[i]
+        return s
+
+    assert value_and_grad(shy)(x)[0] == pytest.approx(np.sum(x))
