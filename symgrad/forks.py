@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -75,7 +76,8 @@ class Ways(NamedTuple):
     """The ways that calls have taken through a loop from iteration ``first`` on, and what the locals held there.
 
     ``fixed`` is what they looked at that no iteration changes, and saw, ``plain`` of that what hangs on no argument; ``left``
-    are the locals that no iteration assigned.
+    are the locals that no iteration assigned; ``parted`` are pairs of them that were one array at times, and ``written`` those
+    whose arrays were changed in place.
     """
 
     first: int
@@ -87,6 +89,8 @@ class Ways(NamedTuple):
     left: set[Key]
     taken: dict[tuple[bool, ...], Way]
     arrays: dict[Node, Any]  # that they read
+    parted: set[frozenset[Key]]
+    written: set[Key]
 
     def held(self) -> Iterator[Node]:
         """The nodes that it holds, each as often as it does."""
@@ -156,6 +160,7 @@ class _Reader:
         self.decided: set[Node] = set()
         self.fixed: dict[Node, tuple[Any, Any]] = {}
         self.plain: set[Node] = set()
+        self.parted, self.written = self._parted()
         nodes = trace.graph.nodes
         self.floor = nodes[bounds[0].length].index if bounds[0].length < len(nodes) else math.inf
 
@@ -177,8 +182,29 @@ class _Reader:
             key for key in given if any([node in change or node in self.put for node in ancestors([begin.nodes[key]], floor)])
         }
 
+    def _parted(self) -> tuple[set[frozenset[Key]], set[Key]]:
+        """The pairs of locals that are one array between some iterations, and two between others; the locals whose arrays
+        were changed in place."""
+        together: Counter[frozenset[Key]] = Counter()
+        written: set[Key] = set()
+        for bound in self.bounds:
+            owners: dict[int, list[Key]] = {}
+            for key, tracer in bound.holds.items():
+                if type(tracer.like) is np.ndarray and key[0] not in self.names.targets:
+                    owner = tracer.owner()
+                    owners.setdefault(id(owner), []).append(key)
+                    if owner.written:
+                        written.add(key)
+            together.update([frozenset(pair) for keys in owners.values() for pair in itertools.combinations(keys, 2)])
+        parted = {
+            pair for pair, often in together.items() if often < sum([pair <= bound.holds.keys() for bound in self.bounds])
+        }
+        return parted, written
+
     def pattern(self, first: int, ways: dict[tuple[bool, ...], Way]) -> Fork:
         """The pattern of these iterations, from number ``first`` on, and of earlier ``ways``."""
+        if any([not pair.isdisjoint(self.written) for pair in self.parted]):
+            raise Unclear  # what is written into one of them is in both, or not
         begun = {bound.nodes[key] for bound in self.bounds for key in self.moving}
         self.settled = self._settled()
         self._make(self.trace.graph.nodes[: self.bounds[-1].length], begun)
@@ -232,7 +258,8 @@ class _Reader:
         outside = ancestors([*_read(taken.values()), *self.fixed, *self.plain])
         arrays = {node: self.trace.graph.arrays[node] for node in outside if node.op is CAPTURED}
         left = {key for key in begin.nodes if all([self._is_left(key, begin, bound) for bound in self.bounds[1:]])}
-        return Ways(first, self.fixed, self.plain, begin.nodes, begin.rest, self.moving, left, taken, arrays)
+        known = self.fixed, self.plain, begin.nodes, begin.rest, self.moving, left, taken, arrays
+        return Ways(first, *known, self.parted, self.written)
 
     def recall(self, known: Ways) -> dict[tuple[bool, ...], Way]:
         """What earlier calls did, of what there is in this one."""
@@ -253,6 +280,7 @@ class _Reader:
         self.plain |= {self._here(node, same, known.arrays) for node in known.plain}
         if not self.moving - known.moving <= known.left:
             raise Unclear
+        self.parted, self.written = self.parted | known.parted, self.written | known.written
         fresh = {begin.nodes[key] for key in self.moving - known.moving}
         self.moving |= known.moving
         self.read = self._read_next()

@@ -69,6 +69,7 @@ MANY = 512  # and of all containers in containers
 EACH = 32  # or for each operation of an iteration, which takes longer
 COUNTER = ("for",)
 _HIDDEN = "__symgrad"
+SHARED = ("shared",)  # what is noted of such an array that has several names
 DRAFT = ("draft",)  # what is noted of an array that the function fills with plain numbers, beside its content
 
 
@@ -248,6 +249,8 @@ class Roller:
                 holds[(name,)] = value
             elif not name.startswith(_HIDDEN):
                 survey.local(name, value)
+        for name, *_ in [key for keys in survey.drafts.values() if len(keys) > 1 for key in keys] if survey.rest else ():
+            survey.rest[name] = (survey.rest[name], SHARED)  # what is written into one is in the others
         if more:
             holds.update(more)
         for key, tracer in holds.items():
@@ -272,6 +275,9 @@ class Roller:
         for key in last.nodes.keys() - before[-1].nodes.keys() if before else ():
             first, *others = [bound.rest.get(key[0]) if len(key) == 1 else None for bound in before]
             if type(first) is not tuple or first[0] is not DRAFT or any([other != first for other in others]):
+                continue
+            owner = last.holds[key].owner()
+            if sum([tracer.owner() is owner for tracer in last.holds.values()]) > 1:
                 continue
             array = self.trace.filled(np.frombuffer(first[3], first[2]).reshape(first[1]))
             if array is not None:
@@ -1038,6 +1044,7 @@ class _Survey:
         self.rest: dict[str, Any] = {}
         self.containers: set[int] = set()
         self.functions: set[int] = set()
+        self.drafts: dict[int, list[Key]] = {}  # where each array is that the function fills with plain numbers
 
     def local(self, name: str, value: Any) -> None:
         """One local variable."""
@@ -1053,6 +1060,7 @@ class _Survey:
         if kind is Tracer:
             self.containers.add(id(value))
             if value.tape.draft:
+                self.drafts.setdefault(id(value.owner()), []).append(key)
                 found = self._array(value.value, key, depth)
                 return found if found is None or found[0] == "is" else (DRAFT, *found)
             self.holds[key] = value

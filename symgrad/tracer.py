@@ -131,10 +131,10 @@ class Tracer(Traced):
 
     Behaves as its value does: operators, methods, attributes, NumPy's functions; ``isinstance`` sees the value's type.
     ``base``, ``how`` and ``seen`` make it a view: of which Tracer, by which operation, and of which ``version`` of it.
-    ``lent`` are the arrays that ``np.asarray`` made of it.
+    ``lent`` are the arrays that ``np.asarray`` made of it; ``written`` tells whether it was ever changed in place.
     """
 
-    __slots__ = ("__weakref__", "base", "frozen", "how", "later", "lent", "like", "node", "seen", "tape", "version")
+    __slots__ = ("__weakref__", "base", "frozen", "how", "later", "lent", "like", "node", "seen", "tape", "version", "written")
     __array_priority__ = 1000.0
     __pandas_priority__ = 5000  # above its own: pandas leaves operators to us, who say what to do
     like: Any
@@ -145,6 +145,7 @@ class Tracer(Traced):
         self.how: Any = None
         self.lent: list[Callable[[], Any]] | None = None
         self.version = self.seen = 0
+        self.written = False
 
     @property
     def value(self) -> Any:
@@ -156,6 +157,13 @@ class Tracer(Traced):
     @value.setter
     def value(self, value: Any) -> None:
         self.like, self.later = value, False
+
+    def owner(self) -> Tracer:
+        """What this is a view of, in the end; itself, if it is none."""
+        result = self
+        while result.base is not None:
+            result = result.base
+        return result
 
     def bind(self, new: Tracer) -> None:
         """Be another value from here on."""
@@ -219,6 +227,7 @@ class Tracer(Traced):
     def assign(self, new: Tracer, verb: str, casting: Any = "same_kind") -> None:
         """Bind this name to a new value: what an in-place write means here. Views write through to their base."""
         self._check_writable(verb)
+        self.written = True
         if self.tape.watched and self.base is None:  # views write through
             self.tape.writes.append(self)
         like = self.like

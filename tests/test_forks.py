@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from agreement import program_of
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -1345,3 +1346,113 @@ def test_parts_of_a_test_are_computed_when_python_does():
         return s
 
     assert value_and_grad(shy)(x)[0] == pytest.approx(np.sum(x))
+
+
+def named_anew(x):
+    n, s = len(x), 0.0
+    a = np.zeros(n)
+    b = a
+    for i in range(n):
+        b[i] += 0.5 * b[i - 1] + x[i]
+        if x[i] > 0.3:
+            a = np.zeros(n)
+        a[i % 3] *= 0.5
+        s = s + 0.01 * b[i]
+    return s + np.sum(b * b) + np.sum(a * a)
+
+
+def one_or_the_other(x):
+    a, b = x * 1.0, x * 2.0
+    for i in range(len(x)):
+        if x[i] > 0.4:
+            b = a
+        elif x[i] < -0.4:
+            b = a.copy()
+        b[i] = b[i] + 0.5 * a[i - 1]
+    return np.sum(a * a) + np.sum(b * np.arange(len(x)))
+
+
+def changed_while_best_holds_it(x):
+    w, best, low = x[:3] * 1.0, x[:3] * 0.0, 1e9
+    for i in range(3, len(x)):
+        w -= 0.1 * x[i] * w
+        loss = np.sum(w**2) + x[i]
+        if loss < low:
+            low, best = loss, w
+    return np.sum(best) + low
+
+
+def kept_while_another_is_made(x):
+    w, best, low = x[:3] * 1.0, x[:3] * 0.0, 1e9
+    for i in range(3, len(x)):
+        w = w - 0.1 * x[i] * w
+        loss = np.sum(w**2) + x[i]
+        if loss < low:
+            low, best = loss, w
+    return np.sum(best) + low
+
+
+@pytest.mark.parametrize("fun", [named_anew, one_or_the_other, changed_while_best_holds_it, kept_while_another_is_made])
+def test_names_that_are_one_array_at_times(fun):
+    """What is written into one is in the other then, whatever decided that in an earlier iteration."""
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for _ in range(20):
+        x = rng.normal(size=12)
+        value, slope = derivative(x)
+        np.testing.assert_allclose(value, fun(x), rtol=1e-11)
+        np.testing.assert_allclose(slope, value_and_grad(fun, mode="dynamic")(x)[1], rtol=1e-9, atol=1e-12)
+    if fun is kept_while_another_is_made:
+        assert derivative.cache_info().misses <= 3
+
+
+NAMES = "abc"
+ALIASES = [
+    "{a}[{i}] {o} {t}", "{a}[{i}] {o} {t}", "{a}[{i}] {o} {t}", "{a} = {b}", "{a} = {b}", "{a} = np.zeros(n)",
+    "{a} = {b}.copy()", "{a} += 0.1 * x", "{a} = {b} + 0.1 * x", "{a}, {b} = {b}, {a}", "s = s + 0.1 * {t}",
+]  # fmt: skip
+
+
+def renaming_lines(rng: random.Random) -> Iterator[str]:
+    """The lines of a loop in which arrays get other names, and are written into, below ``if``s."""
+
+    def drawn(text: str) -> str:
+        term = rng.choice(["x[{i}]", "w[0] * x[i]", "{a}[{i}]", "0.5", "np.sin(s)", "{b}[{i}] * w[0]"])
+        a, b = rng.sample(NAMES, 2)
+        places = {"i": rng.choice(["i", "i", "i - 1", "i % 3", "0"]), "o": rng.choice(["=", "+=", "*="])}
+        return text.replace("{t}", term).format(a=a, b=b, **places)
+
+    def statement(indent: str, depth: int) -> Iterator[str]:
+        if rng.random() < 0.6 or not depth:
+            yield indent + drawn(rng.choice(ALIASES))
+            return
+        yield indent + drawn(rng.choice(["if x[{i}] > 0.1:", "if {a}[{i}] > 0.1:", "if i % 3 == 1:", "if s < 0.5:"]))
+        yield from statement(indent + "    ", depth - 1)
+        if rng.random() < 0.4:
+            yield f"{indent}else:"
+            yield from statement(indent + "    ", depth - 1)
+
+    yield "def program(x, w):"
+    yield "    n, s, a = len(x), 0.0, " + rng.choice(["x * 1.0", "np.zeros(len(x))", "np.zeros_like(x)"])
+    yield "    b = " + rng.choice(["a", "a", "x * w[0]", "np.zeros(n)"])
+    yield "    c = " + rng.choice(["a", "b", "np.ones(n)"])
+    yield "    for i in range(n):"
+    for _ in range(rng.randint(2, 4)):
+        yield from statement("        ", 2)
+    yield "    return s + np.sum(a * a) + np.sum(b * np.arange(n)) + np.sum(c * c * w[1])"
+
+
+@given(st.integers(0, 2**40))
+def test_random_loops_in_which_arrays_get_other_names(seed: int) -> None:
+    """Other calls decide otherwise, and other names are one."""
+    program = program_of(renaming_lines(random.Random(seed)), {"x": (6,), "w": (2,)}, seed)
+    derivative, everything = value_and_grad(program.fun, (0, 1)), (0, 1)
+    for number in (None, seed + 1, seed + 2, seed + 2, seed + 3):
+        args = program.arguments(number)
+        with np.errstate(all="ignore"):
+            value = program(*args)
+            assume(np.isfinite(value) and abs(value) < 1e4)
+            found, slopes = derivative(*args)
+            expected = value_and_grad(program.fun, everything, mode="dynamic")(*args)[1]
+        np.testing.assert_allclose(found, value, rtol=1e-9, atol=1e-12)
+        for mine, theirs in zip(slopes, expected, strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-7, atol=1e-8)
