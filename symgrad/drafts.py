@@ -79,7 +79,7 @@ class Drafts:
     def set(self, x: Tracer, key: Any, new: Any) -> None:
         """``x[key] = new``, both plain."""
         x.value[key] = new
-        x.owner().written = True
+        x.owner().written = self.trace.graph.next_index
         if self.trace.watched:
             self.trace.writes.append(x)
 

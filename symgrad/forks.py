@@ -160,8 +160,8 @@ class _Reader:
         self.decided: set[Node] = set()
         self.fixed: dict[Node, tuple[Any, Any]] = {}
         self.plain: set[Node] = set()
-        self.parted, self.written = self._parted()
         nodes = trace.graph.nodes
+        self.parted, self.written = self._parted(nodes[bounds[0].length - 1].index if bounds[0].length else -1)
         self.floor = nodes[bounds[0].length].index if bounds[0].length < len(nodes) else math.inf
 
     def _read_next(self) -> set[Key]:
@@ -182,9 +182,9 @@ class _Reader:
             key for key in given if any([node in change or node in self.put for node in ancestors([begin.nodes[key]], floor)])
         }
 
-    def _parted(self) -> tuple[set[frozenset[Key]], set[Key]]:
+    def _parted(self, before: int) -> tuple[set[frozenset[Key]], set[Key]]:
         """The pairs of locals that are one array between some iterations, and two between others; the locals whose arrays
-        were changed in place."""
+        were changed in place since the node of index ``before``."""
         together: Counter[frozenset[Key]] = Counter()
         written: set[Key] = set()
         for bound in self.bounds:
@@ -193,7 +193,7 @@ class _Reader:
                 if type(tracer.like) is np.ndarray and key[0] not in self.names.targets:
                     owner = tracer.owner()
                     owners.setdefault(id(owner), []).append(key)
-                    if owner.written:
+                    if owner.written > before:
                         written.add(key)
             together.update([frozenset(pair) for keys in owners.values() for pair in itertools.combinations(keys, 2)])
         parted = {

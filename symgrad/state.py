@@ -153,7 +153,8 @@ class State(Calls):
             return value
         frame = sys._getframe(1)
         known = [frame.f_locals.get(name, frame.f_globals.get(name, abs if name == "abs" else None)) for name in names]
-        if not all([type(item) is Tracer or type(item) in NUMBERS or item is abs for item in known]):
+        numbers = [item.like if type(item) is Tracer else item for item in known]
+        if not all([item is abs or isinstance(item, (int, float, complex, np.number, np.bool_)) for item in numbers]):
             return value
         self._aside.append(value)
         return every
@@ -265,11 +266,6 @@ class Finished(State):
     def class_made(self, kind: Any, *decorator: Any) -> Any:
         """A class statement, like any."""
         return decorator[0](kind) if decorator else kind
-
-    def renamed(self, value: Any) -> Any:
-        """A number under one more name, in a loop: the names go round on their own."""
-        number = type(value) is Tracer and value.base is None and type(value.like) is not np.ndarray
-        return Tracer(value.tape, value.node, value.like, later=value.later) if number else value
 
     def filled(self, array: Any, *values: Any) -> None:
         """Nothing is traced any more."""

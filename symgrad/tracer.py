@@ -99,6 +99,7 @@ class Run(Protocol):
     phase: str | None
     double_where: bool
     hooks: Any
+    graph: Any
     guards: list[Any]
     peeks: list[Peek]
     values: dict[Node, Any]
@@ -131,7 +132,8 @@ class Tracer(Traced):
 
     Behaves as its value does: operators, methods, attributes, NumPy's functions; ``isinstance`` sees the value's type.
     ``base``, ``how`` and ``seen`` make it a view: of which Tracer, by which operation, and of which ``version`` of it.
-    ``lent`` are the arrays that ``np.asarray`` made of it; ``written`` tells whether it was ever changed in place.
+    ``lent`` are the arrays that ``np.asarray`` made of it; ``written``: the index of the node that was to come
+    when it was last changed in place.
     """
 
     __slots__ = ("__weakref__", "base", "frozen", "how", "later", "lent", "like", "node", "seen", "tape", "version", "written")
@@ -145,7 +147,7 @@ class Tracer(Traced):
         self.how: Any = None
         self.lent: list[Callable[[], Any]] | None = None
         self.version = self.seen = 0
-        self.written = False
+        self.written = -1
 
     @property
     def value(self) -> Any:
@@ -227,7 +229,7 @@ class Tracer(Traced):
     def assign(self, new: Tracer, verb: str, casting: Any = "same_kind") -> None:
         """Bind this name to a new value: what an in-place write means here. Views write through to their base."""
         self._check_writable(verb)
-        self.written = True
+        self.written = self.tape.graph.next_index
         if self.tape.watched and self.base is None:  # views write through
             self.tape.writes.append(self)
         like = self.like

@@ -1383,7 +1383,9 @@ def changed_while_best_holds_it(x):
 
 
 def kept_while_another_is_made(x):
-    w, best, low = x[:3] * 1.0, x[:3] * 0.0, 1e9
+    w, low = np.zeros(3), 1e9
+    w[0] = x[0]
+    best = w
     for i in range(3, len(x)):
         w = w - 0.1 * x[i] * w
         loss = np.sum(w**2) + x[i]
@@ -1456,3 +1458,17 @@ def test_random_loops_in_which_arrays_get_other_names(seed: int) -> None:
         np.testing.assert_allclose(found, value, rtol=1e-9, atol=1e-12)
         for mine, theirs in zip(slopes, expected, strict=True):
             np.testing.assert_allclose(mine, theirs, rtol=1e-7, atol=1e-8)
+
+
+def test_an_array_in_a_later_part_is_not_looked_at():
+    def total(x, y):
+        s = 0.0
+        for i in range(40):
+            if x[i] < 9.0 or y > 3:
+                s = s + x[i]
+        return s
+
+    x = np.linspace(0.0, 1.0, 40)
+    assert value_and_grad(total)(x, np.ones(3))[0] == pytest.approx(np.sum(x))
+    with pytest.raises(ValueError, match="ambiguous"):
+        value_and_grad(total)(x + 9.0, np.ones(3))
