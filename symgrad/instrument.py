@@ -616,7 +616,6 @@ class _Rewriter(ast.NodeTransformer):
             if isinstance(statement, ast.Assign):
                 reset = [place for place in _resets(statement) if place[0].id in stores & (inside.keys() | chosen)]
                 statement.numbers = loop, reset  # type: ignore[attr-defined]
-                statement.below = True  # type: ignore[attr-defined]
         settled = self.scopes[-1][0] - stores - target
         for name, made_of in _filled(node):
             if name in settled:
@@ -676,7 +675,7 @@ class _Rewriter(ast.NodeTransformer):
         effects = [effect for target in node.targets for effect in self._effects(target, node.value)]
         loop, reset = getattr(node, "numbers", ("", ()))
         node.value = self.visit(node.value)
-        if hasattr(node, "below"):
+        if loop:
             node.value = _renamed(node.value)
         for name, i in reset:
             given = node.value if i is None else node.value.elts[i]  # type: ignore[attr-defined]

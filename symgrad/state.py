@@ -149,7 +149,7 @@ class State(Calls):
         anyway, as their names stand for numbers. What Python goes on from."""
         if first:
             self._aside = []
-        if type(value) is not Tracer or np.ndim(value.value) or not self.trace.symbolic:
+        if type(value) is not Tracer or np.ndim(value.like) or not self.trace.symbolic:
             return value
         frame = sys._getframe(1)
         known = [frame.f_locals.get(name, frame.f_globals.get(name, abs if name == "abs" else None)) for name in names]

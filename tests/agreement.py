@@ -92,6 +92,20 @@ def agrees_with_dynamic(program: Program, scaled: bool = False) -> None:
         np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-9 * (1 + size), err_msg=name)
 
 
+def right_at(
+    derivative: Callable[..., Any],
+    fun: Callable[..., Any],
+    x: Any,
+    value: tuple[float, float],
+    slope: tuple[float, float],
+) -> None:
+    """What ``derivative`` gives at ``x`` is the function's value and its gradient in dynamic mode, each to a relative and an
+    absolute tolerance."""
+    found, mine = derivative(x)
+    np.testing.assert_allclose(found, fun(x), rtol=value[0], atol=value[1])
+    np.testing.assert_allclose(mine, value_and_grad(fun, mode="dynamic")(x)[1], rtol=slope[0], atol=slope[1])
+
+
 def agrees_without(name: str, fun: Callable[..., Any], args: Sequence[Any], slack: float = 0.0) -> None:
     """A function's value and gradients are the same with an optimisation and without, in layout and dtype, too.
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from agreement import program_of
+from agreement import program_of, right_at
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -1273,10 +1273,7 @@ def test_a_number_may_get_another_name_on_one_side(fun):
     """Where two names of one number are left in the end, each goes round on its own."""
     derivative, rng = value_and_grad(fun), np.random.default_rng(4)
     for _ in range(8):
-        w = rng.normal(size=3)
-        value, slope = derivative(w)
-        np.testing.assert_allclose(value, fun(w), rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(slope, value_and_grad(fun, mode="dynamic")(w)[1], rtol=1e-10, atol=1e-12)
+        right_at(derivative, fun, rng.normal(size=3), (1e-12, 1e-12), (1e-10, 1e-12))
     assert derivative.cache_info().misses <= 3
 
 
@@ -1306,10 +1303,7 @@ def test_parts_of_a_test_are_looked_at_together(fun):
     """Where Python may compute them all: one decision for ``p > 1 or p < -1``."""
     derivative, rng = value_and_grad(fun), np.random.default_rng(6)
     for _ in range(8):
-        w = rng.normal(size=3)
-        value, slope = derivative(w)
-        np.testing.assert_allclose(value, fun(w), rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(slope, value_and_grad(fun, mode="dynamic")(w)[1], rtol=1e-9, atol=1e-11)
+        right_at(derivative, fun, rng.normal(size=3), (1e-12, 1e-12), (1e-9, 1e-11))
     assert derivative.cache_info().hits
 
 
@@ -1399,10 +1393,7 @@ def test_names_that_are_one_array_at_times(fun):
     """What is written into one is in the other then, whatever decided that in an earlier iteration."""
     derivative, rng = value_and_grad(fun), np.random.default_rng(0)
     for _ in range(20):
-        x = rng.normal(size=12)
-        value, slope = derivative(x)
-        np.testing.assert_allclose(value, fun(x), rtol=1e-11)
-        np.testing.assert_allclose(slope, value_and_grad(fun, mode="dynamic")(x)[1], rtol=1e-9, atol=1e-12)
+        right_at(derivative, fun, rng.normal(size=12), (1e-11, 0.0), (1e-9, 1e-12))
     if fun is kept_while_another_is_made:
         assert derivative.cache_info().misses <= 3
 
