@@ -5,79 +5,64 @@ that part at a decision have in common what comes before it; what comes after is
 is true, and of another one, if it is false. Where an argument may come from several places, as far as the iterations tell,
 nothing is rolled up.
 
+Behind an ``if`` among the statements of the loop its ways meet again, and an iteration is cut there: each *stretch* has ways of
+its own, whichever were taken before it, and what the locals hold goes from one to the next. So five ``if``s one after the other
+have ten ways, not 32. Where it is not clear that a stretch finds all that it needs in the locals, iterations are left whole.
+
 Ways that earlier calls took through the same loop are there, too. Where a decision still went one way only, a flag goes round
 that tells whether an iteration went the other one; such a call is traced.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, ancestors
+from symgrad.branches import Builder, Steps, may_go_on, outside
+from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors
 from symgrad.ops.core import REGISTRY
-from symgrad.ops.elementwise import EXTREME
-from symgrad.ops.engine import IDENTITY, INDEX, ITEM, NOT
-from symgrad.patterns import (
-    BOOL,
-    EXIT,
-    INT,
-    LEAVES,
-    TEST,
-    TRACED,
-    UNSEEN,
-    Boundary,
-    Key,
-    Names,
-    Note,
-    Part,
-    Pattern,
-    joined,
-    number_name,
-    number_of,
-)
+from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT
+from symgrad.patterns import BOOL, EXIT, LEAVES, TEST, TRACED, UNSEEN, Boundary, Key, Names, Part, Pattern, number_name
 from symgrad.trace import Guard, Trace
-from symgrad.transform.loop import Body, Course, loop_of
+from symgrad.tracer import Tracer
+from symgrad.ways import (
+    Parts,
+    Step,
+    Stretch,
+    Taken,
+    Unclear,
+    Way,
+    bare,
+    called,
+    every_way,
+    is_whole,
+    joined_kind,
+    one_kind,
+    parts_of,
+    plain_after,
+    read_by,
+    same_locals,
+    unite,
+)
 
-MOST = 16  # ways through an iteration
-DEEPEST = 24  # decisions of an iteration: each is one more ``if`` within another
-# operators that give a Python number of Python numbers; of these, those that may raise, or give another kind
-_RISKY = frozenset([REGISTRY[ufunc] for ufunc in (np.true_divide, np.floor_divide, np.remainder, np.power)])
-_OPERATORS = _RISKY | {
-    EXTREME,
-    *[REGISTRY[ufunc] for ufunc in (np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute)],
-}
-
-Parts = dict[Any, Part]  # where a value may come from, by what tells these places apart
-Step = tuple[Any, Any, Any, list[Parts]]
-
-
-class Unclear(Exception):
-    """The iterations have no pattern that is sure."""
-
-
-@dataclass
-class Way:
-    """Iterations that decided alike: their operations, what they decided on and how, and what they left in the locals."""
-
-    steps: list[Step]
-    tests: list[tuple[Parts, bool]]
-    after: dict[Key, tuple[Parts, Any]]
-    nodes: Sequence[Any]  # of one of them, for their names
+MOST = 16  # ways through a stretch
+DEEPEST = 24  # decisions of a stretch: each is one more ``if`` within another
 
 
 class Ways(NamedTuple):
     """The ways that calls have taken through a loop from iteration ``first`` on, and what the locals held there.
 
-    ``fixed`` is what they looked at that no iteration changes, and saw, ``plain`` of that what hangs on no argument; ``left``
-    are the locals that no iteration assigned; ``parted`` are pairs of them that were one array at times, and ``written`` those
-    whose arrays were changed in place.
+    ``sites`` are the statements behind which all ways meet, and ``moving`` the locals that change, by stretch of an iteration
+    up to one of these, as are the ways ``taken``; ``fixed`` is what they looked at that no iteration changes, and saw,
+    ``plain`` of that what hangs on no argument; ``left`` are the locals that no iteration assigned; ``alike`` are pairs of them
+    that were one array, by place, ``parted`` those that were so at times, and ``written`` those whose arrays were changed in
+    place.
     """
 
     first: int
@@ -85,17 +70,19 @@ class Ways(NamedTuple):
     plain: set[Node]
     nodes: dict[Key, Node]
     rest: dict[str, Any]
-    moving: set[Key]
+    sites: tuple[int, ...]
+    moving: list[set[Key]]
     left: set[Key]
-    taken: dict[tuple[bool, ...], Way]
+    taken: list[Taken]
     arrays: dict[Node, Any]  # that they read
+    alike: set[tuple[Any, frozenset[Key]]]
     parted: set[frozenset[Key]]
     written: set[Key]
 
     def held(self) -> Iterator[Node]:
         """The nodes that it holds, each as often as it does."""
         yield from itertools.chain(self.nodes.values(), self.fixed, self.plain, self.arrays)
-        pairs = [pair for parts in _parts_of(self.taken.values()) for pair in parts.items()]
+        pairs = [pair for parts in parts_of(every_way(self.taken)) for pair in parts.items()]
         parts = {id(part): part for pair in pairs for part in pair}
         yield from [part[1] for part in parts.values() if part[0] == "same"]
 
@@ -118,19 +105,37 @@ def fork(
     first: int,
     names: Names,
     put: set[Node],
+    sites: Sequence[int],
     known: Ways | None,
 ) -> Fork | None:
     """The pattern of the iterations between ``bounds``, of which the first is number ``first``; None where there is none.
 
-    ``put`` are numbers that iterations put into locals; ``known`` is what earlier calls did that came to this loop by the same
-    decisions.
+    ``put`` are numbers that iterations put into locals; ``sites`` are statements behind which all ways meet again; ``known`` is
+    what earlier calls did that came to this loop by the same decisions.
     """
     try:
-        reader = _Reader(trace, bounds, names, put)
-        recalled = {} if known is None else reader.recall(known)
-        return reader.pattern(first, recalled)
+        return _Reader(trace, bounds, names, put, sites).pattern(first, known)
     except Unclear:
         return None
+
+
+def meeting(trace: Trace, bounds: Sequence[Boundary]) -> tuple[int, ...]:
+    """The statements behind which all ways through the iterations between ``bounds`` meet again, where some part."""
+    found: list[int] = []
+    every = [bound.joins for bound in bounds[:-1]]
+    before = [*bounds[:-1]]
+    for site in every[0]:
+        if all([site in joins for joins in every]):
+            here = [joins[site].bound for joins in every]
+            if any([_decides(trace, b, c) for b, c in zip(before, here, strict=True)]):
+                found.append(site)
+                before = here
+    return tuple(found)
+
+
+def _decides(trace: Trace, b: Boundary, c: Boundary) -> bool:
+    looks: list[Any] = [*trace.guards[b.guards : c.guards], *trace.peeks[b.peeks : c.peeks]]
+    return any([look.value is True or look.value is False for look in looks if look.node is not b.nodes.get(TEST)])
 
 
 class _Reader:
@@ -140,20 +145,21 @@ class _Reader:
         bounds: Sequence[Boundary],
         names: Names,
         put: set[Node],
+        sites: Sequence[int],
     ) -> None:
         self.trace, self.bounds, self.names = trace, bounds, names
-        self.put = put
+        self.put, self.sites = put, tuple(sites)
         keys = set(bounds[0].nodes).intersection(*(bound.nodes for bound in bounds[1:]))
         late = set(bounds[-1].nodes).intersection(*(bound.nodes for bound in bounds[1:])) - keys
         pairs = [*itertools.pairwise(bounds[1:])]  # some iterations assign it, and nobody reads it
         late -= {key for key in late if self._is_unread(key) and any([c.nodes[key] is b.nodes[key] for b, c in pairs])}
         self.moving = self._moving(keys)
         self.keys = self.moving | late
-        self.read = self._read_next()
         self.unread: set[Any] = set()
         for key in {key for bound in bounds for key in bound.nodes} - keys - late:
             self._leave(key)
         self.anew: set[Node] = set()
+        self.fresh: set[Node] = set()  # what moves in this call, and did not in earlier ones
         self.made: set[Node] = set()  # by iterations, of what moves
         self.settled: set[Node] = set()  # by none
         self.again: set[int] = set()  # what the iteration that is read has computed once more, by index
@@ -161,12 +167,20 @@ class _Reader:
         self.fixed: dict[Node, tuple[Any, Any]] = {}
         self.plain: set[Node] = set()
         nodes = trace.graph.nodes
-        self.parted, self.written = self._parted(nodes[bounds[0].length - 1].index if bounds[0].length else -1)
+        self.before = nodes[bounds[0].length - 1].index if bounds[0].length else -1
         self.floor = nodes[bounds[0].length].index if bounds[0].length < len(nodes) else math.inf
-
-    def _read_next(self) -> set[Key]:
-        """The locals that the next iteration may read before it assigns them."""
-        return {key for key in self.moving if key[0] not in self.names.targets and key not in (TEST, EXIT)}
+        self.alike: set[tuple[Any, frozenset[Key]]] = set()  # pairs of locals that were one array, by place
+        self.parted: set[frozenset[Key]] = set()
+        self.written: set[Key] = set()
+        self.changes = any(
+            [type(owner) not in (Tracer, np.ndarray) for owner in trace.writes[bounds[0].writes : bounds[-1].writes]]
+        )
+        self._look_for_names(None, bounds, self.names.targets & self.names.private)
+        for site in self.sites:
+            if any([site not in bound.joins for bound in bounds[:-1]]):
+                raise Unclear
+            joins = [bound.joins[site] for bound in bounds[:-1]]
+            self._look_for_names(site, [join.bound for join in joins], joins[0].dead)
 
     def _moving(self, keys: set[Key]) -> set[Key]:
         """The locals that change; and those that get a value which other calls may find changed."""
@@ -182,40 +196,155 @@ class _Reader:
             key for key in given if any([node in change or node in self.put for node in ancestors([begin.nodes[key]], floor)])
         }
 
-    def _parted(self, before: int) -> tuple[set[frozenset[Key]], set[Key]]:
-        """The pairs of locals that are one array between some iterations, and two between others; the locals whose arrays
-        were changed in place since the node of index ``before``."""
+    def _look_for_names(self, place: Any, bounds: Sequence[Boundary], dead: Collection[str]) -> None:
+        """Note which locals, but for those that nobody reads any more, are one array, or list, at a place between iterations,
+        or in them, and whether they always are; and which have been changed in place."""
         together: Counter[frozenset[Key]] = Counter()
-        written: set[Key] = set()
-        for bound in self.bounds:
+        for bound in bounds:
             owners: dict[int, list[Key]] = {}
+            for key, ident in bound.shared.items():
+                if key[0] not in dead:
+                    owners.setdefault(ident, []).append(key)
+                    if self.changes:
+                        self.written.add(key)
             for key, tracer in bound.holds.items():
-                if type(tracer.like) is np.ndarray and key[0] not in self.names.targets:
+                if type(tracer.like) is np.ndarray and key[0] not in dead:
                     owner = tracer.owner()
                     owners.setdefault(id(owner), []).append(key)
-                    if owner.written > before:
-                        written.add(key)
+                    if owner.written > self.before:
+                        self.written.add(key)
             together.update([frozenset(pair) for keys in owners.values() for pair in itertools.combinations(keys, 2)])
-        parted = {
-            pair for pair, often in together.items() if often < sum([pair <= bound.holds.keys() for bound in self.bounds])
-        }
-        return parted, written
+        self.alike |= {(place, pair) for pair in together}
+        there = [bound.holds.keys() | bound.shared.keys() for bound in bounds]
+        self.parted |= {pair for pair, often in together.items() if often < sum([pair <= keys for keys in there])}
 
-    def pattern(self, first: int, ways: dict[tuple[bool, ...], Way]) -> Fork:
-        """The pattern of these iterations, from number ``first`` on, and of earlier ``ways``."""
+    def pattern(self, first: int, known: Ways | None) -> Fork:
+        """The pattern of these iterations, from number ``first`` on, and of the ``known`` ways."""
+        same: dict[Node, Node] = {}
+        if known is not None:
+            self._begin_as(known, same)
         if any([not pair.isdisjoint(self.written) for pair in self.parted]):
             raise Unclear  # what is written into one of them is in both, or not
         begun = {bound.nodes[key] for bound in self.bounds for key in self.moving}
         self.settled = self._settled()
         self._make(self.trace.graph.nodes[: self.bounds[-1].length], begun)
-        twins: dict[tuple[bool, ...], list[tuple[Way, Boundary, Boundary]]] = {}  # iterations that tell less than others
+        stretches = self._cut(begun, known)
+        every: list[Taken] = [{} for _ in stretches] if known is None else self._recall(known, stretches, same)
         for b, c in itertools.pairwise(self.bounds):
-            way = self._read(b, c)
+            self._check(b, c)
+        for stretch, ways in zip(stretches, every, strict=True):
+            self._learn(stretch, ways)
+        if any([node in self.made or node in begun for node in self.fixed]):
+            raise Unclear
+        for stretch, ways in zip(stretches, every, strict=True):
+            for key, (_, aval) in [pair for way in ways.values() for pair in way.after.items()]:
+                stretch.kinds[key] = joined_kind(stretch.kinds[key], aval) or stretch.kinds[key]
+        kinds = stretches[-1].kinds
+        plain = {key for key in self.moving if self.bounds[0].nodes[key].aval.kind == "python" != kinds[key].kind}
+        before: set[Key] = set()
+        while not plain <= before:
+            plain = before = plain | before
+            for stretch, ways in zip(stretches, every, strict=True):
+                plain = set().union(*[plain_after(way, plain, stretch.kinds) for way in ways.values()])
+        kept = self._kept(first, stretches, every)
+        several = any([len(ways) > 1 for ways in every])
+        pattern, kinds = self._written(stretches, every)
+        return Fork(pattern, self.decided, self.fixed, kinds, self.anew, kept, several)
+
+    def _written(self, stretches: list[Stretch], every: list[Taken]) -> tuple[Pattern, dict[Key, Any]]:
+        """These ways as one pattern, stretch by stretch; and what is known of the locals that it carries."""
+        for names, ways in zip(same_locals(stretches, every), every, strict=True):
+            for parts in parts_of(ways.values()):
+                called(parts, names)
+        kinds, whole = stretches[-1].kinds, [is_whole(ways) for ways in every]
+        if not all(whole):
+            kinds = {**kinds, UNSEEN: BOOL}
+        steps = Steps(self.trace, kinds)
+        there: dict[Key, Part] = {key: ("carry", key) for key in kinds}
+        begin = {key: kinds[key] for key in self.moving | ({UNSEEN} & kinds.keys())}
+        for i, (stretch, ways) in enumerate(zip(stretches, every, strict=True)):
+            if not all(whole[:i]) and any([may_go_on(step[0]) for way in ways.values() for step in way.steps]):
+                raise Unclear  # for ever, in an iteration that has gone no way
+            end = stretch.kinds
+            if not whole[i]:
+                end = {**end, UNSEEN: BOOL}
+                for way in ways.values():
+                    way.after[UNSEEN] = {UNSEEN: ("carry", UNSEEN)}, BOOL
+            outer = functools.partial(outside, there)
+            left = Builder(end, begin, self._blank).grow(steps, [ways[key] for key in sorted(ways)], 0, {}, outer)
+            unseen = {UNSEEN: there[UNSEEN]} if UNSEEN in there else {}
+            there, begin = {**unseen, **left}, {**end, **dict.fromkeys(unseen, BOOL)}
+        if TEST in there and not all(whole[:-1]):  # it ends there
+            seen = steps.add(NOT, [there[UNSEEN]], (), BOOL, None)
+            both = AND if kinds[TEST].kind == "python" else REGISTRY[np.logical_and]
+            there[TEST] = steps.add(both, [there[TEST], seen], (), kinds[TEST], None)
+        return Pattern(steps.steps, there, steps.notes), kinds
+
+    def _cut(self, begun: set[Node], known: Ways | None) -> list[Stretch]:
+        """The stretches between the places where all ways meet."""
+        begins, found = self.bounds[:-1], []
+        there = self.moving - {TEST, EXIT}
+        read = {key for key in there if key[0] not in self.names.targets}
+        for i, site in enumerate(self.sites):
+            joins = [bound.joins[site] for bound in self.bounds[:-1]]
+            ends, dead = [join.bound for join in joins], joins[0].dead
+            common = set(ends[0].nodes).intersection(*(end.nodes for end in ends))
+            if any([key not in common and key[0] not in dead for end in ends for key in end.nodes]):
+                raise Unclear  # it is there at times, and may be read
+            names = [{name: what for name, what in end.rest.items() if name not in dead} for end in ends]
+            if any([other != names[0] for other in names]):
+                raise Unclear
+            for end in ends:
+                self._check_views(end, dead)
+            live = {key for key in common if key[0] not in dead}
+            live |= {key for key in common - live if all(map(functools.partial(_is_put, key), self.bounds[:-1], ends))}
+            keys = {key for key in live if self._moves([end.nodes[key] for end in ends], begun)}
+            if known is not None:
+                if not known.moving[i] <= live:
+                    raise Unclear
+                keys |= known.moving[i]
+            found.append(Stretch([*zip(begins, ends, strict=True)], there, read, keys, self._kinds_at(ends, keys)))
+            begins, there, read = ends, keys, {key for key in keys if key[0] not in joins[0].unused}
+        found.append(Stretch([*zip(begins, self.bounds[1:], strict=True)], there, read, self.keys, self._kinds()))
+        return found
+
+    def _moves(self, nodes: Sequence[Node], begun: set[Node]) -> bool:
+        """Whether a local that holds these where iterations meet hangs on what goes round."""
+        return any([node is not nodes[0] or node in self.made or node in begun for node in nodes])
+
+    def _check_views(self, end: Boundary, dead: Collection[str]) -> None:
+        """What a local shows of an array that is written into, other ways may have made a view of another one."""
+        owners: dict[int, set[Key]] = {}
+        for key, tracer in end.holds.items():
+            if tracer.base is not None or type(tracer.like) is np.ndarray:
+                owners.setdefault(id(tracer.owner()), set()).add(key)
+        for key, tracer in end.holds.items():
+            if tracer.base is not None and key[0] not in dead:
+                owner = tracer.owner()
+                if owner.written > self.before or not owners[id(owner)].isdisjoint(self.written):
+                    raise Unclear
+
+    def _kinds_at(self, ends: Sequence[Boundary], keys: set[Key]) -> dict[Key, Any]:
+        """What is known of each local where ways meet."""
+        kinds: dict[Key, Any] = {}
+        for key in keys:
+            nodes = [end.nodes[key] for end in ends]
+            made = [node.aval for node in nodes if node.op not in (INDEX, CONST)] or [nodes[0].aval]
+            if not all([isinstance(node.aval, Aval) for node in nodes]):
+                raise Unclear
+            kinds[key] = functools.reduce(one_kind, made)
+        return kinds
+
+    def _learn(self, stretch: Stretch, ways: Taken) -> None:
+        """Take in what these iterations did in a stretch."""
+        twins: dict[tuple[bool, ...], list[tuple[Way, Boundary, Boundary]]] = {}  # iterations that tell less than others
+        for b, c in stretch.pairs:
+            way = self._read(stretch, b, c)
             taken = tuple([value for _, value in way.tests])
-            if self._has_twins(b):
+            if self._has_twins(stretch, b) or any([("again",) in parts for parts in parts_of([way])]):
                 twins.setdefault(taken, []).append((way, b, c))
             elif (known := ways.setdefault(taken, way)) is not way:
-                _unite(known, way)
+                unite(known, way)
             if len(ways.keys() | twins.keys()) > MOST:
                 raise Unclear
         for taken, alike in twins.items():
@@ -225,25 +354,7 @@ class _Reader:
             else:
                 ways[taken] = alike[0][0]
                 for way, _, _ in alike[1:]:
-                    _unite(ways[taken], way)
-        if any([node in self.made or node in begun for node in self.fixed]):
-            raise Unclear
-        kinds = self._kinds()
-        for key, (_, aval) in [pair for way in ways.values() for pair in way.after.items()]:
-            kinds[key] = _joined(kinds[key], aval) or kinds[key]
-        plain = {key for key in self.moving if self.bounds[0].nodes[key].aval.kind == "python" != kinds[key].kind}
-        if any([_hangs_on_kinds(way, plain) for way in ways.values()]):
-            raise Unclear
-        kept = None if self.anew else self._kept(first, ways)
-        if not _is_whole(ways):
-            kinds = {**kinds, UNSEEN: BOOL}
-            for way in ways.values():
-                way.after[UNSEEN] = {UNSEEN: ("carry", UNSEEN)}, BOOL
-        steps = _Steps(self.trace, kinds)
-        found = _Builder(kinds, self.moving | {UNSEEN}, self._blank).grow(
-            steps, [ways[key] for key in sorted(ways)], 0, {}, lambda part: part
-        )
-        return Fork(Pattern(steps.steps, found, steps.notes), self.decided, self.fixed, kinds, self.anew, kept, len(ways) > 1)
+                    unite(ways[taken], way)
 
     def _blank(self, kind: Aval) -> Node:
         """An array that no iteration reads."""
@@ -252,25 +363,28 @@ class _Reader:
         node: Node = self.trace.constant_like(0.0, kind).node
         return node
 
-    def _kept(self, first: int, ways: dict[tuple[bool, ...], Way]) -> Ways:
+    def _kept(self, first: int, stretches: list[Stretch], ways: list[Taken]) -> Ways:
         """What later calls may know of these ways."""
-        begin, taken = self.bounds[0], {key: _bare(way) for key, way in ways.items()}
-        outside = ancestors([*_read(taken.values()), *self.fixed, *self.plain])
-        arrays = {node: self.trace.graph.arrays[node] for node in outside if node.op is CAPTURED}
-        left = {key for key in begin.nodes if all([self._is_left(key, begin, bound) for bound in self.bounds[1:]])}
-        known = self.fixed, self.plain, begin.nodes, begin.rest, self.moving, left, taken, arrays
-        return Ways(first, *known, self.parted, self.written)
+        begin, taken = self.bounds[0], [{key: bare(way) for key, way in one.items()} for one in ways]
+        outside = ancestors([*read_by(every_way(taken)), *self.fixed, *self.plain])
+        anew = [part[1] for parts in parts_of(every_way(taken)) for part in parts.values() if part[0] == "anew"]
+        every = self.trace.graph.arrays
+        arrays = {node: every[node] for node in outside if node.op is CAPTURED} | {node: every[node].copy("K") for node in anew}
+        later = [one for bound in self.bounds for one in bound.every()]
+        left = {key for key in begin.nodes if all([self._is_left(key, begin, bound) for bound in later])}
+        moving = [*[stretch.keys for stretch in stretches[:-1]], self.moving]
+        known = self.fixed, self.plain, begin.nodes, begin.rest, self.sites, moving, left, taken, arrays
+        return Ways(first, *known, self.alike, self.parted, self.written)
 
-    def recall(self, known: Ways) -> dict[tuple[bool, ...], Way]:
-        """What earlier calls did, of what there is in this one."""
-        begin = self.bounds[0]
+    def _begin_as(self, known: Ways, same: dict[Node, Node]) -> None:
+        """Begin as earlier calls did, if this one does; ``same`` gets to know what is what."""
+        begin, moving = self.bounds[0], known.moving[-1]
         if known.nodes.keys() != begin.nodes.keys() or known.rest != begin.rest:
             raise Unclear
-        same: dict[Node, Node] = {}
         for key, node in known.nodes.items():
             if same.setdefault(node, begin.nodes[key]) is not begin.nodes[key]:
                 raise Unclear
-        if any([key not in bound.nodes for bound in self.bounds for key in known.moving]):
+        if any([key not in bound.nodes for bound in self.bounds for key in moving]):
             raise Unclear
         for node, seen in known.fixed.items():
             here = self._here(node, same, known.arrays)
@@ -278,20 +392,32 @@ class _Reader:
                 raise Unclear
             self.fixed[here] = seen
         self.plain |= {self._here(node, same, known.arrays) for node in known.plain}
-        if not self.moving - known.moving <= known.left:
+        if not self.moving - moving <= known.left:
             raise Unclear
-        self.parted, self.written = self.parted | known.parted, self.written | known.written
-        fresh = {begin.nodes[key] for key in self.moving - known.moving}
-        self.moving |= known.moving
-        self.read = self._read_next()
-        self.keys |= known.moving
-        after = [way.after.keys() for way in known.taken.values()]
+        self.parted |= known.parted | {pair for _, pair in self.alike ^ known.alike}
+        self.written |= known.written
+        self.alike |= known.alike
+        self.fresh = {begin.nodes[key] for key in self.moving - moving}
+        self.moving |= moving
+        self.keys |= moving
+        after = [way.after.keys() for way in known.taken[-1].values()]
         for key in self.keys.union(*after) - begin.nodes.keys():
             if key not in self.keys or any([key not in left for left in after]):
                 self._leave(key)
                 self.keys.discard(key)
-        found = {key: self._recalled(way, same, known.arrays) for key, way in known.taken.items()}
-        self._check_fresh(fresh, list(found.values()))
+
+    def _recall(self, known: Ways, stretches: list[Stretch], same: dict[Node, Node]) -> list[Taken]:
+        """What earlier calls did, of what there is in this one."""
+        begin = self.bounds[0]
+        for stretch, moving in zip(stretches[:-1], known.moving, strict=False):
+            if not stretch.keys - moving <= known.left:
+                raise Unclear
+            self.fresh |= {begin.nodes[key] for key in stretch.keys - moving}
+        found = [
+            {key: self._recalled(way, stretch, same, known.arrays) for key, way in ways.items()}
+            for stretch, ways in zip(stretches, known.taken, strict=True)
+        ]
+        self._check_fresh(self.fresh, every_way(found))
         return found
 
     def _check_fresh(self, fresh: set[Node], ways: list[Way]) -> None:
@@ -301,8 +427,8 @@ class _Reader:
             if any([arg in hang for arg in node.args]):
                 hang.add(node)
         numbers = {number_name(node) for node in fresh if node.op in (INDEX, CONST)}
-        names = {name for parts in _parts_of(ways) for name in parts}
-        if not hang.isdisjoint([*_read(ways), *self.fixed, *self.plain]) or not numbers.isdisjoint(names):
+        names = {name for parts in parts_of(ways) for name in parts}
+        if not hang.isdisjoint([*read_by(ways), *self.fixed, *self.plain]) or not numbers.isdisjoint(names):
             raise Unclear
 
     def _leave(self, key: Key) -> None:
@@ -316,7 +442,7 @@ class _Reader:
         plain = plain and key[0] not in self.names.targets  # it may be read yet
         return key[0] in self.names.private and len(key) == 1 and not plain
 
-    def _recalled(self, way: Way, same: dict[Node, Node], arrays: dict[Node, Any]) -> Way:
+    def _recalled(self, way: Way, stretch: Stretch, same: dict[Node, Node], arrays: dict[Node, Any]) -> Way:
         """A way that an earlier call took; ``same`` tells what is what."""
 
         def here(parts: Parts) -> Parts:
@@ -325,6 +451,8 @@ class _Reader:
                 if part[0] == "same":
                     node = self._here(part[1], same, arrays)
                     found[name if part[1].op is CONST else ("same", node)] = ("same", node)
+                elif part[0] == "anew":  # there is none of this call's own
+                    found[name] = ("anew", self.trace.constant(self.trace.once(arrays[part[1]].copy("K")))[0])
                 else:
                     found[name] = part
             return found
@@ -332,12 +460,16 @@ class _Reader:
         steps = [(op, params, aval, [here(parts) for parts in args]) for op, params, aval, args in way.steps]
         tests = [(here(parts), value) for parts, value in way.tests]
         after: dict[Key, tuple[Parts, Any]] = {}
-        for key in self.keys:
+        for key in stretch.keys:
+            begin = self.bounds[0].nodes.get(key)
             if key in way.after:
                 parts, aval = way.after[key]
                 after[key] = here(parts), aval
+            elif begin is None:
+                raise Unclear
             else:  # it stayed as it was
-                after[key] = {("carry", key): ("carry", key)}, self.bounds[0].nodes[key].aval
+                part: Part = ("carry", key) if key in stretch.there else ("same", begin)
+                after[key] = {part: part}, begin.aval
         return Way(steps, tests, after, way.nodes)
 
     def _here(self, node: Node, same: dict[Node, Node], arrays: dict[Node, Any]) -> Node:
@@ -379,11 +511,13 @@ class _Reader:
                 raise Unclear
         return found
 
-    def _read(self, b: Boundary, c: Boundary) -> Way:
-        """One iteration, as a way that it alone took."""
+    def _read(self, stretch: Stretch, b: Boundary, c: Boundary) -> Way:
+        """What one iteration did in a stretch, as a way that it alone took."""
         trace = self.trace
+        if trace.unseen_writes(b.writes, c.writes, c.containers):
+            raise Unclear
         self.again = set(trace.met[b.met : c.met])
-        moves = {b.nodes[key] for key in self.read} | ({b.at} if b.at is not None else set())
+        moves = {b.nodes[key] for key in stretch.read} | ({b.at} if b.at is not None else set())
         places: dict[Node, int] = {}
         steps: list[Step] = []
         begun = set(moves)
@@ -407,7 +541,10 @@ class _Reader:
         for node in trace.graph.nodes[b.length : c.length]:
             if node.op is ITEM and node in self.made and node not in begun:
                 items.setdefault(node.args[0], []).append(node)
-        waiting = [*tests, *(c.nodes[key] for key in sorted(self.keys, key=repr))][::-1]
+        stayed = {key for key in stretch.keys & stretch.there if _is_same(key, b, c)}
+        left = {key for key in stayed if self._is_left(key, b, c)}
+        known = {key for key in stayed if c.nodes[key].index not in self.again} | left
+        waiting = [*tests, *(c.nodes[key] for key in sorted(stretch.keys - known, key=repr))][::-1]
         while waiting:  # in the order in which they are needed, which does not hang on what was computed before
             node = waiting[-1]
             if node in places or node in begun or node not in self.made:
@@ -417,28 +554,30 @@ class _Reader:
             else:
                 for one in [node, *items.get(node, ())]:
                     params = () if one.op is IDENTITY else one.params
-                    steps.append((one.op, params, one.aval, [self._parts(arg, b, places) for arg in one.args]))
+                    steps.append((one.op, params, one.aval, [self._parts(arg, stretch, b, places) for arg in one.args]))
                     places[one] = len(places)
                 waiting.pop()
-        self._check(b, c)
         self.decided.update(tests)
         after = {}
-        for key in self.keys:
-            left = key in self.read and self._is_left(key, b, c)
-            parts = {("carry", key): ("carry", key)} if left else self._parts(c.nodes[key], b, places)
+        for key in stretch.keys:
+            itself: Parts = {("carry", key): ("carry", key)} if key in stayed else {}
+            parts = itself if key in left else {**self._found(c.nodes[key], stretch, b, places), **itself}
+            if not parts:
+                raise Unclear
             after[key] = parts, c.nodes[key].aval
-        return Way(steps, [(self._parts(node, b, places), value) for node, value in tests.items()], after, list(places))
+        decided = [(self._parts(node, stretch, b, places), value) for node, value in tests.items()]
+        return Way(steps, decided, after, list(places))
 
-    def _has_twins(self, b: Boundary) -> bool:
-        """Whether two locals that go round begin an iteration with one value, so that what is made of both is made once."""
-        begun = [b.nodes[key] for key in self.read if getattr(b.nodes[key].aval, "shape", ())]
+    def _has_twins(self, stretch: Stretch, b: Boundary) -> bool:
+        """Whether two locals that go round begin a stretch with one value, so that what is made of both is made once."""
+        begun = [b.nodes[key] for key in stretch.read if getattr(b.nodes[key].aval, "shape", ())]
         return len(set(begun)) < len(begun)
 
     def _retrace(self, way: Way, own: Way, b: Boundary, c: Boundary) -> None:
         """An iteration, whose ``own`` reading has fewer steps, did what other iterations tell of its ``way``."""
 
         def found(parts: Parts, made: Sequence[Node]) -> Node:
-            if any([kind not in ("step", "carry", "index", "same") for kind, _ in parts.values()]):
+            if any([kind in ("again", "anew") for kind, _ in parts.values()]):
                 raise Unclear
             node, *others = {b.part(part, made) for part in parts.values()}
             if node is None or others:
@@ -478,9 +617,7 @@ class _Reader:
 
     def _is_left(self, key: Key, b: Boundary, c: Boundary) -> bool:
         """Whether an iteration has put nothing into a local: it holds the object that it held, and no other one did."""
-        if key not in c.nodes or c.nodes[key] is not b.nodes[key] or c.holds[key] is not b.holds[key]:
-            return False
-        return sum([tracer is b.holds[key] for tracer in b.holds.values()]) == 1
+        return _is_same(key, b, c) and sum([tracer is b.holds[key] for tracer in b.holds.values()]) == 1
 
     def _looks(self, b: Boundary, c: Boundary) -> list[Any]:
         """What an iteration looked at, in order."""
@@ -490,9 +627,6 @@ class _Reader:
 
     def _check(self, b: Boundary, c: Boundary) -> None:
         """Nothing else may have changed."""
-        trace = self.trace
-        if trace.unseen_writes(b.writes, c.writes, c.containers):
-            raise Unclear
         first = b is self.bounds[0]  # which may lack what iterations leave behind
         names = [name for name in (b.rest if first else {*b.rest, *c.rest}) if name not in self.unread]
         if any([b.rest.get(name) != c.rest.get(name) for name in names]):
@@ -501,311 +635,49 @@ class _Reader:
         if any([c.nodes.get(key) is not node and key not in known for key, node in b.nodes.items()]):
             raise Unclear
 
-    def _parts(self, x: Node, b: Boundary, places: dict[Node, int]) -> Parts:
+    def _parts(self, x: Node, stretch: Stretch, b: Boundary, places: dict[Node, int]) -> Parts:
         """Where a value comes from, as far as one iteration tells."""
+        found = self._found(x, stretch, b, places)
+        if not found:
+            raise Unclear
+        return found
+
+    def _found(self, x: Node, stretch: Stretch, b: Boundary, places: dict[Node, int]) -> Parts:
+        """The same; nothing where nothing is found."""
         if x in places:
             return {("step", places[x]): ("step", places[x])}
         if x is b.at:
             return {("index",): ("index", None)}
-        found: Parts = {("carry", key): ("carry", key) for key in self.read if b.nodes[key] is x}
+        found: Parts = {("carry", key): ("carry", key) for key in stretch.read if b.nodes[key] is x}
         if found and x in self.made and x.index in self.again:
             found["again",] = ("again", x)
+        alone = bool(found) and self._is_only_there(x, stretch, b)
         if x.op is INDEX:
-            found[number_name(x)] = ("value", x)
+            if not alone:
+                found[number_name(x)] = ("value", x)
         elif x.op is CONST:
             found[number_name(x)] = ("same", x)
         elif x.op is CAPTURED and x.index >= self.floor:
             array = self.trace.graph.arrays[x]
             found["anew", array.shape, array.dtype.str, array.strides, array.tobytes()] = ("anew", x)
             self.anew.add(x)
-        elif x not in self.made:
+        elif x not in self.made and not alone:
             found["same", x] = ("same", x)
-        if not found:
-            raise Unclear
         return found
 
-
-def _unite(one: Way, other: Way) -> None:
-    """Take in an iteration that went the same way."""
-    if len(one.steps) != len(other.steps):
-        raise Unclear
-    for i, (mine, theirs) in enumerate(zip(one.steps, other.steps, strict=True)):
-        kind = _same_step(mine, theirs)
-        if kind is None:
-            raise Unclear
-        one.steps[i] = (*mine[:2], kind, mine[3])
-        for parts, others in zip(mine[3], theirs[3], strict=True):
-            _narrow(parts, others)
-    for (parts, _), (others, _) in zip(one.tests, other.tests, strict=True):
-        _narrow(parts, others)
-    for key, (parts, aval) in one.after.items():
-        others, theirs = other.after[key]
-        _narrow(parts, others)
-        kind = _joined(aval, theirs)
-        if kind is not None:
-            one.after[key] = parts, kind
+    def _is_only_there(self, x: Node, stretch: Stretch, b: Boundary) -> bool:
+        """Whether a value that was computed, or put there, comes from a local that goes round: nothing else holds it, and it
+        was not computed again."""
+        if x.op in (INPUT, CONST, CAPTURED) or x.index in self.again:
+            return False
+        return not any([node is x for key, node in b.nodes.items() if key not in stretch.read])
 
 
-def _bare(way: Way) -> Way:
-    """A way without the values of this call."""
-    steps = [(op, params, aval, [dict(parts) for parts in args]) for op, params, aval, args in way.steps]
-    tests = [(dict(parts), value) for parts, value in way.tests]
-    after = {key: (dict(parts), aval) for key, (parts, aval) in way.after.items()}
-    return Way(steps, tests, after, [Note(node) for node in way.nodes])
+def _is_same(key: Key, b: Boundary, c: Boundary) -> bool:
+    """Whether a local holds the same object at two boundaries, and nothing has been written into it."""
+    return key in c.nodes and c.nodes[key] is b.nodes[key] and c.holds[key] is b.holds[key]
 
 
-def _parts_of(ways: Iterable[Way]) -> list[Parts]:
-    """Where all comes from that ways read, test, and leave behind."""
-    every: list[Parts] = []
-    for way in ways:
-        every += [parts for step in way.steps for parts in step[3]]
-        every += [parts for parts, _ in (*way.tests, *way.after.values())]
-    return every
-
-
-def _read(ways: Iterable[Way]) -> list[Node]:
-    """What there is outside of a loop that its ways read."""
-    return [part[1] for parts in _parts_of(ways) for part in parts.values() if part[0] == "same"]
-
-
-def _hangs_on_kinds(way: Way, plain: set[Key]) -> bool:
-    """Whether it matters that these locals hold Python's numbers at the beginning, where NumPy's go round."""
-    made: list[bool] = []  # whether a step gives a Python number then
-
-    def is_plain(part: Part) -> bool:
-        kind, what = part
-        if kind == "step":
-            return made[what]
-        return what in plain if kind == "carry" else kind == "index" or what.aval.kind == "python"
-
-    for op, _, aval, args in way.steps:
-        made.append(op in _OPERATORS and all([any(map(is_plain, parts.values())) for parts in args]))
-        if made[-1] and op in _RISKY and aval.kind != "python":
-            return True
-    return False
-
-
-def _is_whole(ways: Iterable[tuple[bool, ...]]) -> bool:
-    """Whether each decision went both ways."""
-    begun = {way[:i] for way in ways for i in range(len(way) + 1)}
-    return all([(*way[:-1], not way[-1]) in begun for way in begun if way])
-
-
-def _same_step(one: Step, other: Step) -> Any:
-    """What is known of the result of a step that is the same; None where it is another one."""
-    same = one[:2] == other[:2] and len(one[3]) == len(other[3])
-    return _joined(one[2], other[2]) if same else None
-
-
-def _joined(one: Any, other: Any) -> Any:
-    """The kind of both; of a number that was Python's first, and then NumPy's, the latter."""
-    if one == other:
-        return one
-    numbers = isinstance(one, Aval) and isinstance(other, Aval) and one.shape == other.shape == () and one.dtype == other.dtype
-    return None if not numbers else one if one.kind == "scalar" else other
-
-
-def _narrow(parts: Parts, others: Parts) -> None:
-    for name in parts.keys() - others.keys():
-        del parts[name]
-    if not parts:
-        raise Unclear
-
-
-def _sure(parts: Parts) -> Part:
-    """The one place that a value comes from."""
-    part, *others = parts.values()
-    if others or part[0] == "again":  # computed once more, which no step does
-        raise Unclear
-    return part
-
-
-class _Builder:
-    """Writes ways down as one: ``kinds`` is what is known of each local; ``blank`` makes arrays that stand in for any."""
-
-    def __init__(self, kinds: dict[Key, Any], moving: set[Key], blank: Callable[[Aval], Node]) -> None:
-        self.kinds, self.moving, self.blank = kinds, moving, blank
-        self.keys = sorted(kinds, key=repr)
-
-    def grow(self, out: Any, ways: list[Way], depth: int, made: dict[int, Any], outer: Callable[[Part], Any]) -> dict[Key, Any]:
-        """Write what ``ways``, which decided alike ``depth`` times, do from step ``len(made)`` on; what they leave behind.
-
-        ``made``: what there is of the steps before, by number; ``outer``: what there is of what comes from elsewhere.
-        """
-
-        def of(parts: Parts) -> Any:
-            part = _sure(parts)
-            return made[part[1]] if part[0] == "step" else outer(part)
-
-        way = ways[0]
-        for i in range(len(made), self._shared(ways, len(made), depth)):
-            op, params, aval, parts = way.steps[i]
-            for other in ways[1:]:
-                aval = _joined(aval, other.steps[i][2])
-                for mine, theirs in zip(parts, other.steps[i][3], strict=True):
-                    _narrow(mine, theirs)
-            made[i] = out.add(op, [of(one) for one in parts], params, aval, way.nodes[i])
-        if len(ways) == 1 and len(way.tests) == depth:
-            return {key: self._left(out, key, way, of) for key in self.keys}
-        if any([len(other.tests) <= depth for other in ways]):
-            raise Unclear
-        test, _ = way.tests[depth]
-        for other in ways[1:]:
-            _narrow(test, other.tests[depth][0])
-        if _sure(test)[0] == "step" and _sure(test)[1] not in made:
-            raise Unclear
-        return self._parted(out, ways, depth, of(test), made, outer)
-
-    def _shared(self, ways: list[Way], start: int, depth: int) -> int:
-        """As far as all ways do the same. Up to where they part, what one way tells of a step holds for all of them."""
-        end = start
-        parting = [way.tests[depth][0] for way in ways if len(way.tests) > depth]
-        last = max([what for parts in parting for kind, what in parts.values() if kind == "step"], default=-1)
-        for steps in zip(*[way.steps[start:] for way in ways], strict=False):
-            first, *others = steps
-            if any([_same_step(first, other) is None for other in others]):
-                break
-            pairs = [pair for other in others for pair in zip(first[3], other[3], strict=True)]
-            if any([one.keys().isdisjoint(theirs) for one, theirs in pairs]):
-                break
-            if end > last and any([one.keys() != theirs.keys() or len(one) > 1 for one, theirs in pairs]):
-                break
-            end += 1
-        return end
-
-    def _left(self, out: Any, key: Key, way: Way, of: Callable[[Parts], Any]) -> Any:
-        """What a way leaves in a local, of the kind that goes round."""
-        parts, aval = way.after[key]
-        part, kind = _sure(parts), self.kinds[key]
-        if aval == kind or (part[0] not in ("value", "same") and _joined(aval, kind) == kind):
-            return of(parts)
-        number = number_of(part[1], kind) if part[0] in ("value", "same") else None
-        if number is None:
-            raise Unclear
-        return out.const(number)
-
-    def _parted(
-        self, out: Any, ways: list[Way], depth: int, test: Any, made: dict[int, Any], outer: Callable[[Part], Any]
-    ) -> dict[Key, Any]:
-        """The two sides of a decision, one after the other; what there is after them."""
-        opposite = NOT if out.aval(test).kind == "python" else REGISTRY[np.logical_not]
-        results: dict[Key, Any] = {}
-        for key in self.keys:
-            kind = self.kinds[key]
-            if key in self.moving:
-                results[key] = outer(("carry", key))
-            else:  # no iteration reads what is there before the first side
-                results[key] = outer(("same", self.blank(kind))) if kind.kind == "array" else out.const(_zero(kind))
-            if out.aval(results[key]) != kind:
-                raise Unclear
-        for side in (True, False):
-            taken = [way for way in ways if way.tests[depth][1] is side]
-            again = test if side else out.add(opposite, [test], (), out.aval(test), None)
-            results = self._side(out, taken, depth + 1, again, results, made, outer)
-        return results
-
-    def _side(
-        self,
-        out: Any,
-        ways: list[Way],
-        depth: int,
-        again: Any,
-        before: dict[Key, Any],
-        made: dict[int, Any],
-        outer: Callable[[Part], Any],
-    ) -> dict[Key, Any]:
-        """One side of a decision: a loop that runs once if ``again`` is true; else what there was ``before`` is left.
-
-        Where no call has taken it, it does nothing but say so.
-        """
-        inner, test = _Inner(), out.aval(again)
-        first = inner.graph.input(("carry", 0), test)
-        carry = {key: inner.graph.input(("carry", i + 1), self.kinds[key]) for i, key in enumerate(self.keys)}
-        given: dict[Any, tuple[Any, Node]] = {}
-
-        def look(name: Any, value: Callable[[], Any]) -> Node:
-            if name not in given:
-                there = value()
-                given[name] = there, inner.graph.input(("invariant", len(given)), out.aval(there))
-            return given[name][1]
-
-        def inside(part: Part) -> Any:
-            if part[0] in ("value", "same") and part[1].op in (INDEX, CONST):
-                return inner.const(dict(part[1].params)["value"])
-            return look(part, lambda: outer(part))
-
-        if ways:
-            left: dict[Key, Any] = self.grow(inner, ways, depth, _Known(made, look), inside)
-        else:
-            left = {**carry, UNSEEN: inner.const(True)}
-            if TEST in left:
-                left[TEST] = inner.const(_zero(self.kinds[TEST]))  # it ends there
-        index = inner.graph.input("index", INT)
-        stop = inner.const(False if test.kind == "python" else np.False_)
-        ends = [stop, *(left[key] for key in self.keys)]
-        body = Body(inner.graph, [first, *carry.values()], index, [], [node for _, node in given.values()], ends, [])
-        for key, node in carry.items():
-            node.name = joined(key)
-        avals = (test, *[self.kinds[key] for key in self.keys])
-        args = [again, *(before[key] for key in self.keys), *(there for there, _ in given.values())]
-        loop = out.add(loop_of(body, Course(test=0, once=True)), args, (), avals, None)
-        return {key: out.add(ITEM, [loop], (("item", i + 1),), self.kinds[key], None) for i, key in enumerate(self.keys)}
-
-
-class _Known(dict[int, Any]):
-    """The steps that are there when the side of a decision begins: given to it when it asks for them."""
-
-    def __init__(self, before: dict[int, Any], look: Callable[[Any, Callable[[], Any]], Any]) -> None:
-        super().__init__(dict.fromkeys(before))
-        self.before, self.given, self.look = before, frozenset(before), look
-
-    def __getitem__(self, i: int) -> Any:
-        return self.look(("step", i), lambda: self.before[i]) if i in self.given else super().__getitem__(i)
-
-
-class _Steps:
-    """The steps of a pattern, as they are written; a value is where it comes from."""
-
-    def __init__(self, trace: Trace, kinds: dict[Key, Any]) -> None:
-        self.trace, self.kinds = trace, kinds
-        self.steps: list[tuple[Any, Any, Any, tuple[Part, ...]]] = []
-        self.notes: list[Any] = []
-
-    def add(self, op: Any, args: list[Part], params: Any, aval: Any, like: Node | None) -> Part:
-        self.steps.append((op, params, aval, tuple(args)))
-        self.notes.append(Note(like))
-        return ("step", len(self.steps) - 1)
-
-    def const(self, value: Any) -> Part:
-        return ("same", self.trace.constant(value)[0])
-
-    def aval(self, part: Part) -> Any:
-        kind, what = part
-        if kind == "step":
-            return self.steps[what][2]
-        return INT if kind == "index" else self.kinds[what] if kind == "carry" else what.aval
-
-
-class _Inner:
-    """A graph as it is written."""
-
-    def __init__(self) -> None:
-        self.graph = Graph()
-
-    def add(self, op: Any, args: list[Node], params: Any, aval: Any, like: Node | None) -> Node:
-        node = self.graph.add(op, tuple(args), params, aval)
-        if like is not None:
-            node.name, node.line, node.phase = like.name, like.line, like.phase
-        return node
-
-    def const(self, value: Any) -> Node:
-        return self.graph.const(value)
-
-    def aval(self, node: Node) -> Any:
-        return node.aval
-
-
-def _zero(kind: Aval) -> Any:
-    """A number for what no iteration reads."""
-    zero = kind.dtype.type(0)
-    return zero.item() if kind.kind == "python" else zero
+def _is_put(key: Key, begin: Boundary, end: Boundary) -> bool:
+    """Whether a local has been assigned, or changed, since the iteration began."""
+    return end.holds[key] is not begin.holds.get(key) or end.nodes[key] is not begin.nodes.get(key)

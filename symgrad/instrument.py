@@ -20,11 +20,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
+from symgrad.liveness import live_between, read_later, used_between
 from symgrad.nests import joined
 from symgrad.syntax import (
     FRAME_READERS,
     FunctionNode,
-    assigned_first,
     copied,
     located,
     names_read,
@@ -298,6 +298,7 @@ class _Rewriter(ast.NodeTransformer):
         self.scopes: list[tuple[set[str], set[str]]] = []  # of each function: its own names, and those declared global
         self.bodies: list[int] = []  # which scopes are of classes, whose names only the class's own body sees
         self.reads: list[Counter[str]] = []  # how often each function reads each name
+        self.later: list[frozenset[str]] = []  # what functions in each function read
         self._loops = 0  # that it is in
         self.around: list[list[str]] = [[]]  # the names of the loops that a statement of each function may leave
 
@@ -311,10 +312,12 @@ class _Rewriter(ast.NodeTransformer):
                 node.returns = None
         self.scopes.append(_bound(node))
         self.reads.append(names_read(node))
+        self.later.append(read_later(node))
         self.around.append([])
         node.body = self.visit(node.body) if isinstance(node, ast.Lambda) else self._body(node.body)
         self.scopes.pop()
         self.reads.pop()
+        self.later.pop()
         self.around.pop()
         return node if self.scopes else located(node)
 
@@ -471,6 +474,8 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        if hasattr(node, "ends"):
+            return _hook("negated", node, self.visit(node.operand))
         if isinstance(node.op, ast.Not):
             node.operand = _hook("test", node.operand, self.visit(node.operand))
         else:
@@ -537,38 +542,56 @@ class _Rewriter(ast.NodeTransformer):
         loop, private, stored, numbers, tested = self._loop(node)
         effects = self._effects(node.target)
         nested = _nested(node.target) if isinstance(node.target, (ast.Tuple, ast.List)) else None
-        anew = (*names_stored(node.target), *assigned_first(node.body, private or ()))
+        anew = {*names_stored(node.target), *({*stored} - used_between(node, False)[0] - self.later[-1])}
         decides = hasattr(node, "pairs") and any([isinstance(item, ast.If) for item in walk(node)])
-        known = [ast.Constant(tested), ast.Constant(nested), _constant(anew), ast.Constant(decides)]
+        known = [ast.Constant(tested), ast.Constant(nested), _constant(tuple(sorted(anew))), ast.Constant(decides)]
         facts = [*map(_constant, (private, stored)), *known]
         start = placed(ast.Assign([ast.Name(loop, ast.Store())], _hook("loop", node.iter, self._over(node.iter), *facts)), node)
         node.iter = placed(ast.Name(loop, ast.Load()), node.iter)
         node.target = self.visit(node.target)
-        node.body, node.orelse = [*effects, *self._repeated(loop, node.body)], self._body(node.orelse)
+        node.body, node.orelse = [*effects, *self._repeated(loop, node, stored, private, tested)], self._body(node.orelse)
         self._loops -= 1
         return [start, *numbers, node]
 
     def visit_While(self, node: ast.While) -> Any:
         """``loop = hooks.start(...); while hooks.again(loop, test):``, or without the test where that is ``True``."""
-        loop, private, stored, numbers, _ = self._loop(node)
-        start = placed(
-            ast.Assign([ast.Name(loop, ast.Store())], _hook("start", node, *map(_constant, (private, stored)))), node
-        )
+        loop, private, stored, numbers, tested = self._loop(node)
+        anew = () if tested else tuple(sorted({*stored} - used_between(node, False)[0] - self.later[-1]))
+        made = _hook("start", node, *map(_constant, (private, stored, anew)))
+        start = placed(ast.Assign([ast.Name(loop, ast.Store())], made), node)
         if not isinstance(node.test, ast.Constant):
             whole, together = node.test, _looked_at_together(node.test)
+            for part in whole.values if isinstance(whole, ast.BoolOp) else [whole]:
+                if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
+                    part.ends = True  # type: ignore[attr-defined]
             test = self.visit(whole)
             if together:
                 names = _constant(tuple(sorted(together)))
                 parts = [_hook("part", part, ast.Name(loop, ast.Load()), part, names) for part in test.values[:-1]]
                 test.values[:-1] = parts
             node.test = _hook("again", whole, ast.Name(loop, ast.Load()), test)
-        node.body, node.orelse = self._repeated(loop, node.body), self._body(node.orelse)
+        node.body, node.orelse = self._repeated(loop, node, stored, private, tested), self._body(node.orelse)
         self._loops -= 1
         return [start, *numbers, node]
 
-    def _repeated(self, loop: str, body: list[ast.stmt]) -> list[ast.stmt]:
+    def _repeated(
+        self, loop: str, node: ast.For | ast.While, stored: Sequence[str], private: Sequence[str] | None, tested: bool
+    ) -> list[ast.stmt]:
+        """The body of a loop, which is told where all ways through a statement meet again."""
+        assigned = {*stored, *(names_stored(node.target) if isinstance(node, ast.For) else ())} - self.later[-1]
+        live, used = live_between(node, frozenset(assigned.difference(private or ()))), used_between(node, tested)
         self.around[-1].append(loop)
-        result = self._body(body)
+        result: list[ast.stmt] = []
+        for number, statement in enumerate(node.body):
+            joins = number + 1 < len(node.body) and private is not None and not hasattr(statement, "leaves")
+            if _goes_on(statement):
+                private = None  # from here on, some ways miss what the others do
+            elif joins and private is not None and any([isinstance(item, _DECIDING) for item in walk(statement)]):
+                names = [_constant(tuple(sorted(assigned - places[number + 1]))) for places in (live, used)]
+                met = _hook("met", statement, ast.Name(loop, ast.Load()), ast.Constant(number), *names)
+                result += [*self._body([statement]), placed(ast.Expr(met), statement)]
+                continue
+            result += self._body([statement])
         self.around[-1].pop()
         return result
 
@@ -606,11 +629,13 @@ class _Rewriter(ast.NodeTransformer):
         every = self.reads[-1]
         private = tuple(sorted(name for name in stores | target if every[name] == inside[name]))
         counting = {name for item in walk(node) for name in _counted(item)}
+        below = [*_below_ifs(node.body)]
+        counting |= {name for statement in below for name in _flags(statement)}
         first: list[ast.stmt] = []
-        chosen = {name for statement in _below_ifs(node.body) for name in names_stored(statement)} & stores
+        chosen = {name for statement in below for name in names_stored(statement)} & stores
         for name in sorted((stores - target) & (inside.keys() | (chosen - set(private)))):
-            read = _hook("number", node, ast.Name(loop, ast.Load()), ast.Constant(name), ast.Name(name, ast.Load()),
-                         ast.Constant(name in counting))  # fmt: skip
+            facts = ast.Name(loop, ast.Load()), ast.Constant(name), ast.Name(name, ast.Load())
+            read = _hook("number", node, *facts, ast.Constant(name in counting), ast.Constant(bool(chosen)))
             first.append(ast.Assign([ast.Name(name, ast.Store())], read))
         for statement in _below_ifs(node.body, bool(chosen)):  # a number that is put in place of what goes round
             if isinstance(statement, ast.Assign):
@@ -858,6 +883,17 @@ def _way_out(body: list[ast.stmt]) -> ast.If | None:
     return exits[0] if len(exits) == 1 and not exits[0].orelse else None
 
 
+# what a decision may be in
+_DECIDING = (ast.If, ast.IfExp, ast.BoolOp, ast.Assert, ast.Match, ast.Call)
+
+
+def _goes_on(statement: ast.stmt) -> bool:
+    """Whether a statement of a loop may end its iteration by ``continue``."""
+    if isinstance(statement, (ast.For, ast.While)):
+        return any(map(_goes_on, statement.orelse))
+    return isinstance(statement, ast.Continue) or any([_goes_on(s) for s in parts_of(statement) if not isinstance(s, ast.expr)])  # type: ignore[arg-type]
+
+
 def _pauses(loop: ast.AST) -> bool:
     """Whether a loop is left now and then, and goes on later."""
     return any(isinstance(item, (ast.Yield, ast.YieldFrom, ast.Await)) for item in walk(loop))
@@ -926,7 +962,7 @@ def _renamed(value: ast.expr) -> Any:
     elif isinstance(value, ast.IfExp):
         value.body, value.orelse = _renamed(value.body), _renamed(value.orelse)
     elif isinstance(value, ast.Name):
-        return _hook("renamed", value, value)
+        return _hook("renamed", value, value, ast.Constant(f"{value.lineno}:{value.col_offset}"))
     return value
 
 
@@ -943,11 +979,18 @@ def _resets(statement: ast.Assign) -> list[tuple[ast.Name, int | None]]:
     return [(name, i) for i, (name, part) in pairs if isinstance(name, ast.Name) and _may_be_number(part)]
 
 
+def _flags(statement: ast.stmt) -> list[str]:
+    """The names that get True or False, or an int."""
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Constant):
+        return []
+    return [item.id for item in statement.targets if isinstance(item, ast.Name) and isinstance(statement.value.value, int)]
+
+
 def _may_be_number(value: ast.expr) -> bool:
     if isinstance(value, ast.IfExp):
         return _may_be_number(value.body) or _may_be_number(value.orelse)
     value = value.operand if isinstance(value, ast.UnaryOp) else value
-    return isinstance(value, ast.Constant) and type(value.value) in (int, float)
+    return isinstance(value, ast.Constant) and type(value.value) in (int, float, bool)
 
 
 def _filled(node: ast.AST) -> Iterator[tuple[str, set[str]]]:

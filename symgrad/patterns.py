@@ -33,7 +33,9 @@ class Names(NamedTuple):
 class Boundary(NamedTuple):
     """What is there between two iterations: the lengths of graph and notes, what the locals hold, and the loop's index.
 
-    ``holds`` are the traced values in the locals, by where they are; ``rest`` is all else, of each local, comparable.
+    ``holds`` are the traced values in the locals, by where they are; ``rest`` is all else, of each local, comparable;
+    ``shared`` tells which list, dict or object is where. ``joins`` are what is there where ways through the iteration that
+    begins here meet again, by statement.
     """
 
     length: int
@@ -45,7 +47,9 @@ class Boundary(NamedTuple):
     nodes: dict[Key, Node]
     rest: dict[str, Any]
     containers: set[int]
+    shared: dict[Key, int]
     at: Node | None
+    joins: dict[int, Join]
 
     def part(self, part: Part, made: Sequence[Node]) -> Node | None:
         """What a part is in the iteration that begins here, whose steps have ``made`` these."""
@@ -54,9 +58,22 @@ class Boundary(NamedTuple):
             made[what] if kind == "step" else self.nodes.get(what) if kind == "carry" else self.at if kind == "index" else what
         )
 
+    def every(self) -> list[Boundary]:
+        """This one, and where ways through the iteration meet again."""
+        return [self, *[join.bound for join in self.joins.values()]]
+
     def bare(self) -> Boundary:
         """Of what lies between iterations that are alike, nothing is asked again."""
-        return self._replace(length=-1, holds={}, nodes={}, rest={}, containers=set(), at=None)
+        return self._replace(length=-1, holds={}, nodes={}, rest={}, containers=set(), shared={}, at=None, joins={})
+
+
+class Join(NamedTuple):
+    """What is there where ways through an iteration meet again, the names that nobody reads any more, and those that this
+    iteration does not, before it assigns them."""
+
+    bound: Boundary
+    dead: frozenset[str]
+    unused: frozenset[str]
 
 
 class Pattern(NamedTuple):

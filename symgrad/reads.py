@@ -49,6 +49,7 @@ from symgrad.origins import (
     own_ways,
     ways_of,
 )
+from symgrad.patterns import BOOL
 from symgrad.trace import Trace
 from symgrad.tracer import Tracer, tracers
 
@@ -704,6 +705,8 @@ class Reads:
             value = path.find(self.leaves)
         if path is not None and not single:
             self.check(path, "is", value)
+        if type(value) is Tracer and value.node.aval == BOOL:  # a flag that goes round a loop: there are two such objects
+            return bool(value)
         return value
 
     def within(self, item: Any, owner: Any) -> Any:

@@ -30,11 +30,11 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.forks import Ways, fork
+from symgrad.forks import Ways, fork, meeting
 from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, ancestors, aval_of
 from symgrad.iterables import Over
 from symgrad.ops.core import REGISTRY
-from symgrad.ops.engine import AND, INDEX, ITEM, NOT, TO_NUMPY
+from symgrad.ops.engine import AND, INDEX, ITEM, NAMED, NOT, TO_NUMPY
 from symgrad.patterns import (
     EXIT,
     INT,
@@ -43,6 +43,7 @@ from symgrad.patterns import (
     TRACED,
     UNSEEN,
     Boundary,
+    Join,
     Key,
     Names,
     Note,
@@ -102,6 +103,7 @@ class Roller:
         self.turns = 0  # how often that was something else than in the iteration before
         self.whole = True  # whether all that locals held was looked at, between all iterations
         self.kinds: dict[Key, Any] = {}
+        self.joins: set[int] = set()  # the statements that were seen to decide on something
         self.kept = False  # whether iterations stay in memory, rolled up or not
         self.leaps = what is None or tested or what.length >= FAR
         self.many = MANY  # items of containers that are looked at between two iterations
@@ -122,7 +124,9 @@ class Roller:
     def number(self, name: str, value: Any) -> Tracer:
         """A plain number that a local holds before the loop, or that an iteration puts into it, traced, so that it can go
         round."""
-        known = (self.serial, name, type(value), repr(value))
+        known: tuple[Any, ...] = (self.serial, name, type(value), repr(value))
+        if self.forked:  # where it comes from must be clear
+            known = (*known, len(self.put))
         tracer: Tracer = self.trace.record(INDEX, (), {"loop": known, "value": value})
         if self.boundaries:
             self.put.add(tracer.node)
@@ -147,7 +151,7 @@ class Roller:
             place = 0
             while place < length and self.what.stays():
                 self.ahead = 0
-                yield at(self.counter)
+                yield at(self.trace.lookup(self.counter.node))  # which a local goes round with on its own
                 place += 1 + self.ahead
                 if place < length:
                     self.counter = self.counter + step
@@ -242,6 +246,19 @@ class Roller:
         self.whole &= thorough
         if self.boundaries:
             self.many = max(self.many, EACH * (len(trace.graph.nodes) - self.boundaries[-1].length))
+        if self.anew or self.forked:
+            self.held = Counter(map(id, frame.f_locals.values()))
+        if self.forked:
+            within = frame.f_code.co_cellvars, frame.f_code.co_freevars  # which functions may assign that it calls
+            self.names = self.names._replace(stored=self.names.stored.union(*within))
+        self.boundaries.append(self._seen(frame, None if index is None else index.node, thorough, more))
+        self._take_in()
+        self._compare()
+        trace.decides = -1 if self.forked else len(trace.guards)
+
+    def _seen(self, frame: FrameType, at: Node | None, thorough: bool, more: dict[Key, Tracer] | None) -> Boundary:
+        """What there is now."""
+        trace = self.trace
         survey = _Survey(trace, thorough, self.many)
         holds, nodes = survey.holds, {}
         for name, value in frame.f_locals.items():
@@ -257,17 +274,20 @@ class Roller:
             if tracer.base is not None:
                 tracer.refresh()
             nodes[key] = tracer.node
-        if self.anew or self.forked:
-            self.held = Counter(map(id, frame.f_locals.values()))
-        if self.forked:
-            within = frame.f_code.co_cellvars, frame.f_code.co_freevars  # which functions may assign that it calls
-            self.names = self.names._replace(stored=self.names.stored.union(*within))
         counts = len(trace.graph.nodes), len(trace.guards), len(trace.peeks), len(trace.writes), len(trace.met)
-        at = None if index is None else index.node
-        self.boundaries.append(Boundary(*counts, holds, nodes, survey.rest, survey.containers, at))
-        self._take_in()
-        self._compare()
-        trace.decides = -1 if self.forked else len(trace.guards)
+        return Boundary(*counts, holds, nodes, survey.rest, survey.containers, survey.shared, at, {})
+
+    def met(self, frame: FrameType, number: int, dead: tuple[str, ...], unused: tuple[str, ...]) -> None:
+        """All ways through the statement before meet again here."""
+        if not self.boundaries:
+            return
+        last, trace = self.boundaries[-1], self.trace
+        before = [*last.joins.values()][-1].bound if last.joins else last
+        if number in self.joins or (len(trace.guards), len(trace.peeks)) != (before.guards, before.peeks):
+            self.joins.add(number)
+            more = None if self.counter is None else {COUNTER: self.counter}
+            bound = self._seen(frame, last.at, True, more)
+            last.joins[number] = Join(bound, frozenset(dead), frozenset(unused))
 
     def _take_in(self) -> None:
         """Arrays of one number that the iteration has made traced ones are as if they had been traced all the time."""
@@ -281,8 +301,9 @@ class Roller:
                 continue
             array = self.trace.filled(np.frombuffer(first[3], first[2]).reshape(first[1]))
             if array is not None:
-                for bound in before:
-                    bound.holds[key], bound.nodes[key], bound.rest[key[0]] = last.holds[key], array.node, TRACED
+                for one in [one for bound in before for one in bound.every()]:
+                    if one.rest.get(key[0]) == first:
+                        one.holds[key], one.nodes[key], one.rest[key[0]] = last.holds[key], array.node, TRACED
 
     def _note_decisions(self) -> None:
         """Of the iteration that has just ended: as long as these are not rolled up, they are those of a loop."""
@@ -527,11 +548,17 @@ class Roller:
         if self.forked and (self.pattern is None or self.first > 1):
             self._fork()
         elif self.pattern is not None and not self.kept:
+            self._forget_joins()
             if self.forked:  # nobody asks again, as it turns out
                 self.boundaries[self.first + 2 : -2] = [bound.bare() for bound in self.boundaries[self.first + 2 : -2]]
             if not self._is_kept():
                 self._roll(2 if self.open else SHORTEST)
         self.boundaries, self.pattern = [], None
+
+    def _forget_joins(self) -> None:
+        """Nobody asks where ways meet any more."""
+        for bound in self.boundaries:
+            bound.joins.clear()
 
     def _fork(self) -> None:
         """Put a ``Loop`` in place of iterations that went different ways, if what they did is understood."""
@@ -542,11 +569,16 @@ class Roller:
             return
         bounds, way = self.boundaries, self._way()
         every = [] if way is None else trace.known_ways.get(way, [])
-        tries: list[tuple[int, Ways | None]] = [(known.first, known) for known in reversed(every)]
-        for first, known in [*tries, *((first, None) for first in sorted({0, 1, self._settled()}))]:
+        firsts = sorted({0, 1, self._settled()})
+        tries: list[tuple[int, Ways | None, Sequence[int]]] = []
+        for known in reversed(every):
+            tries += [(first, known, known.sites) for first in sorted({known.first, *firsts}, key=known.first.__ne__)]
+        tries += [(first, None, meeting(trace, bounds[first:])) for first in firsts if len(bounds) - 1 - first >= SHORTEST]
+        tries += [(first, None, ()) for first, ways, sites in tries if ways is None and sites]
+        for first, known, sites in tries:
             if len(bounds) - 1 - first < SHORTEST:
                 continue
-            found = fork(trace, bounds[first:], first, self.names, self.put, known)
+            found = fork(trace, bounds[first:], first, self.names, self.put, sites, known)
             held = bounds[-1].holds
             if found is None:
                 continue
@@ -860,6 +892,9 @@ class Roller:
             return index if kind == "index" else outer(what[1])
 
         for (op, params, aval, parts), original in zip(steps, originals, strict=True):
+            if op is NAMED:
+                made.append(of(parts[0]))
+                continue
             node = graph.add(op, tuple([of(what) for what in parts]), params, aval)
             node.name, node.line, node.phase = original.name, original.line, original.phase
             made.append(node)
@@ -952,7 +987,8 @@ class Roller:
 
     def _is_alone(self, tracer: Tracer) -> bool:
         """Whether one local holds a value, and nothing else but what is noted of the boundaries."""
-        noted = sum([other is tracer for bound in self.boundaries for other in bound.holds.values()])
+        bounds = [one for bound in self.boundaries for one in bound.every()]
+        noted = sum([other is tracer for bound in bounds for other in bound.holds.values()])
         return self.held[id(tracer)] == 1 and is_held_so_often(tracer, noted, 1)
 
     def _unborn(self, start: Boundary, end: Boundary, late: list[Key]) -> bool:
@@ -1044,6 +1080,7 @@ class _Survey:
         self.rest: dict[str, Any] = {}
         self.containers: set[int] = set()
         self.functions: set[int] = set()
+        self.shared: dict[Key, int] = {}  # which list, dict or object is where
         self.drafts: dict[int, list[Key]] = {}  # where each array is that the function fills with plain numbers
 
     def local(self, name: str, value: Any) -> None:
@@ -1084,9 +1121,11 @@ class _Survey:
         if depth < 4 and _is_sequence(kind) and fields is None and len(value) <= min(WIDEST, self.many):
             self.many -= len(value)
             self.containers.add(id(value))
+            self.shared[key] = id(value)
             return (kind, tuple([self._look(item, (*key, i), depth + 1) for i, item in enumerate(value)]))
         if depth < 4 and kind is dict and len(value) <= WIDEST:
             self.containers.add(id(value))
+            self.shared[key] = id(value)
             names = tuple(value)
             return (kind, names, tuple([self._look(item, (*key, name), depth + 1) for name, item in value.items()]))
         if kind is np.ndarray:
@@ -1098,6 +1137,7 @@ class _Survey:
             assert fields is not None
             if kind.__module__.split(".")[0] not in ("symgrad", "numpy", "builtins"):
                 self.containers.add(id(value))
+                self.shared[key] = id(value)
                 found = [self._look(item, (*key, name), depth + 1) for name, item in fields.items()]
                 return (kind, tuple(fields), tuple(found))
         return (object(),)  # like nothing else
@@ -1118,6 +1158,7 @@ class _Survey:
             if value.size > WIDEST:
                 return (object(),)
             self.containers.add(id(value))
+            self.shared[key] = id(value)
             return (value.shape, tuple([self._look(item, (*key, i), depth + 1) for i, item in enumerate(value.flat)]))
         if not self.thorough:
             return None

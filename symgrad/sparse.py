@@ -382,7 +382,7 @@ def interpolation(p: Patterns, node: Node, i: int) -> Matrix:
     return (elementwise if i == 0 else anything)(p, node, i)
 
 
-@rule(ASTYPE, engine.IDENTITY, engine.TO_PYTHON, engine.TO_NUMPY, engine.TO_ARRAY, engine.TO_FLOAT)
+@rule(ASTYPE, engine.IDENTITY, engine.NAMED, engine.TO_PYTHON, engine.TO_NUMPY, engine.TO_ARRAY, engine.TO_FLOAT)
 def same(p: Patterns, node: Node, i: int) -> Matrix:
     """Element by element."""
     size, _ = sizes(node, i)

@@ -36,7 +36,7 @@ from symgrad.iterables import Over, columns, over, paired, table
 from symgrad.kinds import CACHED, UNBOUND, Within, refuse_type
 from symgrad.ops import create
 from symgrad.ops.core import Traced
-from symgrad.ops.engine import BOOL
+from symgrad.ops.engine import BOOL, NAMED, NOT
 from symgrad.origins import CONTAINERS, is_users, needs_drafts, of_class
 from symgrad.reads import MAX_ITEMS, TABLED
 from symgrad.rolling import SHORTEST, Roller
@@ -102,22 +102,28 @@ class State(Calls):
                 return found
         return self.call(fun, *[arg.items() if type(arg) is Over else arg for arg in args], **options)
 
-    def start(self, private: tuple[str, ...] | None, stored: tuple[str, ...]) -> Roller | None:
+    def start(self, private: tuple[str, ...] | None, stored: tuple[str, ...], targets: tuple[str, ...]) -> Roller | None:
         """A ``while`` statement begins."""
-        return Roller(self.trace, None, private, stored) if private is not None and self.trace.symbolic else None
+        if private is None or not self.trace.symbolic:
+            return None
+        return Roller(self.trace, None, private, stored, targets=targets)
 
-    def number(self, loop: Any, name: str, value: Any, counts: bool) -> Any:
+    def number(self, loop: Any, name: str, value: Any, counts: bool, chooses: bool = False) -> Any:
         """A local that a loop reads and assigns, as it begins: a plain number is traced from here on.
 
-        An int only where the loop ``counts`` with it; others are likely to be looked at.
+        An int only where the loop ``counts`` with it; others are likely to be looked at. Where the loop ``chooses`` what it
+        assigns, traced numbers are under names of their own, too.
         """
-        kinds = (float, complex, np.float64, np.float32, *([int] if counts else []))
+        if chooses and type(value) is Tracer and type(loop) is Roller:
+            return self.renamed(value, name)
+        kinds = (float, complex, np.float64, np.float32, *([int, bool] if counts else []))
         return loop.number(name, value) if type(loop) is Roller and type(value) in kinds else value
 
-    def renamed(self, value: Any) -> Any:
+    def renamed(self, value: Any, place: str) -> Any:
         """A number under one more name, in a loop: the names go round on their own."""
-        number = type(value) is Tracer and value.base is None and type(value.like) is not np.ndarray
-        return Tracer(value.tape, value.node, value.like, later=value.later) if number else value
+        if type(value) is not Tracer or value.base is not None or type(value.like) is np.ndarray:
+            return value
+        return self.trace.record(NAMED, (value,), {"place": place})
 
     def filled(self, array: Any, *values: Any) -> None:
         """A loop that writes items made of ``values`` into an array begins: where they are traced, so is the array."""
@@ -137,6 +143,11 @@ class State(Calls):
         """The test of a ``while`` statement."""
         test = self.test(test)
         return bool(test) if roller is None else roller.again(sys._getframe(1), _truth(test))
+
+    def negated(self, value: Any) -> Any:
+        """``not value``, in the test of a loop: how often that runs may hang on it."""
+        value = self.test(value)
+        return NOT(_truth(value)) if type(value) is Tracer else not value
 
     def part(self, roller: Roller | None, value: Any, names: tuple[str, ...]) -> Any:
         """A part of such a test, ``value and ...``, with the names in the parts that follow: what Python goes on from."""
@@ -172,6 +183,12 @@ class State(Calls):
         """The condition of the ``if`` that leaves a loop."""
         condition = self.test(condition)
         return roller.leaves(sys._getframe(1), _truth(condition)) if type(roller) is Roller else bool(condition)
+
+    def met(self, roller: Any, number: int, dead: tuple[str, ...], unused: tuple[str, ...]) -> None:
+        """All ways through statement ``number`` of a loop meet again behind it. Nobody reads what the names in ``dead`` stand
+        for any more, and not this iteration what those in ``unused`` do."""
+        if type(roller) is Roller and (roller.forked or len(roller.boundaries) == 1):
+            roller.met(sys._getframe(1), number, dead, unused)
 
     def left(self, value: Any, *rollers: Any) -> Any:
         """A ``break`` leaves a loop, or a ``return`` of ``value`` some."""

@@ -1112,7 +1112,7 @@ def test_second_derivatives_of_loops_that_do_not_run():
 
 @pytest.mark.parametrize("count", [60, 240])
 def test_many_decisions_in_an_iteration(count):
-    """As ``if``s in ``if``s they would be more than Python takes: such a loop stays unrolled."""
+    """As ``if``s in ``if``s they would be more than Python takes."""
     lines = [f"        if v > {k}e-3:\n            s = s + v * {k % 7}\n" for k in range(count)]
     fun = Program(
         f"def program(x):\n    s = x[0]\n    for v in x:\n{''.join(lines)}    return s\n", {"x": ("float64", (6,))}, 0

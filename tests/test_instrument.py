@@ -41,13 +41,13 @@ class Inert:
         return value
 
     iterate = mapping = unpacked = unpack = test = whole = shown = compared = stored = kept = matched = identity = _first
-    manager = place = raised = left = _first
+    manager = place = raised = left = renamed = _first
     failed = staticmethod(AssertionError)
 
     def _nothing(self, *more: Any) -> None:
         return None
 
-    wrote_name = wrote_into = wrote_around = trying = caught = swallowed = fixed = start = _nothing
+    wrote_name = wrote_into = wrote_around = trying = caught = swallowed = fixed = start = met = _nothing
 
     def attribute(self, owner: Any, name: str) -> Any:
         return getattr(owner, name)
@@ -69,8 +69,11 @@ class Inert:
     def over(self, fun: Any, *args: Any, **options: Any) -> Any:
         return self.call(fun, *args, **options)
 
-    def number(self, loop: Any, name: str, value: Any, counts: bool) -> Any:
+    def number(self, loop: Any, name: str, value: Any, *facts: Any) -> Any:
         return value
+
+    def negated(self, value: Any) -> bool:
+        return not value
 
     def again(self, roller: Any, test: Any) -> bool:
         return bool(test)

@@ -30,6 +30,8 @@ class _Item(Op):
 
 # what a derivative is taken with respect to: each one is a node of its own, told apart by its token
 IDENTITY = _engine("identity", "linear", lambda x, token: x, lambda g, y, x, token: g)
+# a number under another name, by the place where it gets it: in a loop with ``if``s, names go round on their own
+NAMED = _engine("named", "linear", lambda x, place: x, lambda g, y, x, place: g)
 # the passes handle it themselves
 ITEM = _Item(lambda x, item: x[item], "linear", (lambda g, y, x, item: g,), name="item", lanes="same")
 TO_PYTHON = _engine("to_python", "linear", lambda x: x.item() if hasattr(x, "item") else x, lambda g, y, x: g)

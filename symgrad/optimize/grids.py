@@ -48,8 +48,8 @@ def grid_rule(*keys: Any) -> Callable[[Rule], Rule]:
 
 
 @grid_rule(
-    engine.IDENTITY, engine.STOP, engine.TO_PYTHON, engine.TO_NUMPY, engine.TO_ARRAY, np.positive, np.real, np.conjugate,
-    np.copy,
+    engine.IDENTITY, engine.NAMED, engine.STOP, engine.TO_PYTHON, engine.TO_NUMPY, engine.TO_ARRAY, np.positive, np.real,
+    np.conjugate, np.copy,
 )  # fmt: skip
 def same(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
     """What changes no number."""

@@ -21,7 +21,7 @@ EXPANSIONS: dict[Any, list[Rewrite]] = {}  # of what is there for derivatives al
 expand = functools.partial(rewriting.rewrite, rules=EXPANSIONS, exact=True)
 
 
-@expand(engine.IDENTITY, engine.STOP)
+@expand(engine.IDENTITY, engine.NAMED, engine.STOP)
 def identity(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     return args[0]
 

@@ -62,7 +62,7 @@ def flat(b: Batch, x: Any) -> Any:
 # -- the engine's own ----------------------------------------------------------------------------------------------
 
 
-@rule(engine.IDENTITY, engine.TO_NUMPY, engine.TO_ARRAY)
+@rule(engine.IDENTITY, engine.NAMED, engine.TO_NUMPY, engine.TO_ARRAY)
 def same(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     return args[0]
 

@@ -1,0 +1,225 @@
+"""Ways written down as one pattern: where they part, an ``if``, which is a loop that runs once, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir import CONST, Aval, Graph, Node
+from symgrad.ops.core import REGISTRY
+from symgrad.ops.engine import INDEX, ITEM, NAMED, NOT, TO_NUMPY
+from symgrad.patterns import INT, TEST, UNSEEN, Key, Note, Part, joined, number_of
+from symgrad.trace import Trace
+from symgrad.transform.loop import Body, Course, Loop, loop_of
+from symgrad.ways import Parts, Unclear, Way, joined_kind, narrow, same_step, sure
+
+
+def may_go_on(op: Any) -> bool:
+    """Whether an operation is a loop, or has one in it, that may run as often as it likes."""
+    if not isinstance(op, Loop):
+        return False
+    free = op.course.test is not None and not op.course.once
+    return free or any([may_go_on(node.op) for node in op.body.nodes()])
+
+
+def outside(there: dict[Key, Part], part: Part) -> Part:
+    """Where a part of a stretch comes from, if its locals come from ``there``."""
+    return there[part[1]] if part[0] == "carry" else part
+
+
+class Builder:
+    """Writes ways down as one: ``kinds`` is what is known of each local that they leave behind, ``begin`` of what they find;
+    ``blank`` makes arrays that stand in for any."""
+
+    def __init__(self, kinds: dict[Key, Any], begin: dict[Key, Any], blank: Callable[[Aval], Node]) -> None:
+        self.kinds, self.begin, self.blank = kinds, begin, blank
+        self.keys = sorted(kinds, key=repr)
+
+    def grow(self, out: Any, ways: list[Way], depth: int, made: dict[int, Any], outer: Callable[[Part], Any]) -> dict[Key, Any]:
+        """Write what ``ways``, which decided alike ``depth`` times, do from step ``len(made)`` on; what they leave behind.
+
+        ``made``: what there is of the steps before, by number; ``outer``: what there is of what comes from elsewhere.
+        """
+
+        def of(parts: Parts) -> Any:
+            part = sure(parts)
+            return made[part[1]] if part[0] == "step" else outer(part)
+
+        way = ways[0]
+        for i in range(len(made), self._shared(ways, len(made), depth)):
+            op, params, aval, parts = way.steps[i]
+            for other in ways[1:]:
+                aval = joined_kind(aval, other.steps[i][2])
+                for mine, theirs in zip(parts, other.steps[i][3], strict=True):
+                    narrow(mine, theirs)
+            made[i] = out.add(op, [of(one) for one in parts], params, aval, way.nodes[i])
+        if len(ways) == 1 and len(way.tests) == depth:
+            return {key: self._left(out, key, way, of) for key in self.keys}
+        if any([len(other.tests) <= depth for other in ways]):
+            raise Unclear
+        test, _ = way.tests[depth]
+        for other in ways[1:]:
+            narrow(test, other.tests[depth][0])
+        if sure(test)[0] == "step" and sure(test)[1] not in made:
+            raise Unclear
+        return self._parted(out, ways, depth, of(test), made, outer)
+
+    def _shared(self, ways: list[Way], start: int, depth: int) -> int:
+        """As far as all ways do the same. Up to where they part, what one way tells of a step holds for all of them."""
+        end = start
+        parting = [way.tests[depth][0] for way in ways if len(way.tests) > depth]
+        last = max([what for parts in parting for kind, what in parts.values() if kind == "step"], default=-1)
+        for steps in zip(*[way.steps[start:] for way in ways], strict=False):
+            first, *others = steps
+            if any([same_step(first, other) is None for other in others]):
+                break
+            pairs = [pair for other in others for pair in zip(first[3], other[3], strict=True)]
+            if any([one.keys().isdisjoint(theirs) for one, theirs in pairs]):
+                break
+            if end > last and any([one.keys() != theirs.keys() or len(one) > 1 for one, theirs in pairs]):
+                break
+            end += 1
+        return end
+
+    def _left(self, out: Any, key: Key, way: Way, of: Callable[[Parts], Any]) -> Any:
+        """What a way leaves in a local, of the kind that goes round."""
+        parts, aval = way.after[key]
+        part, kind = sure(parts), self.kinds[key]
+        if aval == kind or (part[0] not in ("value", "same") and joined_kind(aval, kind) == kind):
+            return of(parts)
+        number = number_of(part[1], kind) if part[0] in ("value", "same") else None
+        if number is not None:
+            return out.const(number)
+        if part[0] != "same" or joined_kind(aval, kind) != kind:
+            raise Unclear
+        return out.add(TO_NUMPY, [of(parts)], (), kind, None)
+
+    def _parted(
+        self, out: Any, ways: list[Way], depth: int, test: Any, made: dict[int, Any], outer: Callable[[Part], Any]
+    ) -> dict[Key, Any]:
+        """The two sides of a decision, one after the other; what there is after them."""
+        opposite = NOT if out.aval(test).kind == "python" else REGISTRY[np.logical_not]
+        results: dict[Key, Any] = {}
+        for key in self.keys:
+            kind = self.kinds[key]
+            if self.begin.get(key) == kind:
+                results[key] = outer(("carry", key))
+            else:  # no iteration reads what is there before the first side
+                results[key] = outer(("same", self.blank(kind))) if kind.kind == "array" else out.const(_zero(kind))
+            if out.aval(results[key]) != kind:
+                raise Unclear
+        for side in (True, False):
+            taken = [way for way in ways if way.tests[depth][1] is side]
+            again = test if side else out.add(opposite, [test], (), out.aval(test), None)
+            results = self._side(out, taken, depth + 1, again, results, made, outer)
+        return results
+
+    def _side(
+        self,
+        out: Any,
+        ways: list[Way],
+        depth: int,
+        again: Any,
+        before: dict[Key, Any],
+        made: dict[int, Any],
+        outer: Callable[[Part], Any],
+    ) -> dict[Key, Any]:
+        """One side of a decision: a loop that runs once if ``again`` is true; else what there was ``before`` is left.
+
+        Where no call has taken it, it does nothing but say so.
+        """
+        inner, test = _Inner(), out.aval(again)
+        first = inner.graph.input(("carry", 0), test)
+        carry = {key: inner.graph.input(("carry", i + 1), self.kinds[key]) for i, key in enumerate(self.keys)}
+        given: dict[Any, tuple[Any, Node]] = {}
+
+        def look(name: Any, value: Callable[[], Any]) -> Node:
+            if name not in given:
+                there = value()
+                given[name] = there, inner.graph.input(("invariant", len(given)), out.aval(there))
+            return given[name][1]
+
+        def inside(part: Part) -> Any:
+            if part[0] in ("value", "same") and part[1].op in (INDEX, CONST):
+                return inner.const(dict(part[1].params)["value"])
+            return look(part, lambda: outer(part))
+
+        if ways:
+            left: dict[Key, Any] = self.grow(inner, ways, depth, _Known(made, look), inside)
+        else:
+            left = {**carry, UNSEEN: inner.const(True)}
+            if TEST in left:
+                left[TEST] = inner.const(_zero(self.kinds[TEST]))  # it ends there
+        index = inner.graph.input("index", INT)
+        stop = inner.const(False if test.kind == "python" else np.False_)
+        ends = [stop, *(left[key] for key in self.keys)]
+        body = Body(inner.graph, [first, *carry.values()], index, [], [node for _, node in given.values()], ends, [])
+        for key, node in carry.items():
+            node.name = joined(key)
+        avals = (test, *[self.kinds[key] for key in self.keys])
+        args = [again, *(before[key] for key in self.keys), *(there for there, _ in given.values())]
+        loop = out.add(loop_of(body, Course(test=0, once=True)), args, (), avals, None)
+        return {key: out.add(ITEM, [loop], (("item", i + 1),), self.kinds[key], None) for i, key in enumerate(self.keys)}
+
+
+class _Known(dict[int, Any]):
+    """The steps that are there when the side of a decision begins: given to it when it asks for them."""
+
+    def __init__(self, before: dict[int, Any], look: Callable[[Any, Callable[[], Any]], Any]) -> None:
+        super().__init__(dict.fromkeys(before))
+        self.before, self.given, self.look = before, frozenset(before), look
+
+    def __getitem__(self, i: int) -> Any:
+        return self.look(("step", i), lambda: self.before[i]) if i in self.given else super().__getitem__(i)
+
+
+class Steps:
+    """The steps of a pattern, as they are written; a value is where it comes from."""
+
+    def __init__(self, trace: Trace, kinds: dict[Key, Any]) -> None:
+        self.trace, self.kinds = trace, kinds
+        self.steps: list[tuple[Any, Any, Any, tuple[Part, ...]]] = []
+        self.notes: list[Any] = []
+
+    def add(self, op: Any, args: list[Part], params: Any, aval: Any, like: Node | None) -> Part:
+        self.steps.append((op, params, aval, tuple(args)))
+        self.notes.append(Note(like))
+        return ("step", len(self.steps) - 1)
+
+    def const(self, value: Any) -> Part:
+        return ("same", self.trace.constant(value)[0])
+
+    def aval(self, part: Part) -> Any:
+        kind, what = part
+        if kind == "step":
+            return self.steps[what][2]
+        return INT if kind == "index" else self.kinds[what] if kind == "carry" else what.aval
+
+
+class _Inner:
+    """A graph as it is written."""
+
+    def __init__(self) -> None:
+        self.graph = Graph()
+
+    def add(self, op: Any, args: list[Node], params: Any, aval: Any, like: Node | None) -> Node:
+        if op is NAMED:
+            return args[0]
+        node = self.graph.add(op, tuple(args), params, aval)
+        if like is not None:
+            node.name, node.line, node.phase = like.name, like.line, like.phase
+        return node
+
+    def const(self, value: Any) -> Node:
+        return self.graph.const(value)
+
+    def aval(self, node: Node) -> Any:
+        return node.aval
+
+
+def _zero(kind: Aval) -> Any:
+    """A number for what no iteration reads."""
+    zero = kind.dtype.type(0)
+    return zero.item() if kind.kind == "python" else zero

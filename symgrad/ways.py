@@ -1,0 +1,217 @@
+"""Ways through an iteration of a loop: what iterations that decided alike tell of it, and how far that is sure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir import CONST, Aval, Node
+from symgrad.ops.core import REGISTRY
+from symgrad.ops.elementwise import EXTREME
+from symgrad.ops.engine import NAMED
+from symgrad.patterns import INT, Boundary, Key, Note, Part
+
+# operators that give a Python number of Python numbers; of these, those that may raise, or give another kind
+_POWER: Any = REGISTRY[np.power]
+_RISKY = frozenset([_POWER, *[REGISTRY[ufunc] for ufunc in (np.true_divide, np.floor_divide, np.remainder)]])
+_OPERATORS = _RISKY | {
+    NAMED,
+    EXTREME,
+    *[REGISTRY[ufunc] for ufunc in (np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute)],
+}
+
+Parts = dict[Any, Part]  # where a value may come from, by what tells these places apart
+Step = tuple[Any, Any, Any, list[Parts]]
+
+
+class Unclear(Exception):
+    """The iterations have no pattern that is sure."""
+
+
+@dataclass
+class Way:
+    """Iterations that decided alike: their operations, what they decided on and how, and what they left in the locals."""
+
+    steps: list[Step]
+    tests: list[tuple[Parts, bool]]
+    after: dict[Key, tuple[Parts, Any]]
+    nodes: Sequence[Any]  # of one of them, for their names
+
+
+Taken = dict[tuple[bool, ...], Way]  # by what was decided
+
+
+@dataclass
+class Stretch:
+    """Where iterations go from one place at which all their ways meet to the next one.
+
+    ``there`` are the locals that change, of those that are there where it begins; ``read`` of these, what it may read before
+    it assigns them; ``keys`` what it leaves behind.
+    """
+
+    pairs: list[tuple[Boundary, Boundary]]
+    there: set[Key]
+    read: set[Key]
+    keys: set[Key]
+    kinds: dict[Key, Any]  # of what it leaves behind
+
+
+def unite(one: Way, other: Way) -> None:
+    """Take in an iteration that went the same way."""
+    if len(one.steps) != len(other.steps):
+        raise Unclear
+    for i, (mine, theirs) in enumerate(zip(one.steps, other.steps, strict=True)):
+        kind = same_step(mine, theirs)
+        if kind is None:
+            raise Unclear
+        one.steps[i] = (*mine[:2], kind, mine[3])
+        for parts, others in zip(mine[3], theirs[3], strict=True):
+            narrow(parts, others)
+    for (parts, _), (others, _) in zip(one.tests, other.tests, strict=True):
+        narrow(parts, others)
+    for key, (parts, aval) in one.after.items():
+        others, theirs = other.after[key]
+        narrow(parts, others)
+        kind = joined_kind(aval, theirs)
+        if kind is not None:
+            one.after[key] = parts, kind
+
+
+def bare(way: Way) -> Way:
+    """A way without the values of this call."""
+    steps = [(op, params, aval, [dict(parts) for parts in args]) for op, params, aval, args in way.steps]
+    tests = [(dict(parts), value) for parts, value in way.tests]
+    after = {key: (dict(parts), aval) for key, (parts, aval) in way.after.items()}
+    return Way(steps, tests, after, [Note(node) for node in way.nodes])
+
+
+def parts_of(ways: Iterable[Way]) -> list[Parts]:
+    """Where all comes from that ways read, test, and leave behind."""
+    every: list[Parts] = []
+    for way in ways:
+        every += [parts for step in way.steps for parts in step[3]]
+        every += [parts for parts, _ in (*way.tests, *way.after.values())]
+    return every
+
+
+def read_by(ways: Iterable[Way]) -> list[Node]:
+    """What there is outside of a loop that its ways read."""
+    return [part[1] for parts in parts_of(ways) for part in parts.values() if part[0] == "same"]
+
+
+def plain_after(way: Way, plain: set[Key], kinds: dict[Key, Any]) -> set[Key]:
+    """Which locals hold Python's numbers after a stretch, where NumPy's go on, if these do at its beginning; where that
+    matters, nothing is sure."""
+    made: list[bool] = []  # whether a step gives a Python number then
+
+    def is_plain(part: Part) -> bool:
+        kind, what = part
+        if kind == "step":
+            return made[what]
+        return what in plain if kind == "carry" else kind == "index" or what.aval.kind == "python"
+
+    for op, _, aval, args in way.steps:
+        made.append(op in _OPERATORS and all([any(map(is_plain, parts.values())) for parts in args]))
+        if made[-1] and op in _RISKY and aval.kind != "python" and not (op is _POWER and _is_count(args[1])):
+            raise Unclear
+    ends = [(key, parts, aval) for key, (parts, aval) in way.after.items() if kinds[key].kind != "python"]
+    return {key for key, parts, aval in ends if aval.kind == "python" or any(map(is_plain, parts.values()))}
+
+
+def _is_count(exponent: Parts) -> bool:
+    """Whether it is an int of which all powers are finite, but for what is too large anyway."""
+    return all(
+        [
+            kind == "same" and what.op is CONST and what.aval == INT and dict(what.params)["value"] >= 0
+            for kind, what in exponent.values()
+        ]
+    )
+
+
+def same_locals(stretches: Sequence[Stretch], every: Sequence[Taken]) -> list[dict[Key, Key]]:
+    """Of the locals at the beginning of each stretch, those that are always one value with another, and which.
+
+    They are so in these iterations, and all ways leave them so, if they find them so.
+    """
+    groups: list[list[list[Key]]] = []
+    for stretch in stretches:
+        found: dict[Any, list[Key]] = {}
+        for key in sorted(stretch.there, key=repr):
+            found.setdefault(tuple([id(b.nodes[key]) for b, _ in stretch.pairs]), []).append(key)
+        groups.append([keys for keys in found.values() if len(keys) > 1])
+    while True:
+        same = [{key: keys[0] for keys in parts for key in keys} for parts in groups]
+        split = []
+        for i, parts in enumerate(groups):
+            left: dict[Any, list[Key]] = {}
+            for number, keys in enumerate(parts):
+                for key in keys:
+                    ends = [_what(way, key, same[i - 1]) for way in every[i - 1].values()]
+                    left.setdefault((number, *ends), []).append(key)
+            split.append([keys for keys in left.values() if len(keys) > 1])
+        if split == groups:
+            return same
+        groups = split
+
+
+def _what(way: Way, key: Key, same: dict[Key, Key]) -> Any:
+    """What a way leaves in a local, if that is sure; else what is another thing for each."""
+    parts = dict(way.after[key][0]) if key in way.after else {}
+    called(parts, same)
+    return next(iter(parts)) if len(parts) == 1 else key
+
+
+def called(parts: Parts, same: dict[Key, Key]) -> None:
+    """Call locals that are one value by one name."""
+    for kind, key in [part for part in parts.values() if part[0] == "carry" and part[1] in same]:
+        del parts[kind, key]
+        parts["carry", same[key]] = ("carry", same[key])
+
+
+def every_way(taken: Iterable[Taken]) -> list[Way]:
+    return [way for ways in taken for way in ways.values()]
+
+
+def is_whole(ways: Iterable[tuple[bool, ...]]) -> bool:
+    """Whether each decision went both ways."""
+    begun = {way[:i] for way in ways for i in range(len(way) + 1)}
+    return all([(*way[:-1], not way[-1]) in begun for way in begun if way])
+
+
+def same_step(one: Step, other: Step) -> Any:
+    """What is known of the result of a step that is the same; None where it is another one."""
+    same = one[:2] == other[:2] and len(one[3]) == len(other[3])
+    return joined_kind(one[2], other[2]) if same else None
+
+
+def joined_kind(one: Any, other: Any) -> Any:
+    """The kind of both; of a number that was Python's first, and then NumPy's, the latter."""
+    if one == other:
+        return one
+    numbers = isinstance(one, Aval) and isinstance(other, Aval) and one.shape == other.shape == () and one.dtype == other.dtype
+    return None if not numbers else one if one.kind == "scalar" else other
+
+
+def one_kind(one: Aval, other: Aval) -> Any:
+    kind = joined_kind(one, other)
+    if kind is None:
+        raise Unclear
+    return kind
+
+
+def narrow(parts: Parts, others: Parts) -> None:
+    for name in parts.keys() - others.keys():
+        del parts[name]
+    if not parts:
+        raise Unclear
+
+
+def sure(parts: Parts) -> Part:
+    """The one place that a value comes from."""
+    part, *others = parts.values()
+    if others or part[0] == "again":  # computed once more, which no step does
+        raise Unclear
+    return part
