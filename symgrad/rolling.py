@@ -261,6 +261,8 @@ class Roller:
         trace = self.trace
         survey = _Survey(trace, thorough, self.many)
         holds, nodes = survey.holds, {}
+        if more and COUNTER in more:  # the local that has the same value got it from there
+            holds[COUNTER] = more[COUNTER]
         for name, value in frame.f_locals.items():
             if type(value) is Tracer and not value.tape.draft and not thorough:
                 holds[(name,)] = value

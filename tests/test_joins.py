@@ -177,7 +177,21 @@ def returned_in_the_middle(x):
     return middle
 
 
+def power_iteration(x):
+    a = np.diag([2.0, 1.8, 1.0, 0.5]) + 0.01 * np.outer(x[:4], x[:4])
+    v = np.ones(4)
+    for _ in range(200):
+        w = a @ v
+        n = np.sqrt(w @ w)
+        u = w / n
+        if np.max(np.abs(u - v)) < 1e-9:
+            break
+        v = u
+    return n
+
+
 PROGRAMS = [
+    power_iteration,
     found_by_a_flag, done_or_given_up, returned_in_the_middle,
     ball_in_a_box, ball_in_an_array, controller, thermostat, states, steps_of_their_own_size, range_so_far, stopped_when_stuck,
 ]  # fmt: skip
