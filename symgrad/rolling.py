@@ -1122,12 +1122,10 @@ class _Survey:
         fields = getattr(value, "__dict__", None)
         if depth < 4 and _is_sequence(kind) and fields is None and len(value) <= min(WIDEST, self.many):
             self.many -= len(value)
-            self.containers.add(id(value))
-            self.shared[key] = id(value)
+            self._note(key, value)
             return (kind, tuple([self._look(item, (*key, i), depth + 1) for i, item in enumerate(value)]))
         if depth < 4 and kind is dict and len(value) <= WIDEST:
-            self.containers.add(id(value))
-            self.shared[key] = id(value)
+            self._note(key, value)
             names = tuple(value)
             return (kind, names, tuple([self._look(item, (*key, name), depth + 1) for name, item in value.items()]))
         if kind is np.ndarray:
@@ -1138,11 +1136,15 @@ class _Survey:
         if small:
             assert fields is not None
             if kind.__module__.split(".")[0] not in ("symgrad", "numpy", "builtins"):
-                self.containers.add(id(value))
-                self.shared[key] = id(value)
+                self._note(key, value)
                 found = [self._look(item, (*key, name), depth + 1) for name, item in fields.items()]
                 return (kind, tuple(fields), tuple(found))
         return (object(),)  # like nothing else
+
+    def _note(self, key: Key, value: Any) -> None:
+        """A list, dict or object, which may be changed, and have other names."""
+        self.containers.add(id(value))
+        self.shared[key] = id(value)
 
     def _held(self, fun: Any) -> Sequence[Any]:
         """What a function holds, which may change from one call to the next; each function is asked once."""
@@ -1159,8 +1161,7 @@ class _Survey:
         if value.dtype == object:
             if value.size > WIDEST:
                 return (object(),)
-            self.containers.add(id(value))
-            self.shared[key] = id(value)
+            self._note(key, value)
             return (value.shape, tuple([self._look(item, (*key, i), depth + 1) for i, item in enumerate(value.flat)]))
         if not self.thorough:
             return None

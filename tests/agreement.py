@@ -92,6 +92,21 @@ def agrees_with_dynamic(program: Program, scaled: bool = False) -> None:
         np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-9 * (1 + size), err_msg=name)
 
 
+def right_in_other_calls(program: Program, seed: int) -> None:
+    """The value and the gradients of a random program of two arguments are right in calls that decide otherwise, too."""
+    derivative, everything = value_and_grad(program.fun, (0, 1)), (0, 1)
+    for number in (None, seed + 1, seed + 2, seed + 2, seed + 3):
+        args = program.arguments(number)
+        with np.errstate(all="ignore"):
+            value = program(*args)
+            assume(np.isfinite(value) and abs(value) < 1e4)
+            found, slopes = derivative(*args)
+            expected = value_and_grad(program.fun, everything, mode="dynamic")(*args)[1]
+        np.testing.assert_allclose(found, value, rtol=1e-9, atol=1e-12)
+        for mine, theirs in zip(slopes, expected, strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-7, atol=1e-8)
+
+
 def right_at(
     derivative: Callable[..., Any],
     fun: Callable[..., Any],

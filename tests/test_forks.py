@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from agreement import program_of, right_at
+from agreement import program_of, right_at, right_in_other_calls
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -1438,17 +1438,7 @@ def renaming_lines(rng: random.Random) -> Iterator[str]:
 def test_random_loops_in_which_arrays_get_other_names(seed: int) -> None:
     """Other calls decide otherwise, and other names are one."""
     program = program_of(renaming_lines(random.Random(seed)), {"x": (6,), "w": (2,)}, seed)
-    derivative, everything = value_and_grad(program.fun, (0, 1)), (0, 1)
-    for number in (None, seed + 1, seed + 2, seed + 2, seed + 3):
-        args = program.arguments(number)
-        with np.errstate(all="ignore"):
-            value = program(*args)
-            assume(np.isfinite(value) and abs(value) < 1e4)
-            found, slopes = derivative(*args)
-            expected = value_and_grad(program.fun, everything, mode="dynamic")(*args)[1]
-        np.testing.assert_allclose(found, value, rtol=1e-9, atol=1e-12)
-        for mine, theirs in zip(slopes, expected, strict=True):
-            np.testing.assert_allclose(mine, theirs, rtol=1e-7, atol=1e-8)
+    right_in_other_calls(program, seed)
 
 
 def test_an_array_in_a_later_part_is_not_looked_at():

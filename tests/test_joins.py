@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from agreement import program_of, right_at
-from hypothesis import assume, given
+from agreement import program_of, right_at, right_in_other_calls
+from hypothesis import given
 from hypothesis import strategies as st
 
 from symgrad import value_and_grad
@@ -596,17 +596,7 @@ def meeting_lines(rng: random.Random) -> Iterator[str]:
 def test_random_loops_with_ifs_one_after_the_other(seed: int) -> None:
     """Other calls go other ways, and other ways together."""
     program = program_of(meeting_lines(random.Random(seed)), {"x": (14,), "w": (2,)}, seed)
-    derivative = value_and_grad(program.fun, (0, 1))
-    for number in (None, seed + 1, seed + 2, seed + 2, seed + 3):
-        args = program.arguments(number)
-        with np.errstate(all="ignore"):
-            value = program(*args)
-            assume(np.isfinite(value) and abs(value) < 1e4)
-            found, slopes = derivative(*args)
-            expected = value_and_grad(program.fun, (0, 1), mode="dynamic")(*args)[1]
-        np.testing.assert_allclose(found, value, rtol=1e-9, atol=1e-12)
-        for mine, theirs in zip(slopes, expected, strict=True):
-            np.testing.assert_allclose(mine, theirs, rtol=1e-7, atol=1e-8)
+    right_in_other_calls(program, seed)
 
 
 # ---- which names may be read later --------------------------------------------------------------------------------
