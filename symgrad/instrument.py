@@ -542,21 +542,23 @@ class _Rewriter(ast.NodeTransformer):
         loop, private, stored, numbers, tested = self._loop(node)
         effects = self._effects(node.target)
         nested = _nested(node.target) if isinstance(node.target, (ast.Tuple, ast.List)) else None
-        anew = {*names_stored(node.target), *({*stored} - used_between(node, False)[0] - self.later[-1])}
+        used = used_between(node, tested)
+        anew = {*names_stored(node.target), *({*stored} - used[0] - self.later[-1])}
         decides = hasattr(node, "pairs") and any([isinstance(item, ast.If) for item in walk(node)])
         known = [ast.Constant(tested), ast.Constant(nested), _constant(tuple(sorted(anew))), ast.Constant(decides)]
         facts = [*map(_constant, (private, stored)), *known]
         start = placed(ast.Assign([ast.Name(loop, ast.Store())], _hook("loop", node.iter, self._over(node.iter), *facts)), node)
         node.iter = placed(ast.Name(loop, ast.Load()), node.iter)
         node.target = self.visit(node.target)
-        node.body, node.orelse = [*effects, *self._repeated(loop, node, stored, private, tested)], self._body(node.orelse)
+        node.body, node.orelse = [*effects, *self._repeated(loop, node, stored, private, used)], self._body(node.orelse)
         self._loops -= 1
         return [start, *numbers, node]
 
     def visit_While(self, node: ast.While) -> Any:
         """``loop = hooks.start(...); while hooks.again(loop, test):``, or without the test where that is ``True``."""
         loop, private, stored, numbers, tested = self._loop(node)
-        anew = () if tested else tuple(sorted({*stored} - used_between(node, False)[0] - self.later[-1]))
+        used = used_between(node, tested)
+        anew = () if tested else tuple(sorted({*stored} - used[0] - self.later[-1]))
         made = _hook("start", node, *map(_constant, (private, stored, anew)))
         start = placed(ast.Assign([ast.Name(loop, ast.Store())], made), node)
         if not isinstance(node.test, ast.Constant):
@@ -570,16 +572,21 @@ class _Rewriter(ast.NodeTransformer):
                 parts = [_hook("part", part, ast.Name(loop, ast.Load()), part, names) for part in test.values[:-1]]
                 test.values[:-1] = parts
             node.test = _hook("again", whole, ast.Name(loop, ast.Load()), test)
-        node.body, node.orelse = self._repeated(loop, node, stored, private, tested), self._body(node.orelse)
+        node.body, node.orelse = self._repeated(loop, node, stored, private, used), self._body(node.orelse)
         self._loops -= 1
         return [start, *numbers, node]
 
     def _repeated(
-        self, loop: str, node: ast.For | ast.While, stored: Sequence[str], private: Sequence[str] | None, tested: bool
+        self,
+        loop: str,
+        node: ast.For | ast.While,
+        stored: Sequence[str],
+        private: Sequence[str] | None,
+        used: Sequence[frozenset[str]],
     ) -> list[ast.stmt]:
-        """The body of a loop, which is told where all ways through a statement meet again."""
+        """The body of a loop, which is told where all ways through a statement meet again; ``used``: see ``used_between``."""
         assigned = {*stored, *(names_stored(node.target) if isinstance(node, ast.For) else ())} - self.later[-1]
-        live, used = live_between(node, frozenset(assigned.difference(private or ()))), used_between(node, tested)
+        live = live_between(node, frozenset(assigned.difference(private or ())))
         self.around[-1].append(loop)
         result: list[ast.stmt] = []
         for number, statement in enumerate(node.body):
