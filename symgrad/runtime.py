@@ -495,9 +495,24 @@ def gram(x: Array, weights: Array) -> Array:
     lowest, highest = weights.min(), weights.max()
     if not (0 <= lowest <= highest < np.inf or -np.inf < lowest <= highest <= 0):  # nan, too
         return (x.T * weights).dot(x)
-    scaled = np.sqrt(np.abs(weights))[:, None] * x
-    product = scaled.T.dot(scaled)  # NumPy knows that this is symmetric
+    product = _gram(x, np.sqrt(np.abs(weights)))
     return product if lowest >= 0 else np.negative(product, product)
+
+
+def _gram(x: Array, scales: Array) -> Array:
+    """The products of the columns of ``x``, once its rows are scaled; rows are scaled while they are in the cache, if few
+    enough make a product worth the call."""
+    n, d = x.shape
+    rows = max(2 * _SLAB // max(d, 1), 8 * d)
+    if n <= 2 * rows or x.strides[1] != x.itemsize:
+        scaled = scales[:, None] * x
+        return scaled.T.dot(scaled)  # NumPy knows that this is symmetric
+    scaled, total, product = np.empty((rows, d), x.dtype), np.zeros((d, d), x.dtype), np.empty((d, d), x.dtype)
+    for start in range(0, n, rows):
+        some = x[start : start + rows]
+        part = np.einsum("i,ij->ij", scales[start : start + rows], some, out=scaled[: len(some)])
+        np.add(total, part.T.dot(part, product), total)
+    return total
 
 
 def bits(mask: Array, out: Array | None = None) -> Array:
