@@ -369,6 +369,7 @@ def test_memory_is_used_again_once_nobody_holds_it():
     assert first.flags.writeable
     assert first.flags.c_contiguous
     place = address(first)
+    assert place % 64 == 0
     second = pool.empty((1000,), FLOAT)
     assert not np.shares_memory(first, second)
     del first
@@ -389,6 +390,8 @@ def test_memory_is_used_again_once_nobody_holds_it():
         lambda x: np.asarray(memoryview(x)[2:]),
         lambda x: x.__array_interface__ and np.broadcast_to(x, (2, 1000)),
         lambda x: x.base,
+        lambda x: x.base[3:],
+        lambda x: x.base.view(np.ndarray),
     ],
 )
 def test_what_reaches_memory_holds_it(keep):
