@@ -9,6 +9,8 @@ import functools
 import importlib
 import itertools
 import math
+from collections.abc import Callable
+from contextvars import copy_context
 from typing import Any
 
 import numpy as np
@@ -379,6 +381,18 @@ def by_columns(ufunc: Any, *args: Array) -> Array:
     for k in range(out.shape[-1]):
         ufunc(*[arg[..., min(k, arg.shape[-1] - 1)] if np.ndim(arg) else arg for arg in args])
     return out
+
+
+def row_by_row() -> Callable[..., Any]:
+    """What calls a ufunc so that it begins anew at each row, where NumPy would else copy what repeats into long buffers first.
+
+    >>> row_by_row()(np.multiply, np.ones((2, 1)), np.array([3.0, 4.0]))
+    array([[3., 4.],
+           [3., 4.]])
+    """
+    context = copy_context()  # which the size of buffers belongs to
+    context.run(np.setbufsize, 16)
+    return context.run
 
 
 def _touches(x: Array, out: Array) -> bool:

@@ -91,6 +91,18 @@ class BlockBuilder(Builder):
             return call_of(self._function(node), *operands, out=target)
         return call_of(self._function(node), *operands, target)
 
+    def repeats(self, node: Node, rows: dict[int, int] | None = None) -> bool:
+        """Whether numbers repeat in long rows of an operation, or for them; ``rows`` is how many of an axis there are."""
+        arrays, shape = [arg.aval for arg in node.args if arg.aval.kind == "array"], node.aval.shape
+        if "rows" in self.off or node.aval.dtype.char not in "fd" or any([aval.dtype != node.aval.dtype for aval in arrays]):
+            return False
+        if node.op in LIKE_UFUNCS or cost.weight(node.op.key) > 1:
+            return False
+        shapes = [aval.shape for aval in arrays]
+        if node.op is REGISTRY[np.outer]:
+            shapes[0] = (shape[0], 1)
+        return cost.repeats_in_rows([(rows or {}).get(i - len(shape), n) for i, n in enumerate(shape)], shapes)
+
     def _function(self, node: Node) -> str:
         """A ufunc, or what is like one."""
         return node.op.name if node.op in LIKE_UFUNCS else self.bind(node.op.key.__name__, node.op.key)
@@ -139,6 +151,7 @@ class _Loop:
     def __init__(self, builder: BlockBuilder, group: Group, block: list[Any]) -> None:
         self.b, self.group, self.block = builder, group, block
         self.layout: Layout = lay_out(group, builder.uses, "threads" not in builder.off and several())
+        self.before: list[Any] = []  # in each thread
         self.body: list[Any] = []
         self.after: list[Any] = []
         self.members = set(group.nodes)
@@ -146,6 +159,7 @@ class _Loop:
         self.arrays: dict[Node, Expr] = {}  # of results and ends
         self.values: dict[Node, Expr] = {}  # of members: their blocks
         self.windows: dict[tuple[Node, int], Expr] = {}  # of arrays from outside
+        self.by_row: str | None = None  # what calls ufuncs row by row
         self.tiles: dict[Node, str] = {}  # of short rows: arrays that repeat them
         self.uses: dict[Any, int] = {}  # how often members, and windows, are read
         for node in group.nodes:
@@ -170,8 +184,7 @@ class _Loop:
         b, group = self.b, self.group
         for node in [*group.results, *self.layout.parts]:
             self._array(node)
-        scratch: list[Any] = []
-        self.scratch = self._scratch(scratch)
+        self.scratch = self._scratch(self.before)
         for node in group.nodes:
             start = len(self.body)
             self._member(node)
@@ -185,9 +198,11 @@ class _Loop:
         if self.layout.shared:  # each thread has scratch of its own
             loop, turns = b.names.unique("loop"), b.names.unique("blocks")
             use = ast.Expr(call_of(b.bind("share", share), name(loop), blocks))
-            self.block.append(Def(f"{loop}({turns})", [*scratch, For(ast.Name(self.lo, ast.Store()), name(turns), body)], use))
+            self.block.append(
+                Def(f"{loop}({turns})", [*self.before, For(ast.Name(self.lo, ast.Store()), name(turns), body)], use)
+            )
         else:
-            self.block += [*scratch, For(ast.Name(self.lo, ast.Store()), blocks, body)]
+            self.block += [*self.before, For(ast.Name(self.lo, ast.Store()), blocks, body)]
         self.block += self.after
         for node in (*group.results, *group.ends):
             b.exprs[node], b.weight[node] = self.arrays[node], 0
@@ -339,13 +354,21 @@ class _Loop:
             # NumPy 2.4 misreads numbers of stride 4 or 8 that it negates into strided memory
             self._do(call_of(name(b.bind("multiply", np.multiply)), args[0], number(-1), target))
         elif is_elementwise(node):
-            self._do(b._into(node, self._operands(node, args), target))
+            call = b._into(node, self._operands(node, args), target)
+            repeats = b.repeats(node, {self.group.lanes[node]: self.layout.rows})
+            self._do(through(self._row_by_row(), call) if repeats else call)
         elif node.op in REDUCE:
             self._do(self._reduction(node, args[0], target))
             if node.op is REGISTRY[np.mean]:
                 self._do(call_of(b.bind("divide", np.true_divide), target, number(self._count(node)), target))
         else:
             self._do(method(args[0], "dot", args[1], target))
+
+    def _row_by_row(self) -> Expr:
+        if self.by_row is None:
+            self.by_row = self.b.names.unique("by_row")
+            self.before.append(Line(assign(name(self.by_row), call_of("runtime.row_by_row"))))
+        return name(self.by_row)
 
     def _operands(self, node: Node, args: list[Expr]) -> list[Expr]:
         """The arguments of a ufunc; numbers in rows as long as the block where its rows are."""
@@ -481,6 +504,12 @@ def _with_lane(rest: tuple[int, ...], lane: int, rows: int) -> tuple[int, ...]:
     """The shape of a block, from the other axes."""
     place = len(rest) + 1 + lane
     return (*rest[:place], rows, *rest[place:])
+
+
+def through(caller: Expr, call: Expr) -> Expr:
+    """``caller(f, x, y, out)`` for ``f(x, y, out)``."""
+    assert isinstance(call, ast.Call)
+    return ast.Call(caller, [call.func, *call.args], call.keywords)
 
 
 def _whole(count: int) -> list[Expr]:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.emit.blocks import BlockBuilder, assign, subscript
+from symgrad.emit.blocks import BlockBuilder, assign, subscript, through
 from symgrad.emit.build import (
     SPELLINGS,
     WRITES,
@@ -560,12 +560,11 @@ class FastBuilder(BlockBuilder):
         if place is None:
             new = {"out": self._allocate(node.aval.shape, node.aval.dtype)} if asked else {}
             expr = call_of(self._function(node), *self._operands(node, args), **new)
-            self._store(node, by_columns(expr) if asked and self._has_columns(node) else expr, block)
+            self._store(node, self._repeating(node, expr) if asked else expr, block)
             self.owner[node] = expr_name(self.exprs[node])
             return
         expr = self._into(node, self._operands(node, args), place)
-        expr = by_columns(expr) if self._has_columns(node) else expr
-        block.append(Line(ast.Expr(expr), self._comment(node, block)))
+        block.append(Line(ast.Expr(self._repeating(node, expr)), self._comment(node, block)))
         self.exprs[node], self.weight[node] = place, 0
         if target is not None:
             self.owner[node] = target
@@ -574,6 +573,12 @@ class FastBuilder(BlockBuilder):
         """Whether an array in C order is handed over for a result: one of NumPy's own would follow the arguments."""
         wanted = self._is_pooled(node.aval.shape, node.aval.dtype) or (self.straight and self._has_columns(node))
         return wanted and self._in_order(node) is not False
+
+    def _repeating(self, node: Node, call: Expr) -> Expr:
+        """The call of a ufunc with ``out``, where its numbers repeat as is quickest."""
+        if self._has_columns(node):
+            return by_columns(call)
+        return through(call_of("runtime.row_by_row"), call) if self.repeats(node) else call
 
     def _has_columns(self, node: Node) -> bool:
         """Whether numbers are repeated in or for rows of a few, or left out, at each of which NumPy would begin a loop."""
@@ -1063,7 +1068,8 @@ def outer(b: Builder, node: Node, args: list[Expr]) -> Expr:
     """``multiply.outer`` without the wrapper."""
     if all(len(arg.aval.shape) == 1 for arg in node.args):
         column = ast.Subscript(args[0], ast.Tuple([ast.Slice(None, None, None), ast.Constant(None)], ast.Load()), ast.Load())
-        return call_of(b.bind("multiply", np.multiply), column, args[1])
+        call = call_of(b.bind("multiply", np.multiply), column, args[1])
+        return through(call_of("runtime.row_by_row"), call) if isinstance(b, FastBuilder) and b.repeats(node) else call
     return default_spelling(b, node, args)
 
 

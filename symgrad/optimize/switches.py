@@ -26,6 +26,7 @@ OPTIMISATIONS = {
     "buffers": "results written into buffers that are dead, in the code that runs",
     "blocks": "chains of operations on big arrays block by block, in the code that runs",
     "threads": "those loops over blocks shared by threads, in the code that runs",
+    "rows": "numbers that repeat in rows, or for rows, read where they are, not copied first, in the code that runs",
     "pool": "big arrays in memory that is used again once nobody holds it, in the code that runs",
     "math": "programs of Python's floats in Python's own arithmetic, in the code that runs",
     "vectorize": "loops whose iterations need nothing of one another done for all iterations at once",
