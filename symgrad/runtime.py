@@ -625,19 +625,43 @@ def cholesky(a: Array, out: Array | None = None) -> Array:
     """
     potrf = _lapack("potrf", a.dtype.char)
     if potrf is None:
-        return np.linalg.cholesky(a)
+        factor = np.linalg.cholesky(a)
+        return factor if out is None else _copied(factor, out)
     out = _copied(a, out)
-    _, info = potrf(out.T, overwrite_a=1)  # as LAPACK has it, in Fortran order
+    factor, info = potrf(out.T, overwrite_a=1)  # as LAPACK has it, in Fortran order
     if info > 0:
         raise np.linalg.LinAlgError("Matrix is not positive definite")
-    return out
+    return _overwritten(out, factor.T)
+
+
+def add_to_diagonal(a: Array, number: Any, out: Array | None = None) -> Array:
+    """``a + number * np.eye(len(a))``.
+
+    >>> add_to_diagonal(np.ones((2, 2)), 0.5)
+    array([[1.5, 1. ],
+           [1. , 1.5]])
+    """
+    if not np.isfinite(number):  # times zero that is not zero
+        return np.add(a, number * np.eye(len(a), dtype=a.dtype), out)
+    result = _copied(a, out)
+    diagonal = np.einsum("ii->i", result)
+    np.add(diagonal, number, diagonal)
+    return result
 
 
 def _copied(x: Array, out: Array | None) -> Array:
-    """A copy in C order and in the machine's byte order, in ``out`` if given."""
+    """A copy in C order and in the machine's byte order, in ``out`` if given, which may be the array itself."""
     out = np.empty(x.shape, x.dtype.newbyteorder("=")) if out is None else out
-    np.copyto(out, x)
+    if out is not x:
+        np.copyto(out, x)
     return out
+
+
+def _overwritten(x: Array, result: Array) -> Array:
+    """A matrix that LAPACK has written its result over, unless it does not lie in memory as LAPACK has it."""
+    if not np.may_share_memory(x, result):
+        np.copyto(x, result)
+    return x
 
 
 def inverse(factor: Array, out: Array | None = None) -> Array:
@@ -654,7 +678,8 @@ def inverse(factor: Array, out: Array | None = None) -> Array:
         _square_triangle(inverted, out)
         return out
     out = _copied(factor, out)
-    potri(out.T, overwrite_c=1)  # of the result, half
+    half, _ = potri(out.T, overwrite_c=1)
+    _overwritten(out, half.T)
     for start in range(0, len(out), _BLOCK):
         stop = start + _BLOCK
         out[start:stop, stop:] = out[stop:, start:stop].T

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from agreement import agrees_without
 
-from symgrad import grad, hessian, jacfwd, jacrev, value_and_grad, vmap, without
+from symgrad import grad, hessian, jacfwd, jacrev, runtime, value_and_grad, vmap, without
 
 RNG = np.random.default_rng(0)
 windows = np.lib.stride_tricks.sliding_window_view
@@ -197,6 +197,20 @@ def test_symmetric_products(written, dtype):
         positive[5] = odd
         with np.errstate(invalid="ignore"):
             np.testing.assert_array_equal(value(x, positive, np.ones((7, 7), dtype))[1], written(x, positive))
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32])
+@pytest.mark.parametrize(("n", "d"), [(20_001, 7), (5_000, 40), (400, 100), (9_000, 9)])
+@pytest.mark.parametrize("turned", [True, False])
+def test_symmetric_products_of_many_rows(n, d, dtype, turned):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((n, d)).astype(dtype)
+    x = np.asfortranarray(x) if turned else x
+    for weights in (rng.random(n), -rng.random(n), np.zeros(n), rng.random(n) - 0.5):
+        weights = weights.astype(dtype)
+        found, plain = runtime.gram(x, weights), (x.T.astype(float) * weights) @ x
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, plain, rtol=0, atol=200 * np.finfo(dtype).eps * (1 + np.abs(plain).max()))
 
 
 def test_stacks_of_products_that_would_have_to_be_moved_stay_stacks():

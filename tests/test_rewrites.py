@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -584,6 +585,53 @@ def test_numbers_repeated_along_short_rows(name):
     assert "runtime.by_columns(" in derivative.source(*given, fast=True)
     with without("layout"):
         assert "by_columns" not in grad(COLUMN_BY_COLUMN[name]).source(*given, fast=True)
+
+
+ROW_BY_ROW = {
+    "distances": lambda x, s, c: np.sum(np.exp(-np.abs(c[:, None] - c)) * (c[:, None] - c) ** 2),
+    "softmax": lambda x, s, c: np.sum(
+        (e := np.exp(x - np.max(x, axis=1, keepdims=True))) / np.sum(e, axis=1, keepdims=True) * c
+    ),
+    "rows": lambda x, s, c: np.sum(np.cumsum(np.sin(x + c) * c - c, axis=1) ** 2),
+    "columns": lambda x, s, c: np.sum(np.cumsum(np.sin(x / s) * s - s, axis=1) ** 2),
+    "outer product": lambda x, s, c: np.sum(np.cumsum(np.outer(s[:, 0], c) * x, axis=0) ** 2),
+    "images": lambda x, s, c: np.sum(np.cumsum((x.reshape(-1, 2, 300) - s.reshape(-1, 2, 1)) * c, axis=2) ** 2),
+    "extrema": lambda x, s, c: np.sum(np.cumsum(np.maximum(x * s, c), axis=0) * np.minimum(s, x)),
+}
+
+
+@pytest.mark.parametrize("off", [(), ("blocks",), ("buffers",)])
+@pytest.mark.parametrize("rows", [300, 1000])
+@pytest.mark.parametrize("dtype", [float, np.float32])
+@pytest.mark.parametrize("name", ROW_BY_ROW)
+def test_numbers_repeated_along_long_rows(name, dtype, rows, off):
+    rng = np.random.default_rng(0)
+    given = rng.normal(size=(rows, 300)), 2.0 + rng.random((rows, 1)), rng.normal(size=300)
+    given = tuple(x.astype(dtype) for x in given)
+    with without("threads", *off):
+        derivative = grad(ROW_BY_ROW[name], (0, 1, 2))
+    with without("rows", "threads", *off):
+        plain = grad(ROW_BY_ROW[name], (0, 1, 2))
+    for args in (given, (np.asfortranarray(given[0]), *given[1:]), (given[0][::-1], *given[1:])):
+        for _ in range(3):
+            found, without_rows = derivative(*args), plain(*args)
+        for one, other in zip(found, without_rows, strict=True):
+            np.testing.assert_array_equal(one, other)
+    expected = grad(ROW_BY_ROW[name], (0, 1, 2), mode="dynamic")(*args)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e4 * np.finfo(dtype).eps * np.max(np.abs(other)))
+    assert off == ("buffers",) or "runtime.row_by_row()" in derivative.source(*given, fast=True)
+    assert "row_by_row" not in plain.source(*given, fast=True)
+
+
+def test_row_by_row_numpy_is_as_the_caller_has_it():
+    before = np.getbufsize()
+    for handling in ("ignore", "raise"):
+        with np.errstate(divide=handling):
+            by_row = runtime.row_by_row()
+            with nullcontext() if handling == "ignore" else pytest.raises(FloatingPointError):
+                assert by_row(np.divide, np.ones((2, 1)), np.zeros(3))[0, 0] == np.inf
+    assert np.getbufsize() == before
 
 
 def test_columns_that_share_memory():

@@ -127,6 +127,35 @@ def test_a_sum_along_the_diagonal_is_a_trace(eye):
     np.testing.assert_allclose(got, np.trace(np.cos(x + 0.5 * np.eye(40))), rtol=1e-12)
 
 
+@pytest.mark.parametrize("eye", [np.eye, np.identity])
+@pytest.mark.parametrize("turned", [True, False])
+def test_what_is_added_to_the_diagonal(eye, turned):
+    def fun(s, x):
+        k = np.sin(x.T if turned else x) + s * eye(len(x))
+        return np.sum(np.linalg.solve(k, np.cos(x) @ k))
+
+    x, derivative = RNG.standard_normal((40, 40)), value_and_grad(fun, (0, 1))
+    for _ in range(3):
+        got = derivative(50.0, x)
+    assert "runtime.add_to_diagonal(" in derivative.source(50.0, x, fast=True)
+    want = value_and_grad(fun, (0, 1), mode="dynamic")(50.0, x)
+    for one, other in zip([got[0], *got[1]], [want[0], *want[1]], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("number", [0.5, np.inf, np.nan])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_numbers_on_the_diagonal(number, order):
+    x = np.asarray(RNG.standard_normal((5, 5)), order=order)
+    with np.errstate(invalid="ignore"):
+        want = x + number * np.eye(5)
+        before = x.copy()
+        np.testing.assert_array_equal(runtime.add_to_diagonal(x, number), want)
+        np.testing.assert_array_equal(x, before)
+        assert runtime.add_to_diagonal(x, number, x) is x
+    np.testing.assert_array_equal(x, want)
+
+
 def test_no_digits_are_lost():
     theta, x, y = inputs(30, 1)
     theta[2] = -9.0  # nearly singular
@@ -155,19 +184,21 @@ def _exact(theta, x, y):
 
 
 @pytest.mark.parametrize("scipy", [True, False])
-@pytest.mark.parametrize("into", [True, False])
+@pytest.mark.parametrize("into", ["other", "itself", "itself, turned", None])
 @pytest.mark.parametrize("dtype", [float, np.float32])
 @pytest.mark.parametrize("size", [1, 6, 40, 41, 64, 150])
 def test_factor_and_inverse(monkeypatch, size, dtype, into, scipy):
     k = kernel(*inputs(size)[:2]).astype(dtype)
     if not scipy:
         monkeypatch.setattr(runtime, "_lapack", lambda name, char: None)
-    out = [np.full_like(k, np.nan) if into else None for _ in range(2)]
-    factor = runtime.cholesky(k, out[0])
+    itself = k.copy(order="F" if into == "itself, turned" else "C")
+    out = [np.full_like(k, np.nan) for _ in range(2)] if into == "other" else [itself, itself] if into else [None, None]
+    factor = runtime.cholesky(itself, out[0])
     known = factor.copy()
     np.testing.assert_allclose(factor, np.linalg.cholesky(k), rtol=0, atol=1e3 * np.finfo(dtype).eps)
     inverse = runtime.inverse(factor, out[1])
-    np.testing.assert_array_equal(factor, known)
+    assert (factor is itself is inverse) == (into or "").startswith("itself")
+    np.testing.assert_array_equal(factor, inverse if factor is inverse else known)
     plain = np.linalg.inv(k.astype(float))
     assert inverse.dtype == dtype
     np.testing.assert_array_equal(inverse, inverse.T)

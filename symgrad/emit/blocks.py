@@ -17,7 +17,7 @@ from symgrad.ops import engine
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize import cost
 from symgrad.optimize.fuse import Group, adds_columns, adds_rows, is_elementwise, is_slice, is_view, is_whole, reduced
-from symgrad.optimize.lower import INNER, LIKE_UFUNCS
+from symgrad.optimize.lower import INNER, WITH_OUT
 from symgrad.optimize.memory import Layout, Scratch, Window, first_row, lay_out, overlap
 from symgrad.parallel import several, share
 from symgrad.program import Program
@@ -96,16 +96,19 @@ class BlockBuilder(Builder):
         arrays, shape = [arg.aval for arg in node.args if arg.aval.kind == "array"], node.aval.shape
         if "rows" in self.off or node.aval.dtype.char not in "fd" or any([aval.dtype != node.aval.dtype for aval in arrays]):
             return False
-        if node.op in LIKE_UFUNCS or cost.weight(node.op.key) > 1:
+        if node.op in WITH_OUT or cost.weight(node.op.key) > 1:
             return False
         shapes = [aval.shape for aval in arrays]
         if node.op is REGISTRY[np.outer]:
             shapes[0] = (shape[0], 1)
-        return cost.repeats_in_rows([(rows or {}).get(i - len(shape), n) for i, n in enumerate(shape)], shapes)
+        if rows is None:
+            return cost.repeats_in_rows(shape, shapes, cost.FEW_ROWS)
+        block = [rows.get(i - len(shape), n) for i, n in enumerate(shape)]
+        return cost.repeats_in_rows(block, shapes, cost.FEW_ROWS // 4)  # NumPy is told once for all blocks
 
     def _function(self, node: Node) -> str:
         """A ufunc, or what is like one."""
-        return node.op.name if node.op in LIKE_UFUNCS else self.bind(node.op.key.__name__, node.op.key)
+        return node.op.name if node.op in WITH_OUT else self.bind(node.op.key.__name__, node.op.key)
 
     def _number_of(self, node: Node, arg: Node) -> Expr | None:
         """A number beside arrays in a ufunc as a 0-d array, of the dtype that it would be cast to anyway; or as a row."""
@@ -114,7 +117,7 @@ class BlockBuilder(Builder):
 
     def _row_of(self, node: Node, arg: Node, length: int) -> Expr | None:
         """A number as so many in a row where that makes loops faster: those of ``maximum`` are quick for two arrays alone."""
-        if arg.op is not CONST or node.op in LIKE_UFUNCS:
+        if arg.op is not CONST or node.op in WITH_OUT:
             return None
         value = dict(arg.params)["value"]
         if not isinstance(value, (int, float)) or isinstance(value, (bool, np.generic)):

@@ -64,11 +64,10 @@ from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize.fuse import Group, adds_columns, adds_rows, fuse, turned
 from symgrad.optimize.layout import COLUMNS, CROSS, FRONT, MATRICES
 from symgrad.optimize.loops import STACK
-from symgrad.optimize.lower import LIKE_UFUNCS
+from symgrad.optimize.lower import WITH_OUT
 from symgrad.optimize.memory import SLOW_IN_PLACE, is_read_before
 from symgrad.optimize.rewriting import const, is_number
 from symgrad.optimize.scalars import CELL, LIST, PACK, PICK, UNPACK
-from symgrad.optimize.structure import CHOLESKY, INVERSE
 from symgrad.program import Branch, Leaf, Program, Tree, leaves_of
 from symgrad.transform.loop import Body, Loop
 
@@ -110,8 +109,6 @@ _NEW = {CROSS, FRONT, MATRICES} | {
 _ARITHMETIC = {REGISTRY[key] for key in (np.add, np.subtract, np.multiply, np.true_divide)}
 _OUT_LAST = {
     REGISTRY[np.outer],
-    CHOLESKY,
-    INVERSE,
     CROSS,
     FRONT,
 }  # functions that take ``out`` after their arguments, however they are spelt
@@ -536,7 +533,7 @@ class FastBuilder(BlockBuilder):
 
     def _is_ufunc(self, node: Node) -> bool:
         ufunc = bool(node.args) and isinstance(node.op.key, np.ufunc) and node.op.family in ("elementwise", "constant")
-        return (ufunc or node.op in LIKE_UFUNCS) and isinstance(node.aval, Aval) and node.aval.shape != () and not node.params
+        return (ufunc or node.op in WITH_OUT) and isinstance(node.aval, Aval) and node.aval.shape != () and not node.params
 
     def _ufunc(self, node: Node, block: list[Any]) -> None:
         """``f(a, b, out)``, with a dead buffer as ``out`` where there is one."""

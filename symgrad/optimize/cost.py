@@ -38,7 +38,7 @@ SIZES = Sizes()
 SHORT = 64  # numbers in a row, up to which NumPy takes longer to get to the next row than for the row
 LONG_ROW = 128  # numbers in a row, from which on it is worth to begin anew at each, where some repeat
 BUFFERED = 8192  # numbers that NumPy would copy at a time
-FEW_ROWS = 16_384  # numbers in all, from which on that is worth the call
+FEW_ROWS = 16_384  # numbers in all, from which on that is worth what NumPy has to be told for it
 DEAR = 8  # times as long as a sum takes a function such as exp
 _CHEAP = {
     np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.positive, np.square, np.sqrt, np.reciprocal,
@@ -48,8 +48,8 @@ _CHEAP = {
 }  # fmt: skip
 
 
-def repeats_in_rows(shape: Sequence[int], shapes: Sequence[Sequence[int]]) -> bool:
-    """Whether an operation on arrays of ``shapes`` meets long rows in which, or for which, numbers repeat.
+def repeats_in_rows(shape: Sequence[int], shapes: Sequence[Sequence[int]], few: int) -> bool:
+    """Whether an operation on arrays of ``shapes`` meets long rows in which, or for which, numbers repeat: ``few`` at least.
 
     NumPy 2 copies such numbers into buffers, 8,192 at a time, which takes one to four times as long as what it does with
     them; row by row it does not.
@@ -59,8 +59,7 @@ def repeats_in_rows(shape: Sequence[int], shapes: Sequence[Sequence[int]]) -> bo
     for i in reversed(range(len(shape))):
         repeated = [other[i] == 1 for other in there]
         if shape[i] > 1 and repeated != (before or repeated):
-            enough = FEW_ROWS if any(before or ()) else 4 * FEW_ROWS
-            return LONG_ROW <= run <= BUFFERED and math.prod(shape) >= enough
+            return LONG_ROW <= run <= BUFFERED and math.prod(shape) >= (few if any(before or ()) else 4 * few)
         if shape[i] > 1:
             run, before = run * shape[i], repeated
     return False

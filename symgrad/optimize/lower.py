@@ -15,6 +15,7 @@ from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.signal import INTERP
 from symgrad.optimize.identities import masked
 from symgrad.optimize.rewriting import Rewrite, Simplifier, axes_of, const, is_op, len_of, rewrite, split
+from symgrad.optimize.structure import CHOLESKY, INVERSE, is_eye
 from symgrad.optimize.sums import writes_one_each
 from symgrad.program import Program
 
@@ -34,6 +35,7 @@ SEARCH = Op(runtime.search, "constant", (), name="runtime.search")
 DETERMINANTS = Op(runtime.determinants, "constant", (), name="runtime.determinants")
 RANKS = Op(runtime.ranks, "constant", (), name="runtime.ranks")
 CLIP = Op(np.ndarray.clip, "constant", (), name="np.ndarray.clip")
+ON_DIAGONAL = Op(runtime.add_to_diagonal, "op", (), name="runtime.add_to_diagonal")
 LIKE_UFUNCS = (
     BITS,
     CLIP,
@@ -41,6 +43,7 @@ LIKE_UFUNCS = (
     SELECT,
     LOGISTIC,
 )  # each element of their results needs the same elements of their arguments; they take ``out``
+WITH_OUT = (*LIKE_UFUNCS, ON_DIAGONAL, CHOLESKY, INVERSE)  # which their first argument may be, too
 LOWER: dict[Any, list[Rewrite]] = {}
 
 
@@ -156,6 +159,18 @@ def gram(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
             continue
         if len_of(found[0]) >= max(MANY, len_of(node)):
             return s.graph.add(GRAM, found, (), node.aval)
+    return None
+
+
+@rewrite(np.add, rules=LOWER)
+def on_diagonal(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``x + c * eye(n)``, which goes through the diagonal alone."""
+    for x, y in (args, args[::-1]):
+        if x.aval != node.aval or y.aval != node.aval or node.aval.dtype.char not in "fd" or s.used.get(y, 0) > 1:
+            continue
+        for c, eye in ((s.graph.const(1.0), y), *((y.args, y.args[::-1]) if is_op(y, np.multiply) else ())):
+            if math.prod(eye.aval.shape) >= MANY and not c.aval.shape and is_eye(s.graph, eye):
+                return s.graph.add(ON_DIAGONAL, (x, c), (), node.aval)
     return None
 
 

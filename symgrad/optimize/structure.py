@@ -31,7 +31,7 @@ OF_LU = {  # what is made of a matrix by its decomposition, and how from that
 
 def structure(program: Program) -> Program:
     """The same program with what is known of its matrices put to use."""
-    if any(is_op(node, np.linalg.cholesky) or _is_eye(program.graph, node) for node in program.nodes()):
+    if any(is_op(node, np.linalg.cholesky) or is_eye(program.graph, node) for node in program.nodes()):
         program = _Solver(Simplifier(program, STRUCTURE).run()).run()
     shared = _decomposed_often(program)
     return _Sharer(program, shared).run() if shared else program
@@ -56,7 +56,7 @@ def _outer(node: Node) -> tuple[Node, Node] | None:
     return None
 
 
-def _is_eye(graph: Graph, node: Node) -> bool:
+def is_eye(graph: Graph, node: Node) -> bool:
     """Whether it is an identity matrix, made by a derivative or by the function."""
     if node.op is not CAPTURED:
         return node.op is create.EYE
@@ -144,7 +144,7 @@ def sum_of_diagonal(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
     if not plain or not is_op(product, np.multiply) or not _is_real_matrix(product):
         return None
     for x, eye in (product.args, product.args[::-1]):
-        if x.aval == product.aval and eye.aval.shape == x.aval.shape and _is_eye(s.graph, eye):
+        if x.aval == product.aval and eye.aval.shape == x.aval.shape and is_eye(s.graph, eye):
             return s.call(np.trace, x)
     return None
 
