@@ -104,7 +104,7 @@ class BlockBuilder(Builder):
         if rows is None:
             return cost.repeats_in_rows(shape, shapes, cost.FEW_ROWS)
         block = [rows.get(i - len(shape), n) for i, n in enumerate(shape)]
-        return cost.repeats_in_rows(block, shapes, cost.FEW_ROWS // 4)  # NumPy is told once for all blocks
+        return cost.repeats_in_rows(block, shapes, cost.FEW_ROWS // 8)  # NumPy is told once for all blocks
 
     def _function(self, node: Node) -> str:
         """A ufunc, or what is like one."""
