@@ -172,8 +172,8 @@ def test_sums_of_many_products_make_no_products(text, dtype, order):
     assert len(re.findall(r"runtime\.inner|np\.vdot", derivative.source(*args, fast=True))) == SUMS_OF_MANY[text]
     exact = fun(*[arg.astype(np.longdouble) for arg in args])
     assert abs(value - exact) <= max(3 * abs(expected - exact), 1e-15 if dtype == "f8" else 1e-6) * max(1.0, abs(float(exact)))
-    for got, want in zip(slopes, others, strict=True):
-        np.testing.assert_allclose(got, want, rtol=1e-6)
+    for got, want in zip(slopes, others, strict=True):  # sums of numbers as large as the largest of them
+        np.testing.assert_allclose(got, want, rtol=1e-6, atol=2 * np.finfo(dtype).eps * np.max(np.abs(want)))
 
 
 @pytest.mark.parametrize("dtype", ["f8", "f4", "c16"])
@@ -774,13 +774,59 @@ def test_sums_before_short_rows_in_the_code_that_runs():
         (lambda x: np.sum(np.sum(x, axis=1) ** 2), True),
         (lambda x: np.sum(np.mean(x, axis=1, keepdims=True) ** 2), True),
         (lambda x: np.sum(np.sum(x, axis=-1) ** 2), False),
-        (lambda x: np.sum(np.sum(x.reshape(3, 500, 20), axis=1) ** 2), False),
-        (lambda x: np.sum(np.sum(x.reshape(20, 15, 100), axis=1) ** 2), False),
+        (lambda x: np.sum(np.sum(x.reshape(3, 500, 20), axis=1) ** 2), True),
+        (lambda x: np.sum(np.sum(x.reshape(20, 15, 100), axis=1) ** 2), True),
+        (lambda x: np.sum(np.mean(x.reshape(20, 15, 100), axis=-1, keepdims=True) ** 2), True),
+        (lambda x: np.sum(np.sum(x.reshape(20, 15, 100), axis=0) ** 2), False),
     ):
         derivative = grad(fun)
         for _ in range(3):
             np.testing.assert_allclose(derivative(x), grad(fun, mode="dynamic")(x), rtol=1e-12, atol=1e-13)
         assert ("matmul(" in derivative.source(x, fast=True)) == few
+
+
+SUMS_ALONG_AXES = {
+    "rows": lambda x, c: np.sum(np.sum(x, axis=1) ** 2),
+    "rows that stay": lambda x, c: np.sum(np.sum(np.exp(x), axis=-1, keepdims=True) ** 2 * x),
+    "columns": lambda x, c: np.sum(np.sum(np.sin(x), axis=0) ** 2 * c),
+    "columns that stay": lambda x, c: np.sum(np.mean(x**2, axis=0, keepdims=True) * x**3),
+    "what was broadcast": lambda x, c: np.sum(np.tanh(x + c) ** 2),
+    "turned": lambda x, c: np.sum(np.sum(x.T, axis=0) ** 3) + np.sum(np.sum(x[:, ::-1] * c, axis=-1) ** 2),
+    "stacks": lambda x, c: np.sum(np.sum(x.reshape(-1, 20, len(c)), axis=2, keepdims=True) ** 2),
+    "columns of stacks": lambda x, c: np.sum(np.mean(x.reshape(-1, 20, len(c)), axis=1, keepdims=True) ** 2 * c),
+}
+
+
+@pytest.mark.parametrize("shape", [(40, 1), (20, 3), (60, 33), (400, 600), (20, 9000), (9000, 20)])
+@pytest.mark.parametrize("dtype", [float, np.float32])
+@pytest.mark.parametrize("name", SUMS_ALONG_AXES)
+def test_sums_along_axes_in_the_code_that_runs(name, dtype, shape):
+    rng = np.random.default_rng(0)
+    x, c = rng.normal(size=shape).astype(dtype), rng.normal(size=shape[1]).astype(dtype)
+    fun = SUMS_ALONG_AXES[name]
+    derivative, dynamic = (value_and_grad(fun, (0, 1), mode=mode) for mode in ("auto", "dynamic"))
+    exact = fun(x.astype(np.longdouble), c.astype(np.longdouble))
+    largest = fun(np.abs(x), np.abs(c))  # where nothing cancels
+    for args in ((x, c), (np.asfortranarray(x), c)):
+        for _ in range(3):
+            value, slopes = derivative(*args)
+        expected, others = dynamic(*args)
+        assert abs(value - exact) <= max(3 * abs(expected - exact), 8 * np.finfo(dtype).eps * largest)
+        for got, want in zip(slopes, others, strict=True):
+            assert got.dtype == want.dtype
+            np.testing.assert_allclose(got, want, rtol=0, atol=100 * np.finfo(dtype).eps * np.max(np.abs(want)))
+
+
+def test_sums_that_overflow_and_of_what_is_not_finite():
+    x = np.ones((30, 40))
+    x[3, 4], x[5, 6], x[7, 8] = np.inf, np.nan, -np.inf
+    derivative = value_and_grad(lambda x: np.sum(np.sum(x, axis=1) * np.sum(x, axis=0)[:30]))
+    with np.errstate(invalid="ignore"):
+        for _ in range(3):
+            value, slope = derivative(x)
+        expected, other = value_and_grad(lambda x: np.sum(np.sum(x, axis=1) * np.sum(x, axis=0)[:30]), mode="dynamic")(x)
+    np.testing.assert_array_equal(value, expected)
+    np.testing.assert_array_equal(slope, other)
 
 
 def test_products_of_short_rows_in_the_code_that_runs():

@@ -17,7 +17,7 @@ from symgrad.ops import engine
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize import cost
 from symgrad.optimize.fuse import Group, adds_columns, adds_rows, is_elementwise, is_slice, is_view, is_whole, reduced
-from symgrad.optimize.lower import INNER, WITH_OUT
+from symgrad.optimize.lower import INNER, MANY, SOME, WITH_OUT
 from symgrad.optimize.memory import Layout, Scratch, Window, first_row, lay_out, overlap
 from symgrad.parallel import several, share
 from symgrad.program import Program
@@ -29,6 +29,7 @@ REDUCE: dict[Any, Any] = {
     REGISTRY[np.max]: np.maximum.reduce,
     REGISTRY[np.min]: np.minimum.reduce,
 }
+FEW = 256  # numbers in each of several matrices, from which on a product costs less than a sum
 KEYWORD_OUT = (np.maximum, np.minimum)  # NumPy deprecates their positional out
 
 
@@ -105,6 +106,31 @@ class BlockBuilder(Builder):
             return cost.repeats_in_rows(shape, shapes, cost.FEW_ROWS)
         block = [rows.get(i - len(shape), n) for i, n in enumerate(shape)]
         return cost.repeats_in_rows(block, shapes, cost.FEW_ROWS // 8)  # NumPy is told once for all blocks
+
+    def added_up(self, node: Node, array: Expr, out: Expr | None = None) -> Expr | None:
+        """A sum along one of the last two axes as a product with ones, in a half to a seventh of the time; else None."""
+        (x, *_), axes, params = node.args, reduced(node), dict(node.params)
+        if "lower" in self.off or node.exact or len(x.aval.shape) < 2 or 0 in x.aval.shape:
+            return None
+        if axes not in ({-1}, {-2}) or not params.keys() <= {"axis", "keepdims"} or x.aval.dtype.char not in "fd":
+            return None
+        (axis,) = axes
+        if not 1 < x.aval.shape[axis] <= (SOME if x.aval.dtype == np.float64 else MANY):
+            return None
+        if len(x.aval.shape) > 2 and math.prod(x.aval.shape[-2:]) < FEW:  # matrices, which are multiplied one by one
+            return None
+        key = ("ones", x.aval.dtype, x.aval.shape[axis])
+        ones = name(self.bind("ones", self.numbers.setdefault(key, np.ones(x.aval.shape[axis], x.aval.dtype))))
+        first, second = (array, ones) if axis == -1 else (ones, array)
+        after = [ast.Slice(None, None, None)] * (-1 - axis)
+        target = [subscript(out, [ast.Constant(...), number(0), *after]) if params.get("keepdims") else out] if out else []
+        if len(x.aval.shape) == 2:
+            call = method(first, "dot", second, *target)
+        else:
+            call = call_of(self.bind("matmul", np.matmul), first, second, *target)
+        if out is not None or not params.get("keepdims"):
+            return call
+        return subscript(call, [ast.Constant(...), ast.Constant(None), *after])
 
     def _function(self, node: Node) -> str:
         """A ufunc, or what is like one."""
@@ -397,6 +423,10 @@ class _Loop:
         ufunc = REDUCE[node.op].__self__
         if adds_rows(node) and node in self.group.ends:
             return call_of("runtime.reduce_rows", name(self.b.bind(ufunc.__name__, ufunc)), arg, *keep)
+        if ufunc is np.add and node in self.group.lanes and not self.layout.shared:
+            product = self.b.added_up(node, arg, out)
+            if product is not None:
+                return product
         if adds_columns(node) and ufunc is np.add and node in self.group.lanes:
             column = subscript(out, [ast.Constant(...), ast.Constant(0)]) if keep else out
             return call_of("np.einsum", ast.Constant("...a->..."), arg, out=column)

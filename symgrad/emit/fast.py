@@ -1080,6 +1080,9 @@ def _reduction(ufunc: np.ufunc) -> Spelling:
         counts = dtype == bool and params.get("dtype") == node.aval.dtype
         if not counts and (dtype != node.aval.dtype or (dtype.kind not in "fc" and ufunc not in _LOGICAL)):
             return default_spelling(b, node, args)
+        product = b.added_up(node, args[0]) if isinstance(b, FastBuilder) and ufunc is np.add and not counts else None
+        if product is not None:
+            return product
         large = (
             not counts and math.prod(node.args[0].aval.shape) >= LARGE and isinstance(b, FastBuilder) and "lower" not in b.off
         )
