@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad import runtime
 from symgrad.buffers import empty
 from symgrad.emit.build import SPELLINGS, Builder, Expr, Signature, default_spelling, literal, mark, method, name, number
 from symgrad.emit.build import call as call_of
@@ -19,6 +20,7 @@ from symgrad.optimize import cost
 from symgrad.optimize.fuse import Group, adds_columns, adds_rows, is_elementwise, is_slice, is_view, is_whole, reduced
 from symgrad.optimize.lower import INNER, MANY, SOME, WITH_OUT
 from symgrad.optimize.memory import Layout, Scratch, Window, first_row, lay_out, overlap
+from symgrad.optimize.rewriting import len_of
 from symgrad.parallel import several, share
 from symgrad.program import Program
 
@@ -94,33 +96,39 @@ class BlockBuilder(Builder):
 
     def repeats(self, node: Node, rows: dict[int, int] | None = None) -> bool:
         """Whether numbers repeat in long rows of an operation, or for them; ``rows`` is how many of an axis there are."""
-        arrays, shape = [arg.aval for arg in node.args if arg.aval.kind == "array"], node.aval.shape
-        if "rows" in self.off or node.aval.dtype.char not in "fd" or any([aval.dtype != node.aval.dtype for aval in arrays]):
-            return False
-        if node.op in WITH_OUT or cost.weight(node.op.key) > 1:
-            return False
-        shapes = [aval.shape for aval in arrays]
-        if node.op is REGISTRY[np.outer]:
-            shapes[0] = (shape[0], 1)
+        shape, shapes = node.aval.shape, self.beside(node)
         if rows is None:
-            return cost.repeats_in_rows(shape, shapes, cost.FEW_ROWS)
+            return runtime.repeats_in_rows(shape, shapes, runtime.FEW_ROWS)
         block = [rows.get(i - len(shape), n) for i, n in enumerate(shape)]
-        return cost.repeats_in_rows(block, shapes, cost.FEW_ROWS // 8)  # NumPy is told once for all blocks
+        return runtime.repeats_in_rows(block, shapes, runtime.FEW_ROWS // 8)  # NumPy is told once for all blocks
+
+    def beside(self, node: Node) -> list[tuple[int, ...]]:
+        """The shapes of the arrays that a cheap operation meets, if they are all of one kind, so that NumPy need cast none."""
+        arrays, dtype = [arg.aval for arg in node.args if arg.aval.kind == "array"], node.aval.dtype
+        if "rows" in self.off or dtype.char not in "fd" or any([aval.dtype != dtype for aval in arrays]):
+            return []
+        if node.op in WITH_OUT or cost.weight(node.op.key) > 1:
+            return []
+        shapes = [aval.shape for aval in arrays]
+        return [(len_of(node), 1), *shapes[1:]] if node.op is REGISTRY[np.outer] else shapes
 
     def added_up(self, node: Node, array: Expr, out: Expr | None = None) -> Expr | None:
-        """A sum along one of the last two axes as a product with ones, in a half to a seventh of the time; else None."""
-        (x, *_), axes, params = node.args, reduced(node), dict(node.params)
-        if "lower" in self.off or node.exact or len(x.aval.shape) < 2 or 0 in x.aval.shape:
-            return None
-        if axes not in ({-1}, {-2}) or not params.keys() <= {"axis", "keepdims"} or x.aval.dtype.char not in "fd":
+        """A sum along an axis as a product with ones, in a half to a seventh of the time; None where it is none."""
+        (x, *_), axes, params, shape = node.args, reduced(node), dict(node.params), node.args[0].aval.shape
+        if "lower" in self.off or node.exact or len(axes) != 1 or len(shape) < 2 or 0 in shape:
             return None
         (axis,) = axes
-        if not 1 < x.aval.shape[axis] <= (SOME if x.aval.dtype == np.float64 else MANY):
+        if x.aval.dtype.char not in "fd" or not 1 < shape[axis] <= (SOME if x.aval.dtype == np.float64 else MANY):
             return None
-        if len(x.aval.shape) > 2 and math.prod(x.aval.shape[-2:]) < FEW:  # matrices, which are multiplied one by one
+        if not params.keys() <= {"axis", "keepdims"}:
             return None
-        key = ("ones", x.aval.dtype, x.aval.shape[axis])
-        ones = name(self.bind("ones", self.numbers.setdefault(key, np.ones(x.aval.shape[axis], x.aval.dtype))))
+        key = ("ones", x.aval.dtype, shape[axis])
+        ones = name(self.bind("ones", self.numbers.setdefault(key, np.ones(shape[axis], x.aval.dtype))))
+        if len(shape) > 2 and axis == -len(shape) and math.prod(shape) >= FEW and out is None:
+            call = call_of("runtime.add_rows", array, ones)
+            return subscript(call, [ast.Constant(None)]) if params.get("keepdims") else call
+        if axis < -2 or (len(shape) > 2 and math.prod(shape[-2:]) < FEW):  # matrices are multiplied one by one
+            return None
         first, second = (array, ones) if axis == -1 else (ones, array)
         after = [ast.Slice(None, None, None)] * (-1 - axis)
         target = [subscript(out, [ast.Constant(...), number(0), *after]) if params.get("keepdims") else out] if out else []

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad import runtime
 from symgrad.emit.blocks import BlockBuilder, assign, subscript, through
 from symgrad.emit.build import (
     SPELLINGS,
@@ -574,7 +575,11 @@ class FastBuilder(BlockBuilder):
     def _repeating(self, node: Node, call: Expr) -> Expr:
         """The call of a ufunc with ``out``, where its numbers repeat as is quickest."""
         if self._has_columns(node):
-            return by_columns(call)
+            return flat("runtime.by_columns", call)
+        if self._in_order(node) is not True:
+            shapes, shape = self.beside(node), node.aval.shape
+            many = math.prod(shape) >= 4 * runtime.FEW_ROWS and any([other not in ((), shape) for other in shapes])
+            return flat("runtime.by_rows", call) if many else call
         return through(call_of("runtime.row_by_row"), call) if self.repeats(node) else call
 
     def _has_columns(self, node: Node) -> bool:
@@ -852,10 +857,10 @@ def _leaves_out(spec: index.Spec, shape: tuple[int, ...]) -> bool:
     return cut or any((part.step or 1) < 0 for part in spec)
 
 
-def by_columns(call: Expr) -> Expr:
-    """``runtime.by_columns(f, x, y, out)`` for ``f(x, y, out)``."""
+def flat(function: str, call: Expr) -> Expr:
+    """``function(f, x, y, out)`` for ``f(x, y, out)``."""
     assert isinstance(call, ast.Call)
-    return call_of("runtime.by_columns", call.func, *call.args, *[word.value for word in call.keywords])
+    return call_of(function, call.func, *call.args, *[word.value for word in call.keywords])
 
 
 def expr_name(expr: Expr) -> str:

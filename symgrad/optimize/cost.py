@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,9 +34,6 @@ class Sizes:
 SIZES = Sizes()
 
 SHORT = 64  # numbers in a row, up to which NumPy takes longer to get to the next row than for the row
-LONG_ROW = 128  # numbers in a row, from which on it is worth to begin anew at each, where some repeat
-BUFFERED = 8192  # numbers that NumPy would copy at a time
-FEW_ROWS = 16_384  # numbers in all, from which on that is worth what NumPy has to be told for it
 DEAR = 8  # times as long as a sum takes a function such as exp
 _CHEAP = {
     np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.positive, np.square, np.sqrt, np.reciprocal,
@@ -46,23 +41,6 @@ _CHEAP = {
     np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal, np.isnan, np.isfinite, np.isinf,
     np.logical_and, np.logical_or, np.logical_not, np.logical_xor, np.conjugate, np.copysign, np.heaviside,
 }  # fmt: skip
-
-
-def repeats_in_rows(shape: Sequence[int], shapes: Sequence[Sequence[int]], few: int) -> bool:
-    """Whether an operation on arrays of ``shapes`` meets long rows in which, or for which, numbers repeat: ``few`` at least.
-
-    NumPy 2 copies such numbers into buffers, 8,192 at a time, which takes one to four times as long as what it does with
-    them; row by row it does not.
-    """
-    there = [(*(1,) * (len(shape) - len(other)), *other) for other in shapes if other]
-    run, before = 1, None
-    for i in reversed(range(len(shape))):
-        repeated = [other[i] == 1 for other in there]
-        if shape[i] > 1 and repeated != (before or repeated):
-            return LONG_ROW <= run <= BUFFERED and math.prod(shape) >= (few if any(before or ()) else 4 * few)
-        if shape[i] > 1:
-            run, before = run * shape[i], repeated
-    return False
 
 
 def weight(function: Any) -> int:
