@@ -122,6 +122,12 @@ def several() -> bool:
     return _own() > 1
 
 
+@functools.cache
+def alone() -> bool:
+    """Whether BLAS has one thread, as far as the processors and the environment tell: it was read when NumPy was loaded."""
+    return _processors() == 1 or next((found for variable in reversed(VARIABLES) if (found := _number(variable))), None) == 1
+
+
 def _threads() -> int:
     """How many threads a loop may have."""
     limit = _limit.get()

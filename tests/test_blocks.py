@@ -20,16 +20,17 @@ from symgrad.optimize import cost
 from symgrad.pytree import flatten
 from symgrad.testing import programs
 
-TINY = cost.Sizes(big=1, saved=1, slab=24, far=1, pooled=1)  # blocks of three numbers
-SHARED = dataclasses.replace(TINY, shared=1, piece=24)  # among threads
+TINY = cost.Sizes(big=1, saved=1, slab=24, piece=24, far=1, pooled=1)  # blocks of three numbers
+SHARED = dataclasses.replace(TINY, shared=1)  # among threads
 FLOAT, SINGLE = np.dtype(float), np.dtype("f4")
 
 
 @contextmanager
 def sizes(given: cost.Sizes) -> Iterator[None]:
-    """What is compiled within takes arrays of these sizes for big."""
+    """What is compiled within takes arrays of these sizes for big, and has one thread for products."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cost, "SIZES", given)
+        patch.setattr("symgrad.emit.fast.alone", lambda: True)
         yield
 
 

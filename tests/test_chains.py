@@ -80,9 +80,9 @@ def code(fun, *args, argnums=0):
 def test_what_several_chains_need_is_computed_once():
     fun, args = CASES["attention"]
     with without("chains"):
-        assert code(fun, *args, argnums=(0, 1, 2)).count("matmul(") == 6
+        assert len(re.findall(r"matmul\((?!\w+, ones)", code(fun, *args, argnums=(0, 1, 2)))) == 6
     source = code(fun, *args, argnums=(0, 1, 2))
-    assert source.count("matmul(") == 5
+    assert len(re.findall(r"matmul\((?!\w+, ones)", source)) == 5  # but for sums
     (shared,) = re.findall(r"(\w+)\.dot\(wq\)", source)[1:]  # the first is that of the scores
     assert f"{shared}.T.dot(wk)" in source
 

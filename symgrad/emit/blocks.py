@@ -18,7 +18,7 @@ from symgrad.ops import engine
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize import cost
 from symgrad.optimize.fuse import Group, adds_columns, adds_rows, is_elementwise, is_slice, is_view, is_whole, reduced
-from symgrad.optimize.lower import INNER, MANY, SOME, WITH_OUT
+from symgrad.optimize.lower import INNER, LOGISTIC, MANY, SOME, WITH_OUT
 from symgrad.optimize.memory import Layout, Scratch, Window, first_row, lay_out, overlap
 from symgrad.optimize.rewriting import len_of
 from symgrad.parallel import several, share
@@ -114,31 +114,35 @@ class BlockBuilder(Builder):
 
     def added_up(self, node: Node, array: Expr, out: Expr | None = None) -> Expr | None:
         """A sum along an axis as a product with ones, in a half to a seventh of the time; None where it is none."""
-        (x, *_), axes, params, shape = node.args, reduced(node), dict(node.params), node.args[0].aval.shape
-        if "lower" in self.off or node.exact or len(axes) != 1 or len(shape) < 2 or 0 in shape:
+        shape, dtype, params = node.args[0].aval.shape, node.args[0].aval.dtype, dict(node.params)
+        if "lower" in self.off or node.exact or len(shape) < 2 or 0 in shape or dtype.char not in "fd":
+            return None
+        axes = reduced(node)
+        length = math.prod([shape[axis] for axis in axes])
+        if (
+            len(axes) != 1
+            or not 1 < length <= (SOME if dtype == np.float64 else MANY)
+            or not params.keys() <= {"axis", "keepdims"}
+        ):
             return None
         (axis,) = axes
-        if x.aval.dtype.char not in "fd" or not 1 < shape[axis] <= (SOME if x.aval.dtype == np.float64 else MANY):
-            return None
-        if not params.keys() <= {"axis", "keepdims"}:
-            return None
-        key = ("ones", x.aval.dtype, shape[axis])
-        ones = name(self.bind("ones", self.numbers.setdefault(key, np.ones(shape[axis], x.aval.dtype))))
-        if len(shape) > 2 and axis == -len(shape) and math.prod(shape) >= FEW and out is None:
-            call = call_of("runtime.add_rows", array, ones)
-            return subscript(call, [ast.Constant(None)]) if params.get("keepdims") else call
-        if axis < -2 or (len(shape) > 2 and math.prod(shape[-2:]) < FEW):  # matrices are multiplied one by one
-            return None
-        first, second = (array, ones) if axis == -1 else (ones, array)
+        ones = name(self.bind("ones", self.numbers.setdefault(("ones", dtype, length), np.ones(length, dtype))))
         after = [ast.Slice(None, None, None)] * (-1 - axis)
-        target = [subscript(out, [ast.Constant(...), number(0), *after]) if params.get("keepdims") else out] if out else []
-        if len(x.aval.shape) == 2:
+        first, second, target = array, ones, list[Expr]()
+        if axis < -1:
+            first, second = ones, array
+        if out is not None:
+            target = [subscript(out, [ast.Constant(...), number(0), *after]) if params.get("keepdims") else out]
+        if len(shape) == 2:
             call = method(first, "dot", second, *target)
-        else:
+        elif axis == -len(shape) and math.prod(shape) >= FEW and out is None:
+            call = call_of("runtime.add_rows", array, ones)
+        elif axis >= -2 and math.prod(shape[-2:]) >= FEW:  # matrices are multiplied one by one
             call = call_of(self.bind("matmul", np.matmul), first, second, *target)
-        if out is not None or not params.get("keepdims"):
-            return call
-        return subscript(call, [ast.Constant(...), ast.Constant(None), *after])
+        else:
+            return None
+        whole = out is not None or not params.get("keepdims")
+        return call if whole else subscript(call, [ast.Constant(...), ast.Constant(None), *after])
 
     def _function(self, node: Node) -> str:
         """A ufunc, or what is like one."""
@@ -196,7 +200,7 @@ class _Loop:
         self.arrays: dict[Node, Expr] = {}  # of results and ends
         self.values: dict[Node, Expr] = {}  # of members: their blocks
         self.windows: dict[tuple[Node, int], Expr] = {}  # of arrays from outside
-        self.by_row: str | None = None  # what calls ufuncs row by row
+        self.callers: dict[str, str] = {}  # what calls functions otherwise than NumPy would
         self.tiles: dict[Node, str] = {}  # of short rows: arrays that repeat them
         self.uses: dict[Any, int] = {}  # how often members, and windows, are read
         for node in group.nodes:
@@ -390,10 +394,15 @@ class _Loop:
         elif node.op is REGISTRY[np.negative] and self._is_strided(node):
             # NumPy 2.4 misreads numbers of stride 4 or 8 that it negates into strided memory
             self._do(call_of(name(b.bind("multiply", np.multiply)), args[0], number(-1), target))
+        elif node.op is LOGISTIC:  # as the function of this name has it
+            one = name(b._as_array(1.0, node.aval.dtype, ()))
+            self._do(through(self._caller("calm"), call_of(b.bind("exp", np.exp), args[0], target)))
+            self._do(call_of(b.bind("add", np.add), target, one, target))
+            self._do(call_of(b.bind("divide", np.true_divide), one, target, target))
         elif is_elementwise(node):
             call = b._into(node, self._operands(node, args), target)
             repeats = b.repeats(node, {self.group.lanes[node]: self.layout.rows})
-            self._do(through(self._row_by_row(), call) if repeats else call)
+            self._do(through(self._caller("row_by_row"), call) if repeats else call)
         elif node.op in REDUCE:
             self._do(self._reduction(node, args[0], target))
             if node.op is REGISTRY[np.mean]:
@@ -401,11 +410,12 @@ class _Loop:
         else:
             self._do(method(args[0], "dot", args[1], target))
 
-    def _row_by_row(self) -> Expr:
-        if self.by_row is None:
-            self.by_row = self.b.names.unique("by_row")
-            self.before.append(Line(assign(name(self.by_row), call_of("runtime.row_by_row"))))
-        return name(self.by_row)
+    def _caller(self, kind: str) -> Expr:
+        """What calls functions for all blocks, see ``runtime``."""
+        if kind not in self.callers:
+            self.callers[kind] = self.b.names.unique(kind)
+            self.before.append(Line(assign(name(self.callers[kind]), call_of(f"runtime.{kind}"))))
+        return name(self.callers[kind])
 
     def _operands(self, node: Node, args: list[Expr]) -> list[Expr]:
         """The arguments of a ufunc; numbers in rows as long as the block where its rows are."""

@@ -69,6 +69,7 @@ from symgrad.optimize.lower import WITH_OUT
 from symgrad.optimize.memory import SLOW_IN_PLACE, is_read_before
 from symgrad.optimize.rewriting import const, is_number
 from symgrad.optimize.scalars import CELL, LIST, PACK, PICK, UNPACK
+from symgrad.parallel import alone
 from symgrad.program import Branch, Leaf, Program, Tree, leaves_of
 from symgrad.transform.loop import Body, Loop
 
@@ -223,7 +224,7 @@ class FastBuilder(BlockBuilder):
         if "buffers" not in self.off:
             self._look_at_writes(nodes)
             nodes = self._read_before_writes(nodes)
-        for unit in fuse(nodes, self.uses, self.turned) if "blocks" not in self.off else nodes:
+        for unit in fuse(nodes, self.uses, self.turned, alone()) if "blocks" not in self.off else nodes:
             if isinstance(unit, Group):
                 done.update(unit.nodes)
                 self._group(unit, block)

@@ -56,14 +56,15 @@ class Group:
     views: list[Node] = field(default_factory=list)
 
 
-def fuse(nodes: Sequence[Node], uses: dict[Node, int], turned: set[Node]) -> list[Node | Group]:
+def fuse(nodes: Sequence[Node], uses: dict[Node, int], turned: set[Node], products: bool) -> list[Node | Group]:
     """Straight-line code in an order to run it in, with groups in place of the operations that they run.
 
-    ``uses`` says how often each value is read anywhere, ``turned`` which ones do not lie row by row.
+    ``uses`` says how often each value is read anywhere, ``turned`` which ones do not lie row by row. With ``products``, those
+    of large matrices may join, too: BLAS has one thread. Where it has several, each reads its part of all of a matrix best.
     """
     if not any(_size(node) >= cost.SIZES.big for node in nodes):
         return list(nodes)
-    return _Fuser(nodes, uses, turned).run()
+    return _Fuser(nodes, uses, turned, products).run()
 
 
 def _size(node: Node) -> int:
@@ -77,8 +78,8 @@ class _Fuser:
     can run.
     """
 
-    def __init__(self, nodes: Sequence[Node], uses: dict[Node, int], turned: set[Node]) -> None:
-        self.nodes, self.uses, self.turned = nodes, uses, turned
+    def __init__(self, nodes: Sequence[Node], uses: dict[Node, int], turned: set[Node], products: bool) -> None:
+        self.nodes, self.uses, self.turned, self.products = nodes, uses, turned, products
         self.stage: dict[Node, int] = {}
         self.lane: dict[Node, int] = {}  # of members that have one after their loop
         self.length: dict[Node, int] = {}  # of members
@@ -124,7 +125,7 @@ class _Fuser:
             return self._reduction(node)
         if node.op is INNER:
             return self._inner(node)
-        if node.op in _PRODUCTS:
+        if node.op in _PRODUCTS and self.products:
             return self._product(node)
         if node.op in (index.SCATTER, index.INDEX_ADD):
             return self._assembly(node)

@@ -66,7 +66,7 @@ def lay_out(group: Group, uses: dict[Node, int], threads: bool) -> Layout:
     for node in group.results:
         layout.places[node] = Window(node, 0)
     _give_scratch(group, layout)
-    layout.rows = _rows(group, cost.SIZES.slab)
+    layout.rows = _rows(group, cost.SIZES.piece if any(map(is_product, group.nodes)) else cost.SIZES.slab)
     if threads and _pays_threads(group, layout):
         layout.rows, layout.shared = _rows(group, cost.SIZES.piece), True
     return layout

@@ -60,6 +60,6 @@ def grad_perceptron(params, x, y):
     multiply(prod, prod, prod)
     subtract(c1, prod, prod)
     multiply(g_h, prod, g_h)
-    g_b = add_reduce(g_h, 0)
+    g_b = ones.dot(g_h)
     g_w = x.T.dot(g_h)
     return {'hidden': {'w': g_w, 'b': g_b}, 'out': {'w': prod_3, 'b': float(total / 5)}}
