@@ -647,7 +647,7 @@ def calm() -> Callable[..., Any]:
     array([inf])
     """
     context = copy_context()  # which the handling of errors belongs to
-    context.run(functools.partial(np.seterr, over="ignore"))
+    context.run(np.seterr, over="ignore")
     return context.run
 
 

@@ -797,14 +797,18 @@ SUMS_ALONG_AXES = {
 }
 
 
+@pytest.mark.parametrize("alone", [True, False])
 @pytest.mark.parametrize("shape", [(40, 1), (20, 3), (60, 33), (400, 600), (20, 9000), (9000, 20)])
 @pytest.mark.parametrize("dtype", [float, np.float32])
 @pytest.mark.parametrize("name", SUMS_ALONG_AXES)
-def test_sums_along_axes_in_the_code_that_runs(name, dtype, shape):
+def test_sums_along_axes_in_the_code_that_runs(name, dtype, shape, alone, monkeypatch):
+    """Whether BLAS has one thread or several."""
+    monkeypatch.setattr("symgrad.emit.blocks.alone", lambda: alone)
     rng = np.random.default_rng(0)
     x, c = rng.normal(size=shape).astype(dtype), rng.normal(size=shape[1]).astype(dtype)
     fun = SUMS_ALONG_AXES[name]
-    derivative, dynamic = (value_and_grad(fun, (0, 1), mode=mode) for mode in ("auto", "dynamic"))
+    with without("taps" if alone else "chains"):  # which make code of its own
+        derivative, dynamic = (value_and_grad(fun, (0, 1), mode=mode) for mode in ("auto", "dynamic"))
     exact = fun(x.astype(np.longdouble), c.astype(np.longdouble))
     largest = fun(np.abs(x), np.abs(c))  # where nothing cancels
     for args in ((x, c), (np.asfortranarray(x), c)):

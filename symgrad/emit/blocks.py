@@ -21,7 +21,7 @@ from symgrad.optimize.fuse import Group, adds_columns, adds_rows, is_elementwise
 from symgrad.optimize.lower import INNER, LOGISTIC, MANY, SOME, WITH_OUT
 from symgrad.optimize.memory import Layout, Scratch, Window, first_row, lay_out, overlap
 from symgrad.optimize.rewriting import len_of
-from symgrad.parallel import several, share
+from symgrad.parallel import alone, several, share
 from symgrad.program import Program
 
 _ADD = np.add.reduce  # one object, so that it gets one name
@@ -31,6 +31,7 @@ REDUCE: dict[Any, Any] = {
     REGISTRY[np.max]: np.maximum.reduce,
     REGISTRY[np.min]: np.minimum.reduce,
 }
+SHARED = 9216  # numbers of a matrix, from which on BLAS shares its product with a vector among its threads
 FEW = 256  # numbers in each of several matrices, from which on a product costs less than a sum
 KEYWORD_OUT = (np.maximum, np.minimum)  # NumPy deprecates their positional out
 
@@ -117,32 +118,33 @@ class BlockBuilder(Builder):
         shape, dtype, params = node.args[0].aval.shape, node.args[0].aval.dtype, dict(node.params)
         if "lower" in self.off or node.exact or len(shape) < 2 or 0 in shape or dtype.char not in "fd":
             return None
-        axes = reduced(node)
-        length = math.prod([shape[axis] for axis in axes])
-        if (
-            len(axes) != 1
-            or not 1 < length <= (SOME if dtype == np.float64 else MANY)
-            or not params.keys() <= {"axis", "keepdims"}
-        ):
+        axes, most = [*reduced(node)], SOME if dtype == np.float64 else MANY
+        if len(axes) != 1 or not 1 < shape[axes[0]] <= most or not params.keys() <= {"axis", "keepdims"}:
             return None
-        (axis,) = axes
-        ones = name(self.bind("ones", self.numbers.setdefault(("ones", dtype, length), np.ones(length, dtype))))
+        (axis,), size, keep = axes, math.prod(shape), bool(params.get("keepdims"))
         after = [ast.Slice(None, None, None)] * (-1 - axis)
-        first, second, target = array, ones, list[Expr]()
-        if axis < -1:
-            first, second = ones, array
-        if out is not None:
-            target = [subscript(out, [ast.Constant(...), number(0), *after]) if params.get("keepdims") else out]
+        if keep and out is not None:
+            out = subscript(out, [ast.Constant(...), number(0), *after])
+        call = self._product_with_ones(array, shape, dtype, axis, out) if size < SHARED or alone() else None
+        if call is None and axis == -1 and size >= SHARED:  # BLAS would wake its threads
+            call = call_of("np.einsum", ast.Constant("...a->..."), array, **({} if out is None else {"out": out}))
+        return (
+            call
+            if call is None or out is not None or not keep
+            else subscript(call, [ast.Constant(...), ast.Constant(None), *after])
+        )
+
+    def _product_with_ones(self, array: Expr, shape: tuple[int, ...], dtype: Any, axis: int, out: Expr | None) -> Expr | None:
+        length, target = shape[axis], [] if out is None else [out]
+        ones = name(self.bind("ones", self.numbers.setdefault(("ones", dtype, length), np.ones(length, dtype))))
+        first, second = (array, ones) if axis == -1 else (ones, array)
         if len(shape) == 2:
-            call = method(first, "dot", second, *target)
-        elif axis == -len(shape) and math.prod(shape) >= FEW and out is None:
-            call = call_of("runtime.add_rows", array, ones)
-        elif axis >= -2 and math.prod(shape[-2:]) >= FEW:  # matrices are multiplied one by one
-            call = call_of(self.bind("matmul", np.matmul), first, second, *target)
-        else:
-            return None
-        whole = out is not None or not params.get("keepdims")
-        return call if whole else subscript(call, [ast.Constant(...), ast.Constant(None), *after])
+            return method(first, "dot", second, *target)
+        if axis == -len(shape) and math.prod(shape) >= FEW and out is None:
+            return call_of("runtime.add_rows", array, ones)
+        if axis >= -2 and math.prod(shape[-2:]) >= FEW:  # matrices are multiplied one by one
+            return call_of(self.bind("matmul", np.matmul), first, second, *target)
+        return None
 
     def _function(self, node: Node) -> str:
         """A ufunc, or what is like one."""
