@@ -124,8 +124,9 @@ def several() -> bool:
 
 @functools.cache
 def alone() -> bool:
-    """Whether BLAS has one thread, as far as the processors and the environment tell: it was read when NumPy was loaded."""
-    return _processors() == 1 or next((found for variable in reversed(VARIABLES) if (found := _number(variable))), None) == 1
+    """Whether BLAS surely has one thread: by the processors, or by all that the environment says when this is first asked."""
+    given = [found for variable in VARIABLES if (found := _number(variable))]
+    return _processors() == 1 or set(given) == {1}
 
 
 def _threads() -> int:

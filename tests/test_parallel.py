@@ -20,7 +20,7 @@ from test_blocks import CASES, SHARED, TINY, compiled, each_alone, sizes, source
 import symgrad
 from symgrad import grad, parallel, value_and_grad, without
 from symgrad.buffers import POOL, _Lease
-from symgrad.parallel import MOST, _helpers, share, threads
+from symgrad.parallel import MOST, VARIABLES, _helpers, alone, share, threads
 from symgrad.pytree import flatten
 
 
@@ -279,6 +279,26 @@ def test_from_many_threads_at_once():
         for k, found in enumerate(pool.map(call, range(12))):
             for gradient in found:
                 np.testing.assert_array_equal(gradient, expected[k % 6])
+
+
+@pytest.mark.parametrize(
+    ("given", "processors", "one"),
+    [
+        ({}, 4, False),
+        ({}, 1, True),
+        ({"OMP_NUM_THREADS": "1"}, 4, True),
+        ({"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1,2"}, 4, True),
+        ({"OPENBLAS_NUM_THREADS": "4", "OMP_NUM_THREADS": "1"}, 4, False),
+        ({"SYMGRAD_NUM_THREADS": "1"}, 4, False),  # which is no business of BLAS
+    ],
+)
+def test_whether_blas_has_one_thread(monkeypatch, given, processors, one):
+    for variable in VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    for variable, value in given.items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.setattr("symgrad.parallel._processors", lambda: processors)
+    assert alone.__wrapped__() is one
 
 
 @pytest.mark.parametrize("late", [False, True])
