@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .common import Workload
+from .common import Workload, empty
 
 T, D = 128, 64
 
@@ -79,10 +79,10 @@ def floor(params, x, target):
     wq, wk, wv = params
     batch, t, d = x.shape
     flat, turned = x.reshape(-1, d), x.transpose(0, 2, 1)
-    scaled, back, between = np.empty((3, d, d))
-    q, k, mean, out, g = np.empty((5, batch, t, d))  # mean: of the rows of x by the weights
-    p, g_p, total = np.empty((batch, t, t)), np.empty((t, t)), np.empty((batch, t, 1))
-    results = [np.empty_like(w) for w in params]
+    scaled, back, between = empty((3, d, d))
+    q, k, mean, out, g = empty((5, batch, t, d))  # mean: of the rows of x by the weights
+    p, g_p, total = empty((batch, t, t)), empty((t, t)), empty((batch, t, 1))
+    results = [empty(w.shape, w.dtype) for w in params]
 
     def calls():
         np.multiply(wq, 1.0 / math.sqrt(d), scaled)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .common import Workload
+from .common import Workload, empty
 
 A, B = math.sqrt(2 / math.pi), 0.044715 * math.sqrt(2 / math.pi)
 
@@ -91,7 +91,7 @@ def cdf_and_density(x):
 def floor(spot, strike, rate, volatility, time):
     """The calls of the derivative by hand, with what they share, in blocks that stay in the cache."""
     arguments = (spot, strike, rate, volatility, time)
-    results, scratch = [np.empty_like(x) for x in arguments], np.empty((10, BLOCK))
+    results, scratch = [empty(x.shape) for x in arguments], empty((10, BLOCK))
 
     def calls():
         for lo in range(0, len(spot), BLOCK):

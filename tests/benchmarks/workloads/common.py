@@ -46,6 +46,14 @@ class Workload:
         return self.words.get(peer, self.make)(namespace)
 
 
+def empty(shape: int | tuple[int, ...], dtype: Any = float) -> Any:
+    """An array of any content that begins with a cache line: NumPy is up to three times as fast to write into those."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    memory = np.empty(size + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    return memory[start : start + size].view(dtype).reshape(shape)
+
+
 def leaves(tree: Any) -> list[Any]:
     """The arrays and numbers in nested tuples and lists, in order."""
     if isinstance(tree, tuple | list):

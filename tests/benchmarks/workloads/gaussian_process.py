@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .common import Workload
+from .common import Workload, empty
 
 try:
     from scipy.linalg import lapack
@@ -103,7 +103,7 @@ def hand(theta, x, y):
 def floor(theta, x, y):
     """LAPACK's inverse of half of a symmetric matrix, which SciPy has, and a few passes to and from it."""
     n, columns = len(x), x.T.copy()
-    distance, kernel, product, matrix = np.empty((4, n, n))
+    distance, kernel, product, matrix = empty((4, n, n))
 
     def calls():
         scale, signal, noise = np.exp(theta)

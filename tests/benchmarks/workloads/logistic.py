@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from .common import Workload
+from symgrad.parallel import alone
+
+from .common import Workload, empty
 
 
 def make(np):
@@ -48,16 +50,22 @@ def hand_hessian(w, x, y):
 
 
 def floor(w, x, y):
-    """The two products, and the logistic function between them."""
-    g, gradient = np.empty(len(y)), np.empty_like(w)
+    """The two products, and the logistic function between them; for one thread, so many rows at a time as stay in its cache."""
+    rows = 1_500 if alone() else len(y)
+    t, gradient = empty(rows), empty(w.shape)
+    blocks = [(x[lo : lo + rows], y[lo : lo + rows]) for lo in range(0, len(y), rows)]
 
     def calls():
-        x.dot(-w, g)
-        np.exp(g, g)
-        np.add(g, 1.0, g)
-        np.divide(1.0, g, g)
-        np.subtract(g, y, g)
-        g.dot(x, gradient)
+        turned = -w
+        gradient[...] = 0.0
+        for some, labels in blocks:
+            g = t[: len(labels)]
+            some.dot(turned, g)
+            np.exp(g, g)
+            np.add(g, 1.0, g)
+            np.divide(1.0, g, g)
+            np.subtract(g, labels, g)
+            np.add(gradient, g.dot(some), gradient)
         return np.divide(gradient, len(y), gradient)
 
     return calls

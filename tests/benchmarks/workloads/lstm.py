@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .common import Workload
+from .common import Workload, empty
 
 HIDDEN, BATCH, FEATURES = 64, 16, 32
 
@@ -122,9 +122,9 @@ def floor(params, xs, h, c, target):
     w, u, _ = params
     steps, batch, features = xs.shape
     n, flat = h.shape[1], xs.reshape(-1, features)
-    gates, hs = np.empty((steps, batch, 4 * n)), np.ones((steps, batch, n))
-    rows, t, g_h = np.empty((batch, 4 * n)), np.empty((batch, n)), np.empty((batch, n))
-    g_w, g_u = np.empty_like(w), np.empty_like(u)
+    gates, hs = empty((steps, batch, 4 * n)), np.ones((steps, batch, n))
+    rows, t, g_h = empty((batch, 4 * n)), empty((batch, n)), empty((batch, n))
+    g_w, g_u = empty(w.shape, w.dtype), empty(u.shape, u.dtype)
 
     def calls():
         np.dot(flat, w, gates.reshape(-1, 4 * n))

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .common import Workload
+from .common import Workload, empty
 
 
 def make(np):
@@ -70,8 +70,8 @@ def floor(params, x, labels):
     """The matrix products alone."""
     weights = [w for w, _ in params]
     inputs = [x, *(np.ones((len(x), w.shape[1]), x.dtype) for w in weights)]
-    gradients = [np.empty_like(w) for w in weights]
-    backs = [np.empty_like(h) for h in inputs]
+    gradients = [empty(w.shape, w.dtype) for w in weights]
+    backs = [empty(h.shape, h.dtype) for h in inputs]
 
     def products():
         for i, w in enumerate(weights):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .common import Workload
+from .common import Workload, empty
 
 PENALTY = 1e-3
 
@@ -46,8 +46,8 @@ def hand(w, b, x, labels):
 def floor(w, b, x, labels):
     """The calls of the derivative by hand, into buffers, and one place in memory for each label."""
     n = len(labels)
-    p, g_w, penalty = np.empty((w.shape[1], n)), np.empty_like(w), np.empty_like(w)
-    rows, flat, columns = np.empty(n), p.reshape(-1), np.arange(n)
+    p, g_w, penalty = empty((w.shape[1], n)), empty(w.shape, w.dtype), empty(w.shape, w.dtype)
+    rows, flat, columns = empty(n), p.reshape(-1), np.arange(n)
 
     def calls():
         w.T.dot(x.T, p)
