@@ -640,6 +640,22 @@ def logistic(minus: Array, out: Array | None = None) -> Array:
     return np.divide(1, out, out)
 
 
+def over(x: Array, v: Any, out: Array | None = None) -> Array:
+    """``x / v`` of an array and a number, by ``1 / v`` where that is far from what cannot be held: a quotient takes three
+    products' time.
+
+    >>> over(np.array([1.0, 3.0]), 2.0)
+    array([0.5, 1.5])
+    """
+    largest = _FAR[x.dtype.char]
+    if 1 / largest < abs(v) < largest:
+        return np.multiply(x, 1 / v, out)
+    return np.divide(x, v, out)
+
+
+_FAR = {"d": 1e150, "f": 1e15}
+
+
 def calm() -> Callable[..., Any]:
     """What calls a function where results may overflow unheard, as often as need be; ``np.errstate`` costs more each time.
 

@@ -35,6 +35,7 @@ SEARCH = Op(runtime.search, "constant", (), name="runtime.search")
 DETERMINANTS = Op(runtime.determinants, "constant", (), name="runtime.determinants")
 RANKS = Op(runtime.ranks, "constant", (), name="runtime.ranks")
 CLIP = Op(np.ndarray.clip, "constant", (), name="np.ndarray.clip")
+OVER = Op(runtime.over, "constant", (), name="runtime.over")
 ON_DIAGONAL = Op(runtime.add_to_diagonal, "op", (), name="runtime.add_to_diagonal")
 LIKE_UFUNCS = (
     BITS,
@@ -42,6 +43,7 @@ LIKE_UFUNCS = (
     STEPS,
     SELECT,
     LOGISTIC,
+    OVER,
 )  # each element of their results needs the same elements of their arguments; they take ``out``
 WITH_OUT = (*LIKE_UFUNCS, ON_DIAGONAL, CHOLESKY, INVERSE)  # which their first argument may be, too
 LOWER: dict[Any, list[Rewrite]] = {}
@@ -160,6 +162,16 @@ def gram(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
         if len_of(found[0]) >= max(MANY, len_of(node)):
             return s.graph.add(GRAM, found, (), node.aval)
     return None
+
+
+@rewrite(np.true_divide, rules=LOWER)
+def over(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Many numbers over one that is not known yet."""
+    x, v = args
+    if x.aval != node.aval or node.aval.dtype.char not in "fd" or math.prod(node.aval.shape) < MANY or v.op is CONST:
+        return None
+    alike = v.aval.dtype == x.aval.dtype and v.aval.kind != "python"
+    return s.graph.add(OVER, (x, v), (), node.aval) if not v.aval.shape and alike else None
 
 
 @rewrite(np.add, rules=LOWER)
