@@ -29,7 +29,7 @@ from symgrad.guards import Path, same_value
 from symgrad.instrument import HOOKS, instrumented
 from symgrad.ir import INPUT, Aval
 from symgrad.kinds import CACHED, UNBOUND, refuse_type
-from symgrad.likeness import Derived
+from symgrad.likeness import Derived, Ruled
 from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.ops.elementwise import EXTREME
@@ -176,6 +176,8 @@ class Calls(Reads):
                 self.read(path.then("attr", "_fun"), fun._fun)
             elif path is not None:
                 self.check(path, "is", fun)
+                if isinstance(fun, Ruled):
+                    self.check(path.then("attr", "_rules"), "is", fun._rules)
             return fun(*map(self.given, args), **{name: self.given(value) for name, value in kwargs.items()})
         if self.path_of(fun) is None and type(fun).__module__.split(".")[0] in ("numpy", "functools"):
             return self.own(fun, fun(*self._seen(args), **self._seen(kwargs)), args)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from threading import get_ident
+from types import MethodType
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -14,13 +16,14 @@ from symgrad import pytree
 from symgrad.api import vjp
 from symgrad.errors import NotDifferentiable
 from symgrad.ir import Node
+from symgrad.likeness import Derived, Ruled
 from symgrad.ops.core import Op, Rule, Traced
 from symgrad.origins import of_class
 from symgrad.testing import check_grads
-from symgrad.trace import active_trace, followed
+from symgrad.trace import active_trace, followed, is_held_so_often
 from symgrad.tracer import Tracer
 from symgrad.transform.batch import Batch, Each, interned, rule
-from symgrad.transform.calculus import conjugate
+from symgrad.transform.calculus import conjugate, traced
 from symgrad.transform.checkpoint import checkpointed
 
 Fun = Callable[..., Any]
@@ -29,17 +32,24 @@ Fun = Callable[..., Any]
 # -- primitives ----------------------------------------------------------------------------------------------------
 
 
-class Primitive:
+class Primitive(Ruled):
     """A function that is not traced but called: by the trace, and again by generated code. Made by ``primitive``."""
 
     def __init__(self, fun: Fun) -> None:
         functools.update_wrapper(self, fun, updated=())
         self._fun = fun
-        self._op = Op(fun, "op", (), name=getattr(fun, "__name__", "primitive"), fun=fun)
+        self._op = Op(fun, "op", (), name=getattr(fun, "__name__", "primitive"), fun=_owner(fun), anew=True)
         self._op.rules = _NoRules(self._op.name)
+        self._implied = True  # the reverse rules, by the forward ones
+        self._rules: Any = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._op(*args, **kwargs)
+        trace = active_trace()
+        if trace is None or not trace.symbolic or any([isinstance(arg, Traced) for arg in args]):
+            return self._op(*args, **kwargs)
+        if not args or not all(map(_is_number, args)):
+            return followed(self._fun)(*args, **kwargs)
+        return self._op(traced(trace, args[0]), *args[1:], **kwargs)  # recorded, as it may read what changes
 
     def defvjp(self, *rules: Rule | None, sample: Sequence[Any] | None = None) -> Primitive:
         """Give one rule an argument, ``rule(g, y, *args, **kwargs)``: from the cotangent of the result ``y`` to the argument's.
@@ -47,7 +57,8 @@ class Primitive:
         ``None`` says that an argument takes no derivative. With a ``sample`` of arguments, the rules are checked against
         finite differences at once (``CheckFailed`` if they are wrong). Returns the primitive.
         """
-        self._op.rules = tuple(map(followed, rules))
+        self._op.rules, self._implied = tuple(map(followed, rules)), False
+        self._rules = self._op.rules, self._op.jvp
         if sample is not None:
             self._check(sample)
         return self
@@ -65,8 +76,9 @@ class Primitive:
             return functools.reduce(lambda a, b: a + b, parts) if parts else None
 
         self._op.jvp = jvp
-        if isinstance(self._op.rules, _NoRules):
+        if self._implied:
             self._op.rules = tuple(rule and _transposed(rule, i) for i, rule in enumerate(rules))
+        self._rules = self._op.rules, self._op.jvp
         if sample is not None:
             self._check(sample)
         return self
@@ -74,6 +86,18 @@ class Primitive:
     def _check(self, sample: Sequence[Any]) -> None:
         argnums = [i for i, rule in enumerate(self._op.rules) if rule is not None]
         check_grads(self, tuple(sample), argnums=tuple(argnums), order=1, modes=("rev",))
+
+
+def _owner(fun: Fun) -> Fun:
+    """``fun``, with results in memory of their own: code may write into them, and the user's function into what it keeps."""
+
+    @functools.wraps(fun)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        result = fun(*args, **kwargs)
+        shared = isinstance(result, np.ndarray) and (result.base is not None or not is_held_so_often(result, 0, 0))
+        return result.copy("K") if shared else result
+
+    return run
 
 
 class _NoRules(tuple[Any, ...]):
@@ -153,20 +177,21 @@ def outputs(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> Any:
     return b.trace.record(interned(_Batched, op, tuple([f or i in ends for i, f in enumerate(flags)])), whole, {})
 
 
-class _Custom:
+class _Custom(Ruled):
     """What ``custom_vjp`` and ``custom_jvp`` share: a traced call with a node of its own behind its results."""
 
     def __init__(self, fun: Fun) -> None:
         functools.update_wrapper(self, fun, updated=())
         self._fun = fun
         self._ops = WeakValueDictionary[Any, _Outputs]()
+        self._rules: Any = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
             args = self._positional(args, kwargs)
         leaves, tree = pytree.flatten(args)
-        traced = [leaf for leaf in leaves if isinstance(leaf, Traced)]
-        if not traced:
+        first = next((leaf for leaf in leaves if isinstance(leaf, Traced)), None)
+        if first is None:
             return followed(self._fun)(*args)
         result, residuals = self._run(args)
         outs, out_tree = pytree.flatten(result)
@@ -179,8 +204,11 @@ class _Custom:
         if op is None:
             op = self._ops[key] = self._make(tree, out_tree, extra_tree, places, kept, fixed)
         numbers = [leaves[i] for i in places] + outs + [leaf for leaf in extra if _is_number(leaf)]
-        parts = traced[0].record(op, numbers, {})
+        parts = first.record(op, numbers, {})
         return out_tree.unflatten(list(parts))
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
 
     def _positional(self, args: Any, kwargs: dict[str, Any]) -> Any:
         """The arguments as the rules take them."""
@@ -225,26 +253,33 @@ _LATER = object()  # residuals that are not there yet
 class CustomVJP(_Custom):
     """A function with a reverse rule of the user's. Made by ``custom_vjp``."""
 
+    def __init__(self, fun: Fun) -> None:
+        super().__init__(fun)
+        self._running: set[int] = set()  # threads in which the forward rule runs
+
     def defvjp(self, fwd: Fun, bwd: Fun) -> CustomVJP:
         """``fwd(*args)`` returns ``(result, residuals)``; ``bwd(residuals, g)`` a tuple of cotangents, one an argument.
 
         A cotangent may be None for an argument that takes no derivative; ``fwd`` may call the function. Returns the function.
         """
-        self._fwd, self._bwd, self._running = followed(fwd), followed(bwd), False
+        self._rules = followed(fwd), followed(bwd)
         return self
 
     def _run(self, args: Any) -> tuple[Any, Any]:
-        if not hasattr(self, "_fwd"):
+        if self._rules is None:
             raise NotDifferentiable(f"{getattr(self, '__name__', 'custom_vjp')} has no rule yet; give it one with .defvjp")
-        return (followed(self._fun)(*args), _LATER) if self._running else self._forwards(args)
+        return (followed(self._fun)(*args), _LATER) if get_ident() in self._running else self._forwards(args)
 
     def _forwards(self, args: Any) -> tuple[Any, Any]:
         """What ``fwd`` returns; where it calls the function, that has its residuals when a derivative is asked for."""
-        before, self._running = self._running, True
+        me = get_ident()
+        within = me in self._running
+        self._running.add(me)
         try:
-            pair = self._fwd(*args)
+            pair = self._rules[0](*args)
         finally:
-            self._running = before
+            if not within:
+                self._running.remove(me)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise TypeError(f"fwd must return a pair (result, residuals), it returned {pair!r:.60}")
         return pair[0], pair[1]
@@ -259,7 +294,7 @@ class CustomVJP(_Custom):
             rest = extra_tree.unflatten(_fill(fixed, spots, residuals))
             if rest is _LATER:
                 rest = self._forwards(tree.unflatten(_fill(kept, places, args[:count])))[1]
-            found = self._bwd(rest, out_tree.unflatten(g))
+            found = self._rules[1](rest, out_tree.unflatten(g))
             if not isinstance(found, tuple) or len(found) != len(tree.children):
                 raise TypeError(f"bwd must return a tuple of {len(tree.children)} cotangents, it returned {found!r:.60}")
             leaves: list[Any] = []
@@ -286,11 +321,11 @@ class CustomJVP(_Custom):
 
         Returns the function.
         """
-        self._jvp = followed(jvp)
+        self._rules = followed(jvp)
         return self
 
     def _run(self, args: Any) -> tuple[Any, Any]:
-        if not hasattr(self, "_jvp"):
+        if self._rules is None:
             raise NotDifferentiable(f"{getattr(self, '__name__', 'custom_jvp')} has no rule yet; give it one with .defjvp")
         return followed(self._fun)(*args), ()
 
@@ -300,7 +335,7 @@ class CustomJVP(_Custom):
         def push(numbers: Sequence[Any], ts: Sequence[Any]) -> Any:
             primals = tree.unflatten(_fill(kept, places, numbers))
             tangents = tree.unflatten(_fill([0.0] * len(kept), places, ts))
-            return pytree.flatten(self._jvp(primals, tangents)[1])[0]
+            return pytree.flatten(self._rules(primals, tangents)[1])[0]
 
         def jvp(ts: Sequence[Any], y: Any, *args: Any) -> Any:
             numbers = args[:count]
@@ -358,8 +393,10 @@ def custom_jvp(fun: Fun) -> CustomJVP:
 # -- checkpoints ---------------------------------------------------------------------------------------------------
 
 
-class Checkpointed:
+class Checkpointed(Derived):
     """A function whose inner values the backward pass computes once more. Made by ``checkpoint``."""
+
+    _made = ("checkpoint",)
 
     def __init__(self, fun: Fun) -> None:
         functools.update_wrapper(self, fun, updated=())

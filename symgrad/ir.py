@@ -120,7 +120,7 @@ class Node:
                 if arg.differentiated:
                     self.flows = op.flows(args, params) if is_inexact(aval) else ()
                     break
-        self.active: bool = active
+        self.active: bool = active or op.anew
         self.differentiated: bool = self.flows != ()
         self.name: str | None = None
         self.line: tuple[str, int] | None = None
@@ -142,6 +142,7 @@ class Leaf(NamedTuple):
     """The operation of a node without arguments: an input, a constant, or a captured array."""
 
     name: str
+    anew = False
 
     def contents(self) -> str:
         return ""

@@ -36,6 +36,13 @@ class Derived:
     _made: Any  # how, hashable; None where it is by itself
 
 
+class Ruled:
+    """A function of the user's with derivative rules of the user's: ``_rules`` is another object where they are given anew."""
+
+    _fun: Any
+    _rules: Any
+
+
 class Likeness(NamedTuple):
     """What functions have in common that one piece of code may serve: their code, and the kinds of what it holds."""
 

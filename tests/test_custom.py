@@ -1,9 +1,13 @@
 """Rules of the user's own, written as they are for other libraries."""
 
+import functools
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
-from symgrad import custom_vjp, grad, hessian, value_and_grad, vmap
+from symgrad import checkpoint, custom_jvp, custom_vjp, grad, hessian, primitive, value_and_grad, vmap
 
 X = np.array([0.3, -0.7, 1.2])
 
@@ -63,3 +67,113 @@ def test_forward_rules_that_return_no_pair():
     half = custom_vjp(lambda x: x * 2.0).defvjp(lambda x: x * 2.0, lambda _, g: (g,))
     with pytest.raises(TypeError, match=r"fwd must return a pair \(result, residuals\), it returned "):
         grad(lambda x: np.sum(half(x)))(X)
+
+
+def _reverse(made, k):
+    return made.defvjp(lambda x: (x * 1.0, None), lambda _, g: (g * k,))
+
+
+def _forward(made, k):
+    return made.defjvp(lambda x, t: (x[0] * 1.0, t[0] * k))
+
+
+def _opaque(made, k):
+    return made.defvjp(lambda g, y, x: g * k)
+
+
+def _opaque_forward(made, k):
+    return made.defjvp(lambda t, y, x: t * k)
+
+
+MAKERS = [(custom_vjp, _reverse), (custom_jvp, _forward), (primitive, _opaque), (primitive, _opaque_forward)]
+
+
+@pytest.mark.parametrize(("make", "rule"), MAKERS)
+def test_rules_that_are_given_anew_count(make, rule):
+    made = make(lambda x: x * 1.0)
+    again, many, part = checkpoint(made), vmap(made), functools.partial(made)
+    slopes = [grad(made), grad(lambda x: made(x) * 1.0), grad(again), grad(lambda x: again(x) * 1.0), grad(part)]
+    slopes += [grad(lambda x: np.sum(many(x * np.ones(2))) / 2.0)]
+    for k in (2.0, 3.0):
+        rule(made, k)
+        for slope in slopes * 3:
+            assert slope(1.0) == k
+
+
+def test_rules_of_methods():
+    class Scale:
+        def __init__(self, k):
+            self.k = k
+
+        @custom_vjp
+        def reverse(self, x):
+            return self.k * x
+
+        @custom_jvp
+        def forward(self, x):
+            return self.k * x
+
+        reverse.defvjp(lambda self, x: (self.k * x, self.k), lambda k, g: (None, g * k * 10.0))
+        forward.defjvp(lambda x, t: (x[0].k * x[1], x[0].k * t[1] * 10.0))
+
+    assert Scale(2.0).reverse(3.0) == 6.0
+    for k in (2.0, 2.0, 2.0, 3.0):
+        assert grad(Scale(k).reverse)(1.5) == grad(Scale(k).forward)(1.5) == 10.0 * k
+
+
+scale = 2.0
+
+
+def test_primitives_of_plain_numbers_are_called_again():
+    """What they read may be another value by then."""
+    look_up = primitive(lambda x: x * scale).defvjp(lambda g, y, x: g * scale)
+    slopes = [grad(lambda x: x * look_up(3.0)), grad(lambda x: x if look_up(1.0) < 2.5 else 3.0 * look_up(1.0) * x)]
+    global scale
+    try:
+        for scale, expected in ((2.0, (6.0, 1.0)), (4.0, (12.0, 12.0)), (5.0, (15.0, 15.0))):
+            for _ in range(3):
+                assert tuple(slope(1.0) for slope in slopes) == expected
+    finally:
+        scale = 2.0
+
+
+CONSTANTS = np.ones(30_000)
+BUFFER = np.ones(30_000)
+
+
+def _filled(x):
+    BUFFER[:] = x
+    return BUFFER
+
+
+@pytest.mark.parametrize("fun", [lambda x: x, lambda x: x[::-1][::-1], lambda x: CONSTANTS, _filled], ids=["itself", "view", "constant", "buffer"])
+def test_results_of_primitives_have_memory_of_their_own(fun):
+    """Compiled code may write into them, and hand them out."""
+    opaque = primitive(fun).defvjp(lambda g, y, x: g)
+    slope = value_and_grad(lambda x: (np.sum(opaque(2.0 * x) ** 3) + np.sum(np.exp(opaque(x))), opaque(x)), has_aux=True)
+    results = []
+    for i in range(5):
+        x = np.linspace(0.0, 1.0 + i, 30_000)
+        (value, kept), found = slope(x)
+        np.testing.assert_allclose(value, np.sum(fun(2.0 * x) ** 3) + np.sum(np.exp(fun(x))))
+        np.testing.assert_allclose(found, 6.0 * fun(2.0 * x) ** 2 + np.exp(fun(x)))
+        assert not any(np.shares_memory(kept, other) for other in (x, found, CONSTANTS, BUFFER))
+        results.append((kept, fun(x).copy()))
+    np.testing.assert_array_equal(CONSTANTS, 1.0)
+    for kept, expected in results:
+        np.testing.assert_array_equal(kept, expected)
+
+
+def test_forward_rules_run_in_many_threads():
+    """Each has its own, whatever the others are in: so the function is not taken for the rule."""
+
+    def forwards(x):
+        start.wait()
+        return half(x) * 2.0, None
+
+    half = custom_vjp(lambda x: x / 2.0).defvjp(forwards, lambda _, g: (g,))
+    slope, start = value_and_grad(half, mode="dynamic"), threading.Barrier(2, timeout=20)
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(20):
+            assert list(pool.map(slope, (3.0, 4.0))) == [(3.0, 1.0), (4.0, 1.0)]
+    assert not half._running

@@ -89,7 +89,7 @@ class Op:
     ``prepare`` rewrites the options of a call; where ``prepared`` names some, only of calls that have one of those.
     ``instead`` has, for options that change what is computed, the definition that a call with one of them stands for.
     ``alias`` marks an operation whose result may be a view of its first argument; ``sized`` one whose results' shapes
-    (or dtypes) depend on values.
+    (or dtypes) depend on values; ``anew`` one that may give another result of the same arguments at a later call.
 
     Two options tell reverse mode what stays zero where the cotangent is known to be (see ``symgrad.transform.lanes``).
     ``partial`` says what an elementwise rule multiplies by: something ``"constant"``, something ``"finite"`` wherever the
@@ -125,8 +125,9 @@ class Op:
         domain: Any = (-2.0, 2.0),
         samples: Sequence[Sample] = (),
         complex: bool = True,
+        anew: bool = False,
     ) -> None:
-        self.key = key
+        self.key, self.anew = key, anew
         self.family, self.rules, self.jvp = family, rules, jvp
         self.name = name or spelling_of(key)
         self.variadic, self.alias, self.sized = variadic, alias, sized

@@ -147,7 +147,7 @@ class Simplifier:
             aval = infer(op, args, params)
         ops = [arg.op for arg in args]
         if CONST in ops or CAPTURED in ops:
-            if ops.count(CONST) + ops.count(CAPTURED) == len(ops):
+            if ops.count(CONST) + ops.count(CAPTURED) == len(ops) and not op.anew:
                 folded = self._fold(op, args, params)
                 if folded is not None:
                     return folded
