@@ -756,6 +756,36 @@ def test_least_squares():
     assert math.isclose(grad(lowest)(1.0), 2 / (2 + 3 * lowest(1.0) ** 2), rel_tol=1e-7)
 
 
+def test_a_minimum_at_a_bound_is_the_bound():
+    lowest = lambda a, low, high: optimize.minimize_scalar(lambda x: (x + a) ** 2, bounds=(low, high)).x
+    slopes = value_and_grad(lowest, argnums=(0, 1, 2))
+    for a, value, expected in (
+        (1.0, 0.0, (0.0, 1.0, 0.0)), (-2.0, 1.0, (0.0, 0.0, 1.0)), (-0.5, 0.5, (-1.0, 0.0, 0.0)), (1e-9, 0.0, (0.0, 1.0, 0.0))
+    ):  # fmt: skip
+        for _ in range(2):
+            found = slopes(a, 0.0, 1.0)
+            np.testing.assert_allclose(found[0], value, atol=1e-8)
+            np.testing.assert_allclose(found[1], expected, atol=1e-8)
+
+
+FEW = {"maxiter": 2}
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda a: optimize.minimize(lambda x: 100 * (x[1] - a * x[0] ** 2) ** 2 + (1 - x[0]) ** 2, [-1.0, 2.0], options=FEW).x[0],
+        lambda a: optimize.least_squares(lambda x: np.array([10 * (x[1] - a * x[0] ** 2), 1 - x[0]]), [-1.0, 2.0], max_nfev=2).x[0],
+        lambda a: optimize.root_scalar(lambda x: x**3 - a, method="secant", x0=5.0, x1=4.0, maxiter=2).root,
+    ],
+    ids=["minimize", "least_squares", "root_scalar"],
+)  # fmt: skip
+def test_where_a_solver_stopped_short_there_is_no_derivative(fun):
+    with pytest.raises(RuntimeError, match="stopped where Newton's method does not converge"):
+        grad(fun)(1.0)
+
+
+
 @pytest.mark.parametrize("kind", ["not-a-knot", "natural", "clamped"])
 @pytest.mark.parametrize("n", [2, 3, 4, 7])
 def test_cubic_spline(n, kind):

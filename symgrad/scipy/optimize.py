@@ -36,10 +36,18 @@ def on_plain(fun: Fun, args: tuple[Any, ...]) -> Fun:
 
 
 def polished(fun: Fun, x: Any) -> Any:
-    """The solution of ``fun(x) == 0`` with its derivatives, from its plain value."""
+    """The solution of ``fun(x) == 0`` with its derivatives, from its plain value. Raises where Newton's steps lead away."""
+    lengths = []
     for _ in range(2):
         slope = jacobian(fun)(x)
-        x = x - (np.linalg.solve(slope, fun(x)) if np.ndim(x) else fun(x) / slope)
+        step = np.linalg.solve(slope, fun(x)) if np.ndim(x) else fun(x) / slope
+        x = x - step
+        lengths.append(np.max(np.abs(plain_values(step)), initial=0.0))
+    if lengths[1] > max(0.5 * lengths[0], 1e-6 * (1.0 + np.max(np.abs(plain_values(x)), initial=0.0))):
+        raise RuntimeError(
+            "SciPy stopped where Newton's method does not converge, so that the solution has no derivative: it is not there "
+            "yet (see the solver's tolerances and limits), or it is degenerate"
+        )
     return x
 
 
@@ -118,13 +126,22 @@ def least_squares(
 
 
 def minimize_scalar(fun: Fun, bracket: Any = None, bounds: Any = None, args: Any = (), **options: Any) -> Any:
-    """A minimum of a function of one number; its ``x`` and ``fun`` can be differentiated."""
+    """A minimum of a function of one number; its ``x`` and ``fun`` can be differentiated. One at a bound is the bound."""
     args = as_tuple(args)
     result = so.minimize_scalar(on_plain(fun, args), plain_values(bracket), plain_values(bounds), **options)
     if solved("minimize_scalar"):
-        result.x = polished(lambda x: grad(fun)(x, *args), float(result.x))
+        slope: Fun = lambda x: grad(fun)(x, *args)
+        x = float(result.x)
+        near = 2.0 * options.get("options", {}).get("xatol", 1e-5) + 1e-7 * abs(x)  # SciPy's iterates are within the bounds
+        at = [side * (x - plain_values(end)) <= near and side * plain_values(slope(end)) > 0 for side, end in _sides(bounds)]
+        result.x = 1.0 * bounds[at.index(True)] if any(at) else polished(slope, x)
         result.fun = fun(result.x, *args)
     return result
+
+
+def _sides(bounds: Any) -> list[tuple[int, Any]]:
+    """Where the function must rise from, and where it must fall to, if its minimum is at a bound."""
+    return [] if bounds is None else [(1, bounds[0]), (-1, bounds[1])]
 
 
 # -- one equation --------------------------------------------------------------------------------------------------
