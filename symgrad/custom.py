@@ -29,6 +29,27 @@ from symgrad.transform.checkpoint import checkpointed
 Fun = Callable[..., Any]
 
 
+def _handed(rule: Any) -> Any:
+    """A rule of the user's, followed. It may write into what it is handed, which nobody else has."""
+    if rule is None:
+        return None
+    follow = followed(rule)
+
+    @functools.wraps(rule)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return follow(*[pytree.map_tree(_alone, arg) for arg in args], **kwargs)
+
+    return run
+
+
+def _alone(leaf: Any) -> Any:
+    if type(leaf) is Tracer:
+        if leaf.base is not None:
+            leaf.refresh()
+        return leaf.tape.lookup(leaf.node)
+    return leaf.copy("K") if isinstance(leaf, np.ndarray) else leaf
+
+
 # -- primitives ----------------------------------------------------------------------------------------------------
 
 
@@ -57,7 +78,7 @@ class Primitive(Ruled):
         ``None`` says that an argument takes no derivative. With a ``sample`` of arguments, the rules are checked against
         finite differences at once (``CheckFailed`` if they are wrong). Returns the primitive.
         """
-        self._op.rules, self._implied = tuple(map(followed, rules)), False
+        self._op.rules, self._implied = tuple(map(_handed, rules)), False
         self._rules = self._op.rules, self._op.jvp
         if sample is not None:
             self._check(sample)
@@ -69,7 +90,7 @@ class Primitive(Ruled):
         Reverse mode transposes them, unless ``defvjp`` gave rules of its own. Otherwise as ``defvjp``.
         """
 
-        rules = tuple(map(followed, rules))
+        rules = tuple(map(_handed, rules))
 
         def jvp(ts: Sequence[Any], y: Any, *args: Any, **kwargs: Any) -> Any:
             parts = [rule(t, y, *args, **kwargs) for rule, t in zip(rules, ts, strict=True) if rule and t is not None]
@@ -262,7 +283,7 @@ class CustomVJP(_Custom):
 
         A cotangent may be None for an argument that takes no derivative; ``fwd`` may call the function. Returns the function.
         """
-        self._rules = followed(fwd), followed(bwd)
+        self._rules = followed(fwd), _handed(bwd)
         return self
 
     def _run(self, args: Any) -> tuple[Any, Any]:
@@ -298,8 +319,13 @@ class CustomVJP(_Custom):
             if not isinstance(found, tuple) or len(found) != len(tree.children):
                 raise TypeError(f"bwd must return a tuple of {len(tree.children)} cotangents, it returned {found!r:.60}")
             leaves: list[Any] = []
-            for part, child in zip(found, tree.children, strict=True):
-                leaves += [None] * child.size if part is None else pytree.flatten(part)[0]
+            for i, (part, child) in enumerate(zip(found, tree.children, strict=True)):
+                parts = [None] * child.size if part is None else pytree.flatten(part)[0]
+                if len(parts) != child.size:
+                    raise TypeError(
+                        f"bwd returned {part!r:.60} as the cotangent of argument {i}, which has the structure {child!r}"
+                    )
+                leaves += parts
             return [conjugate(leaves[i]) for i in places]
 
         name = getattr(self, "__name__", "custom_vjp")
@@ -321,7 +347,7 @@ class CustomJVP(_Custom):
 
         Returns the function.
         """
-        self._rules = followed(jvp)
+        self._rules = _handed(jvp)
         return self
 
     def _run(self, args: Any) -> tuple[Any, Any]:
@@ -331,23 +357,40 @@ class CustomJVP(_Custom):
 
     def _make(self, tree: Any, out_tree: Any, extra_tree: Any, places: Any, kept: Any, fixed: Any) -> _Outputs:
         count, results = len(places), out_tree.size
+        name = getattr(self, "__name__", "custom_jvp")
 
-        def push(numbers: Sequence[Any], ts: Sequence[Any]) -> Any:
+        def push(numbers: Sequence[Any], ts: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
             primals = tree.unflatten(_fill(kept, places, numbers))
             tangents = tree.unflatten(_fill([0.0] * len(kept), places, ts))
-            return pytree.flatten(self._rules(primals, tangents)[1])[0]
+            pair = self._rules(primals, tangents)
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise TypeError(f"the rule of {name} must return a pair (result, tangent), it returned {pair!r:.60}")
+            parts = pytree.flatten(pair[1])[0]
+            if len(parts) != results:
+                raise TypeError(
+                    f"the rule of {name} returned the tangent {pair[1]!r:.60}; its result has the structure {out_tree!r}"
+                )
+            return [_spread(part, out) for part, out in zip(parts, outs, strict=True)]
 
         def jvp(ts: Sequence[Any], y: Any, *args: Any) -> Any:
             numbers = args[:count]
-            return tuple(push(numbers, [_zeros(x) if t is None else t for t, x in zip(ts, numbers, strict=False)]))
+            ts = [_zeros(x) if t is None else t for t, x in zip(ts, numbers, strict=False)]
+            return tuple(push(numbers, ts, args[count : count + results]))
 
         def joint(g: Sequence[Any], y: Any, args: Sequence[Any], params: Any) -> list[Any]:
             numbers = args[:count]
-            outs, pullback = vjp(lambda *ts: push(numbers, ts), *[_zeros(x) for x in numbers])
+            ends = args[count : count + results]
+            outs, pullback = vjp(lambda *ts: push(numbers, ts, ends), *[_zeros(x) for x in numbers])
             seeds = [_zeros(out) if part is None else conjugate(part) for part, out in zip(g, outs, strict=True)]
             return [conjugate(part) for part in pullback(seeds)]
 
-        return _Outputs(getattr(self, "__name__", "custom_jvp"), count, results, joint, jvp)
+        return _Outputs(name, count, results, joint, jvp)
+
+
+def _spread(tangent: Any, result: Any) -> Any:
+    """A tangent in the shape of its result: one number may stand for all."""
+    shape = np.shape(result)
+    return tangent if np.shape(tangent) == shape else np.broadcast_to(tangent, shape)
 
 
 def _zeros(x: Any) -> Any:

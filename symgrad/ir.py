@@ -142,7 +142,7 @@ class Leaf(NamedTuple):
     """The operation of a node without arguments: an input, a constant, or a captured array."""
 
     name: str
-    anew = False
+    anew: bool = False
 
     def contents(self) -> str:
         return ""

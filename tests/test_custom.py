@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from symgrad import checkpoint, custom_jvp, custom_vjp, grad, hessian, primitive, value_and_grad, vmap
+from symgrad import checkpoint, custom_jvp, custom_vjp, grad, hessian, jvp, primitive, value_and_grad, vjp, vmap
 
 X = np.array([0.3, -0.7, 1.2])
 
@@ -124,17 +124,14 @@ def test_rules_of_methods():
 scale = 2.0
 
 
-def test_primitives_of_plain_numbers_are_called_again():
+def test_primitives_of_plain_numbers_are_called_again(monkeypatch):
     """What they read may be another value by then."""
     look_up = primitive(lambda x: x * scale).defvjp(lambda g, y, x: g * scale)
     slopes = [grad(lambda x: x * look_up(3.0)), grad(lambda x: x if look_up(1.0) < 2.5 else 3.0 * look_up(1.0) * x)]
-    global scale
-    try:
-        for scale, expected in ((2.0, (6.0, 1.0)), (4.0, (12.0, 12.0)), (5.0, (15.0, 15.0))):
-            for _ in range(3):
-                assert tuple(slope(1.0) for slope in slopes) == expected
-    finally:
-        scale = 2.0
+    for value, expected in ((2.0, (6.0, 1.0)), (4.0, (12.0, 12.0)), (5.0, (15.0, 15.0))):
+        monkeypatch.setitem(globals(), "scale", value)
+        for _ in range(3):
+            assert tuple(slope(1.0) for slope in slopes) == expected
 
 
 CONSTANTS = np.ones(30_000)
@@ -146,7 +143,9 @@ def _filled(x):
     return BUFFER
 
 
-@pytest.mark.parametrize("fun", [lambda x: x, lambda x: x[::-1][::-1], lambda x: CONSTANTS, _filled], ids=["itself", "view", "constant", "buffer"])
+@pytest.mark.parametrize(
+    "fun", [lambda x: x, lambda x: x[::-1][::-1], lambda x: CONSTANTS, _filled], ids=["itself", "view", "constant", "buffer"]
+)
 def test_results_of_primitives_have_memory_of_their_own(fun):
     """Compiled code may write into them, and hand them out."""
     opaque = primitive(fun).defvjp(lambda g, y, x: g)
@@ -177,3 +176,62 @@ def test_forward_rules_run_in_many_threads():
         for _ in range(20):
             assert list(pool.map(slope, (3.0, 4.0))) == [(3.0, 1.0), (4.0, 1.0)]
     assert not half._running
+
+
+def _doubled_in_place(kept, g):
+    g *= 2.0
+    kept[kept < 0.0] = 0.0
+    return (g * kept,)
+
+
+def _doubled_in_place_of_all(g, y, x):
+    g *= 2.0
+    x[x < 0.0] = 0.0
+    return g * x
+
+
+def _doubled_in_place_forward(x, t):
+    y = np.sin(x[0])
+    t[0][:] *= 2.0
+    x[0][x[0] < 0.0] = 0.0
+    return y, t[0] * x[0]
+
+
+RULES_IN_PLACE = [
+    lambda: custom_vjp(np.sin).defvjp(lambda x: (np.sin(x), x), _doubled_in_place),
+    lambda: custom_jvp(np.sin).defjvp(_doubled_in_place_forward),
+    lambda: primitive(np.sin).defvjp(_doubled_in_place_of_all),
+]
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("make", RULES_IN_PLACE, ids=["custom_vjp", "custom_jvp", "primitive"])
+def test_rules_may_write_into_what_they_are_given(make, mode):
+    """Others that have the same cotangent, or the same argument, do not see it."""
+    fun = make()
+    expected = 2.0 * np.maximum(X, 0.0)
+    slope = grad(lambda x: np.sum(fun(x) + x * x), mode=mode)
+    for _ in range(4):
+        np.testing.assert_allclose(slope(X), expected + 2.0 * X)
+        _, pullback = vjp(fun, X)
+        g = np.ones(3)
+        for _ in range(2):
+            np.testing.assert_allclose(pullback(g)[0], expected)
+        np.testing.assert_array_equal(g, 1.0)
+    np.testing.assert_array_equal(X, [0.3, -0.7, 1.2])
+
+
+def test_what_rules_return_has_the_structure_of_what_it_belongs_to():
+    listed = custom_vjp(lambda x, y: x * y).defvjp(lambda x, y: (x * y, None), lambda _, g: ([1.0, 2.0, 3.0], g))
+    with pytest.raises(TypeError, match=r"bwd returned \[1.0, 2.0, 3.0\] as the cotangent of argument 0, which has the struct"):
+        grad(lambda x: np.sum(listed(x, x)))(X)
+    bare = custom_jvp(lambda x: 2.0 * x).defjvp(lambda x, t: 2.0 * t[0])
+    with pytest.raises(TypeError, match="must return a pair"):
+        grad(lambda x: np.sum(bare(x)))(X)
+    two = custom_jvp(lambda x: 2.0 * x).defjvp(lambda x, t: (2.0 * x[0], (t[0], t[0])))
+    with pytest.raises(TypeError, match="its result has the structure"):
+        grad(lambda x: np.sum(two(x)))(X)
+    spread = custom_jvp(lambda x: 2.0 * x).defjvp(lambda x, t: (2.0 * x[0], np.sum(t[0])))
+    for _ in range(3):
+        np.testing.assert_allclose(jvp(lambda x: np.sum(spread(x)), (X,), (np.ones(3),))[1], 9.0)
+        np.testing.assert_allclose(grad(lambda x: np.sum(spread(x)))(X), 3.0)

@@ -768,14 +768,15 @@ def test_a_minimum_at_a_bound_is_the_bound():
             np.testing.assert_allclose(found[1], expected, atol=1e-8)
 
 
-FEW = {"maxiter": 2}
+def _valley(x, a):
+    return np.array([10 * (x[1] - a * x[0] ** 2), 1 - x[0]])
 
 
 @pytest.mark.parametrize(
     "fun",
     [
-        lambda a: optimize.minimize(lambda x: 100 * (x[1] - a * x[0] ** 2) ** 2 + (1 - x[0]) ** 2, [-1.0, 2.0], options=FEW).x[0],
-        lambda a: optimize.least_squares(lambda x: np.array([10 * (x[1] - a * x[0] ** 2), 1 - x[0]]), [-1.0, 2.0], max_nfev=2).x[0],
+        lambda a: optimize.minimize(lambda x: np.sum(_valley(x, a) ** 2), [-1.0, 2.0], options={"maxiter": 2}).x[0],
+        lambda a: optimize.least_squares(lambda x: _valley(x, a), [-1.0, 2.0], max_nfev=2).x[0],
         lambda a: optimize.root_scalar(lambda x: x**3 - a, method="secant", x0=5.0, x1=4.0, maxiter=2).root,
     ],
     ids=["minimize", "least_squares", "root_scalar"],
@@ -783,7 +784,6 @@ FEW = {"maxiter": 2}
 def test_where_a_solver_stopped_short_there_is_no_derivative(fun):
     with pytest.raises(RuntimeError, match="stopped where Newton's method does not converge"):
         grad(fun)(1.0)
-
 
 
 @pytest.mark.parametrize("kind", ["not-a-knot", "natural", "clamped"])
