@@ -72,7 +72,7 @@ def check_grads(
     Raises:
         CheckFailed: a derivative is wrong: the message says which, with the expected and the actual value.
         ValueError: there is nothing to differentiate, or a mode that is none.
-        TypeError: ``args`` is no tuple.
+        TypeError: ``args`` is neither a tuple nor a list.
 
     >>> check_grads(lambda x, y: np.sin(x) * y["scale"], (np.array([0.1, 0.2]), {"scale": 3.0}))
     >>> from symgrad import stop_gradient
