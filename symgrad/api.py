@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import operator
-import sys
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence, ValuesView
@@ -19,7 +18,7 @@ from symgrad.draw import dot, svg
 from symgrad.emit.names import Names
 from symgrad.guards import describe
 from symgrad.ir import INPUT, Graph, Node, ancestors
-from symgrad.likeness import Derived, likeness
+from symgrad.likeness import Derived, likeness, name_of
 from symgrad.look import Annotation, Profile, Source, profile
 from symgrad.ops.core import Traced
 from symgrad.ops.create import contains_traced
@@ -253,12 +252,7 @@ class Derivative(Derived, Generic[P, R]):
         return f"<{self._kind} of {getattr(self._fun, '__qualname__', getattr(self._fun, '__name__', repr(self._fun)))}>"
 
     def __reduce__(self) -> Any:
-        module = sys.modules.get(getattr(self, "__module__", ""))
-        path = getattr(self, "__qualname__", "")
-        found: Any = module
-        for part in path.split("."):
-            found = getattr(found, part, None)
-        return path if found is self else (Derivative, (self._kind, self._fun, self._options))
+        return name_of(self) or (Derivative, (self._kind, self._fun, self._options))
 
 
 class Method:

@@ -16,7 +16,7 @@ from symgrad import pytree
 from symgrad.api import vjp
 from symgrad.errors import NotDifferentiable
 from symgrad.ir import Node
-from symgrad.likeness import Derived, Ruled
+from symgrad.likeness import Derived, Ruled, name_of
 from symgrad.ops.core import Op, Rule, Traced
 from symgrad.origins import of_class
 from symgrad.testing import check_grads
@@ -456,6 +456,9 @@ class Checkpointed(Derived):
             for i, new in zip(places, checkpointed(trace, start, [leaves[i] for i in places]), strict=True):
                 leaves[i] = new
         return tree.unflatten(leaves)
+
+    def __reduce__(self) -> Any:
+        return name_of(self) or (Checkpointed, (self._fun,))
 
     def _counts(self, result: Tracer, start: int) -> bool:
         """Whether a derivative flows into a result, and through what was computed here; views stay what they are."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
@@ -41,6 +42,18 @@ class Ruled:
 
     _fun: Any
     _rules: Any
+
+    def __reduce__(self) -> str:
+        return str(getattr(self, "__qualname__", type(self).__name__))  # as functions: copied as itself, pickled by its name
+
+
+def name_of(made: Any) -> str | None:
+    """The name that its module has for what a decorator has made of a function; None where it has none."""
+    path = getattr(made, "__qualname__", "")
+    found: Any = sys.modules.get(getattr(made, "__module__", ""))
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    return path if found is made else None
 
 
 class Likeness(NamedTuple):

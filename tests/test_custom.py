@@ -1,13 +1,15 @@
 """Rules of the user's own, written as they are for other libraries."""
 
+import copy
 import functools
+import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from symgrad import checkpoint, custom_jvp, custom_vjp, grad, hessian, jvp, primitive, value_and_grad, vjp, vmap
+from symgrad import checkpoint, custom_jvp, custom_vjp, export, grad, hessian, jvp, primitive, value_and_grad, vjp, vmap
 
 X = np.array([0.3, -0.7, 1.2])
 
@@ -235,3 +237,37 @@ def test_what_rules_return_has_the_structure_of_what_it_belongs_to():
     for _ in range(3):
         np.testing.assert_allclose(jvp(lambda x: np.sum(spread(x)), (X,), (np.ones(3),))[1], 9.0)
         np.testing.assert_allclose(grad(lambda x: np.sum(spread(x)))(X), 3.0)
+
+
+@primitive
+def cube(x):
+    return x**3
+
+
+cube.defvjp(lambda g, y, x: 3.0 * g * x**2)
+
+
+@custom_jvp
+def square(x):
+    return x**2
+
+
+square.defjvp(lambda x, t: (x[0] ** 2, 2.0 * x[0] * t[0]))
+
+
+@checkpoint
+def kept(x):
+    return np.sin(x)
+
+
+@pytest.mark.parametrize("fun", [cents, cube, square, kept], ids=lambda fun: fun.__name__)
+def test_functions_with_rules_are_copied_and_pickled_as_functions_are(fun):
+    assert copy.deepcopy(fun) is pickle.loads(pickle.dumps(fun)) is fun
+    assert pickle.loads(pickle.dumps(grad(fun)))(1.5) == copy.deepcopy(grad(fun))(1.5) == grad(fun)(1.5)
+    assert pickle.loads(pickle.dumps(checkpoint(abs)))(-2.0) == 2.0
+
+
+def test_exported_code_has_the_function_of_a_primitive_as_it_is():
+    text = export(value_and_grad(cube), 2.0)
+    assert "x ** 3" in text
+    assert "copy" not in text

@@ -192,7 +192,8 @@ def default_spelling(b: Builder, node: Node, args: list[Expr]) -> Expr:
     """``np.function(a, b, option=value)``, or an ``op`` of the user's by its name."""
     op = node.op
     keywords = {key: literal(value) for key, value in node.params}
-    function = op.name if op.name.startswith(("np.", "runtime.")) else b.bind(op.name, op.fun)
+    own = op.key if op.anew and not b.fresh else op.fun  # readers see the user's function itself
+    function = op.name if op.name.startswith(("np.", "runtime.")) else b.bind(op.name, own)
     if op.variadic:
         args = [ast.List(args, ast.Load())]
     return call(function, *args, **keywords)
