@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from symgrad.ir import CONST, Aval, Graph, Node
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import INDEX, ITEM, NAMED, NOT, TO_NUMPY
-from symgrad.patterns import INT, TEST, UNSEEN, Key, Note, Part, joined, number_of
+from symgrad.ops.index import SETITEM
+from symgrad.patterns import EXIT, INT, TEST, UNSEEN, Key, Note, Part, joined, number_of
 from symgrad.trace import Trace
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 from symgrad.ways import Parts, Unclear, Way, joined_kind, narrow, same_step, sure
+
+_FLAGS = (TEST, EXIT, UNSEEN)
+
+
+class _Put(NamedTuple):
+    """What several ways write to one place of one array: the array, the number of each and what is known of it, the place."""
+
+    base: Parts
+    numbers: list[tuple[Parts, Any]]
+    place: list[Parts]
+    params: Any
+    kind: Any  # that all numbers have in the end
+    like: Any  # one of the steps, for its name and line
 
 
 def may_go_on(op: Any) -> bool:
@@ -42,11 +58,7 @@ class Builder:
 
         ``made``: what there is of the steps before, by number; ``outer``: what there is of what comes from elsewhere.
         """
-
-        def of(parts: Parts) -> Any:
-            part = sure(parts)
-            return made[part[1]] if part[0] == "step" else outer(part)
-
+        of = functools.partial(_there, made, outer)
         way = ways[0]
         for i in range(len(made), self._shared(ways, len(made), depth)):
             op, params, aval, parts = way.steps[i]
@@ -97,6 +109,58 @@ class Builder:
         return out.add(TO_NUMPY, [of(parts)], (), kind, None)
 
     def _parted(
+        self, out: Any, ways: list[Way], depth: int, test: Any, made: dict[int, Any], outer: Callable[[Part], Any]
+    ) -> dict[Key, Any]:
+        """What there is after a decision. What all ways leave alike does not go through it; of what all write to one place of
+        one array, the number does, and is written there afterwards."""
+        of = functools.partial(_there, made, outer)
+        alike = [key for key in self.keys if self._is_alike(key, ways, made)]
+        puts = {key: put for key in self.keys if key not in alike and (put := self._put(key, ways, made)) is not None}
+        kinds = {key: kind for key, kind in self.kinds.items() if key not in alike and key not in puts}
+        for key, put in puts.items():
+            kinds["put", *key] = put.kind
+            after = zip(ways, put.numbers, strict=True)
+            ways = [replace(way, after={**way.after, ("put", *key): number}) for way, number in after]
+        found = Builder(kinds, self.begin, self.blank)._decided(out, ways, depth, test, made, outer)
+        found |= {key: self._left(out, key, ways[0], of) for key in alike}
+        for key, put in puts.items():
+            args = [of(put.base), found.pop(("put", *key)), *map(of, put.place)]
+            found[key] = out.add(SETITEM, args, put.params, self.kinds[key], put.like)
+        return found
+
+    def _is_alike(self, key: Key, ways: list[Way], made: dict[int, Any]) -> bool:
+        """Whether all ways leave what is there before they part."""
+        after = [way.after[key] for way in ways if key in way.after]
+        alike = len(after) == len(ways) and key not in _FLAGS and _is_common([parts for parts, _ in after], made)
+        return alike and len({aval for _, aval in after}) == 1
+
+    def _put(self, key: Key, ways: list[Way], made: dict[int, Any]) -> _Put | None:
+        """What all ways write to one place of one array; None where they do something else."""
+        ends = [[*way.after[key][0].values()] for way in ways]
+        if any([len(parts) != 1 or parts[0][0] != "step" or parts[0][1] in made for parts in ends]):
+            return None
+        steps = [way.steps[parts[0][1]] for way, parts in zip(ways, ends, strict=True)]
+        if any([op is not SETITEM or (params, aval) != (steps[0][1], self.kinds[key]) for op, params, aval, _ in steps]):
+            return None
+        base, every, *place = zip(*[args for *_, args in steps], strict=True)
+        if not all([_is_common(parts, made) for parts in (base, *place)]):
+            return None
+        numbers = [(parts, self._aval(way, parts)) for way, parts in zip(ways, every, strict=True)]
+        computed = [aval for parts, aval in numbers if not _is_known(parts)] or [numbers[0][1]]
+        kind = functools.reduce(lambda one, other: one and joined_kind(one, other), computed)
+        like = ways[0].nodes[ends[0][0][1]]
+        return kind and _Put(base[0], numbers, [parts[0] for parts in place], steps[0][1], kind, like)
+
+    def _aval(self, way: Way, parts: Parts) -> Any:
+        """What is known of a value that a way reads; None where it may be one of several."""
+        (kind, what), *others = parts.values()
+        if others or kind in ("again", "anew"):
+            return None
+        if kind == "step":
+            return way.steps[what][2]
+        return self.begin.get(what) if kind == "carry" else INT if kind == "index" else what.aval
+
+    def _decided(
         self, out: Any, ways: list[Way], depth: int, test: Any, made: dict[int, Any], outer: Callable[[Part], Any]
     ) -> dict[Key, Any]:
         """The two sides of a decision, one after the other; what there is after them."""
@@ -217,6 +281,24 @@ class _Inner:
 
     def aval(self, node: Node) -> Any:
         return node.aval
+
+
+def _there(made: dict[int, Any], outer: Callable[[Part], Any], parts: Parts) -> Any:
+    """What there is of a value that comes from one of the steps before, or from elsewhere."""
+    part = sure(parts)
+    return made[part[1]] if part[0] == "step" else outer(part)
+
+
+def _is_common(every: Sequence[Parts], made: dict[int, Any]) -> bool:
+    """Whether all ways have one and the same part, which is there before they part."""
+    found = {part for parts in every for part in parts.values()}
+    (kind, what), *others = found
+    return not others and kind not in ("again", "anew") and (kind != "step" or what in made)
+
+
+def _is_known(parts: Parts) -> bool:
+    """Whether it is a number that is known beforehand, which takes on another kind."""
+    return all([kind in ("value", "same") and what.op in (INDEX, CONST) for kind, what in parts.values()])
 
 
 def _zero(kind: Aval) -> Any:

@@ -1453,3 +1453,158 @@ def test_an_array_in_a_later_part_is_not_looked_at():
     assert value_and_grad(total)(x, np.ones(3))[0] == pytest.approx(np.sum(x))
     with pytest.raises(ValueError, match="ambiguous"):
         value_and_grad(total)(x + 9.0, np.ones(3))
+
+
+# ---- what both sides do is done once ---------------------------------------------------------------------------
+
+
+def best_of_two(x):
+    """A tree of options that may be exercised early, node by node."""
+    v = np.zeros(12)
+    for j in range(12):
+        v[j] = x[j]
+    for i in range(11, 0, -1):
+        for j in range(i):
+            held = 0.9 * (0.6 * v[j + 1] + 0.4 * v[j])
+            v[j] = held if held > x[j] * x[0] else x[j] * x[0]
+    return v[0]
+
+
+def fluxes_of_functions(x):
+    def flux(a, b):
+        if a > b:
+            return a * a if a + b > 0 else b * b
+        if a > 0:
+            return a * a
+        if b < 0:
+            return b * b
+        return 0.0
+
+    u = x[:40] * 1.0
+    for _ in range(3):
+        f = np.zeros(41)
+        for i in range(1, 40):
+            f[i] = flux(u[i - 1], u[i])
+        for i in range(40):
+            u[i] = u[i] - 0.1 * (f[i + 1] - f[i])
+    return u @ u
+
+
+def relaxed_until_nothing_moves(x):
+    u, worst = np.zeros((6, 6)), 1.0
+    for _ in range(4):
+        worst = 0.0
+        for i in range(1, 5):
+            for j in range(1, 5):
+                step = 0.3 * (u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1] - x[6 * i + j]) - u[i, j]
+                u[i, j] += step
+                if abs(step) > worst:
+                    worst = abs(step)
+    return worst * np.sum(u**2)
+
+
+def rows_on_both_sides(x):
+    rows = np.zeros((20, 3))
+    for i in range(20):
+        if x[i] > 0:
+            rows[i] = x[i] * np.array([1.0, 2.0, 3.0])
+        else:
+            rows[i] = np.sin(x[i : i + 3])
+    return np.sum(rows**2)
+
+
+def another_place_on_each_side(x):
+    a = np.zeros(30)
+    for i in range(1, 29):
+        if x[i] > 0:
+            a[i] = x[i] ** 2
+        else:
+            a[i - 1] = x[i]
+    return np.sum(a * x[:30])
+
+
+def another_array_on_each_side(x):
+    a, b = x[:30] * 1.0, x[:30] ** 2
+    for i in range(30):
+        a = a * 0.9
+        if x[i] > 0:
+            a[i] = x[i]
+        else:
+            a = b + 0.0
+            a[i] = 2.0 * x[i]
+    return np.sum(a * x[:30])
+
+
+def read_before_it_is_written(x):
+    a = np.zeros(30)
+    for i in range(1, 30):
+        if x[i] > 0:
+            a[i] = a[i - 1] + x[i]
+        elif x[i] > -1:
+            a[i] = 0
+        else:
+            a[i] = x[i] * a[i - 1]
+    return a @ x[:30]
+
+
+def written_twice_on_one_side(x):
+    a = np.zeros(30)
+    for i in range(29):
+        if x[i] > 0:
+            a[i + 1] = x[i]
+            a[i] = a[i + 1] * a[i]
+        else:
+            a[i] = x[i] + a[i]
+    return a @ a
+
+
+def whose_place_hangs_on_the_side(x):
+    a, k = np.zeros(41), 0
+    for i in range(40):
+        if x[i] > 0:
+            k = k + 1
+            a[k] = x[i]
+        else:
+            a[k] = 2.0 * x[i]
+    return a @ np.arange(41.0) + k * x[0]
+
+
+WRITERS = [
+    best_of_two, fluxes_of_functions, relaxed_until_nothing_moves, rows_on_both_sides, another_place_on_each_side,
+    another_array_on_each_side, read_before_it_is_written, written_twice_on_one_side, whose_place_hangs_on_the_side,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fun", WRITERS)
+def test_sides_that_write_into_one_array(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for shift in (0.3, 0.3, 0.3, -0.4, 2.0, -2.0, 0.0, 0.1):
+        right_at(derivative, fun, rng.normal(size=60) + shift, (1e-10, 1e-12), (1e-8, 1e-10))
+
+
+@pytest.mark.parametrize("fun", [best_of_two, read_before_it_is_written])
+def test_what_both_sides_write_is_written_once(fun):
+    """The array does not go through the ``if``, where each side would need a copy."""
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for _ in range(3):
+        x = rng.normal(size=60)
+        derivative(x)
+    forward = str(derivative.source(x, fast=True)).split("# backward")[0].split("    for ", 1)[1]
+    assert ".copy()" not in forward
+
+
+def test_what_both_sides_leave_alike_does_not_go_through_the_if():
+    def largest(x):
+        u, worst = x[:20] * 1.0, 0.0
+        for i in range(1, 20):
+            u[i] = u[i] - 0.5 * u[i - 1]
+            if abs(u[i]) > worst:
+                worst = abs(u[i])
+        return worst + u @ u
+
+    derivative, rng = value_and_grad(largest), np.random.default_rng(0)
+    for _ in range(4):
+        x = rng.normal(size=20)
+        right_at(derivative, largest, x, (1e-10, 0.0), (1e-8, 1e-10))
+    forward = str(derivative.source(x, fast=True)).split("# backward")[0].split("    for ", 1)[1]
+    assert ".copy()" not in forward
