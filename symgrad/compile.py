@@ -393,6 +393,7 @@ class Variant:
         self.lifts: dict[Path, Any] = {}
         self.silenced: set[str] = set()
         self.traces = self.unlearnt = 0
+        self.left: tuple[int, Any] | None = None  # where code left off the call that is traced now
         self.masks_matter = False  # whether code without masks has raised errors again and again
         self.loops: dict[Any, Any] = {}  # the ways through them: see symgrad.forks
         self.whole: Piece | None = None
@@ -404,7 +405,8 @@ class Variant:
 
     def add(self, run: Run) -> Leaf:
         """Merge a trace into the program; raises ``Diverged`` when it contradicts what is there."""
-        leaf = self.program.add(run)
+        left, self.left = self.left, None
+        leaf = self.program.add(run, left)
         if leaf is None:  # nothing to learn from iterations beside a loop that is rolled up
             self.unlearnt += 1
             return Leaf([], run.leaf.tree, [])
@@ -541,7 +543,8 @@ class Variant:
                     exit = other
                 except Exception as error:
                     self.raised(error)
-                    break
+                    return _MISSED
+        self.left = exit.args[1:]
         return _MISSED
 
     def rescued(self, *values: Any) -> Any:

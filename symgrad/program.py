@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, INPUT, Graph, Node, ancestors
+from symgrad.ops.core import REGISTRY
+from symgrad.ops.index import INDEX_ADD, SCATTER
 from symgrad.pytree import TreeDef
 
+ADD = REGISTRY[np.add]
 SAMPLED = 64  # numbers of an array, about, by which those that may be equal are found
 
 
@@ -80,10 +84,11 @@ class Program:
         self._nodes: list[Node] | None = None
         self._numbers = itertools.count()
 
-    def add(self, run: Run) -> Leaf | None:
+    def add(self, run: Run, left: tuple[int, Any] | None = None) -> Leaf | None:
         """Merge a trace; its end of the tree, or None where a loop that is rolled up answers for it already.
 
-        Raises ``Diverged`` when it contradicts an earlier one.
+        ``left`` is where code left that call off: the number of a branch, and the value that was seen there. Raises
+        ``Diverged`` when the trace contradicts an earlier one.
         """
         self._nodes = None
         if self.root is None and not run.graph.arrays:  # arrays are known again by their content, each is there but once
@@ -104,7 +109,7 @@ class Program:
             self.root = tree
             return leaf
         trunk: dict[Any, Tree] = {None: self.root}
-        found = _merge(trunk, tree, leaf)
+        found = _merge(trunk, tree, leaf, left)
         self.root = trunk[None]
         return found
 
@@ -218,26 +223,34 @@ def _chain(guards: Iterable[tuple[Any, ...]], leaf: Leaf, numbers: Iterator[int]
     return tree
 
 
-def _merge(above: dict[Any, Tree], b: Tree, leaf: Leaf) -> Leaf | None:
+def _merge(above: dict[Any, Tree], b: Tree, leaf: Leaf, left: tuple[int, Any] | None) -> Leaf | None:
     """Add the path ``b``, which ends in ``leaf``, to the tree in ``above[None]``; its end there. Without recursion.
 
     A loop that is rolled up has no branch on its test and is right however often it runs: it takes the place of what is
-    known of the same loop unrolled, where it ran too short, and what comes later of that kind is left out. One with more of
-    the ways through an iteration takes the place of one with fewer.
+    known of the same loop unrolled, where it ran too short, and what comes later of that kind is left out, but where the
+    code ``left`` that call off: from there the path goes on as it is. One with more of the ways through an iteration takes
+    the place of one with fewer.
     """
     key = None
     while True:
         a = above[key]
         if a is not b and (isinstance(a, Leaf) or isinstance(b, Leaf) or a.node is not b.node):
             if isinstance(b, Branch) and b.loop:
-                return None
+                place, left = _place(above[key], b, left), None
+                if place is None:
+                    return None
+                above, key, b = place
+                if key in above:
+                    continue
+                above[key] = b
+                return leaf
             if isinstance(a, Branch) and (a.loop or a.yields):
                 above[key] = b
                 return leaf
         if isinstance(a, Leaf) or isinstance(b, Leaf):
             if isinstance(a, Branch) or isinstance(b, Branch):
                 raise Diverged("a call took another course than an earlier one with the same decisions")
-            if a.tree != b.tree or len(a.outputs) != len(b.outputs) or not all(map(_same, a.outputs, b.outputs)):
+            if a.tree != b.tree or len(a.outputs) != len(b.outputs) or not _agree(a.outputs, b.outputs):
                 if _forks(a) and _forks(b) and a.seen < 2:  # both are right, and have seen other ways through a loop
                     above[key] = b
                     return leaf
@@ -250,6 +263,85 @@ def _merge(above: dict[Any, Tree], b: Tree, leaf: Leaf) -> Leaf | None:
             a.cases[value] = rest
             return leaf
         above, key, b = a.cases, value, rest
+
+
+def _place(tree: Tree, path: Branch, left: tuple[int, Any] | None) -> tuple[dict[Any, Tree], Any, Tree] | None:
+    """Where code left a call off below ``tree``: the cases of a branch, the one that it lacks, and what is left of ``path``
+    there; None where that is not known, or the path has seen something else than the code."""
+    if left is None:
+        return None
+    branch = next((branch for branch in branches_of(tree) if branch.number == left[0]), None)
+    if branch is None:
+        return None
+    seen = {other.node: value for other, value in [*_way_to(tree, branch), (branch, left[1])]}
+    way: list[Branch] = []
+    rest: Tree = path
+    while isinstance(rest, Branch):
+        ((value, below),) = rest.cases.items()
+        if seen.get(rest.node, value) != value:
+            return None
+        if rest.node not in seen:
+            way.append(rest)
+        rest = below
+    for one in reversed(way):
+        rest = replace(one, cases=dict.fromkeys(one.cases, rest))
+    return branch.cases, left[1], rest
+
+
+def _agree(outputs: list[Any], others: list[Any]) -> bool:
+    """Whether two traces gave the same, but for the order in which their derivatives add up, which is that of what was met."""
+    differ = [pair for pair in zip(outputs, others, strict=True) if not _same(*pair)]
+    if not all([isinstance(output, Node) for pair in differ for output in pair]):
+        return False
+    return not differ or all(map(operator.eq, *_numbered(*zip(*differ, strict=True))))
+
+
+def _numbered(*groups: Sequence[Node]) -> list[list[int]]:
+    """Numbers for nodes, which are the same where the nodes differ in the order of sums alone."""
+    nodes = ancestors([node for group in groups for node in group])
+    users = Counter(arg for node in nodes for arg in node.args)
+    users.update([node for group in groups for node in group])
+    within = {arg for node in nodes for arg in _summed(node) if users[arg] == 1 and _is_sum(arg)}  # of another sum
+    known: dict[Any, int] = {}
+    numbers: dict[Node, int] = {}
+    for node in nodes:
+        if node not in within:
+            what: Any = node
+            if _is_sum(node):
+                what = frozenset(Counter(_terms(node, within, numbers)).items())
+            elif node.args:
+                what = (node.op, node.params, *_of(node.args, numbers))
+            numbers[node] = known.setdefault((node.aval, what), len(known))
+    return [[numbers[node] for node in group] for group in groups]
+
+
+def _terms(node: Node, within: set[Node], numbers: dict[Node, int]) -> Iterator[Any]:
+    """What a sum is made of: numbers of nodes, and what is put where."""
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if one.op in (INDEX_ADD, SCATTER):
+            yield tuple([pair for pair in one.params if pair[0] != "shape"]), *_of(one.args[one.op is INDEX_ADD :], numbers)
+        for arg in _summed(one):
+            if arg in within:
+                waiting.append(arg)
+            else:
+                yield numbers[arg]
+
+
+def _is_sum(node: Node) -> bool:
+    return node.op is SCATTER or bool(_summed(node))
+
+
+def _summed(node: Node) -> tuple[Node, ...]:
+    """What a sum adds up as it is."""
+    if node.op is ADD and all([arg.aval == node.aval for arg in node.args]):
+        return node.args
+    return node.args[:1] if node.op is INDEX_ADD else ()
+
+
+def _of(nodes: Iterable[Node], numbers: dict[Node, int]) -> tuple[int, ...]:
+    return tuple([numbers[node] for node in nodes])
 
 
 def _forks(leaf: Leaf) -> bool:
@@ -299,8 +391,8 @@ def branches_of(tree: Tree) -> Iterator[Branch]:
     return (part for part in preorder(tree) if isinstance(part, Branch))
 
 
-def _way_to(root: Tree, leaf: Leaf) -> list[tuple[Branch, Any]]:
-    """The branches on the way to an end of a tree, each with the value that was seen there."""
+def _way_to(root: Tree, leaf: Tree) -> list[tuple[Branch, Any]]:
+    """The branches on the way to a part of a tree, each with the value that was seen there."""
     above: dict[int, tuple[Branch, Any]] = {}
     for branch in branches_of(root):
         above |= {id(child): (branch, value) for value, child in branch.cases.items()}

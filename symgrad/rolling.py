@@ -292,7 +292,8 @@ class Roller:
             last.joins[number] = Join(bound, frozenset(dead), frozenset(unused))
 
     def _take_in(self) -> None:
-        """Arrays of one number that the iteration has made traced ones are as if they had been traced all the time."""
+        """Arrays of one number that the iteration has made traced ones, and those that it has but read, are as if they had been
+        traced all the time."""
         *before, last = self.boundaries
         for key in last.nodes.keys() - before[-1].nodes.keys() if before else ():
             first, *others = [bound.rest.get(key[0]) if len(key) == 1 else None for bound in before]
@@ -301,11 +302,18 @@ class Roller:
             owner = last.holds[key].owner()
             if sum([tracer.owner() is owner for tracer in last.holds.values()]) > 1:
                 continue
-            array = self.trace.filled(np.frombuffer(first[3], first[2]).reshape(first[1]))
-            if array is not None:
+            node = self._taken_in(last.nodes[key], np.frombuffer(first[3], first[2]).reshape(first[1]))
+            if node is not None:
                 for one in [one for bound in before for one in bound.every()]:
                     if one.rest.get(key[0]) == first:
-                        one.holds[key], one.nodes[key], one.rest[key[0]] = last.holds[key], array.node, TRACED
+                        one.holds[key], one.nodes[key], one.rest[key[0]] = last.holds[key], node, TRACED
+
+    def _taken_in(self, now: Node, before: np.ndarray[Any, Any]) -> Node | None:
+        """What a plain array, of which the iteration has made ``now``, would have been; None where that is not known."""
+        if now.op is CAPTURED:
+            return now if self.trace.graph.arrays[now].tobytes() == before.tobytes() else None
+        filled = self.trace.filled(before)
+        return None if filled is None else filled.node
 
     def _note_decisions(self) -> None:
         """Of the iteration that has just ended: as long as these are not rolled up, they are those of a loop."""

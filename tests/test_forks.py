@@ -1608,3 +1608,163 @@ def test_what_both_sides_leave_alike_does_not_go_through_the_if():
         right_at(derivative, largest, x, (1e-10, 0.0), (1e-8, 1e-10))
     forward = str(derivative.source(x, fast=True)).split("# backward")[0].split("    for ", 1)[1]
     assert ".copy()" not in forward
+
+
+# ---- calls that a loop with ifs does not answer ----------------------------------------------------------------
+
+
+def kept_in_an_object(x):
+    """What an object counts under an ``if`` is no local: iterations that count are no pattern."""
+    log = Log()
+    s = 0.0
+    for v in x:
+        if v > 1.5:
+            log.often += 1
+            s = s + v * v
+        elif v > 0:
+            s = 0.9 * s + v
+    return s * (1.0 + 0.1 * log.often)
+
+
+class Log:
+    def __init__(self):
+        self.often = 0
+
+
+def steps_with_an_inner_iteration(x):
+    """Inner loops that run too short to be known beside those that are, and steps of time of which calls take more or fewer."""
+    y, t, dt = 1.0, 0.0, 0.05
+    while t < 1.0:
+        z = y
+        for _ in range(12):
+            change = (z - y - dt * x[0] * np.cos(z)) / (1.0 + dt * x[0] * np.sin(z))
+            z = z - change
+            if abs(change) < x[1]:
+                break
+        y, t = z, t + dt
+        dt = dt * (1.3 if abs(change) < x[1] else 0.5)
+    return y
+
+
+@pytest.mark.parametrize(
+    ("fun", "calls"),
+    [
+        (kept_in_an_object, [np.sin(np.arange(30.0)), 2.0 * np.sin(np.arange(30.0)), 1.6 * np.cos(np.arange(30.0))]),
+        (steps_with_an_inner_iteration, [np.array([0.5, 1e-12]), np.array([3.0, 1e-4]), np.array([2.0, 1e-9])]),
+    ],
+)
+def test_calls_that_a_known_loop_does_not_answer_are_compiled_all_the_same(fun, calls):
+    """Where the loop leaves them off, their own course goes on."""
+    derivative = value_and_grad(fun)
+    for _ in range(3):
+        for x in calls:
+            for _ in range(3):
+                right_at(derivative, fun, x, (1e-10, 1e-12), (1e-8, 1e-10))
+    misses = derivative.cache_info().misses
+    for x in calls:
+        right_at(derivative, fun, x, (1e-10, 1e-12), (1e-8, 1e-10))
+    assert derivative.cache_info().misses == misses
+
+
+# ---- what only one side meets ----------------------------------------------------------------------------------
+
+
+def an_array_of_constants(x):
+    s, c = 0.0, np.array([1.0, 2.0, 3.0])
+    for i in range(20):
+        if x[i] > 0:
+            s += np.sum((x[i] + c) ** 2)
+        else:
+            s += x[i] * x[1]
+    return s
+
+
+def constants_written_before(x):
+    s, c = 0.0, np.arange(3.0)
+    c[1] = 5.0
+    for i in range(20):
+        if x[i] > 0:
+            s += np.sum((x[i] + c) ** 2)
+        else:
+            s += x[i] * x[1]
+    return s
+
+
+def constants_written_between(x):
+    s, c = 0.0, np.arange(3.0)
+    for i in range(20):
+        if x[i] > 0:
+            s += np.sum((x[i] + c) ** 2)
+        else:
+            c[1] += 1.0
+            s += x[i]
+    return s
+
+
+def traced_values_put_among_constants(x):
+    s, c = 0.0, np.arange(3.0)
+    for i in range(20):
+        if x[i] > 0:
+            s += np.sum((x[i] + c) ** 2)
+        else:
+            c[i % 3] = x[i]
+    return s
+
+
+def constants_under_two_names(x):
+    s, c = 0.0, np.arange(3.0)
+    d = c
+    for i in range(20):
+        if x[i] > 0:
+            s += np.sum((x[i] + c) ** 2)
+        elif x[i] > -0.5:
+            d[0] = x[i]
+    return s + np.sum(d)
+
+
+def the_same_part_in_each_iteration(x):
+    s = 0.0
+    for i in range(20):
+        if x[i] > 0:
+            s += np.sum((x[:3] * x[i]) ** 2)
+        else:
+            s += x[i] * x[1]
+    return s
+
+
+def several_parts(x):
+    s = 0.0
+    for i in range(20):
+        if x[i] > 0:
+            s += x[i] * np.sum(x[:3])
+        elif x[i] < -0.5:
+            s += x[1:4] @ x[2:5] * x[i]
+        else:
+            s += x[i] * x[2]
+    return s
+
+
+ONE_SIDED = [
+    an_array_of_constants, constants_written_before, constants_written_between, traced_values_put_among_constants,
+    constants_under_two_names, the_same_part_in_each_iteration, several_parts,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fun", ONE_SIDED)
+def test_what_one_side_alone_meets(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for shift in (0.3, 0.3, 0.3, -0.4, 2.0, -2.0, 0.0, 0.1):
+        right_at(derivative, fun, rng.normal(size=20) + shift, (1e-10, 1e-12), (1e-8, 1e-10))
+
+
+@pytest.mark.parametrize(
+    "fun", [an_array_of_constants, constants_written_before, the_same_part_in_each_iteration, several_parts]
+)
+def test_calls_that_meet_it_in_other_orders_are_one_loop(fun):
+    """Constants that the first iterations do not read were there before all the same; and the slopes of parts of an argument
+    add up in the order in which a call met them, which is no other result."""
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for _ in range(10):
+        derivative(rng.normal(size=20))
+    assert derivative.cache_info().misses <= 4
+    assert "dynamic" not in derivative.explain()
