@@ -108,6 +108,7 @@ class Trace:
         self.shaped = False  # whether NumPy made views or copies, as arrays lie in memory
         self.matrices: list[Tracer] = []  # arguments whose layout no other call need have yet
         self.remarks: dict[str, None] = {}  # what is slower than one might think, in order
+        self.exemplary = False  # whether its values are but some of their kinds, as in the body of an ``if`` that need not run
         self.texts: set[str] = set()  # of values that a derivative follows
         self.whole: Trace | None = None  # itself for pullbacks, which goes on when this one lets go of what it recorded
 
@@ -507,10 +508,8 @@ class Trace:
             return node
         if waits:
             values = [arg.value if type(arg) is Tracer else value for arg, value in zip(args, values, strict=True)]
-        if self.trying and op.key in _DIVISIONS:
-            value = self._divide(op, args, values)
-        else:
-            value = _compute(op, values, params) if self.phase is None else _compute_anyway(op, values, params)
+        divides = self.trying and op.key in _DIVISIONS
+        value = self._divide(op, args, values) if divides else self._value(op, values, params)
         node = self.graph.place(Node(op, key, packed, aval_of(value)))
         self.values[node] = value
         if op.sized and self.lanes:
@@ -519,6 +518,15 @@ class Trace:
             self.required.append(node)
         self._annotate(node)
         return node
+
+    def _value(self, op: Op, values: list[Any], params: dict[str, Any]) -> Any:
+        """The result of ``op``; where values are but examples, and there is nothing at an index, that with another one."""
+        try:
+            return _compute(op, values, params) if self.phase is None else _compute_anyway(op, values, params)
+        except IndexError:
+            if not self.exemplary:
+                raise
+            return _compute_anyway(op, [value * 0 if _is_index(value) else value for value in values], params)
 
     def _like_result(self, op: Op, likes: Sequence[Any], params: dict[str, Any]) -> Any:
         """What is like a result that is to be computed later; None for one that is to be computed now."""
@@ -737,6 +745,11 @@ def _compute_anyway(op: Op, values: list[Any], params: dict[str, Any]) -> Any:
         if any([type(value) not in (int, float, complex) for value in values]):
             raise
         return op.fun(*map(as_numpy, values), **params).item()
+
+
+def _is_index(value: Any) -> bool:
+    """Whether it is an integer, or an array of integers."""
+    return type(value) is int or getattr(getattr(value, "dtype", None), "kind", "") in ("i", "u")
 
 
 _active: ContextVar[Trace | None] = ContextVar("symgrad_trace", default=None)

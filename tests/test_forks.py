@@ -1768,3 +1768,63 @@ def test_calls_that_meet_it_in_other_orders_are_one_loop(fun):
         derivative(rng.normal(size=20))
     assert derivative.cache_info().misses <= 4
     assert "dynamic" not in derivative.explain()
+
+
+# ---- a side that the first iteration cannot take ---------------------------------------------------------------
+
+
+def from_the_last_on(x):
+    """The first iteration has no next one: there is nothing at its index."""
+    t = np.full(8, 10.0)
+    for i in range(7, -1, -1):
+        following = t[i + 1] if i < 7 else 10.0
+        before = t[i - 1] if i > 0 else 10.0
+        trial = x[i] + 0.5 * min(before, following)
+        if trial < t[i]:
+            t[i] = trial
+    return np.sum(t**2)
+
+
+def there_and_back(x):
+    t = x[:8] * 1.0
+    for step in (1, -1):
+        for i in range(8)[::step]:
+            t[i] = x[i] * np.sin(t[i]) + 0.5 * (t[i + 1] if i < 7 else 10.0)
+    return np.sum(t**2)
+
+
+def written_beyond(x):
+    t = np.zeros(8)
+    for i in range(7, -1, -1):
+        if i < 7:
+            t[i + 1] = t[i + 1] * x[i]
+        t[i] = x[i] ** 2
+    return t @ x[:8]
+
+
+def swept_both_ways(x):
+    t = np.full((4, 4), 10.0)
+    t[1, 2] = 0.0
+    for rows in (1, -1):
+        for i in range(4)[::rows]:
+            for j in range(3, -1, -1):
+                above = t[i + 1, j] if i < 3 else 10.0
+                right = t[i, j + 1] if j < 3 else 10.0
+                trial = x[4 * i + j] + min(above, right)
+                if trial < t[i, j]:
+                    t[i, j] = trial
+    return np.sum(t**2)
+
+
+@pytest.mark.parametrize("fun", [from_the_last_on, there_and_back, written_beyond, swept_both_ways])
+def test_sides_that_the_first_iteration_cannot_take(fun):
+    derivative, rng = value_and_grad(fun), np.random.default_rng(0)
+    for _ in range(5):
+        right_at(derivative, fun, 3.0 * rng.uniform(size=16), (1e-10, 1e-12), (1e-8, 1e-10))
+    x, v = rng.uniform(size=16), rng.normal(size=16)
+    for _ in range(3):
+        pushed = jvp(fun, (x,), (v,))[1]
+        np.testing.assert_allclose(pushed, derivative(x)[1] @ v, rtol=1e-8)
+        h = 1e-6
+        slope = (grad(fun)(x + h * v) - grad(fun)(x - h * v)) / (2 * h)
+        np.testing.assert_allclose(hvp(fun)(x, v), slope, rtol=1e-4, atol=1e-5)

@@ -383,6 +383,7 @@ class Loop(Op):
     def _retrace(self, carry: list[Any], sequences: list[Any], invariants: list[Any]) -> tuple[Any, ...]:
         """The body in a trace of its own, on the values that the first iteration has; on some, where there is none."""
         sub = Trace()
+        sub.exemplary = True
         body = self.body
         starts = [sub.input(("carry", i), plain(value)) for i, value in enumerate(carry)]
         index = sub.input("index", self.course.start)
