@@ -813,11 +813,12 @@ def is_tiled(chain: Sequence[Node]) -> bool:
 
 
 def _items(nodes: Sequence[Node]) -> dict[Node, dict[int, Node]]:
-    """The elements that are read of each array that is taken apart."""
+    """The elements that are read of each array that is taken apart, by any of the loops that have it in their bodies."""
     found: dict[Node, dict[int, Node]] = {}
     for node in nodes:
         if isinstance(node.op, Loop):
-            found |= _items(node.op.body.nodes())
+            for array, read in _items(node.op.body.nodes()).items():
+                found.setdefault(array, {}).update(read)
         elif node.op is engine.ITEM and node.args[0].op is UNPACK:
             found.setdefault(node.args[0], {})[dict(node.params)["item"]] = node
     return found
