@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrad.ir import CONST, Aval, Graph, Node
 from symgrad.ops.core import REGISTRY
-from symgrad.ops.engine import INDEX, ITEM, NAMED, NOT, TO_NUMPY
+from symgrad.ops.engine import ITEM, NAMED, NOT, TO_NUMPY
 from symgrad.ops.index import SETITEM
 from symgrad.patterns import EXIT, INT, TEST, UNSEEN, Key, Note, Part, joined, number_of
 from symgrad.trace import Trace
@@ -101,7 +101,7 @@ class Builder:
         part, kind = sure(parts), self.kinds[key]
         if aval == kind or (part[0] not in ("value", "same") and joined_kind(aval, kind) == kind):
             return of(parts)
-        number = number_of(part[1], kind) if part[0] in ("value", "same") else None
+        number = number_of(part[1], kind) if _is_number(part) else None
         if number is not None:
             return out.const(number)
         if part[0] != "same" or joined_kind(aval, kind) != kind:
@@ -206,7 +206,7 @@ class Builder:
             return given[name][1]
 
         def inside(part: Part) -> Any:
-            if part[0] in ("value", "same") and part[1].op in (INDEX, CONST):
+            if _is_number(part):
                 return inner.const(dict(part[1].params)["value"])
             return look(part, lambda: outer(part))
 
@@ -298,7 +298,12 @@ def _is_common(every: Sequence[Parts], made: dict[int, Any]) -> bool:
 
 def _is_known(parts: Parts) -> bool:
     """Whether it is a number that is known beforehand, which takes on another kind."""
-    return all([kind in ("value", "same") and what.op in (INDEX, CONST) for kind, what in parts.values()])
+    return all(map(_is_number, parts.values()))
+
+
+def _is_number(part: Part) -> bool:
+    """Whether it is a number of the user's code; the index of a loop around is none."""
+    return part[0] == "value" or (part[0] == "same" and part[1].op is CONST)
 
 
 def _zero(kind: Aval) -> Any:

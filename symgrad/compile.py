@@ -320,7 +320,9 @@ class Family:
                 self.give_up(self.dynamic)
             return None
         grown = variant.take(state)
-        variant.loops |= state.trace.ways
+        for place, every in state.trace.ways.items():
+            variant.loops.pop(place, None)  # so that it comes last
+            variant.loops[place] = every
         while len(variant.loops) > MAX_LOOPS:
             del variant.loops[next(iter(variant.loops))]
         leaf.seen += 1

@@ -9,8 +9,11 @@ Behind an ``if`` among the statements of the loop its ways meet again, and an it
 its own, whichever were taken before it, and what the locals hold goes from one to the next. So five ``if``s one after the other
 have ten ways, not 32. Where it is not clear that a stretch finds all that it needs in the locals, iterations are left whole.
 
-Ways that earlier calls took through the same loop are there, too. Where a decision still went one way only, a flag goes round
-that tells whether an iteration went the other one; such a call is traced.
+Ways that earlier calls took through the same loop are there, too, and so are those of other runs of the statement: a loop in a
+loop runs often, and only runs that have all ways are alike, so that the loop around can be rolled up. What another run read is
+what the same local holds here; where an iteration of that run may have computed it all the same (``x[0]``, which a local held
+there, too), both are kept, until an iteration of this run tells which it is. Where a decision still went one way only, a flag
+goes round that tells whether an iteration went the other one; such a call is traced.
 """
 
 from __future__ import annotations
@@ -28,7 +31,24 @@ from symgrad.branches import Builder, Steps, may_go_on, outside
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT
-from symgrad.patterns import BOOL, EXIT, LEAVES, TEST, TRACED, UNSEEN, Boundary, Key, Names, Part, Pattern, number_name
+from symgrad.patterns import (
+    BOOL,
+    COMPARED,
+    EXIT,
+    INT,
+    LEAVES,
+    TEST,
+    TRACED,
+    UNSEEN,
+    Boundary,
+    Key,
+    Names,
+    Part,
+    Pattern,
+    loop_number,
+    number_name,
+    same_number,
+)
 from symgrad.trace import Guard, Trace
 from symgrad.tracer import Tracer
 from symgrad.ways import (
@@ -60,14 +80,14 @@ class Ways(NamedTuple):
 
     ``sites`` are the statements behind which all ways meet, and ``moving`` the locals that change, by stretch of an iteration
     up to one of these, as are the ways ``taken``; ``fixed`` is what they looked at that no iteration changes, and saw,
-    ``plain`` of that what hangs on no argument; ``left`` are the locals that no iteration assigned; ``alike`` are pairs of them
-    that were one array, by place, ``parted`` those that were so at times, and ``written`` those whose arrays were changed in
-    place.
+    ``plain`` of that what hangs on no argument, and its value; ``left`` are the locals that no iteration assigned; ``alike``
+    are pairs of them that were one array, by place, ``parted`` those that were so at times, and ``written`` those whose arrays
+    were changed in place.
     """
 
     first: int
     fixed: dict[Node, tuple[Any, Any]]
-    plain: set[Node]
+    plain: dict[Node, Any]
     nodes: dict[Key, Node]
     rest: dict[str, Any]
     sites: tuple[int, ...]
@@ -78,6 +98,15 @@ class Ways(NamedTuple):
     alike: set[tuple[Any, frozenset[Key]]]
     parted: set[frozenset[Key]]
     written: set[Key]
+    most: int  # operations that an iteration asked for
+
+    def begins_as(self, bound: Boundary) -> bool:
+        """Whether a loop that begins here finds locals of the same names, and the same in those that are not traced."""
+        return self.nodes.keys() == bound.nodes.keys() and self.rest == bound.rest
+
+    def many(self) -> int:
+        """How many ways there are."""
+        return len(every_way(self.taken))
 
     def held(self) -> Iterator[Node]:
         """The nodes that it holds, each as often as it does."""
@@ -95,7 +124,7 @@ class Fork(NamedTuple):
     fixed: dict[Node, tuple[Any, Any]]  # what was looked at that no iteration changes: what was seen, and where
     kinds: dict[Key, Any]
     anew: set[Node]  # arrays that iterations made for themselves
-    ways: Ways | None  # for later calls
+    ways: Ways  # for later calls
     several: bool  # whether there is more than one
 
 
@@ -107,16 +136,33 @@ def fork(
     put: set[Node],
     sites: Sequence[int],
     known: Ways | None,
+    serial: int,
+    other: bool,
 ) -> Fork | None:
     """The pattern of the iterations between ``bounds``, of which the first is number ``first``; None where there is none.
 
     ``put`` are numbers that iterations put into locals; ``sites`` are statements behind which all ways meet again; ``known`` is
-    what earlier calls did that came to this loop by the same decisions.
+    what earlier calls did that came to the loop with this ``serial`` number by the same decisions, or, if it is an ``other``
+    run's of the same statement, in this call or an earlier one.
     """
+    bounds = [bounds[0].without(_stale(bounds, names.targets & names.private)), *bounds[1:]]
+    if known is not None and not known.begins_as(bounds[0]):
+        return None
     try:
-        return _Reader(trace, bounds, names, put, sites).pattern(first, known)
+        return _Reader(trace, bounds, names, put, sites, serial).pattern(first, known, other)
     except Unclear:
         return None
+
+
+def _stale(bounds: Sequence[Boundary], names: Collection[str]) -> set[str]:
+    """Which of these locals each iteration assigns, or hold nothing traced: nobody reads what they hold before the loop."""
+    pairs = [(b.holds, c.holds) for b, c in itertools.pairwise(bounds)]
+    return {
+        name
+        for name in names
+        if bounds[0].rest.get(name) != TRACED
+        or all([(name,) in after and before.get((name,)) is not after[name,] for before, after in pairs])
+    }
 
 
 def meeting(trace: Trace, bounds: Sequence[Boundary]) -> tuple[int, ...]:
@@ -146,9 +192,10 @@ class _Reader:
         names: Names,
         put: set[Node],
         sites: Sequence[int],
+        serial: int,
     ) -> None:
         self.trace, self.bounds, self.names = trace, bounds, names
-        self.put, self.sites = put, tuple(sites)
+        self.put, self.sites, self.serial = put, tuple(sites), serial
         keys = set(bounds[0].nodes).intersection(*(bound.nodes for bound in bounds[1:]))
         late = set(bounds[-1].nodes).intersection(*(bound.nodes for bound in bounds[1:])) - keys
         pairs = [*itertools.pairwise(bounds[1:])]  # some iterations assign it, and nobody reads it
@@ -165,7 +212,7 @@ class _Reader:
         self.again: set[int] = set()  # what the iteration that is read has computed once more, by index
         self.decided: set[Node] = set()
         self.fixed: dict[Node, tuple[Any, Any]] = {}
-        self.plain: set[Node] = set()
+        self.plain: dict[Node, Any] = {}
         nodes = trace.graph.nodes
         self.before = nodes[bounds[0].length - 1].index if bounds[0].length else -1
         self.floor = nodes[bounds[0].length].index if bounds[0].length < len(nodes) else math.inf
@@ -218,18 +265,18 @@ class _Reader:
         there = [bound.holds.keys() | bound.shared.keys() for bound in bounds]
         self.parted |= {pair for pair, often in together.items() if often < sum([pair <= keys for keys in there])}
 
-    def pattern(self, first: int, known: Ways | None) -> Fork:
-        """The pattern of these iterations, from number ``first`` on, and of the ``known`` ways."""
-        same: dict[Node, Node] = {}
+    def pattern(self, first: int, known: Ways | None, other: bool) -> Fork:
+        """The pattern of these iterations, from number ``first`` on, and of the ``known`` ways, which an ``other`` run took."""
+        self.other = other
         if known is not None:
-            self._begin_as(known, same)
+            self._begin_as(known)
         if any([not pair.isdisjoint(self.written) for pair in self.parted]):
             raise Unclear  # what is written into one of them is in both, or not
         begun = {bound.nodes[key] for bound in self.bounds for key in self.moving}
         self.settled = self._settled()
         self._make(self.trace.graph.nodes[: self.bounds[-1].length], begun)
         stretches = self._cut(begun, known)
-        every: list[Taken] = [{} for _ in stretches] if known is None else self._recall(known, stretches, same)
+        every: list[Taken] = [{} for _ in stretches] if known is None else self._recall(known, stretches)
         for b, c in itertools.pairwise(self.bounds):
             self._check(b, c)
         for stretch, ways in zip(stretches, every, strict=True):
@@ -374,24 +421,33 @@ class _Reader:
         left = {key for key in begin.nodes if all([self._is_left(key, begin, bound) for bound in later])}
         moving = [*[stretch.keys for stretch in stretches[:-1]], self.moving]
         known = self.fixed, self.plain, begin.nodes, begin.rest, self.sites, moving, left, taken, arrays
-        return Ways(first, *known, self.alike, self.parted, self.written)
+        most = max([c.length - b.length + c.met - b.met for b, c in itertools.pairwise(self.bounds)])
+        return Ways(first, *known, self.alike, self.parted, self.written, most)
 
-    def _begin_as(self, known: Ways, same: dict[Node, Node]) -> None:
-        """Begin as earlier calls did, if this one does; ``same`` gets to know what is what."""
+    def _begin_as(self, known: Ways) -> None:
+        """Begin as earlier calls did, or other runs, if this one does."""
         begin, moving = self.bounds[0], known.moving[-1]
-        if known.nodes.keys() != begin.nodes.keys() or known.rest != begin.rest:
-            raise Unclear
+        same: dict[Node, Node] = {}  # what of theirs is what here
         for key, node in known.nodes.items():
-            if same.setdefault(node, begin.nodes[key]) is not begin.nodes[key]:
+            here = begin.nodes[key]
+            if same.setdefault(node, here) is not here or (self.other and joined_kind(node.aval, here.aval) is None):
                 raise Unclear
+        self.readings = [same]
+        if self.other:  # what a local held there, an iteration may have computed all the same, or have been given by its code
+            computed = _computed_from([*same], known.most)
+            self.readings.append({node: here for node, here in same.items() if node not in computed})
         if any([key not in bound.nodes for bound in self.bounds for key in moving]):
             raise Unclear
         for node, seen in known.fixed.items():
-            here = self._here(node, same, known.arrays)
+            here = self._only(node, known.arrays)
             if self.trace.computed(here) != seen[0]:
                 raise Unclear
             self.fixed[here] = seen
-        self.plain |= {self._here(node, same, known.arrays) for node in known.plain}
+        for node, value in known.plain.items():
+            here = self._only(node, known.arrays)
+            if self.other and not np.array_equal(self.trace.computed(here), value):
+                raise Unclear
+            self.plain[here] = value
         if not self.moving - moving <= known.left:
             raise Unclear
         self.parted |= known.parted | {pair for _, pair in self.alike ^ known.alike}
@@ -406,7 +462,7 @@ class _Reader:
                 self._leave(key)
                 self.keys.discard(key)
 
-    def _recall(self, known: Ways, stretches: list[Stretch], same: dict[Node, Node]) -> list[Taken]:
+    def _recall(self, known: Ways, stretches: list[Stretch]) -> list[Taken]:
         """What earlier calls did, of what there is in this one."""
         begin = self.bounds[0]
         for stretch, moving in zip(stretches[:-1], known.moving, strict=False):
@@ -414,7 +470,7 @@ class _Reader:
                 raise Unclear
             self.fresh |= {begin.nodes[key] for key in stretch.keys - moving}
         found = [
-            {key: self._recalled(way, stretch, same, known.arrays) for key, way in ways.items()}
+            {key: self._recalled(way, stretch, known.arrays) for key, way in ways.items()}
             for stretch, ways in zip(stretches, known.taken, strict=True)
         ]
         self._check_fresh(self.fresh, every_way(found))
@@ -442,17 +498,22 @@ class _Reader:
         plain = plain and key[0] not in self.names.targets  # it may be read yet
         return key[0] in self.names.private and len(key) == 1 and not plain
 
-    def _recalled(self, way: Way, stretch: Stretch, same: dict[Node, Node], arrays: dict[Node, Any]) -> Way:
-        """A way that an earlier call took; ``same`` tells what is what."""
+    def _recalled(self, way: Way, stretch: Stretch, arrays: dict[Node, Any]) -> Way:
+        """A way that an earlier call took, or another run."""
+        same = self.readings[0]
 
         def here(parts: Parts) -> Parts:
             found: Parts = {}
             for name, part in parts.items():
                 if part[0] == "same":
-                    node = self._here(part[1], same, arrays)
-                    found[name if part[1].op is CONST else ("same", node)] = ("same", node)
+                    for node in {self._here(part[1], reading, arrays) for reading in self.readings}:
+                        if self.other and node.aval != part[1].aval:
+                            raise Unclear
+                        found[name if node.op is CONST else ("same", node)] = ("same", node)
                 elif part[0] == "anew":  # there is none of this call's own
                     found[name] = ("anew", self.trace.constant(self.trace.once(arrays[part[1]].copy("K")))[0])
+                elif part[0] == "value" and self.other and part[1] in same and not same_number(same[part[1]], part[1]):
+                    raise Unclear  # that run's own
                 else:
                     found[name] = part
             return found
@@ -472,6 +533,13 @@ class _Reader:
                 after[key] = {part: part}, begin.aval
         return Way(steps, tests, after, way.nodes)
 
+    def _only(self, node: Node, arrays: dict[Node, Any]) -> Node:
+        """What it is here, however that is read."""
+        found, *others = {self._here(node, reading, arrays) for reading in self.readings}
+        if others:
+            raise Unclear
+        return found
+
     def _here(self, node: Node, same: dict[Node, Node], arrays: dict[Node, Any]) -> Node:
         """What an earlier call had, of what there is in this one: computed, if need be."""
         trace = self.trace
@@ -482,10 +550,12 @@ class _Reader:
             elif x.op is CAPTURED:
                 array = arrays[x]
                 table = not array.flags.writeable and array.base is None
+                if self.other and not table and array.size > COMPARED:
+                    raise Unclear  # it may hold something else now
                 found = trace.constant(trace.once(array) if table else array)[0]
             elif x.op is CONST:
                 found = trace.constant(dict(x.params)["value"])[0]
-            elif x.op is IDENTITY:  # which has a name of its own each time
+            elif x.op is IDENTITY or (x.op is INDEX and self.other):  # which has a name, or a value, of its own each time
                 found = None
             else:
                 found = self._computed(x, [trace.lookup(same[arg]) for arg in x.args])
@@ -530,7 +600,7 @@ class _Reader:
             if not moved and isinstance(look, Guard):
                 self.fixed.setdefault(look.node, (look.value, look.line))
             elif not moved:
-                self.plain.add(look.node)
+                self.plain[look.node] = trace.computed(look.node)
             if moved and look.node not in tests:
                 if look.node.aval.dtype != bool or look.node.aval.shape or look.value is None:
                     raise Unclear
@@ -609,7 +679,7 @@ class _Reader:
             if (
                 node.op not in LEAVES
                 and node not in self.settled
-                and any([arg in moves or arg in self.made or arg in self.put for arg in node.args])
+                and any([arg in moves or arg in self.made or arg in self.put or self._is_within(arg) for arg in node.args])
             ):
                 found.add(node)
                 self.made.add(node)
@@ -652,7 +722,7 @@ class _Reader:
         if found and x in self.made and x.index in self.again:
             found["again",] = ("again", x)
         alone = bool(found) and self._is_only_there(x, stretch, b)
-        if x.op is INDEX:
+        if x.op is INDEX and self._is_own(x):
             if not alone:
                 found[number_name(x)] = ("value", x)
         elif x.op is CONST:
@@ -665,12 +735,41 @@ class _Reader:
             found["same", x] = ("same", x)
         return found
 
+    def _is_own(self, number: Node) -> bool:
+        """Whether a number is this loop's, or of one in it, not the index of a loop around it."""
+        return number.index > self.before or loop_number(number) == self.serial
+
+    def _is_within(self, x: Node) -> bool:
+        """Whether it is a number of a loop within this one, which other iterations have one of their own for."""
+        return x.op is INDEX and x.index > self.before and loop_number(x) != self.serial
+
     def _is_only_there(self, x: Node, stretch: Stretch, b: Boundary) -> bool:
         """Whether a value that was computed, or put there, comes from a local that goes round: nothing else holds it, and it
         was not computed again."""
         if x.op in (INPUT, CONST, CAPTURED) or x.index in self.again:
             return False
         return not any([node is x for key, node in b.nodes.items() if key not in stretch.read])
+
+
+def _computed_from(held: Sequence[Node], most: int) -> set[Node]:
+    """Which of these nodes so few operations make of others of them, and of constants, which may be so themselves."""
+    found: set[Node] = set()
+    known = {*held}
+    for node in held:
+        made: set[Node] = set()
+        waiting = [node]
+        while waiting and len(made) <= most:
+            x = waiting.pop()
+            if x in made or (x in known and x is not node):
+                continue
+            if x.op in (INPUT, INDEX, IDENTITY) and (x.op is not INPUT or x.aval != INT):
+                break
+            made.add(x)
+            waiting += x.args
+        else:
+            if len(made) <= most:
+                found.add(node)
+    return found
 
 
 def _is_same(key: Key, b: Boundary, c: Boundary) -> bool:

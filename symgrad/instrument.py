@@ -656,10 +656,11 @@ class _Rewriter(ast.NodeTransformer):
                 if chosen:  # some iterations may not
                     more = sorted(made_of & stores - target)
                     first += [ast.Expr(_hook("filled", node, names[0], ast.Name(item, ast.Load()))) for item in more]
+        decides = any([isinstance(item, ast.If) for item in walk(node)])
         for name in sorted(_looked_up(node, stores | target) - stores - target):
             if name in settled or not self._local(name):
                 read = self.visit(placed(ast.Name(name, ast.Load()), node))
-                first.append(ast.Expr(_hook("looked_up", node, ast.Name(loop, ast.Load()), read)))
+                first.append(ast.Expr(_hook("looked_up", node, ast.Name(loop, ast.Load()), read, ast.Constant(decides))))
         unbound = ast.Attribute(ast.Name(HOOKS, ast.Load()), "Unbound", ast.Load())
         handler = ast.ExceptHandler(unbound, None, [ast.Pass()])
         numbers: list[ast.stmt] = [placed(ast.Try([statement], [handler], [], []), node) for statement in first]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from symgrad.ir import CAPTURED, CONST, Aval, Node, aval_of
@@ -13,6 +13,7 @@ Key = tuple[Any, ...]
 # where an argument comes from: ("step", i), ("carry", key), ("index",), ("same", node), ("value", node), ("anew", node)
 Part = tuple[Any, ...]
 LEAVES = (INDEX, CONST, CAPTURED)  # what is no operation of an iteration
+COMPARED = 100_000  # items of a plain array that are compared between two iterations
 INT = aval_of(0)  # what is known of an index
 BOOL = aval_of(False)
 TEST: Key = ("while",)  # whether a loop goes on
@@ -62,6 +63,15 @@ class Boundary(NamedTuple):
         """This one, and where ways through the iteration meet again."""
         return [self, *[join.bound for join in self.joins.values()]]
 
+    def without(self, names: Collection[str]) -> Boundary:
+        """The same, as if nothing was in these locals."""
+        return self._replace(
+            holds={key: tracer for key, tracer in self.holds.items() if key[0] not in names},
+            nodes={key: node for key, node in self.nodes.items() if key[0] not in names},
+            rest={name: what for name, what in self.rest.items() if name not in names},
+            shared={key: ident for key, ident in self.shared.items() if key[0] not in names},
+        )
+
     def bare(self) -> Boundary:
         """Of what lies between iterations that are alike, nothing is asked again."""
         return self._replace(length=-1, holds={}, nodes={}, rest={}, containers=set(), shared={}, at=None, joins={})
@@ -107,6 +117,12 @@ def number_name(node: Node) -> Any:
     """What tells a number that is known beforehand from others."""
     value = dict(node.params)["value"]
     return "value", type(value), repr(value)
+
+
+def loop_number(index: Node) -> Any:
+    """Which loop an index is of, or a number that a local held before it, or got in it."""
+    loop = dict(index.params)["loop"]
+    return loop[0] if type(loop) is tuple else loop
 
 
 def joined(key: Key) -> str:

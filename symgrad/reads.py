@@ -497,25 +497,27 @@ class Reads:
                 self.foreseen.append(error)
             raise
 
-    def make_table(self, owner: Any, most: float = MAX_ITEMS) -> None:
-        """A list, or a plain array that is not filled, becomes a table, which is read at traced places: see ``iterables``.
+    def make_table(self, owner: Any, most: float = MAX_ITEMS, fewest: int = iterables.FEWEST) -> None:
+        """A list, or a plain array that is not filled, of so many items at ``fewest``, becomes a table, which is read at traced
+        places: see ``iterables``.
 
         From outside, one of so many items at ``most``, which are all read.
         """
         _, found = self._tables.get(id(owner), (None, None))
         if found is None or not found.holds():
-            self._tables[id(owner)] = owner, self._table_of(owner, min(most, MAX_ITEMS))
+            self._tables[id(owner)] = owner, self._table_of(owner, min(most, MAX_ITEMS), fewest)
 
-    def _table_of(self, owner: Any, most: float) -> Over | None:
+    def _table_of(self, owner: Any, most: float, fewest: int) -> Over | None:
         path = self.path_of(owner)
         if type(owner) is np.ndarray:
             rows = owner.ndim > 1 and self.trace.drafts is not None  # that may be filled: they are views
-            return None if rows or not owner.ndim else self._known_table(table(owner, once=self.trace.once))
+            return None if rows or not owner.ndim else self._known_table(table(owner, fewest, self.trace.once))
         kinds = {*map(type, owner)}
-        if len(owner) < iterables.FEWEST or (path is not None and (len(owner) > most or not kinds <= ROWS)):
+        if len(owner) < fewest or (path is not None and (len(owner) > most or not kinds <= ROWS)):
             return None
         items = owner if path is None else self.deep(owner)
-        made = columns(items, owner, once=self.trace.once) if kinds == {tuple} else table(items, once=self.trace.once)
+        once = self.trace.once
+        made = columns(items, owner, fewest, once) if kinds == {tuple} else table(items, fewest, once)
         return self._known_table(made)
 
     def _known_table(self, made: Over | None) -> Over | None:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import operator
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -36,6 +37,7 @@ from symgrad.iterables import Over
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, INDEX, ITEM, NAMED, NOT, TO_NUMPY
 from symgrad.patterns import (
+    COMPARED,
     EXIT,
     INT,
     LEAVES,
@@ -50,6 +52,7 @@ from symgrad.patterns import (
     Part,
     Pattern,
     joined,
+    loop_number,
     number_of,
     same_number,
     same_params,
@@ -96,6 +99,8 @@ class Roller:
         self.first = 0  # the boundary where the stretch that follows the pattern begins
         self.passed = self.skipped = 0  # iterations before it, and in it, that are not among the boundaries any more
         self.serial = trace.next_loop()
+        trace.rollers.add(self)
+        self.place: tuple[Any, ...] = ()  # where the statement is, after the numbers of all runs
         self.open = False
         self.put: set[Node] = set()  # numbers that iterations put into locals
         self.forked = False  # whether iterations decide on what they compute; or otherwise, ever again, on what is known
@@ -131,11 +136,6 @@ class Roller:
         if self.boundaries:
             self.put.add(tracer.node)
         return tracer
-
-    def _is_own(self, index: Node) -> bool:
-        """Whether an index, or a number, is this loop's, not that of a loop in it."""
-        loop = dict(index.params)["loop"]
-        return bool((loop[0] if type(loop) is tuple else loop) == self.serial)
 
     # ---- boundaries ----
 
@@ -251,6 +251,7 @@ class Roller:
         if self.forked:
             within = frame.f_code.co_cellvars, frame.f_code.co_freevars  # which functions may assign that it calls
             self.names = self.names._replace(stored=self.names.stored.union(*within))
+        self.place = (math.inf, frame.f_code, frame.f_lineno)
         self.boundaries.append(self._seen(frame, None if index is None else index.node, thorough, more))
         self._take_in()
         self._compare()
@@ -474,7 +475,7 @@ class Roller:
         new = [node for node in nodes[b.length : c.length] if node.op is CAPTURED]
         old = nodes[a.length : b.length]
         again = {x for x in old if x.op is CAPTURED and any(self._is_like(x, y) for y in new)}
-        return again | {x for x in old if x.op is INDEX and not self._is_own(x)}
+        return again | {x for x in old if x.op is INDEX and loop_number(x) != self.serial}
 
     def _is_like(self, x: Node, y: Node) -> bool:
         """Whether two arrays are not one, but have the same content."""
@@ -578,17 +579,22 @@ class Roller:
         if (self.what is None or self.tested) and not self.open:
             return
         bounds, way = self.boundaries, self._way()
-        every = [] if way is None else trace.known_ways.get(way, [])
+        every, others = self._known(way)
+        own, shared = [{id(known) for known in ways} for ways in (every, others)]
         firsts = sorted({0, 1, self._settled()})
-        tries: list[tuple[int, Ways | None, Sequence[int]]] = []
-        for known in reversed(every):
-            tries += [(first, known, known.sites) for first in sorted({known.first, *firsts}, key=known.first.__ne__)]
+        most = functools.partial(sorted, key=Ways.many, reverse=True)  # so that all runs come to have the same
+        tries: list[tuple[int, Ways | None, Sequence[int]]] = [(one.first, one, one.sites) for one in most(others[::-1])]
+        for known in most(every[::-1]):
+            some = {*firsts} - {known.first} if id(known) in shared else {known.first, *firsts}
+            tries += [(first, known, known.sites) for first in sorted(some, key=known.first.__ne__)]
         tries += [(first, None, meeting(trace, bounds[first:])) for first in firsts if len(bounds) - 1 - first >= SHORTEST]
+        tries.sort(key=operator.itemgetter(0))  # what is left out at the beginning decides on its own
         tries += [(first, None, ()) for first, ways, sites in tries if ways is None and sites]
+        alone: tuple[Ways | None, Ways] | None = None
         for first, known, sites in tries:
-            if len(bounds) - 1 - first < SHORTEST:
+            if len(bounds) - 1 - first < SHORTEST or (alone is not None and known is None):
                 continue
-            found = fork(trace, bounds[first:], first, self.names, self.put, sites, known)
+            found = fork(trace, bounds[first:], first, self.names, self.put, sites, known, self.serial, id(known) not in own)
             held = bounds[-1].holds
             if found is None:
                 continue
@@ -598,13 +604,13 @@ class Roller:
             pattern, decided, fixed, self.kinds, self.anew, ways, several = found
             self.pattern = pattern._replace(after={key: part for key, part in pattern.after.items() if key not in views})
             if not (several or self.open) and len(bounds) <= FAR:  # what all calls do is faster without a loop
-                return
+                alone = alone or (known, ways)
+                continue
             start = bounds[first]
             flag = self._flag(first) if UNSEEN in self.kinds else None
             if self._replace(first):
-                if way is not None and ways is not None:
-                    trace.ways[way] = [*[other for other in every if other is not known], ways][-SEVERAL:]
-                trace.recalled |= known is not None
+                trace.recalled |= known is not None and (id(known) in own or self.place not in trace.ways)
+                self._keep(way, known, ways)
                 rest = [
                     guard for guard in trace.guards[start.guards :] if guard.node not in decided and guard.node not in fixed
                 ]
@@ -618,15 +624,29 @@ class Roller:
                     trace.guards[-1] = trace.guards[-1]._replace(unseen=True)
                 length = start.length
                 self.boundaries, self.pattern, self.tests = [], None, []
-                del found, pattern, decided, start, bounds, held
+                del found, pattern, decided, start, bounds, held, known, ways, every, others, tries, alone
                 trace.forget(length)
                 return
             self.boundaries = bounds
+        if alone is not None:
+            self._keep(way, *alone)
 
     def _way(self) -> tuple[Any, ...] | None:
         """How this call came to the loop: what it looked at before, and saw; None where that is much."""
         before = self.trace.guards[: self.boundaries[0].guards]
         return None if len(before) > MANY else (self.serial, *[guard[1:3] for guard in before if not guard.unseen])
+
+    def _known(self, way: Any) -> tuple[Sequence[Ways], Sequence[Ways]]:
+        """What is known of the loop in calls that came to it this ``way``, and of all runs of the statement."""
+        trace = self.trace
+        return trace.known_ways.get(way, ()), trace.ways.get(self.place) or trace.known_ways.get(self.place, ())
+
+    def _keep(self, way: Any, known: Ways | None, ways: Ways) -> None:
+        """Let later runs, and calls, know the ``ways`` through this loop, which took the place of those that were ``known``."""
+        places = (way, self.place)
+        for place, every in [*zip(places, self._known(way), strict=True)][way is None :]:
+            self.trace.ways.pop(place, None)  # so that it comes last
+            self.trace.ways[place] = [*[one for one in every if one is not known], ways][-SEVERAL:]
 
     def _flag(self, first: int) -> Tracer:
         """What tells, after iteration ``first``, whether one went a way that no call has gone."""
@@ -996,9 +1016,10 @@ class Roller:
         return found
 
     def _is_alone(self, tracer: Tracer) -> bool:
-        """Whether one local holds a value, and nothing else but what is noted of the boundaries."""
-        bounds = [one for bound in self.boundaries for one in bound.every()]
+        """Whether one local holds a value, and nothing else but what is noted of the boundaries of this loop and others."""
+        bounds = [one for roller in self.trace.rollers for bound in roller.boundaries for one in bound.every()]
         noted = sum([other is tracer for bound in bounds for other in bound.holds.values()])
+        noted += sum(map(functools.partial(operator.is_, tracer), self.trace.writes))
         return self.held[id(tracer)] == 1 and is_held_so_often(tracer, noted, 1)
 
     def _unborn(self, start: Boundary, end: Boundary, late: list[Key]) -> bool:
@@ -1173,7 +1194,7 @@ class _Survey:
             return (value.shape, tuple([self._look(item, (*key, i), depth + 1) for i, item in enumerate(value.flat)]))
         if not self.thorough:
             return None
-        if value.size > 100_000:
+        if value.size > COMPARED:
             return ("is", id(value), value)
         self.containers.add(id(value))
         return (value.shape, value.dtype, value.tobytes())

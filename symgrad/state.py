@@ -130,13 +130,15 @@ class State(Calls):
         if type(array) is Tracer and array.tape.draft and any([type(v) is Tracer and v.node.differentiated for v in values]):
             self.trace.admit(array)
 
-    def looked_up(self, loop: Any, owner: Any) -> None:
-        """A loop begins that reads items of ``owner`` at places that hang on its index: they are read from a table."""
+    def looked_up(self, loop: Any, owner: Any, decides: bool) -> None:
+        """A loop begins that reads items of ``owner`` at places that hang on its index: they are read from a table; from a
+        short one too if the loop ``decides``, and so may be rolled up however short it is."""
         if type(loop) is not Roller:
             return
+        fewest = SHORTEST if decides else iterables.FEWEST
         if type(owner) in TABLED:
-            self.make_table(owner, MAX_ITEMS if loop.what is None else 2 * loop.what.length)
-        elif type(owner) is Tracer and owner.tape.draft and np.ndim(owner.value) and len(owner.value) >= iterables.FEWEST:
+            self.make_table(owner, MAX_ITEMS if loop.what is None else 2 * loop.what.length, fewest)
+        elif type(owner) is Tracer and owner.tape.draft and np.ndim(owner.value) and len(owner.value) >= fewest:
             self.trace.admit(owner)
 
     def again(self, roller: Roller | None, test: Any) -> bool:

@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from threading import get_ident
 from types import TracebackType
 from typing import Any, NamedTuple
-from weakref import ReferenceType, ref
+from weakref import ReferenceType, WeakSet, ref
 
 import numpy as np
 
@@ -91,6 +91,7 @@ class Trace:
         self.outside: dict[int, tuple[Tracer, Any]] = {}  # Tracers of arrays from outside that the function writes to, by id
         self.quiet = False  # nobody will read the names of what is recorded: it goes round in a loop
         self.peeks: list[Peek] = []  # what Python looked at that hangs on no argument: it may change in the course of a loop
+        self.rollers: WeakSet[Any] = WeakSet()  # of the loops that run, and of such as were left
         self.known_ways: Mapping[Any, Any] = {}  # through loops, of earlier calls
         self.ways: dict[Any, Any] = {}  # and of this one
         self.recalled = False  # whether it took in what earlier calls did

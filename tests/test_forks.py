@@ -1828,3 +1828,227 @@ def test_sides_that_the_first_iteration_cannot_take(fun):
         h = 1e-6
         slope = (grad(fun)(x + h * v) - grad(fun)(x - h * v)) / (2 * h)
         np.testing.assert_allclose(hvp(fun)(x, v), slope, rtol=1e-4, atol=1e-5)
+
+
+# -- runs of a loop within another know each other's ways ---------------------------------------------------------
+
+
+def first_number_again(x, y, w):
+    c = x[0]
+    u = w
+    s = 0.0
+    for i in range(6):
+        for j in range(5):
+            u = u - x[0] * 0.4 - 0.3 if x[j] * 0.01 + y[i] > 0 else u + c * 0.5 + 0.2
+        s = s + u * u
+        c = c * 0.5
+    return s + u
+
+
+def first_array_again(x, y, w):
+    z = x
+    u = w
+    s = 0.0
+    for i in range(6):
+        for j in range(5):
+            u = u * 0.9 - 2.0 * x[j] if x[j] * 0.01 + y[i] > 0 else u + z[j] * 0.1
+        s = s + u * u
+        z = z * 0.5
+    return s + u
+
+
+def at_the_index_around(x, y, w):
+    u = w
+    s = 0.0
+    for i in range(6):
+        for j in range(5):
+            u = u * 0.9 - 2.0 * x[i] if x[j] * 0.01 + y[i] > 0 else u + x[1] * 0.1
+        s = s + u * u
+    return s + u
+
+
+def of_the_run_before(x, y, w):
+    u = w
+    s = 0.0
+    v = x[0]
+    for i in range(6):
+        for j in range(5):
+            u = u * 0.9 - 0.3 * v if x[j] * 0.01 + y[i] > 0 else u + x[1] * 0.1
+        s = s + u * u
+        v = x[i] * 1.0
+    return s + u
+
+
+def items_of_a_list(x, y, w):
+    u = w
+    s = 0.0
+    L = [x[0], x[1]]
+    for i in range(6):
+        for j in range(5):
+            u = u * 0.9 - 0.3 * L[0] * x[0] if x[j] * 0.01 + y[i] > 0 else u + x[1] * 0.1
+        s = s + u * u
+        L[0] = L[1] * 0.5
+        L[1] = x[i]
+    return s + u
+
+
+def odd_runs(x, y, w):
+    u = w
+    s = 0.0
+    for i in range(6):
+        for j in range(5):
+            u = (u * 0.9 - 0.3 * x[0] if i % 2 == 0 else u * 0.8) if x[j] * 0.01 + y[i] > 0 else u + x[1] * 0.1
+        s = s + u * u
+    return s + u
+
+
+def called_with_others(x, y, w):
+    def g(u, c, x0, yi):
+        for j in range(5):
+            u = u - x0 * 0.4 - 0.3 if x[j] * 0.01 + yi > 0 else u + c * 0.5 + 0.2
+        return u
+
+    return (
+        g(w, x[0], x[0], y[0]) * g(w, x[1], x[0], y[1])
+        + g(w, x[0], x[1], y[2]) * g(w, x[2], x[3], y[3])
+        + g(w, x[4], x[4], y[4])
+    )
+
+
+def longer_and_shorter(x, y, w):
+    u = w
+    s = 0.0
+    for i in range(6):
+        v = x[: 3 + i % 2]
+        for j in range(5):
+            u = u * 0.9 - 0.3 * np.mean(v) if x[j] * 0.01 + y[i] > 0 else u + x[1] * 0.1
+        s = s + u * u
+    return s + u
+
+
+def numbers_of_the_code(x, y, w):
+    u = w
+    s = 0.0
+    b = 1.0
+    for i in range(6):
+        for j in range(5):
+            u = u * 0.9 - 0.3 * b * x[j] + 1.0 if x[j] * 0.01 + y[i] > 0 else u + x[1] * 0.1 + 0.5
+        s = s + u * u
+        b = 0.5 * i
+    return s + u
+
+
+RUNS = [
+    first_number_again,
+    first_array_again,
+    at_the_index_around,
+    of_the_run_before,
+    items_of_a_list,
+    odd_runs,
+    called_with_others,
+    longer_and_shorter,
+    numbers_of_the_code,
+]
+
+
+@pytest.mark.parametrize("fun", RUNS)
+@pytest.mark.parametrize("seed", range(4))
+def test_what_one_run_of_a_loop_was_given_is_not_taken_for_what_another_one_is_given(fun, seed):
+    """A side that one run alone took is known to all: with what they hold there, not with what that one did."""
+    rng = np.random.default_rng(seed)
+    derivative, dynamic = value_and_grad(fun, (0, 1, 2)), value_and_grad(fun, (0, 1, 2), mode="dynamic")
+    usual = rng.choice([-1.0, 1.0], size=6) if seed > 1 else np.array([1.0, -1.0, -1.0, -1.0, -1.0, -1.0]) * (1 - 2 * seed)
+    for call in range(12):
+        sides = usual * (1.0 + rng.random(6)) if call < 4 else rng.choice([-1.0, 1.0], size=6) * (1.0 + rng.random(6))
+        args = rng.normal(size=8) * 0.7, sides, float(rng.normal())
+        value, slopes = derivative(*args)
+        expected, others = dynamic(*args)
+        np.testing.assert_allclose(value, expected, rtol=1e-10, atol=1e-12)
+        for slope, other in zip(slopes, others, strict=True):
+            np.testing.assert_allclose(slope, other, rtol=1e-9, atol=1e-11)
+
+
+def warped(x):
+    p, q = x[:10], x[10:22]
+    n, m = len(p), len(q)
+    costs = np.full((n + 1, m + 1), 1e6)
+    costs[0, 0] = 0.0
+    for i in range(1, n + 1):
+        for j in range(1, m + 1):
+            best = costs[i - 1, j]
+            if costs[i, j - 1] < best:
+                best = costs[i, j - 1]
+            if costs[i - 1, j - 1] < best:
+                best = costs[i - 1, j - 1]
+            costs[i, j] = (p[i - 1] - q[j - 1]) ** 2 + best
+    return costs[n, m]
+
+
+def between_walls(x):
+    p, v = x[:8] * 0.5, x[8:16] * 1.0
+    for _ in range(12):
+        for i in range(8):
+            p[i] = p[i] + 0.1 * v[i]
+            if p[i] > 0.8:
+                p[i] = 1.6 - p[i]
+                v[i] = -v[i]
+            elif p[i] < -0.8:
+                p[i] = -1.6 - p[i]
+                v[i] = -v[i]
+    return np.sum(p**2) + np.sum(v * p)
+
+
+def shortest_ways(x):
+    d = np.abs(x[:36]).reshape(6, 6) * 1.0
+    for k in range(6):
+        for i in range(6):
+            for j in range(6):
+                if d[i, k] + d[k, j] < d[i, j]:
+                    d[i, j] = d[i, k] + d[k, j]
+    return np.sum(d)
+
+
+def aligned(x):
+    first, second = [0, 1, 2, 3, 1, 0, 2, 3], [1, 2, 3, 3, 0, 2, 1]
+    match, gap = x[:16].reshape(4, 4), -0.5 + 0.1 * x[16]
+    score = np.zeros((9, 8))
+    for i in range(1, 9):
+        score[i, 0] = gap * i
+    for j in range(1, 8):
+        score[0, j] = gap * j
+    for i in range(1, 9):
+        for j in range(1, 8):
+            a = score[i - 1, j - 1] + match[first[i - 1], second[j - 1]]
+            b = score[i - 1, j] + gap
+            c = score[i, j - 1] + gap
+            if a >= b and a >= c:
+                score[i, j] = a
+            elif b >= c:
+                score[i, j] = b
+            else:
+                score[i, j] = c
+    return score[8, 7]
+
+
+def over_edges(x):
+    begins, ends = [0, 0, 1, 2, 3, 1, 4, 5, 2, 3], [1, 2, 3, 3, 4, 4, 5, 6, 5, 6]
+    d, w = np.full(7, 1e3), np.abs(x[:10]) + 0.1
+    d[0] = 0.0
+    for _ in range(6):
+        for e in range(10):
+            if d[begins[e]] + w[e] < d[ends[e]]:
+                d[ends[e]] = d[begins[e]] + w[e]
+    return d[6]
+
+
+@pytest.mark.parametrize("fun", [warped, between_walls, shortest_ways, aligned, over_edges])
+def test_loops_with_ifs_in_loops_are_loops(fun):
+    """What one run decides, the next ones know; each had been traced, and written down, for itself."""
+    derivative, dynamic, rng = value_and_grad(fun), value_and_grad(fun, mode="dynamic"), np.random.default_rng(0)
+    for _ in range(8):
+        x = rng.normal(size=40)
+        (value, slope), (expected, other) = derivative(x), dynamic(x)
+        np.testing.assert_allclose(value, expected, rtol=1e-10)
+        np.testing.assert_allclose(slope, other, rtol=1e-9, atol=1e-11)
+    assert derivative.cache_info().hits >= 4
+    assert len(derivative.source(x).splitlines()) < 220
