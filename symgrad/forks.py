@@ -630,7 +630,8 @@ class _Reader:
         self.decided.update(tests)
         after = {}
         for key in stretch.keys:
-            itself: Parts = {("carry", key): ("carry", key)} if key in stayed else {}
+            again = key in stretch.there and b.nodes.get(key) is c.nodes[key]  # it may have stayed, or been computed once more
+            itself: Parts = {("carry", key): ("carry", key)} if again else {}
             parts = itself if key in left else {**self._found(c.nodes[key], stretch, b, places), **itself}
             if not parts:
                 raise Unclear
@@ -723,7 +724,7 @@ class _Reader:
             found["again",] = ("again", x)
         alone = bool(found) and self._is_only_there(x, stretch, b)
         if x.op is INDEX and self._is_own(x):
-            if not alone:
+            if not alone and dict(x.params)["loop"] != self.serial:  # the index of another iteration is no number of the code
                 found[number_name(x)] = ("value", x)
         elif x.op is CONST:
             found[number_name(x)] = ("same", x)

@@ -2052,3 +2052,39 @@ def test_loops_with_ifs_in_loops_are_loops(fun):
         np.testing.assert_allclose(slope, other, rtol=1e-9, atol=1e-11)
     assert derivative.cache_info().hits >= 4
     assert len(derivative.source(x).splitlines()) < 220
+
+
+def turned_back(y, w):
+    if y > 0.4:
+        y = 0.8 - y
+    return y * w
+
+
+def left_to_others(x, w):
+    s, u, v, c = 0.0, 1.0, w, 0.1
+    for i in range(6):
+        a = x[i] * w
+        c = 0.3 if i % 2 else 0.1
+        v = x[i]
+        for _ in range(5):
+            if c < -0.3:
+                u = 0.7 * (s + s)
+            elif a > -0.5:
+                v = 0.7 * (v * 0.5)
+                u = 0.7 * (turned_back(v, w))
+            else:
+                s = s + 0.1 * x[i]
+        if v > 0.3:
+            s = s * 0.9 + 0.1 * w
+    return s + u + v
+
+
+def test_what_an_iteration_left_to_the_next_ones_is_not_what_they_compute():
+    """A loop within it bound the local anew, to what it held: code computed that once more, of the iteration that did so."""
+    derivative, dynamic = value_and_grad(left_to_others, (0, 1)), value_and_grad(left_to_others, (0, 1), mode="dynamic")
+    rng = np.random.default_rng(50227)
+    for args in [(rng.normal(size=12) * 0.6, float(rng.normal())) for _ in range(11)][2:]:
+        (value, slopes), (expected, others) = derivative(*args), dynamic(*args)
+        np.testing.assert_allclose(value, expected, rtol=1e-10, atol=1e-12)
+        for slope, other in zip(slopes, others, strict=True):
+            np.testing.assert_allclose(slope, other, rtol=1e-9, atol=1e-11)
