@@ -13,9 +13,13 @@ FRAME_READERS = frozenset({"super", "locals", "globals", "eval", "exec", "vars",
 LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.GeneratorExp)  # what may read a name when it is called
 
 
+# of each there is but one, in all trees; other libraries put attributes of theirs on them (``executing``, ``parent``)
+SIGNS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
+
+
 def copied(node: Any) -> Any:
     """A deep copy of a tree, positions included."""
-    if isinstance(node, ast.expr_context):
+    if isinstance(node, SIGNS):
         return node
     new = node.__new__(type(node))
     for name, value in vars(node).items():

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from symgrad.emit.printer import Comment, If, Line, Origin
+from symgrad.syntax import SIGNS
 
 
 def tidy(block: Sequence[Any], keep: set[str]) -> list[Any]:
@@ -59,5 +60,4 @@ def _names(item: Any) -> set[str]:
 
 
 _words = re.compile(r"\w+").findall
-_SIGNS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
-_NAMELESS = {str, int, type(None), ast.Constant, Comment, Origin, *(kind for sign in _SIGNS for kind in sign.__subclasses__())}
+_NAMELESS = {str, int, type(None), ast.Constant, Comment, Origin, *(kind for sign in SIGNS for kind in sign.__subclasses__())}
