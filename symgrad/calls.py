@@ -751,12 +751,12 @@ class Calls(Reads):
                 return fun(*map(self.kept, args), **{key: self.kept(value) for key, value in kwargs.items()})
             elif name == "get" and isinstance(owner, dict) and args and not own_ways(type(owner)):
                 return self.item(owner, args[0]) if self.within(args[0], owner) else fun(*args)
-            elif isinstance(owner, (dict, set, frozenset)) and name == "__contains__":
+            elif isinstance(owner, (dict, set, frozenset)) and name == "__contains__" and not own_ways(type(owner)):
                 return self.within(args[0], owner)
             elif name in _FINDING:
-                return getattr(self.itself(self.deep(owner)), name)(*map(self.compared, args), **kwargs)
+                return _bound_to(self.itself(self.deep(owner)), fun)(*map(self.compared, args), **kwargs)
             else:
-                return getattr(self.deep(owner), name)(*self._seen(args), **self._seen(kwargs))
+                return _bound_to(self.deep(owner), fun)(*self._seen(args), **self._seen(kwargs))
         return self.own(fun, self._plainly(fun, self._seen(args), self._seen(kwargs)), args)
 
     def _getattr(self, owner: Any, name: str, *default: Any) -> Any:
@@ -844,6 +844,13 @@ def handed(value: Any, follow: Callable[[Any], Any]) -> Any:
         return type(value)([handed(item, follow) for item in value])
     handler = of_class(type(value), "__call__")
     return follow(MethodType(handler, value) if is_users(handler) else value)
+
+
+def _bound_to(owner: Any, method: Any) -> Any:
+    """The same method, written in C, of another object: by its name a class of the user's may have one of its own."""
+    kinds = type(method.__self__).__mro__
+    found = next(found for kind in kinds if isinstance(found := vars(kind).get(method.__name__), UNBOUND))
+    return found.__get__(owner)
 
 
 def _is_plain(value: Any) -> bool:

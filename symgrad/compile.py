@@ -40,7 +40,7 @@ from symgrad.ir import INPUT, Aval, Node, ancestors
 from symgrad.nans import WatchedTrace
 from symgrad.optimize.masks import without_masks
 from symgrad.optimize.pipeline import improve, speed_up
-from symgrad.origins import METHODS, is_users
+from symgrad.origins import METHODS, is_object, is_users
 from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import TreeDef
 from symgrad.signature import ABSENT, Form, Layout, Static, check_kind, check_tree, kind_of, layout, shown
@@ -211,6 +211,7 @@ class Family:
             owner, place = fun, Path(self.itself, ())
             if isinstance(fun, MethodType):
                 owner, place = fun.__self__, place.then("attr", "__self__")
+            if owner is not fun or is_object(fun):
                 state.check(place, "type", type(owner))
             if not isinstance(owner, (BuiltinFunctionType, type)) and (type(owner) is not FunctionType or is_users(owner)):
                 state.root(owner, place)

@@ -844,6 +844,9 @@ class _Rewriter(ast.NodeTransformer):
         node.subject = _hook("whole", node.subject, self.visit(node.subject))
         if any(isinstance(item, ast.MatchClass) for item in patterns):
             node.subject = _hook("matched", node.subject, node.subject)
+        if any(isinstance(item, ast.MatchSingleton) and item.value is not None for item in patterns):
+            depth = max(_depth(case.pattern) for case in node.cases)
+            node.subject = _hook("flagged", node.subject, node.subject, ast.Constant(depth))
         values = [item.value for item in patterns if isinstance(item, ast.MatchValue)]
         named = [copied(item) for item in values if isinstance(item, ast.Attribute)]
         reads = [placed(ast.Expr(_hook("fixed", item, self.visit(item))), item) for item in named]
@@ -852,6 +855,12 @@ class _Rewriter(ast.NodeTransformer):
                 case.guard = _hook("test", case.guard, self.visit(case.guard))
             case.body = self._body(case.body)
         return [*reads, node]
+
+
+def _depth(pattern: ast.AST) -> int:
+    """How deep a pattern looks into what it is compared with."""
+    within = max(map(_depth, parts_of(pattern)), default=0)
+    return within + isinstance(pattern, (ast.MatchSequence, ast.MatchMapping, ast.MatchClass))
 
 
 def _nested(target: ast.Tuple | ast.List) -> bool:

@@ -319,12 +319,12 @@ class Reads:
                 return value
             self.check(path, "keys", tuple(value))
             made = {key: self.deep(self.read(path.then("item", key), item), depth + 1) for key, item in value.items()}
-            return made if type(value) is dict else _rebuilt(value, made)
+            return made if type(value) is dict else rebuilt(value, made)
         self.check(path, "len", len(value))
         items = [self.deep(self.read(path.then("item", i), item), depth + 1) for i, item in enumerate(value)]
         if type(value) is list:
             return items
-        return tuple(items) if type(value) is tuple else _rebuilt(value, items)
+        return tuple(items) if type(value) is tuple else rebuilt(value, items)
 
     def _local(self, value: Any, depth: int) -> Any:
         """A container of the function's own, with those from outside in it read; itself where there are none."""
@@ -859,7 +859,7 @@ def _named(path: Path) -> str:
     return "".join(c if c.isalnum() else "_" for c in repr(path)).strip("_") or "state"
 
 
-def _rebuilt(like: Any, made: Any) -> Any:
+def rebuilt(like: Any, made: Any) -> Any:
     """A container of a subclass (namedtuple, OrderedDict, deque) with other items."""
     if hasattr(like, "_fields"):
         return type(like)(*made)

@@ -38,7 +38,7 @@ from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import BOOL, NAMED, NOT
 from symgrad.origins import CONTAINERS, is_users, needs_drafts, of_class
-from symgrad.reads import MAX_ITEMS, TABLED
+from symgrad.reads import MAX_ITEMS, TABLED, rebuilt
 from symgrad.rolling import SHORTEST, Roller
 from symgrad.trace import Trace
 from symgrad.tracer import NUMBERS, Tracer
@@ -205,6 +205,21 @@ class State(Calls):
         """The subject of a ``match`` statement that looks into objects."""
         if self.path_of(value) is not None and not isinstance(value, Traced):
             self.stop("a class pattern looks into an object from outside, which is not followed")
+        return value
+
+    def flagged(self, value: Any, depth: int) -> Any:
+        """What patterns that look so deep into it ask to be ``True`` or ``False``: its traced flags as one of these."""
+        if type(value) is Tracer:
+            return self.identity(value, single=True)
+        if not depth or isinstance(value, type):
+            return value
+        inner = value if isinstance(value, CONTAINERS) else getattr(value, "__dict__", ())
+        items = inner.items() if isinstance(inner, dict) else enumerate(inner)
+        plain = {key: new for key, item in items if (new := self.flagged(item, depth - 1)) is not item}
+        if plain and isinstance(inner, tuple):
+            return rebuilt(inner, [plain.get(i, item) for i, item in enumerate(inner)])
+        for key, item in plain.items():
+            inner[key] = item
         return value
 
     def fixed(self, value: Any) -> None:

@@ -1203,6 +1203,50 @@ def instance_class_swap():
     return f, [s]
 
 
+def containers_with_methods_of_their_own():
+    class L(list):
+        def __getitem__(s, i):
+            return list.__getitem__(s, i) * 2
+
+        def count(s, item):
+            return super().count(item) + 1
+
+    class D(dict):
+        def __getitem__(s, key):
+            return super().__getitem__(key) * 3
+
+        def __contains__(s, key):
+            return not dict.__contains__(s, key)
+
+        def values(s):
+            return [v * 2 for v in dict.values(s)]
+
+    class T(tuple):
+        def index(s, item):
+            return tuple.index(s, item) + 1
+
+    return L([1.0, 2.0, 2.0]), D(a=1.0, b=2.0), T((1.0, 2.0))
+
+
+@case
+def own_items():
+    l, d, _ = containers_with_methods_of_their_own()
+    return lambda x: x * l[1] + x * x * d["b"], [lambda: l.append(3.0), lambda: l.reverse(), lambda: d.update(b=5.0)]
+
+
+@case
+def own_members():
+    _, d, _ = containers_with_methods_of_their_own()
+    return lambda x: x * x if "a" in d else x, [lambda: d.pop("a"), lambda: d.update(a=2.0)]
+
+
+@case
+def own_counts():
+    l, d, t = containers_with_methods_of_their_own()
+    counts = lambda x: x * l.count(2.0) + x * x * sum(d.values()) + x**3 * t.index(2.0)
+    return counts, [lambda: l.append(2.0), lambda: d.update(c=3.0)]
+
+
 @case
 def cached_prop():
     class A:

@@ -328,6 +328,26 @@ def match_class(x):
 
 
 @shape(*SIGNS)
+def match_flag(x):
+    match x > 0:
+        case True:
+            return x**3
+        case _:
+            return x * 0.5
+
+
+@shape(*SIGNS)
+def match_flags_within(x):
+    match [Point(x, x > 0), {"large": x > 1}, (None, 2 < x)]:
+        case [Point(y=True), {"large": True}, (None, False)] | [Point(y=True), {"large": False}, _]:
+            return x**3
+        case [Point(y=True), *_]:
+            return x * x
+        case _:
+            return x * 0.5
+
+
+@shape(*SIGNS)
 def boolean_arithmetic(x):
     return x * (x > 0) + x * x * (x < 1)
 

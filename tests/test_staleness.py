@@ -843,6 +843,29 @@ def test_what_a_method_is_bound_to_changes(which: str, kept: bool) -> None:
     assert by_name.cache_info().misses <= 4, by_name.explain()
 
 
+def test_the_class_of_an_object_that_is_called_changes() -> None:
+    class Square:
+        def __call__(self, x: Any) -> Any:
+            return self.of(x)
+
+        def of(self, x: Any) -> Any:
+            return x * x
+
+    class Cube(Square):
+        def of(self, x: Any) -> Any:
+            return x * x * x
+
+    class Both(Cube):
+        def __call__(self, x: Any) -> Any:
+            return self.of(x) * x
+
+    fun: Any = Square()
+    derivative = grad(fun)
+    for kind, slope in [(Square, 3.0), (Cube, 6.75), (Both, 13.5), (Square, 3.0)]:
+        fun.__class__ = kind
+        assert [derivative(1.5) for _ in range(CALLS)] == [slope] * CALLS
+
+
 def test_a_method_of_an_array_that_is_not_followed_is_not_compiled() -> None:
     table = np.ones(2)
     box = types.SimpleNamespace(device=table.__dlpack_device__)
