@@ -8,6 +8,7 @@ one is written into it, the trace takes it in (``Trace.admit``), and it is trace
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 import weakref
 from collections.abc import Sequence
@@ -49,8 +50,12 @@ class Drafts:
 
     def own(self, value: Any, given: Sequence[Any]) -> Any:
         """An array that NumPy has just made of what was ``given``, as a draft; what is no such array as it is."""
-        if type(value) in (tuple, list):
-            return type(value)([self.own(item, given) for item in value])
+        if type(value) is tuple:
+            owned = tuple([self.own(item, given) for item in value])
+            return value if all(map(operator.is_, owned, value)) else owned
+        if type(value) is list:  # which others may hold, too
+            value[:] = [self.own(item, given) for item in value]
+            return value
         if type(value) is not np.ndarray or value.dtype.kind not in KINDS or not value.flags.writeable:
             return value
         shared = value.base is not None and (type(value.base) is not np.ndarray or sys.getrefcount(value.base) > 2)

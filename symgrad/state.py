@@ -213,7 +213,7 @@ class State(Calls):
             return self.identity(value, single=True)
         if not depth or isinstance(value, type):
             return value
-        inner = value if isinstance(value, CONTAINERS) else getattr(value, "__dict__", ())
+        inner: Any = value if isinstance(value, CONTAINERS) else getattr(value, "__dict__", ())
         items = inner.items() if isinstance(inner, dict) else enumerate(inner)
         plain = {key: new for key, item in items if (new := self.flagged(item, depth - 1)) is not item}
         if plain and isinstance(inner, tuple):

@@ -769,3 +769,20 @@ def test_arrays_of_several_names_and_lives(fun, size):
         value, slope = g(x)
         np.testing.assert_allclose(value, fun(x), rtol=1e-12)
         np.testing.assert_allclose(slope, grad(fun, mode="dynamic")(x), rtol=1e-12, atol=1e-12)
+
+
+def test_copies_hold_the_lists_that_were_copied():
+    def fun(x):
+        table = np.zeros(2)
+        table[0] = x
+        rows = [table, [x * x, table]]
+        same, other = copy.copy(rows), copy.deepcopy(rows)
+        same[1].append(3.0 * x)
+        other[1].append(x)
+        same[1][1][1] = x * x
+        return (rows[1][0] + rows[1][2]) * np.sum(rows[0]) + other[1][2] * other[1][1][0]
+
+    for mode in ("auto", "dynamic"):
+        value, slope = value_and_grad(fun, mode=mode)(0.5)
+        assert value == fun(0.5) == 1.5625
+        assert slope == 7.5
