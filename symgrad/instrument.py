@@ -552,7 +552,8 @@ class _Rewriter(ast.NodeTransformer):
         node.target = self.visit(node.target)
         node.body, node.orelse = [*effects, *self._repeated(loop, node, stored, private, used)], self._body(node.orelse)
         self._loops -= 1
-        return [start, *numbers, node]
+        gone = placed(ast.Assign([ast.Name(loop, ast.Store())], ast.Constant(None)), node)  # a generator ends with its loop
+        return [start, *numbers, node, gone]
 
     def visit_While(self, node: ast.While) -> Any:
         """``loop = hooks.start(...); while hooks.again(loop, test):``, or without the test where that is ``True``."""

@@ -15,7 +15,8 @@ import functools
 import operator
 import sys
 import types
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from types import BuiltinMethodType, FunctionType, MethodType, ModuleType, NoneType
 from typing import Any
 
@@ -78,7 +79,7 @@ class Reads:
         self.own_classes: dict[int, Any] = {}  # that the function has made
         self._methods: dict[int, Path] = {}  # those that outer names stand for, or what takes their place
         self._keep: list[Any] = []
-        self._used: dict[int, Any] = {}
+        self._used: dict[int, Callable[[], Any]] = {}
         self._rows: dict[int, tuple[Any, Any]] = {}
         self._tables: dict[int, tuple[Any, Over | None]] = {}  # of lists and plain arrays that are read at traced places
         self._harmless_kinds: dict[Any, bool] = {}
@@ -741,9 +742,10 @@ class Reads:
     def uses(self, value: Any) -> None:
         """An object of the function's own is used; an iterator or a random generator is then another than before."""
         if isinstance(value, (Iterator, *RANDOM)):
-            if id(value) in self._used:
-                self.trace.writes.append(value)
-            self._used[id(value)] = value
+            known = self._used.get(id(value))
+            if known is not None and known() is value:
+                self.trace.writes.append(known)
+            self._used[id(value)] = _referring(value)
 
     def wrote_into(self, owner: Any, *met: Any) -> None:
         """An attribute or an item of ``owner`` is assigned; locals that are read for it hold what is ``met``."""
@@ -857,6 +859,14 @@ def _name(node: Node, name: str) -> None:
 
 def _named(path: Path) -> str:
     return "".join(c if c.isalnum() else "_" for c in repr(path)).strip("_") or "state"
+
+
+def _referring(value: Any) -> Callable[[], Any]:
+    """What gives a value back, which is not kept if that can be: as a generator goes, what is in its ``finally`` runs."""
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return lambda: value
 
 
 def rebuilt(like: Any, made: Any) -> Any:

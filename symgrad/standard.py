@@ -98,7 +98,7 @@ def initialize(hooks: Any, made: Any, args: tuple[Any, ...], kwargs: dict[str, A
             value = given[name]
         elif field.default_factory is not dataclasses.MISSING:
             value = hooks.call(hooks.read(path.then("attr", "default_factory"), field.default_factory))
-        elif field.init and field.default is not dataclasses.MISSING:
+        elif field.default is not dataclasses.MISSING and (field.init or "__slots__" in vars(owner)):  # else the class has it
             value = hooks.read(path.then("attr", "default"), field.default)
         else:
             continue

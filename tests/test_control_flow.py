@@ -13,7 +13,7 @@ import operator
 from abc import ABC, abstractmethod
 from collections import deque, namedtuple
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
@@ -325,6 +325,38 @@ def match_class(x):
             return a * 3
         case Point(x=a, y=b):
             return a * b
+
+
+@shape(*SIGNS)
+def generators_that_are_left(x):
+    log = []
+
+    def powers():
+        try:
+            yield x
+            yield x * x
+            yield x**3
+        finally:
+            log.append(x)
+
+    for last in powers():
+        if last > 1:
+            break
+    total = last * len(log) + next(iter(powers()))
+    if any(v > 0.5 for v in powers()):
+        total = total * len(log)
+    return total + sum(log)
+
+
+@dataclass(slots=True)
+class Scaled:
+    value: object
+    scale: float = field(init=False, default=3.0)
+
+
+@shape(*SIGNS)
+def slots_with_defaults(x):
+    return Scaled(x).scale * x + Scaled(x * x).value
 
 
 @shape(*SIGNS)
