@@ -121,6 +121,16 @@ def test_second_order(op):
             check_second_order(case)
 
 
+@pytest.mark.parametrize("op", [op for op in DIFFERENTIABLE if isinstance(op, Op) and op.family == "multilinear"], ids=name)
+def test_derivatives_of_multilinear_functions_by_an_argument_do_not_read_it(op):
+    for case in cases(op):
+        for i, x in enumerate(case.primals):
+            of = lambda x, case=case, i=i: case(*case.primals[:i], x, *case.primals[i + 1 :])
+            cotangents = case.like(case.outputs)
+            for there, elsewhere in zip(vjp(of, x)[1](cotangents), vjp(of, x + 1.0)[1](cotangents), strict=True):
+                np.testing.assert_array_equal(there, elsewhere)
+
+
 @pytest.mark.parametrize("op", COMPLEX, ids=name)
 def test_second_order_of_complex(op):
     for case in cases(op, np.complex128):

@@ -66,8 +66,10 @@ def _reads(op: Op, position: int, count: int) -> set[Any]:
     fixed = {i for i in range(count) if not op.differentiable(i)}
     if op.family == "linear":  # whose rules read but shapes
         return fixed
-    known = READS.get(op.key)
-    return _mentioned(op, position, count) if known is None else set(known[position])
+    if (known := READS.get(op.key)) is not None:
+        return set(known[position])
+    mentioned = _mentioned(op, position, count)
+    return mentioned - {position} if op.family == "multilinear" else mentioned  # whose rules read but the shape of that one
 
 
 def _mentioned(op: Op, position: int, count: int) -> set[Any]:
@@ -1044,6 +1046,7 @@ def assign(x: Tensor, new: Tensor, verb: str, place: Any = None) -> Tensor:
         counter.append("torch::autograd::CopySlices")
         label = "inplace" if place is None else "copied"
         rebase(x if x.base is None else x.base, target, new, label, place if x.base is None else None)
+        renew(x)  # now, as its base may be detached
     return x
 
 

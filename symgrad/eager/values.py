@@ -217,7 +217,11 @@ def set_(self: Tensor, source: Tensor) -> Tensor:
 
 
 def _number(x: Tensor) -> Any:
-    return x.value if isinstance(x.value, Traced) else x.item()
+    if isinstance(x.value, Traced):
+        return x.value
+    if x.value.size != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return x.item()
 
 
 def _bool(self: Tensor) -> bool:

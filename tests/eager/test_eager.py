@@ -524,6 +524,78 @@ def test_saved_tensors_of_a_function_are_watched():
         z.backward()
 
 
+def test_functions_save_tensors_only():
+    class Save(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x, None, 3)
+            return x.exp()
+
+    assert torch.equal(Save.apply(torch.zeros(2)), torch.ones(2))  # where nothing is recorded, nobody looks
+    with pytest.raises(TypeError, match="can only save variables, but argument 2 is of type int"):
+        Save.apply(torch.zeros(2, requires_grad=True))
+
+
+MATRICES = [
+    (lambda x, w: x @ w),
+    (lambda x, w: w @ x),
+    (lambda x, w: x[0] @ w[0]),
+    (lambda x, w: torch.einsum("ij,jk->ik", x, w)),
+    (lambda x, w: torch.bmm(w[None], x[None])),
+    (lambda x, w: torch.addmm(w, x, w)),
+    (lambda x, w: torch.tensordot(x, w, 1)),
+    (lambda x, w: F.linear(x, w, w[0])),
+    (lambda x, w: F.bilinear(x, w, w[None])),
+]
+
+
+@pytest.mark.parametrize("product", MATRICES)
+def test_a_product_saves_what_its_derivatives_read(product):
+    w = torch.tensor([[0.5, 1.0], [2.0, -1.0]])
+    x = torch.ones(2, 2, requires_grad=True)
+    expected = torch.autograd.grad(product(x * 2, w).sum(), x)[0]
+    y = x * 2
+    z = product(y, w).sum()
+    y.add_(1)  # which the derivative by it does not look at
+    assert torch.equal(torch.autograd.grad(z, x, retain_graph=True)[0], expected)
+    w.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.backward()
+
+
+def test_a_view_that_was_written_to_keeps_its_history():
+    x = torch.ones(3, requires_grad=True)
+    y = x * 2
+    first = y[:1]
+    first.mul_(3)
+    y.detach_()
+    first.sum().backward()
+    assert x.grad.tolist() == [6, 0, 0]
+
+
+def test_variables():
+    x = torch.ones(2)
+    variable = torch.autograd.Variable(x, requires_grad=True)
+    (variable * 3).sum().backward()
+    variable.data[0] = 5
+    assert variable.grad.tolist() == [3, 3]
+    assert x.tolist() == [5, 1]
+    assert not torch.autograd.Variable(x).requires_grad
+    assert torch.autograd.Variable().shape == (0,)
+    assert isinstance(x, torch.autograd.Variable)
+    assert not isinstance(3, torch.autograd.Variable)
+    with pytest.raises(TypeError, match="has to be a tensor, but got int"):
+        torch.autograd.Variable(3)
+
+
+@pytest.mark.parametrize("kind", [float, int, complex])
+def test_several_numbers_are_not_one(kind):
+    with pytest.raises(ValueError, match="only one element tensors"):
+        kind(torch.ones(2))
+    with pytest.raises(RuntimeError, match="2 elements cannot be converted to Scalar"):
+        torch.ones(2).item()
+
+
 @pytest.mark.parametrize(
     "make",
     [

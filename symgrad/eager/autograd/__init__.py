@@ -3,8 +3,8 @@
 from symgrad.eager.autograd import functional, graph
 from symgrad.eager.autograd.checks import GradcheckError, gradcheck, gradgradcheck
 from symgrad.eager.autograd.function import Function
+from symgrad.eager.autograd.variable import Variable
 from symgrad.eager.core import Node, Tensor
-from symgrad.eager.core import Tensor as Variable
 from symgrad.eager.engine import backward, grad
 from symgrad.eager.modes import (
     detect_anomaly,

@@ -239,11 +239,13 @@ class Function:
         node.params = {"count": len(args), "shapes": [None if v is None else (v.shape, v.dtype) for v in values]}
         edges: list[Any] = [None if v is None else Part(node, i, v) if len(values) > 1 else node for i, v in enumerate(values)]
         saved = []
-        for item in context._saved:
+        for number, item in enumerate(context._saved):
+            if item is not None and not isinstance(item, Tensor):
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument {number} is of type {type(item).__name__}"
+                )
             place = next((i for i, x in enumerate(outs if several else (outs,)) if x is item), None)
-            saved.append(
-                item if not isinstance(item, Tensor) else _Saved(item, None if place is None else edges[place], node.name())
-            )
+            saved.append(None if item is None else _Saved(item, None if place is None else edges[place], node.name()))
         context._saved = tuple(saved)
         for x, edge in zip(results, edges, strict=True):
             if edge is not None and x.value.dtype.kind in "fc" and not any(x is c for c in context._constant):
