@@ -54,7 +54,8 @@ def check_grads(
 
     Up to some 24 variables each derivative is compared by itself; beyond, derivatives in random directions. Forward
     and reverse mode must agree (``<u, J v> == <J' u, v>``), and so must traced and compiled runs. The point must be
-    away from kinks, jumps and poles: finite differences lie there.
+    away from kinks, jumps and poles: finite differences lie there. Rules of your own must give the function's values, and
+    be linear in cotangents.
 
     Args:
         fun: any function that symgrad can differentiate; its output may be any tree, real or complex.
@@ -235,9 +236,12 @@ class _Check:
     # ---- checks ----
 
     def check_rev(self, small: bool) -> None:
-        got = self.pulled(*self.point)
+        out, pullback = vjp(self.fun, *self.point)
+        got, half = (list(pullback(_like(u, self.out))) for u in (self.u, -0.5 * self.u))
         self.check_kinds(got, self.point, self.names, "rev")
+        self.check_value(out)
         g = _vector(got)
+        self.check_linear(g, _vector(half))
         if not small:
             slope = self.slope(self.v)
             if self.close(self.u @ slope, g @ self.v, np.abs(self.u) @ np.abs(slope)):
@@ -253,8 +257,7 @@ class _Check:
         out, got = jvp(self.fun, self.point, _like(self.v, self.point))
         names = [f"output({i})" if len(self.out) > 1 else "output" for i in range(len(self.out))]
         self.check_kinds(got, self.out, names, "fwd")
-        if not np.allclose(_vector(out), self.y, self.same, self.same * self.scale, equal_nan=True):
-            raise CheckFailed(f"{self.title} gives {self.out!r} when called, and {out!r} when traced")
+        self.check_value(out)
         if not small:
             slope = self.slope(self.v)
             if all(map(self.close, slope, _vector(got), np.abs(slope))):
@@ -267,6 +270,19 @@ class _Check:
                     self.fail("fwd", self.unit(i), _place(i, self.point, self.names), slope[j], t[j], of)
         if not small:
             self.fail("fwd", self.v, "a random direction", slope, _vector(got))
+
+    def check_value(self, out: Sequence[Any]) -> None:
+        """The function gives under a derivative what it gives alone (rules of the user's have values of their own)."""
+        if not np.allclose(_vector(out), self.y, self.same, self.same * self.scale, equal_nan=True):
+            raise CheckFailed(f"{self.title} gives {self.out!r} when called, and {list(out)!r} under a derivative")
+
+    def check_linear(self, g: Vector, half: Vector) -> None:
+        """A cotangent times -½ is pulled back to the result times -½."""
+        if not np.allclose(half, -0.5 * g, self.same, self.same * self.scale, equal_nan=True):
+            raise CheckFailed(
+                f"the pullback of {self.title} is not linear in the cotangent ({self.order('rev')})\n"
+                f"  cotangent {_shown(self.u)} gives {_shown(g)}\n  times -0.5 it gives {_shown(half)}"
+            )
 
     def check_dot(self) -> None:
         """``<u, J v> == <J' u, v>``: both modes at once, without the error of finite differences."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symgrad import stop_gradient
+from symgrad import custom_vjp, stop_gradient
 from symgrad.errors import CheckFailed
 from symgrad.ops.core import REGISTRY, Op, elementwise
 from symgrad.testing import (
@@ -127,6 +127,17 @@ def test_a_wrong_rule_is_found(wrong_sin: Any) -> None:
     check_grads(np.sin, (0.3,))
     wrong_sin(lambda g, y, x: g * np.cos(x) * 1.001)
     assert "with respect to" in failure(lambda x: np.sin(x), np.array([0.3, 0.4]))
+
+
+def test_a_rule_that_is_not_linear_is_found_by_reverse_mode_alone(wrong_sin: Any) -> None:
+    wrong_sin(lambda g, y, x: g * np.abs(g) * np.cos(x))
+    assert "not linear in the cotangent (order 1, mode rev)" in failure(lambda x: np.sin(x), 0.3, modes=("rev",))
+
+
+def test_a_rule_with_a_value_of_its_own_is_found() -> None:
+    cube = custom_vjp(lambda x: x**3)
+    cube.defvjp(lambda x: (x**3 + 1.0, x), lambda x, g: (g * 3 * x**2,))
+    assert "gives [8.0] when called, and [9.0] under a derivative" in failure(cube, 2.0, modes=("rev",))
 
 
 def test_a_nan_is_found(wrong_sin: Any) -> None:
