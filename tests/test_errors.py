@@ -401,8 +401,11 @@ def test_outputs_of_grad():
         grad(lambda x: x[0] * 1j)(V)
     with pytest.raises(NonScalarOutput, match="complex"):
         jacobian(lambda x: x * 1j)(V)
-    with pytest.raises(NonScalarOutput, match="complex"):
+    with pytest.raises(NonScalarOutput, match=r"complex output; elementwise_grad needs a real one"):
         elementwise_grad(lambda x: x * 1j)(V)
+    for derivative in (grad, value_and_grad, jacobian, jacfwd):
+        with pytest.raises(NonScalarOutput, match=r"holomorphic=True needs a complex output, .* real one; leave it out"):
+            derivative(np.abs, holomorphic=True)(1.0 + 2.0j)
     with pytest.raises(NotDifferentiable, match=r"holomorphic=True needs complex variables, x is float64; .* x \+ 0j"):
         grad(lambda x: x * x, holomorphic=True)(1.0)
     with pytest.raises(NonScalarOutput, match="has_aux=True"):

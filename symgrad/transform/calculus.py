@@ -322,6 +322,8 @@ def evaluate(
             raise NonScalarOutput(f"with has_aux=True, {_title(fun)} must return a pair (output, aux)")
         out, aux = out
     leaves, tree = outputs_of(trace, out)
+    if holomorphic and any([isinstance(leaf, Tracer) and leaf.node.aval.dtype.kind == "f" for leaf in leaves]):
+        raise NonScalarOutput(f"holomorphic=True needs a complex output, {_title(fun)} returned a real one; leave it out")
     return Linearized(call, [v for v, _ in made], leaves, tree, aux)
 
 
@@ -349,8 +351,10 @@ def value_and_grad(
     for leaf in run.outputs:
         if isinstance(leaf, Tracer):
             aval = leaf.node.aval
-            if elementwise and aval.dtype.kind == "c" and not holomorphic:
-                raise NonScalarOutput(f"{_title(fun)} has a complex output; take holomorphic=True or a real output")
+            if elementwise and aval.dtype.kind == "c":
+                raise NonScalarOutput(
+                    f"{_title(fun)} has a complex output; elementwise_grad needs a real one (np.real, np.abs)"
+                )
             if aval.dtype.kind in "fc":
                 seeds.append((leaf.node, _seed(trace, aval, symbolic)))
     trace.lean = symbolic and not trace.depth  # nothing is to come but results
