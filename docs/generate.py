@@ -192,8 +192,8 @@ def reference() -> str:
 
 
 def _public(module: Any) -> list[str]:
-    if module is symgrad:
-        return list(symgrad.__all__)
+    if hasattr(module, "__all__"):
+        return list(module.__all__)
     own = [
         n for n, value in vars(module).items() if not n.startswith("_") and getattr(value, "__module__", "") == module.__name__
     ]
@@ -239,7 +239,7 @@ def _text(doc: str) -> str:
         elif line in ("Args:", "Returns:", "Raises:"):
             rows += [f"**{line[:-1]}**", ""]
             section = True
-        elif section and re.match(r"    [*\w, ]+: ", line):
+        elif section and re.match(r"    [*\w][*\w, ]*: ", line):
             name, _, rest = line.strip().partition(": ")
             rows.append(f"- `{name}`: {rest}")
         else:

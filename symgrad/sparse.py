@@ -41,6 +41,8 @@ from symgrad.trace import Tape, Trace, tracing
 from symgrad.transform import calculus
 from symgrad.transform.reverse import path
 
+__all__ = ["sparse_hessian", "sparse_jacobian"]
+
 Matrix = Any  # a scipy.sparse.csr_array
 LARGEST = 30_000_000  # entries of a pattern, or of one step; what is larger is not sparse
 PUSH, PULL = "pushforwards", "pullbacks"
