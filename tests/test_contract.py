@@ -362,6 +362,10 @@ PRODUCTS_OF_SEVERAL = {
         lambda a, b, c, d: np.einsum("ij,jk,kl,l->i", a, b, c, d),
         (array(60, 50), array(50, 40), array(40, 30), array(30)),
     ),
+    "to a number": (
+        lambda a, b, c, d: np.einsum("ij,jk,kl,li->", a, b, c, d),
+        (array(60, 50), array(50, 40), array(40, 30), array(30, 60)),
+    ),
     "summed away": (lambda a, b, c: np.einsum("ia,ib,jc->abc", a, b, c), (array(500, 3), array(500, 4), array(500, 5))),
     "many": (
         lambda *xs: np.einsum("na,nb,nc,abcd,de,n->ne", *xs),

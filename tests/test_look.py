@@ -233,3 +233,9 @@ def test_debug_nans_in_tangents():
     tangent = lambda x: jvp(lambda x: np.sqrt(x), (x,), (x,))[1]
     with pytest.raises(MadeNaN, match="in the tangents"):
         grad(tangent, mode="debug_nans")(0.0)
+
+
+def test_the_backward_pass_is_announced_once():
+    a, b, c, d = (np.ones(shape) for shape in ((4, 6), (6, 4), (4, 5), (5, 3)))
+    fun = lambda a, b, c, d: np.einsum("ij,jk,kl,lm->", a, b, c, d)
+    assert grad(fun, (0, 1)).source(a, b, c, d).count("# backward") == 1

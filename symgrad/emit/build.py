@@ -524,7 +524,8 @@ class Builder:
                 block.append(Line(ast.Expr(self.exprs[node])))
         phases = [node.phase for node in leaf.nodes() if not isinstance(self.exprs[node], ast.Name)]
         if any(phase not in (None, self.last_phase) for phase in phases):
-            block.append(Comment(next(phase for phase in phases if phase)))
+            self.last_phase = next(phase for phase in phases if phase)
+            block.append(Comment(self.last_phase))
         result = self._container(leaf.tree, iter(zip(leaf.outputs, leaf.kinds, strict=True)), set())
         if len(ast.unparse(result)) > LONG and len(leaf.outputs) > 1:
             self._name_outputs(leaf, block)

@@ -453,12 +453,17 @@ def einsum_vjp(position: int, g: Any, y: Any, *arrays: Any, subscripts: str, opt
     """The einsum with the cotangent in place of its argument; a label that only it had was summed alone: broadcast."""
     words, output = terms(subscripts, arrays)
     term, others = words[position], [output, *words[:position], *words[position + 1 :]]
-    operands = (g, *arrays[:position], *arrays[position + 1 :])
+    operands = [g, *arrays[:position], *arrays[position + 1 :]]
     first = [label in "".join(others) and term.index(label) == k for k, label in enumerate(term)]
     kept = "".join(label for label, is_first in zip(term, first, strict=True) if is_first)
+    scale = None
+    if not output and len(operands) > 1:  # a factor, not one more array to contract
+        (scale, *operands), (_, *others) = operands, others
+        g = operands[0]
     if others != [kept]:
         path: dict[str, Any] = {} if optimize is False else {"optimize": optimize if isinstance(optimize, str) else True}
         g = np.einsum(f"{','.join(others)}->{kept}", *operands, **path)
+    g = g if scale is None else scale * g
     if not all(first):
         g = np.expand_dims(g, tuple(k for k, is_first in enumerate(first) if not is_first))
     for k, label in enumerate(term):  # a repeated label took a diagonal
