@@ -7,11 +7,13 @@ functions without source) gets values from outside that are guarded, or the call
 from __future__ import annotations
 
 import abc
+import bisect
 import contextlib
 import copy
 import dataclasses
 import enum
 import functools
+import heapq
 import importlib
 import inspect
 import operator
@@ -67,6 +69,9 @@ _TO_TEXT = (str, repr, ascii, format)
 _SEEDED = (np.random.default_rng, np.random.RandomState)
 _IN_PLACE = ("at", "copyto", "put", "place", "putmask", "put_along_axis", "fill_diagonal")
 COMPARING = (operator.is_, operator.is_not, operator.eq, operator.ne, operator.contains, operator.indexOf, operator.countOf)
+_HEAPS = (heapq.heapify, heapq.heappush, heapq.heappop, heapq.heapreplace, heapq.heappushpop)
+_IN_ORDER = (*_HEAPS, bisect.insort_left, bisect.insort_right)  # they change the list that they are given first
+_BISECTING = (bisect.bisect_left, bisect.bisect_right)
 _FINDING = ("get", "pop", "setdefault", "count", "index", "remove", "isdisjoint", "issubset", "issuperset")
 _WRITING = ("fill", "sort", "put", "partition", "resize", "setfield", "byteswap", "setflags", "__setitem__")
 _PARTIAL: Any = functools.partial
@@ -660,7 +665,12 @@ class Calls(Reads):
             else:
                 self.trace.writes.append(args[0])
             return fun(*args, **kwargs)
-        if not is_pure(module):
+        if fun in _IN_ORDER and not kwargs and self.path_of(args[0]) is None:
+            self.wrote_into(args[0])
+            args = (args[0], *map(self.deep, args[1:]))
+            self._operands(args)
+            return fun(*args)
+        if not is_pure(module) and fun not in _BISECTING:
             self.stop(f"{module}.{name}() is called, which may change or depend on anything")
             return self._hand(fun, args, kwargs)
         if fun in COMPARING:

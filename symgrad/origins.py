@@ -26,7 +26,7 @@ _PACKAGES = ("scipy", "matplotlib", "pandas", "sklearn", "torch", "jax", "hypoth
 # packages whose functions depend on their arguments alone, and change none of them
 _PURE = frozenset(
     "builtins math cmath numpy scipy itertools functools _functools operator _operator statistics fractions decimal numbers "
-    "collections copy dataclasses typing types abc enum re string textwrap json contextlib inspect".split()
+    "collections heapq copy dataclasses typing types abc enum re string textwrap json contextlib inspect".split()
 )
 # NumPy's functions that read or write files or NumPy's own settings
 STATEFUL = frozenset(

@@ -60,6 +60,7 @@ MAX_ITEMS = 1000  # of a container that is read as a whole
 MAX_BYTES = 1 << 16  # of an array whose content is compared at every call
 _BY_IDENTITY = object.__dict__["__eq__"]
 QUICK = frozenset({Tracer, float, int, bool, str, type(None), np.ndarray, complex, np.float64, slice, range, bytes})
+_OF_SHAPE = (int, slice, type(None), type(Ellipsis))  # keys that fit or do not by the shape alone
 
 
 class Reads:
@@ -462,7 +463,12 @@ class Reads:
         """``owner[key]``."""
         key = self.whole(key)
         if type(owner) is Tracer:
-            return owner[key]
+            try:
+                return owner[key]
+            except IndexError as error:
+                if all([type(k) in _OF_SHAPE for k in (key if type(key) is tuple else (key,))]):
+                    self.foreseen.append(error)
+                raise
         kind, path = type(owner), self.path_of(owner)
         if "__getitem__" in own_ways(kind):
             return self.call(self.special(kind, "__getitem__"), owner, key)

@@ -5,8 +5,10 @@ in different orders with compiled calls in between. What it gives must be what p
 """
 # ruff: noqa: B023 -- the shapes are meant as they are
 
+import bisect
 import copy
 import functools
+import heapq
 import itertools
 import math
 import operator
@@ -3030,3 +3032,78 @@ def test_what_max_leaves_out_in_tables_takes_no_part():
             expected = other(x)
             assert np.isfinite(expected).all()
             np.testing.assert_allclose(derivative(x), expected, rtol=1e-12)
+
+
+ORDERED = {
+    "shortest path": lambda w: _shortest(w),
+    "sorted": lambda w: sum(i * v for i, v in enumerate(_sorted_by_heap(list(w)))),
+    "inserted": lambda w: _medians(w),
+    "largest": lambda w: sum(v * v for v in heapq.nlargest(3, w)) + heapq.nsmallest(2, list(w), key=lambda v: (v - 1) ** 2)[1],
+}
+
+
+def _shortest(w):
+    queue, done = [(0.0, 0)], {}
+    while queue:
+        length, here = heapq.heappop(queue)
+        if here not in done:
+            done[here] = length
+            for k, (a, b) in enumerate([(0, 1), (0, 2), (1, 3), (2, 3), (1, 2)]):
+                if a == here:
+                    heapq.heappush(queue, (length + w[k], b))
+    return done[3] * done[2]
+
+
+def _sorted_by_heap(values):
+    heapq.heapify(values)
+    return [heapq.heappop(values) for _ in range(len(values))]
+
+
+def _medians(w):
+    met, total = [], 0.0
+    for x in w:
+        total += x * bisect.bisect(met, 1.2)
+        bisect.insort(met, x)
+        total += met[len(met) // 2] ** 2
+    return total
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_lists_kept_in_order_are_compiled(name):
+    fun = ORDERED[name]
+    derivative, plain = grad(fun), grad(fun, mode="dynamic")
+    w = np.array([1.3, 0.4, 0.9, 1.7, 0.2])
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(w), plain(w))
+    assert derivative.cache_info().hits == 1
+    for other in np.random.default_rng(1).permuted(np.tile(w, (6, 1)), axis=1):
+        for scale in (1.0, 1.1):
+            np.testing.assert_allclose(derivative(scale * other), plain(scale * other))
+
+
+def _beyond(key):
+    def fun(x):
+        try:
+            beyond = x[key(x)]
+        except IndexError:
+            beyond = x[0] ** 2
+        return beyond * x[1]
+
+    return fun
+
+
+@pytest.mark.parametrize("key", [lambda x: 7, lambda x: (6, None), lambda x: (..., -9)])
+def test_an_index_that_the_shape_has_no_place_for_is_compiled(key):
+    derivative, plain = grad(_beyond(key)), grad(_beyond(key), mode="dynamic")
+    for size in (5, 5, 5, 9, 9, 9, 5):
+        x = np.random.default_rng(size).standard_normal(size)
+        np.testing.assert_allclose(derivative(x), plain(x))
+    assert derivative.cache_info().hits == 3
+
+
+def test_an_index_that_values_have_no_place_for_is_none_to_compile():
+    fun = _beyond(lambda x: np.argmax(x) + 3)
+    derivative = value_and_grad(fun)
+    for seed in range(12):
+        x = np.random.default_rng(seed).standard_normal(5)
+        assert derivative(x)[0] == fun(x)
