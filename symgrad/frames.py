@@ -292,5 +292,9 @@ def _called(node: ast.expr, frame: FrameType) -> Any:
         owner = _called(node.value, frame)
         if isinstance(owner, (np.random.Generator, np.random.RandomState)):
             return getattr(owner, node.attr, None)
-        return vars(owner).get(node.attr) if isinstance(owner, ModuleType) else None
+        if not isinstance(owner, ModuleType):
+            return None
+        if owner.__name__.startswith("symgrad.scipy"):  # what it has not itself is SciPy's
+            return getattr(owner, node.attr, None)
+        return vars(owner).get(node.attr)
     return None

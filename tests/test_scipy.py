@@ -23,7 +23,7 @@ import test_ops as generic
 from agreement import agrees
 from ops_samples import A, Case, Sample, cases, close, samples_of
 
-from symgrad import elementwise_grad, grad, hessian, jacobian, jvp, value_and_grad
+from symgrad import elementwise_grad, grad, hessian, jacobian, jvp, value_and_grad, vmap
 from symgrad.errors import LeavesNumPy, NotDifferentiable
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.scipy import integrate, interpolate, linalg, optimize, signal, sparse, special, stats
@@ -191,6 +191,20 @@ FUNCTIONS = {
     "linalg.logm": [Sample(SPD)],
     "linalg.solve_sylvester": [Sample(SPD, SPD, A(3, 3))],
     "linalg.solve_continuous_lyapunov": [Sample(SPD, A(3, 3))],
+    "linalg.qr": [Sample(A(3, 3)), Sample(A(4, 3), mode="economic"), Sample(A(4, 3), mode="r")],
+    "linalg.eigvalsh": [Sample(SPD)],
+    "linalg.lu": [Sample(A(3, 3)), Sample(A(3, 3), permute_l=True), Sample(A(1, 1))],
+    "linalg.expm_frechet": [Sample(A(3, 3), A(3, 3)), Sample(A(2, 2), A(2, 2), compute_expm=False)],
+    "linalg.cosm": [Sample(A(3, 3))],
+    "linalg.sinm": [Sample(A(3, 3))],
+    "linalg.tanm": [Sample(A(2, 2, lo=-0.5, hi=0.5))],
+    "linalg.coshm": [Sample(A(3, 3))],
+    "linalg.sinhm": [Sample(A(3, 3))],
+    "linalg.tanhm": [Sample(A(2, 2))],
+    "linalg.companion": [Sample(A(4, lo=1, hi=2)), Sample(A(2, lo=1, hi=2))],
+    "linalg.solve_toeplitz": [Sample(A(3, lo=1, hi=2), A(3)), Sample((A(3, lo=1, hi=2), A(3)), A(3, 2))],
+    "linalg.matmul_toeplitz": [Sample(A(3), A(3)), Sample((A(2), A(3)), A(3, 2))],
+    "linalg.orthogonal_procrustes": [Sample(A(4, 2), A(4, 2))],
     "linalg.block_diag": [Sample(A(2, 2), A(1, 3), A(2)), Sample(A(2, 1))],
     "linalg.toeplitz": [Sample(A(3)), Sample(A(3), A(4)), Sample(A(1), A(2))],
     "linalg.hankel": [Sample(A(3)), Sample(A(3), A(4))],
@@ -592,6 +606,8 @@ HELD = {
             "write symgrad.scipy.sparse.spsolve",
         ),
         (lambda x: scipy.linalg.signm(np.outer(x, x)).sum(), "give it a rule with symgrad.primitive"),
+        (lambda x: linalg.signm(np.outer(x, x)).sum(), "linalg.signm takes plain arrays only"),
+        (lambda x: linalg.schur(np.outer(x, x))[0].sum(), "linalg.schur takes plain arrays only"),
     ],
 )
 @pytest.mark.parametrize("mode", ["auto", "dynamic"])
@@ -799,6 +815,45 @@ def test_cubic_spline(n, kind):
         lambda x, y, at: interpolate.CubicSpline(x, y, bc_type=kind)(at), np.linspace(0, 3, n) ** 1.1, rng.normal(size=n), at
     )
     assert np.isnan(interpolate.CubicSpline(x, x, extrapolate=False)(-1.0))
+
+
+@pytest.mark.parametrize("kind", [float, complex])
+@pytest.mark.parametrize("trans", [0, 1, 2])
+def test_systems_are_solved_by_elimination(kind, trans):
+    rng = np.random.default_rng(3)
+    a = rng.standard_normal((4, 4)) + (1j * rng.standard_normal((4, 4)) if kind is complex else 0.0)
+    b = rng.standard_normal((4, 2)) + (1j * rng.standard_normal((4, 2)) if kind is complex else 0.0)
+    fun = lambda a, b: np.sum(np.abs(linalg.lu_solve(linalg.lu_factor(a), b, trans)) ** 2)
+    same = lambda a, b: np.sum(np.abs(np.linalg.solve((a, a.T, np.conj(a).T)[trans], b)) ** 2)
+    for one, other in zip(scipy.linalg.lu_factor(a), linalg.lu_factor(a), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-14, atol=1e-14)
+    derivative, expected = grad(fun, (0, 1)), grad(same, (0, 1))(a, b)
+    for _ in range(3):
+        for one, other in zip(derivative(a, b), expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+    if kind is float:
+        check_grads(fun, [a, b], order=2)
+
+
+def test_pivots_follow_the_matrix():
+    fun = lambda a: linalg.lu(a)[2].trace() + linalg.lu(a, permute_l=True)[0][0].sum()
+    derivative, batched = grad(fun), vmap(grad(fun))
+    stack = np.random.default_rng(4).standard_normal((6, 3, 3))
+    plain = [grad(fun, mode="dynamic")(a) for a in stack]
+    for a, one in zip(stack, plain, strict=True):
+        np.testing.assert_allclose(derivative(a), one)
+    np.testing.assert_allclose(batched(stack), plain)
+
+
+@pytest.mark.parametrize("name", ["eigvals", "cosm", "sinm"])
+def test_complex_results_are_scipys(name):
+    mine, theirs = getattr(linalg, name), getattr(scipy.linalg, name)
+    for a in (np.array([[1.0, 0.3], [0.2, 2.0]]), np.array([[1.0, -0.3], [0.2, 1.0]]), np.array([[1j, 0.3], [0.2, 2.0]])):
+        found, expected = mine(a), theirs(a)
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+        if a.dtype == float:
+            check_grads(lambda a: np.sum(np.abs(mine(a)) ** 2), [a], order=2)
 
 
 @pytest.mark.parametrize("fun", [linalg.sqrtm, linalg.logm], ids=["sqrtm", "logm"])

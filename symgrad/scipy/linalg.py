@@ -12,7 +12,7 @@ from symgrad.ir import Node
 from symgrad.ops.contract import conj, transpose
 from symgrad.ops.core import A, Op, Sample
 from symgrad.ops.engine import IS_COMPLEX
-from symgrad.ops.index import array_of
+from symgrad.ops.index import array_of, take_at
 from symgrad.ops.linalg import MIRRORED, hermitian
 from symgrad.transform.batch import Batch, rule
 from symgrad.transform.batch_rules import stacks
@@ -212,6 +212,108 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, **options: 
     return decompose(array_of(a), full_matrices, compute_uv)
 
 
+def qr(
+    a: Any,
+    overwrite_a: bool = False,
+    lwork: Any = None,
+    mode: str = "full",
+    pivoting: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """The orthogonal and the triangular factor: by default, unlike NumPy's, the square one and one of the shape of ``a``."""
+    if pivoting or mode == "raw":
+        given = "pivoting=True" if pivoting else "mode='raw'"
+        raise NotDifferentiable(f"scipy.linalg.qr has no derivative rule for {given}")
+    found = np.linalg.qr(array_of(a), "reduced" if mode == "economic" else "complete")
+    return (found[1],) if mode == "r" else tuple(found)
+
+
+def eigvalsh(a: Any, b: Any = None, *, lower: bool = True, **options: Any) -> Any:
+    """The eigenvalues of a symmetric matrix."""
+    return eigh(a, b, lower=lower, eigvals_only=True, **options)
+
+
+def eigvals(a: Any, b: Any = None, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The eigenvalues of a matrix: unlike NumPy's, always complex."""
+    if b is not None:
+        raise NotDifferentiable("scipy.linalg.eigvals has no derivative rule for b=")
+    return np.linalg.eigvals(array_of(a)) + 0j
+
+
+# -- elimination ---------------------------------------------------------------------------------------------------
+
+
+def _swaps(a: Any) -> Any:
+    found = [sl.lu_factor(one)[1] for one in a.reshape(-1, *a.shape[-2:])]
+    return np.reshape(np.array(found, int), a.shape[:-1])
+
+
+def _order(swaps: Any) -> Any:
+    orders = [_swapped(one) for one in swaps.reshape(-1, swaps.shape[-1])]
+    return np.reshape(np.array(orders, int), swaps.shape)
+
+
+def _swapped(swaps: Any) -> Any:
+    order = np.arange(len(swaps))
+    for i, k in enumerate(swaps):
+        order[[i, k]] = order[[k, i]]
+    return order
+
+
+def _eliminated(a: Any) -> Any:
+    found = [sl.lu_factor(one)[0] for one in a.reshape(-1, *a.shape[-2:])]
+    return np.reshape(np.array(found, a.dtype), a.shape)
+
+
+def _eliminated_vjp(g: Any, y: Any, a: Any) -> Any:
+    """Of ``a == L @ U``: L^-1 da U^-1 is L^-1 dL, strictly lower, and dU U^-1, upper."""
+    lower, upper = np.tril(y, -1) + np.eye(np.shape(y)[-1], dtype=y.dtype), np.triu(y)
+    inner = np.tril(transpose(lower) @ np.tril(g, -1), -1) + np.triu(np.triu(g) @ transpose(upper))
+    inner = solve_triangular(lower, inner, 1, True, True)
+    return transpose(solve_triangular(upper, transpose(inner)))
+
+
+SWAPS = Op(_swaps, "constant", (), name="swaps")
+ORDER = Op(_order, "constant", (), name="order")
+ELIMINATED = Op(  # of a matrix whose rows are in the order of their pivots
+    _eliminated,
+    "op",
+    (_eliminated_vjp,),
+    name="eliminated",
+    samples=[Sample(A(3, 3, kind="spd")), Sample(A(2, 3, 3, kind="spd")), Sample(A(1, 1, kind="spd"))],
+)
+for op, core in ((SWAPS, 2), (ORDER, 1), (ELIMINATED, 2)):
+    rule(op)(stacks(core))
+
+
+def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """Both factors in one matrix, and the row that each was swapped with, for ``lu_solve``."""
+    a = array_of(a)
+    if np.ndim(a) != 2 or np.shape(a)[0] != np.shape(a)[1]:
+        raise NotDifferentiable("scipy.linalg.lu_factor has a derivative rule for one square matrix; use symgrad.vmap for more")
+    swaps = SWAPS(a)
+    return ELIMINATED(a[ORDER(swaps)]), swaps
+
+
+def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+    """The ``x`` of ``a @ x == b``, given the factors of ``a``."""
+    factors, swaps = lu_and_piv
+    b, order = array_of(b), ORDER(array_of(swaps))
+    if trans == 0:
+        return solve_triangular(factors, solve_triangular(factors, b[order], 0, True, True))
+    return solve_triangular(factors, solve_triangular(factors, b, trans), trans, True, True)[np.argsort(order)]
+
+
+def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True, p_indices: bool = False) -> Any:
+    """The permutation, the lower and the upper factor."""
+    factors, swaps = lu_factor(a)
+    rows = np.argsort(ORDER(swaps))
+    lower, upper = np.tril(factors, -1) + np.eye(len(factors), dtype=factors.dtype), np.triu(factors)
+    if permute_l:
+        return lower[rows], upper
+    return rows if p_indices else take_at(np.eye(len(factors), dtype=factors.dtype), rows), lower, upper
+
+
 # -- Sylvester's equation ------------------------------------------------------------------------------------------
 
 
@@ -312,6 +414,49 @@ def sqrtm(A: Any) -> Any:
 def logm(A: Any) -> Any:
     """The principal logarithm of a matrix."""
     return _complex_or_not(LOGM(array_of(A)))
+
+
+def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True, check_finite: bool = True) -> Any:
+    """The exponential of a matrix, and its derivative in the direction ``E``."""
+    moved = _in_blocks(expm, array_of(A), array_of(E))
+    return (expm(A), moved) if compute_expm else moved
+
+
+def cosm(A: Any) -> Any:
+    """The cosine of a matrix."""
+    return _trigonometric(array_of(A), np.real, 1)
+
+
+def sinm(A: Any) -> Any:
+    """The sine of a matrix."""
+    return _trigonometric(array_of(A), np.imag, -1)
+
+
+def _trigonometric(a: Any, part: Any, sign: int) -> Any:
+    turned = expm(1j * a)
+    if np.isrealobj(a):
+        return part(turned)
+    return (turned + sign * expm(-1j * a)) / (2 if sign > 0 else 2j)
+
+
+def tanm(A: Any) -> Any:
+    """The tangent of a matrix."""
+    return np.linalg.solve(cosm(A), sinm(A))
+
+
+def coshm(A: Any) -> Any:
+    """The hyperbolic cosine of a matrix."""
+    return (expm(A) + expm(-array_of(A))) / 2
+
+
+def sinhm(A: Any) -> Any:
+    """The hyperbolic sine of a matrix."""
+    return (expm(A) - expm(-array_of(A))) / 2
+
+
+def tanhm(A: Any) -> Any:
+    """The hyperbolic tangent of a matrix."""
+    return np.linalg.solve(coshm(A), sinhm(A))
 
 
 def _complex_or_not(found: Any) -> Any:
@@ -428,3 +573,30 @@ def circulant(c: Any) -> Any:
     c = _vector(c)
     places = np.arange(np.size(c))
     return c[(places[:, None] - places) % max(np.size(c), 1)]
+
+
+def companion(a: Any) -> Any:
+    """The matrix whose characteristic polynomial has these coefficients."""
+    a = _vector(a)
+    below = np.eye(np.size(a) - 2, np.size(a) - 1, dtype=a.dtype)
+    return np.concatenate((-a[None, 1:] / a[0], below))
+
+
+def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
+    """The ``x`` of ``toeplitz(c, r) @ x == b``."""
+    return np.linalg.solve(_toeplitz(c_or_cr), array_of(b))
+
+
+def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
+    """``toeplitz(c, r) @ x``."""
+    return _toeplitz(c_or_cr) @ array_of(x)
+
+
+def _toeplitz(c_or_cr: Any) -> Any:
+    return toeplitz(*c_or_cr) if isinstance(c_or_cr, tuple) else toeplitz(c_or_cr)
+
+
+def orthogonal_procrustes(A: Any, B: Any, check_finite: bool = True) -> Any:
+    """The orthogonal matrix that turns ``A`` nearest to ``B``, and the sum of the singular values of ``A^H @ B``."""
+    u, w, vt = np.linalg.svd(hermitian(array_of(A)) @ array_of(B))
+    return u @ vt, np.sum(w)
