@@ -200,6 +200,7 @@ class _Reader:
         late = set(bounds[-1].nodes).intersection(*(bound.nodes for bound in bounds[1:])) - keys
         pairs = [*itertools.pairwise(bounds[1:])]  # some iterations assign it, and nobody reads it
         late -= {key for key in late if self._is_unread(key) and any([c.nodes[key] is b.nodes[key] for b, c in pairs])}
+        keys -= {key for key in keys if key[0] in self.names.targets and self._is_unread(key)}
         self.moving = self._moving(keys)
         self.keys = self.moving | late
         self.unread: set[Any] = set()
@@ -239,9 +240,11 @@ class _Reader:
         given |= {key for key in same if key[0] in self.names.stored or len(key) > 1}
         change = {bound.nodes[key] for bound in self.bounds for key in found}
         floor = min([node.index for node in (*change, *self.put)], default=0)
-        return found | {
-            key for key in given if any([node in change or node in self.put for node in ancestors([begin.nodes[key]], floor)])
-        }
+        hangs = change | self.put
+        for node in ancestors([begin.nodes[key] for key in given], floor):
+            if any([arg in hangs for arg in node.args]):
+                hangs.add(node)
+        return found | {key for key in given if begin.nodes[key] in hangs}
 
     def _look_for_names(self, place: Any, bounds: Sequence[Boundary], dead: Collection[str]) -> None:
         """Note which locals, but for those that nobody reads any more, are one array, or list, at a place between iterations,

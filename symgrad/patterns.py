@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from symgrad.ir import CAPTURED, CONST, Aval, Node, aval_of
 from symgrad.ops.engine import IDENTITY, INDEX
 from symgrad.tracer import Tracer
@@ -117,6 +119,11 @@ def number_name(node: Node) -> Any:
     """What tells a number that is known beforehand from others."""
     value = dict(node.params)["value"]
     return "value", type(value), repr(value)
+
+
+def content_of(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
+    """What two arrays have in common that hold the same, of one shape and dtype."""
+    return array.shape, array.dtype, array.tobytes()
 
 
 def loop_number(index: Node) -> Any:

@@ -38,6 +38,7 @@ from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, INDEX, ITEM, NAMED, NOT, TO_NUMPY
 from symgrad.patterns import (
     COMPARED,
+    content_of,
     EXIT,
     INT,
     LEAVES,
@@ -293,7 +294,7 @@ class Roller:
             last.joins[number] = Join(bound, frozenset(dead), frozenset(unused))
 
     def _take_in(self) -> None:
-        """Arrays of one number that the iteration has made traced ones, and those that it has but read, are as if they had been
+        """Drafts that the iteration has made traced ones, and those that it has but read, are as if they had been
         traced all the time."""
         *before, last = self.boundaries
         for key in last.nodes.keys() - before[-1].nodes.keys() if before else ():
@@ -303,18 +304,18 @@ class Roller:
             owner = last.holds[key].owner()
             if sum([tracer.owner() is owner for tracer in last.holds.values()]) > 1:
                 continue
-            node = self._taken_in(last.nodes[key], np.frombuffer(first[3], first[2]).reshape(first[1]))
+            node = self._taken_in(last.nodes[key], first[1:])
             if node is not None:
                 for one in [one for bound in before for one in bound.every()]:
                     if one.rest.get(key[0]) == first:
                         one.holds[key], one.nodes[key], one.rest[key[0]] = last.holds[key], node, TRACED
 
-    def _taken_in(self, now: Node, before: np.ndarray[Any, Any]) -> Node | None:
-        """What a plain array, of which the iteration has made ``now``, would have been; None where that is not known."""
+    def _taken_in(self, now: Node, before: tuple[Any, ...]) -> Node | None:
+        """What a plain array of that content, of which the iteration has made ``now``, would have been; None if not known."""
         if now.op is CAPTURED:
-            return now if self.trace.graph.arrays[now].tobytes() == before.tobytes() else None
-        filled = self.trace.filled(before)
-        return None if filled is None else filled.node
+            return now if content_of(self.trace.graph.arrays[now]) == before else None
+        taken = self.trace.taken_as(before)
+        return None if taken is None else taken.node
 
     def _note_decisions(self) -> None:
         """Of the iteration that has just ended: as long as these are not rolled up, they are those of a loop."""
@@ -1197,7 +1198,7 @@ class _Survey:
         if value.size > COMPARED:
             return ("is", id(value), value)
         self.containers.add(id(value))
-        return (value.shape, value.dtype, value.tobytes())
+        return content_of(value)
 
 
 def _is_same(a: Any, b: Any) -> bool:

@@ -28,6 +28,7 @@ from symgrad.ops import create, index
 from symgrad.ops.abstract import like_result, stand_in
 from symgrad.ops.core import REGISTRY, Op, as_numpy
 from symgrad.ops.engine import IDENTITY, ITEM, LAYOUT, STOP, TO_ARRAY
+from symgrad.patterns import COMPARED, content_of
 from symgrad.tracer import EINSUM, NUMBERS, Peek, Run, Tracer, escaped, plain
 
 __all__ = ["Guard", "Tape", "Trace", "active_trace", "followed", "running", "tracing"]
@@ -88,6 +89,7 @@ class Trace:
         self._loops = 0
         self._copies: dict[Any, tuple[Any, Any, Node]] = {}  # of plain arrays, by where they lie
         self._tables: dict[Any, Any] = {}  # that loops run over, by content
+        self._contents: dict[Any, Node] = {}  # what the first draft of each content became
         self.outside: dict[int, tuple[Tracer, Any]] = {}  # Tracers of arrays from outside that the function writes to, by id
         self.quiet = False  # nobody will read the names of what is recorded: it goes round in a loop
         self.peeks: list[Peek] = []  # what Python looked at that hangs on no argument: it may change in the course of a loop
@@ -170,7 +172,7 @@ class Trace:
     def let_go(self) -> None:
         """Hold nothing any more of what was recorded: a run and its hooks, which refer to each other, are not freed at once."""
         self.graph, self.guards, self.peeks, self.required, self.writes = Graph(), [], [], [], []
-        self.values, self.likes, self._copies, self._tables, self.unmasked = {}, {}, {}, {}, {}
+        self.values, self.likes, self._copies, self._tables, self._contents, self.unmasked = {}, {}, {}, {}, {}, {}
 
     def release(self, node: Node) -> None:
         """Let a value go that what is to come needs no more, unless what was left for later may need it."""
@@ -388,6 +390,8 @@ class Trace:
             self.loans.append((where(), x.value, value))
         filled = self.filled(value)
         taken = self.lookup(self.constant(value)[0]) if filled is None else filled
+        if filled is None and value.size <= COMPARED:
+            self._contents.setdefault(content_of(value), taken.node)
         self.taken.append((ref(x), x.tape))
         x.tape = self
         x.bind(self.adopt(taken).laid_as(value))  # a 0-d array is no number
@@ -399,6 +403,14 @@ class Trace:
         first = value.flat[0] if value.size else 0.0
         same = np.array_equal(value, np.broadcast_to(first, value.shape)) and (first != 0 or not np.signbit(value.real).any())
         return self.constant_like(first, aval_of(value)) if same else None
+
+    def taken_as(self, content: tuple[Any, ...]) -> Tracer | None:
+        """The traced array that a draft of this content is if it is taken in; None where none has been that is not filled."""
+        node = self._contents.get(content)
+        if node is not None:
+            return self.lookup(node)
+        shape, dtype, data = content
+        return self.filled(np.frombuffer(data, dtype).reshape(shape))
 
     def close(self) -> None:
         """The run is over. Drafts that it has only read are plain arrays again: the function may have kept them."""

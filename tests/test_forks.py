@@ -2088,3 +2088,28 @@ def test_what_an_iteration_left_to_the_next_ones_is_not_what_they_compute():
         np.testing.assert_allclose(value, expected, rtol=1e-10, atol=1e-12)
         for slope, other in zip(slopes, others, strict=True):
             np.testing.assert_allclose(slope, other, rtol=1e-9, atol=1e-11)
+
+
+def filtered(f, y):
+    m, p, total = np.zeros(2), np.eye(2), 0.0
+    for t in range(len(y)):
+        m, p = f @ m, f @ p @ f.T + np.eye(2)
+        if np.isnan(y[t]).any():
+            continue
+        gain = np.linalg.solve(p + np.eye(2), p).T
+        m = m + gain @ (y[t] - m)
+        p = p - gain @ p
+        total += m @ m
+    return total
+
+
+def test_a_view_that_only_some_iterations_make_and_no_other_reads():
+    derivative = value_and_grad(filtered)
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        y = np.where(rng.uniform(size=(40, 1)) < 0.3, np.nan, rng.normal(size=(40, 2)))
+        f = 0.9 * np.eye(2) + 0.05 * rng.normal(size=(2, 2))
+        value, slope = derivative(f, y)
+        assert value == pytest.approx(filtered(f, y), rel=1e-12)
+        np.testing.assert_allclose(slope, grad(filtered, mode="dynamic")(f, y), rtol=1e-11, atol=1e-13)
+    assert derivative.cache_info().misses <= 4
