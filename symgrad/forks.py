@@ -200,7 +200,8 @@ class _Reader:
         late = set(bounds[-1].nodes).intersection(*(bound.nodes for bound in bounds[1:])) - keys
         pairs = [*itertools.pairwise(bounds[1:])]  # some iterations assign it, and nobody reads it
         late -= {key for key in late if self._is_unread(key) and any([c.nodes[key] is b.nodes[key] for b, c in pairs])}
-        keys -= {key for key in keys if key[0] in self.names.targets and self._is_unread(key)}
+        views = {key for key in keys if any([bound.holds[key].base is not None for bound in bounds])}
+        keys -= {key for key in views if key[0] in self.names.targets and self._is_unread(key)}
         self.moving = self._moving(keys)
         self.keys = self.moving | late
         self.unread: set[Any] = set()
