@@ -26,7 +26,7 @@ from symgrad.tracer import Peek, Run, Tracer, plain, tracers
 
 __all__ = ["Drafts"]
 
-KINDS = "fc"  # of dtypes that a derivative can flow through
+KINDS = "fciub"  # of dtypes: indices and masks are filled with traced ones, too
 
 
 class Drafts:

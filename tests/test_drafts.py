@@ -786,3 +786,47 @@ def test_copies_hold_the_lists_that_were_copied():
         value, slope = value_and_grad(fun, mode=mode)(0.5)
         assert value == fun(0.5) == 1.5625
         assert slope == 7.5
+
+
+def with_blanks(x, labels):
+    extended = np.zeros(2 * len(labels) + 1, int)
+    extended[1::2] = labels
+    skipping = np.zeros(len(extended), bool)
+    skipping[2:] = (extended[2:] != 0) & (extended[2:] != extended[:-2])
+    return np.sum(x[extended] ** 2) + np.sum(np.where(skipping, x[extended], 1.0))
+
+
+def by_counts(x, labels):
+    counts = np.zeros(4, int)
+    np.add.at(counts, labels, 1)
+    return np.sum(x[labels] ** 2 / counts[labels])
+
+
+def in_new_order(x, labels):
+    order = np.empty(len(labels), int)
+    order[:] = np.argsort(labels, kind="stable")
+    inverse = np.empty_like(order)
+    inverse[order] = np.arange(len(order))
+    return np.sum(np.cumsum(x[labels][order]) ** 2 * inverse)
+
+
+def places_so_far(x, labels):
+    seen, total = np.zeros(4, int), 0.0
+    for label in labels:
+        seen[label] += 1
+        total = total + x[label] ** seen[label]
+    return total
+
+
+@pytest.mark.parametrize("fun", [with_blanks, by_counts, in_new_order, places_so_far])
+def test_indices_and_masks_that_are_filled_with_arguments(fun):
+    derivative = value_and_grad(fun)
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        x, labels = rng.uniform(0.5, 1.5, 4), rng.integers(0, 4, 9)
+        value, slope = derivative(x, labels)
+        np.testing.assert_allclose(value, fun(x, labels), rtol=1e-12)
+        near = [(fun(x + d, labels) - fun(x - d, labels)) / 2e-6 for d in 1e-6 * np.eye(4)]
+        np.testing.assert_allclose(slope, near, rtol=1e-6)
+    assert derivative.cache_info().misses == 2
+    assert "dynamic" not in derivative.explain()
