@@ -28,12 +28,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.branches import Builder, Steps, may_go_on, outside
-from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors
+from symgrad.ir import CAPTURED, COMPARED, CONST, INPUT, Aval, Node, ancestors
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT
 from symgrad.patterns import (
     BOOL,
-    COMPARED,
     EXIT,
     INT,
     LEAVES,

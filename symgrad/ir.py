@@ -63,6 +63,11 @@ _AVALS = {kind: Aval((), np.dtype(kind), "python") for kind in _PYTHON}
 _AVALS |= {kind: Aval((), np.dtype(kind), "scalar") for kind in _SCALARS}
 
 
+def content_of(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
+    """What arrays have in common that hold the same, of one shape and dtype."""
+    return array.shape, array.dtype, array.tobytes()
+
+
 def aval_of(value: Any) -> Any:
     """The ``Aval`` of a number or an array; a tuple of them for a tuple of values."""
     kind = type(value)
@@ -151,6 +156,7 @@ class Leaf(NamedTuple):
 INPUT = Leaf("input")
 CONST = Leaf("const")
 CAPTURED = Leaf("captured")
+COMPARED = 100_000  # items of a plain array whose content is compared with that of others
 
 
 class Graph:

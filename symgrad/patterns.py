@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from symgrad.ir import CAPTURED, CONST, Aval, Node, aval_of
 from symgrad.ops.engine import IDENTITY, INDEX
 from symgrad.tracer import Tracer
@@ -15,7 +13,6 @@ Key = tuple[Any, ...]
 # where an argument comes from: ("step", i), ("carry", key), ("index",), ("same", node), ("value", node), ("anew", node)
 Part = tuple[Any, ...]
 LEAVES = (INDEX, CONST, CAPTURED)  # what is no operation of an iteration
-COMPARED = 100_000  # items of a plain array that are compared between two iterations
 INT = aval_of(0)  # what is known of an index
 BOOL = aval_of(False)
 TEST: Key = ("while",)  # whether a loop goes on
@@ -119,11 +116,6 @@ def number_name(node: Node) -> Any:
     """What tells a number that is known beforehand from others."""
     value = dict(node.params)["value"]
     return "value", type(value), repr(value)
-
-
-def content_of(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
-    """What two arrays have in common that hold the same, of one shape and dtype."""
-    return array.shape, array.dtype, array.tobytes()
 
 
 def loop_number(index: Node) -> Any:

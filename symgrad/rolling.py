@@ -32,13 +32,11 @@ from typing import Any
 import numpy as np
 
 from symgrad.forks import Ways, fork, meeting
-from symgrad.ir import CAPTURED, CONST, Aval, Graph, Node, ancestors, aval_of
+from symgrad.ir import CAPTURED, COMPARED, CONST, Aval, Graph, Node, ancestors, aval_of, content_of
 from symgrad.iterables import Over
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, INDEX, ITEM, NAMED, NOT, TO_NUMPY
 from symgrad.patterns import (
-    COMPARED,
-    content_of,
     EXIT,
     INT,
     LEAVES,

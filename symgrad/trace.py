@@ -23,12 +23,11 @@ import numpy as np
 from symgrad import protocols
 from symgrad.errors import LeavesNumPy, MutatedInput, NotDifferentiable, SymgradError
 from symgrad.frames import line_of, raised_at, target, through_scipy, user_frame, user_line, where
-from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Graph, Node, aval_of, is_inexact
+from symgrad.ir import CAPTURED, COMPARED, CONST, INPUT, Aval, Graph, Node, aval_of, content_of, is_inexact
 from symgrad.ops import create, index
 from symgrad.ops.abstract import like_result, stand_in
 from symgrad.ops.core import REGISTRY, Op, as_numpy
 from symgrad.ops.engine import IDENTITY, ITEM, LAYOUT, STOP, TO_ARRAY
-from symgrad.patterns import COMPARED, content_of
 from symgrad.tracer import EINSUM, NUMBERS, Peek, Run, Tracer, escaped, plain
 
 __all__ = ["Guard", "Tape", "Trace", "active_trace", "followed", "running", "tracing"]
