@@ -66,7 +66,10 @@ class Builder:
                 aval = joined_kind(aval, other.steps[i][2])
                 for mine, theirs in zip(parts, other.steps[i][3], strict=True):
                     narrow(mine, theirs)
-            made[i] = out.add(op, [of(one) for one in parts], params, aval, way.nodes[i])
+            if op is ITEM and sure(parts[0])[0] == "step":
+                made[i] = _item(out, made, sure(parts[0])[1], params, aval, way.nodes[i])
+            else:
+                made[i] = out.add(op, [of(one) for one in parts], params, aval, way.nodes[i])
         if len(ways) == 1 and len(way.tests) == depth:
             return {key: self._left(out, key, way, of) for key in self.keys}
         if any([len(other.tests) <= depth for other in ways]):
@@ -211,7 +214,7 @@ class Builder:
             return look(part, lambda: outer(part))
 
         if ways:
-            left: dict[Key, Any] = self.grow(inner, ways, depth, _Known(made, look), inside)
+            left: dict[Key, Any] = self.grow(inner, ways, depth, _Known(out, made, look), inside)
         else:
             left = {**carry, UNSEEN: inner.const(True)}
             if TEST in left:
@@ -231,9 +234,9 @@ class Builder:
 class _Known(dict[int, Any]):
     """The steps that are there when the side of a decision begins: given to it when it asks for them."""
 
-    def __init__(self, before: dict[int, Any], look: Callable[[Any, Callable[[], Any]], Any]) -> None:
+    def __init__(self, out: Any, before: dict[int, Any], look: Callable[[Any, Callable[[], Any]], Any]) -> None:
         super().__init__(dict.fromkeys(before))
-        self.before, self.given, self.look = before, frozenset(before), look
+        self.out, self.before, self.given, self.look = out, before, frozenset(before), look
 
     def __getitem__(self, i: int) -> Any:
         return self.look(("step", i), lambda: self.before[i]) if i in self.given else super().__getitem__(i)
@@ -287,6 +290,13 @@ def _there(made: dict[int, Any], outer: Callable[[Part], Any], parts: Parts) -> 
     """What there is of a value that comes from one of the steps before, or from elsewhere."""
     part = sure(parts)
     return made[part[1]] if part[0] == "step" else outer(part)
+
+
+def _item(out: Any, made: dict[int, Any], i: int, params: Any, aval: Any, like: Any) -> Any:
+    """One of the results of step ``i``, a loop: where that is outside of a side, taken there, as it alone is given to it."""
+    if isinstance(made, _Known) and i in made.given:
+        return made.look(("item", i, params), lambda: _item(made.out, made.before, i, params, aval, like))
+    return out.add(ITEM, [made[i]], params, aval, like)
 
 
 def _is_common(every: Sequence[Parts], made: dict[int, Any]) -> bool:

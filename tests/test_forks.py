@@ -2113,3 +2113,31 @@ def test_a_view_that_only_some_iterations_make_and_no_other_reads():
         assert value == pytest.approx(filtered(f, y), rel=1e-12)
         np.testing.assert_allclose(slope, grad(filtered, mode="dynamic")(f, y), rtol=1e-11, atol=1e-13)
     assert derivative.cache_info().misses <= 4
+
+
+def one_side_alone_reads(x):
+    n, m, k, s, u = 5, 9, 1, 0.0, 0.0
+    p = x[: n + m] * 1.0
+    for i in range(n):
+        k = k + 1 if k < 3 else 1
+        for j in range(m):
+            if j > i:
+                v = 0.7 * (u if u > 0.0 and p[i + j] > -0.2 else p[i])
+        v = 0.1
+        j = 0
+        while j < m:
+            if x[j] < -0.3:
+                best = x[j]
+                if best > s:
+                    best = 0.5
+            j += 1
+    return s + u + v + p @ p
+
+
+def test_what_a_loop_left_and_one_side_alone_reads_is_given_to_it_by_itself():
+    derivative, dynamic = value_and_grad(one_side_alone_reads), value_and_grad(one_side_alone_reads, mode="dynamic")
+    rng = np.random.default_rng(30544)
+    for x in rng.normal(size=(9, 17))[:, :16] * 0.6:
+        (value, slope), (expected, other) = derivative(x), dynamic(x)
+        np.testing.assert_allclose(value, expected, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(slope, other, rtol=1e-9, atol=1e-11)
