@@ -546,6 +546,7 @@ class _Rewriter(ast.NodeTransformer):
         anew = {*names_stored(node.target), *({*stored} - used[0] - self.later[-1])}
         decides = hasattr(node, "pairs") and any([isinstance(item, ast.If) for item in walk(node)])
         known = [ast.Constant(tested), ast.Constant(nested), _constant(tuple(sorted(anew))), ast.Constant(decides)]
+        known.append(_constant(self._appended(loop, node)))
         facts = [*map(_constant, (private, stored)), *known]
         start = placed(ast.Assign([ast.Name(loop, ast.Store())], _hook("loop", node.iter, self._over(node.iter), *facts)), node)
         node.iter = placed(ast.Name(loop, ast.Load()), node.iter)
@@ -666,6 +667,28 @@ class _Rewriter(ast.NodeTransformer):
         handler = ast.ExceptHandler(unbound, None, [ast.Pass()])
         numbers: list[ast.stmt] = [placed(ast.Try([statement], [handler], [], []), node) for statement in first]
         return loop, None if _pauses(node) else private, tuple(sorted(stores)), numbers, way_out is not None
+
+    def _appended(self, loop: str, node: ast.For) -> tuple[tuple[str, int], ...]:
+        """The lists that a loop only appends to, and how far from their ends it reads them."""
+        below: list[Any] = [item for item in _every(node.body) if isinstance(item, ast.Expr) and _is_append(item.value)]
+        appends = [(item, item.value.func.value.id) for item in below]
+        found = []
+        for name in sorted({name for _, name in appends} & self.scopes[-1][0]):
+            own = [item for item, other in appends if other == name]
+            deep = _deepest(node, name, len(own))
+            if deep is not None:
+                found.append((name, deep))
+                for item in own:
+                    item.appends = loop, name
+        return tuple(found)
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        loop, name = getattr(node, "appends", ("", ""))
+        self.generic_visit(node)
+        if name:
+            parts = node.value, ast.Name(loop, ast.Load()), ast.Constant(name), ast.Name(name, ast.Load())
+            node.value = _hook("appended", node.value, *parts)
+        return node
 
     def visit_If(self, node: ast.If) -> Any:
         loop = getattr(node, "leaves", None)
@@ -881,7 +904,7 @@ def _is_plain_index(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) or _is_plain_chain(node)
 
 
-def _constant(names: tuple[str | None, ...] | None) -> ast.expr:
+def _constant(names: tuple[Any, ...] | None) -> ast.expr:
     return ast.Constant(None) if names is None else ast.Tuple([ast.Constant(name) for name in names], ast.Load())
 
 
@@ -971,6 +994,33 @@ def _below_ifs(statements: list[ast.stmt], below: bool = False) -> Iterator[Any]
         if isinstance(statement, (ast.If, ast.For, ast.While)):
             for part in (statement.body, statement.orelse):
                 yield from _below_ifs(part, below or isinstance(statement, ast.If))
+
+
+def _every(statements: list[ast.stmt]) -> Iterator[Any]:
+    """These statements, and those in ``if``s among them."""
+    for statement in statements:
+        yield statement
+        if isinstance(statement, ast.If):
+            yield from _every([*statement.body, *statement.orelse])
+
+
+def _is_append(node: Any) -> bool:
+    """Whether it is ``name.append(x)``."""
+    if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
+        return False
+    return isinstance(node.func, ast.Attribute) and node.func.attr == "append" and isinstance(node.func.value, ast.Name)
+
+
+def _deepest(node: ast.For, name: str, appends: int) -> int | None:
+    """How far from its end a loop reads a list that is there under a ``name``; None where it does anything else with it but so
+    many ``appends``."""
+    read: list[Any] = [item for item in walk(node) if isinstance(item, ast.Subscript) and getattr(item.value, "id", "") == name]
+    ends = [item.slice for item in read if isinstance(item.slice, ast.UnaryOp) and isinstance(item.slice.op, ast.USub)]
+    places: list[Any] = [getattr(end.operand, "value", None) for end in ends]
+    names = [item for item in walk(node) if isinstance(item, ast.Name) and item.id == name]
+    known = len(places) == len(read) and all([place in (1, 2, 3) for place in places])
+    loads = all([isinstance(item.ctx, ast.Load) for item in (*read, *names)])
+    return max(places, default=0) if known and loads and len(names) == len(read) + appends else None
 
 
 def _renamed(value: ast.expr) -> Any:

@@ -26,11 +26,12 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from types import BuiltinFunctionType, CellType, FrameType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from symgrad.appended import WHOLE, Grown
 from symgrad.forks import Ways, fork, meeting
 from symgrad.ir import CAPTURED, COMPARED, CONST, Aval, Graph, Node, ancestors, aval_of, content_of
 from symgrad.iterables import Over
@@ -80,7 +81,7 @@ class Roller:
     """Watches one loop statement. ``what`` is what a ``for`` statement runs over; ``private`` are the names of the locals
     that the loop assigns and nothing else reads, ``stored`` all that its body assigns; ``tested`` says that the loop ends by
     a test in its body, not by exhaustion; ``targets`` are the locals that each iteration assigns before it reads them, if it
-    begins where the body does."""
+    begins where the body does; ``lists`` are those that it only appends to, and reads so far from the end."""
 
     def __init__(
         self,
@@ -90,7 +91,9 @@ class Roller:
         stored: Sequence[str],
         tested: bool = False,
         targets: Sequence[str] = (),
+        lists: Sequence[tuple[str, int]] = (),
     ) -> None:
+        self.lists, self.grown = dict(() if tested else lists), dict[str, Grown]()
         self.names = Names(frozenset(private), frozenset(stored), frozenset(() if tested else targets))
         self.trace, self.what, self.private, self.tested = trace, what, self.names.private, tested
         self.boundaries: list[Boundary] = []
@@ -264,7 +267,11 @@ class Roller:
         if more and COUNTER in more:  # the local that has the same value got it from there
             holds[COUNTER] = more[COUNTER]
         for name, value in frame.f_locals.items():
-            if type(value) is Tracer and not value.tape.draft and not thorough:
+            if name in self.lists and self._grows(frame.f_code, name, value):
+                survey.rest[name], more_holds = self.grown[name].seen(name, trace)
+                holds.update(more_holds)
+                survey.containers |= {id(value), id(self.grown[name].array)}
+            elif type(value) is Tracer and not value.tape.draft and not thorough:
                 holds[(name,)] = value
             elif not name.startswith(_HIDDEN):
                 survey.local(name, value)
@@ -278,6 +285,32 @@ class Roller:
             nodes[key] = tracer.node
         counts = len(trace.graph.nodes), len(trace.guards), len(trace.peeks), len(trace.writes), len(trace.met)
         return Boundary(*counts, holds, nodes, survey.rest, survey.containers, survey.shared, at, {})
+
+    def _grows(self, code: CodeType, name: str, value: Any) -> bool:
+        """Whether a list is looked at as one that iterations append to: where they decide, and in the first one."""
+        if type(value) is not list or name in code.co_cellvars or not (self.forked or len(self.boundaries) < 2):
+            return False
+        if not self.boundaries:
+            self.grown[name] = Grown(value, self.lists[name])
+        return name in self.grown and self.grown[name].owner is value
+
+    def appended(self, name: str, owner: list[Any]) -> None:
+        """An iteration has appended an item to a list."""
+        grown = self.grown.get(name)
+        if grown is None or grown.owner is not owner or not (self.forked or len(self.boundaries) == 1):
+            return
+        at = self.boundaries[-1].at
+        assert self.what is not None
+        assert at is not None
+        place: Any = self.trace.lookup(at)
+        if (self.what.start, self.what.step) != (0, 1):
+            place = (place - self.what.start) // self.what.step
+        array = grown.begins(self.trace, self.what.length, place.value) if grown.array is None else None
+        if array is not None:
+            for bound in [one for begin in self.boundaries for one in begin.every()]:
+                bound.holds[name, WHOLE], bound.nodes[name, WHOLE] = array, array.node
+                bound.containers.add(id(array))
+        grown.take_in(place)
 
     def met(self, frame: FrameType, number: int, dead: tuple[str, ...], unused: tuple[str, ...]) -> None:
         """All ways through the statement before meet again here."""
@@ -578,6 +611,10 @@ class Roller:
         if (self.what is None or self.tested) and not self.open:
             return
         bounds, way = self.boundaries, self._way()
+        lists = [*self.grown.values()]
+        noted = [sum([owner is one.owner for owner in trace.writes]) for one in lists]
+        if not all([one.is_as_noted(often, len(bounds) - 1) for one, often in zip(lists, noted, strict=True)]):
+            return
         every, others = self._known(way)
         own, shared = [{id(known) for known in ways} for ways in (every, others)]
         firsts = sorted({0, 1, self._settled()})
@@ -608,6 +645,8 @@ class Roller:
             start = bounds[first]
             flag = self._flag(first) if UNSEEN in self.kinds else None
             if self._replace(first):
+                for grown in lists:
+                    grown.spread()
                 trace.recalled |= known is not None and (id(known) in own or self.place not in trace.ways)
                 self._keep(way, known, ways)
                 rest = [

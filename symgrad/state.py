@@ -65,12 +65,14 @@ class State(Calls):
         nested: bool | None,
         targets: tuple[str, ...],
         decides: bool,
+        lists: tuple[tuple[str, int], ...],
     ) -> Any:
         """What a ``for`` statement runs over; by index where that can be rolled up, with the index traced.
 
         ``private``: the names that it assigns and nothing else reads, None where it pauses, and others go on meanwhile;
         ``stored``: all that its body assigns; ``tested``: one ``if`` leaves it; ``nested`` is about its ``targets``, as in
-        ``unpack``; ``decides``: it runs over pairs, and has ``if``s in it.
+        ``unpack``; ``decides``: it runs over pairs, and has ``if``s in it; ``lists``: as in
+        ``Roller``.
         """
         if type(value) is not Over:
             given, value = value, self.iterate(value) if nested is None or type(value) is Tracer else value
@@ -84,7 +86,7 @@ class State(Calls):
             value = found
         if private is None or value.length < SHORTEST or not self.trace.symbolic:
             return value.items()
-        return Roller(self.trace, value, private, stored, tested, targets)
+        return Roller(self.trace, value, private, stored, tested, targets, lists)
 
     def _table(self, value: Any, nested: bool | None, fewest: int | None) -> Over | None:
         """Plain numbers, or tuples of them that are unpacked, as a table."""
@@ -101,6 +103,12 @@ class State(Calls):
             if found is not None:
                 return found
         return self.call(fun, *[arg.items() if type(arg) is Over else arg for arg in args], **options)
+
+    def appended(self, value: Any, loop: Any, name: str, owner: Any) -> Any:
+        """``owner.append(...)`` in a loop, which has given ``value``."""
+        if type(loop) is Roller and type(owner) is list:
+            loop.appended(name, owner)
+        return value
 
     def start(self, private: tuple[str, ...] | None, stored: tuple[str, ...], targets: tuple[str, ...]) -> Roller | None:
         """A ``while`` statement begins."""

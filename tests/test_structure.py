@@ -29,6 +29,7 @@ LAYERS = """
     ways
     branches
     forks
+    appended
     rolling
     standard
     reads
