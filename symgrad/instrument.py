@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
+from symgrad.comprehensions import unrolled
 from symgrad.liveness import live_between, read_later, used_between
 from symgrad.nests import joined
 from symgrad.syntax import (
@@ -83,7 +84,7 @@ def _rewrite(fun: FunctionType, kind: type[_Calls | _Rewriter]) -> CodeType | No
     if plain is None or not _same_code(plain, code):
         return None
     rewriter = kind(frozenset(free), owner)
-    tree = copied(node) if kind is _Calls else joined(copied(node))
+    tree = copied(node) if kind is _Calls else joined(unrolled(copied(node), fun.__globals__))
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner)
 
 
@@ -544,7 +545,7 @@ class _Rewriter(ast.NodeTransformer):
         nested = _nested(node.target) if isinstance(node.target, (ast.Tuple, ast.List)) else None
         used = used_between(node, tested)
         anew = {*names_stored(node.target), *({*stored} - used[0] - self.later[-1])}
-        decides = hasattr(node, "pairs") and any([isinstance(item, ast.If) for item in walk(node)])
+        decides = any([isinstance(item, (ast.If, ast.IfExp)) for item in walk(node)])
         known = [ast.Constant(tested), ast.Constant(nested), _constant(tuple(sorted(anew))), ast.Constant(decides)]
         known.append(_constant(self._appended(loop, node)))
         facts = [*map(_constant, (private, stored)), *known]

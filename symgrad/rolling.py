@@ -1176,12 +1176,12 @@ class _Survey:
         if kind in (float, complex) or isinstance(value, np.generic):
             return (kind, repr(value))
         if isinstance(value, (FunctionType, MethodType, BuiltinFunctionType, functools.partial)):
-            return (
-                "is",
-                id(value),
-                value,
-                *[self._look(part, (*key, i), depth + 1) for i, part in enumerate(self._held(value))],
-            )
+            held = [self._look(part, (*key, i), depth + 1) for i, part in enumerate(self._held(value))]
+            if isinstance(value, FunctionType) and not vars(
+                value
+            ):  # of one that the function makes, there is another in each call
+                return ("code", value.__code__, id(value.__globals__), *held)
+            return ("is", id(value), value, *held)
         if isinstance(value, type) and self.trace.hooks is not None and id(value) in self.trace.hooks.own_classes:
             return (object(),)  # what a class of the function's own holds may change
         if isinstance(value, (ModuleType, type, np.ufunc, np.dtype)):
@@ -1222,7 +1222,9 @@ class _Survey:
             return (fun.func, fun.args, fun.keywords)
         if not isinstance(fun, FunctionType):
             return (fun.__self__, getattr(fun, "__func__", None))
-        return [cell.cell_contents for cell in fun.__closure__ or () if cell != CellType()]  # but for empty ones
+        cells = zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True)  # but for empty ones, and that for the hooks
+        held = [cell.cell_contents for name, cell in cells if cell != CellType() and not name.startswith(_HIDDEN)]
+        return [*held, fun.__defaults__, fun.__kwdefaults__]
 
     def _array(self, value: Any, key: Key, depth: int) -> Any:
         if value.dtype == object:

@@ -71,7 +71,7 @@ class State(Calls):
 
         ``private``: the names that it assigns and nothing else reads, None where it pauses, and others go on meanwhile;
         ``stored``: all that its body assigns; ``tested``: one ``if`` leaves it; ``nested`` is about its ``targets``, as in
-        ``unpack``; ``decides``: it runs over pairs, and has ``if``s in it; ``lists``: as in
+        ``unpack``; ``decides``: it has ``if``s in it, so that few items are worth a table; ``lists``: as in
         ``Roller``.
         """
         if type(value) is not Over:

@@ -2141,3 +2141,56 @@ def test_what_a_loop_left_and_one_side_alone_reads_is_given_to_it_by_itself():
         (value, slope), (expected, other) = derivative(x), dynamic(x)
         np.testing.assert_allclose(value, expected, rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(slope, other, rtol=1e-9, atol=1e-11)
+
+
+def bisected(p):
+    f = lambda x: p[0] * x**3 + p[1] * x - p[2]
+    lo, hi = 0.0, 3.0
+    for _ in range(30):
+        m = (lo + hi) / 2
+        if f(m) > 0:
+            hi = m
+        else:
+            lo = m
+    return p[0] * m
+
+
+def of_a_function_within(p):
+    def step(x, often=2):
+        if x > 0.5:
+            return p[0] * x
+        return x * x + p[1] * often
+
+    s = 0.0
+    for i in range(3, 15):
+        s = s + step(p[i])
+        if s > 1.0:
+            s = s * 0.5
+    return s
+
+
+def of_functions_in_turn(p):
+    s = 0.0
+    for i in range(3, 15):
+        step = (lambda x, k=i: x * k) if i % 3 else (lambda x, k=-i: x + k)
+        s = s + step(p[i]) if p[i] > 0.5 else s * 0.5
+    return s
+
+
+def over_few_numbers(p):
+    s = 0.0
+    for weight in np.linspace(0.5, 2.0, 12):
+        s = s + weight * p[3] if weight < p[4] + 1.0 else s * p[5]
+    return s
+
+
+@pytest.mark.parametrize(
+    ("fun", "misses"), [(bisected, 3), (of_a_function_within, 5), (of_functions_in_turn, 20), (over_few_numbers, 4)]
+)
+def test_functions_that_the_function_makes_are_the_same_ones_in_the_next_call(fun, misses):
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for p in np.random.default_rng(8).uniform(0.1, 1.0, size=(20, 15)):
+        (value, slope), (expected, other) = derivative(p), dynamic(p)
+        assert value == pytest.approx(expected, rel=1e-12)
+        np.testing.assert_allclose(slope, other, rtol=1e-10, atol=1e-12)
+    assert derivative.cache_info().misses <= misses
