@@ -1,8 +1,7 @@
 """List comprehensions that decide become loops that append, so that these can be rolled up, whatever their items decide.
 
 ``y = np.sum([f(v) for v in x])`` runs as ``listed = []``, ``for v_ in x: listed.append(f(v_))``, ``y = np.sum(listed)``; so
-does ``sum(f(v) for v in x)``. This is done where nothing but names and arithmetic come first in the statement, and where the
-names of the function show that it makes no difference.
+does ``sum(f(v) for v in x)``. What comes first in the statement is computed first.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from symgrad.syntax import FRAME_READERS, FunctionNode, copied, located, names_r
 _TAKES_ALL = frozenset(["sum", "max", "min", "list", "tuple", "sorted"])  # builtins that take an iterator to its end
 _MODULES = frozenset(["np", "numpy", "math"])
 _SCOPES = (ast.Lambda, ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_IN_ORDER = (ast.Attribute, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List, ast.keyword, ast.Subscript, ast.Call)
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.Return, ast.Expr)
 
 
@@ -23,21 +23,22 @@ def unrolled(function: FunctionNode, own: Collection[str]) -> FunctionNode:
     """The function, changed in place: its comprehensions are loops. ``own``: names that do not stand for the builtins."""
     for node in [*walk(function)]:
         if isinstance(node, ast.FunctionDef):
-            names = {item.id for item in walk(node) if isinstance(item, ast.Name)}
-            names |= {item.arg for item in walk(node) if isinstance(item, ast.arg)}
-            if names.isdisjoint(FRAME_READERS):
-                _Unroller(names, _TAKES_ALL - {*own, *names_stored(node)}).generic_visit(node)
+            parts = [*walk(node)]
+            names = {item.id for item in parts if isinstance(item, ast.Name)}
+            if names.isdisjoint(FRAME_READERS) and not any([isinstance(item, (ast.Nonlocal, ast.Global)) for item in parts]):
+                local = {*names_stored(node), *[item.arg for item in parts if isinstance(item, ast.arg)]}
+                _Unroller(names | local, local, _TAKES_ALL - {*own, *local}).generic_visit(node)
     return function
 
 
 class _Unroller(ast.NodeTransformer):
     """Writes the comprehensions of one function as loops; those of functions in it have their own turn.
 
-    ``names`` are taken; the ``builtins`` are what they are.
+    ``names`` are taken; those that are ``local`` only it assigns; the ``builtins`` are what they are.
     """
 
-    def __init__(self, names: set[str], builtins: Collection[str]) -> None:
-        self.names, self.builtins = names, builtins
+    def __init__(self, names: set[str], local: Collection[str], builtins: Collection[str]) -> None:
+        self.names, self.local, self.builtins = names, local, builtins
 
     def visit_FunctionDef(self, node: Any) -> Any:
         return node
@@ -55,52 +56,55 @@ class _Unroller(ast.NodeTransformer):
 
     def _written(self, statement: Any) -> list[ast.stmt]:
         """A statement, after the loops that make the lists in it."""
-        loops, lists = list[ast.stmt](), list[str]()
-        if isinstance(statement, _SIMPLE):
-            while (found := next(self._first(statement), None)) is not None and found[2] is not None:
-                parent, place, comprehension = found
-                name = self._fresh("listed")
-                lists.append(name)
-                loops += self._loop(name, comprehension)
-                _put(parent, place, placed(ast.Name(name, ast.Load()), comprehension))
-        else:
+        before = list[ast.stmt]()
+        if not isinstance(statement, _SIMPLE):
             self.visit(statement)
-        done = [] if isinstance(statement, ast.Return) else lists
-        return [*loops, statement, *[_assigned(name, ast.Constant(None), statement) for name in done]]
+        elif isinstance(getattr(statement, "target", None), (ast.Name, type(None))):
+            while (found := self._found(statement)) is not None:
+                before += found
+        made = [name for item in before if isinstance(item, ast.Assign) for name in names_stored(item.targets[0])]
+        if isinstance(statement, ast.Return):
+            made = []
+        return [*before, statement, *[_assigned(name, ast.Constant(None), statement) for name in made]]
 
-    def _first(self, node: Any) -> Iterator[tuple[Any, Any, Any]]:
-        """In the order in which they are computed: comprehensions to be written as loops, by node and place; nothing, from
-        where on something else would come before the loop."""
+    def _found(self, node: Any) -> list[ast.stmt] | None:
+        """The first comprehension in a node that can be a loop has a name from here on: what makes the list, after what comes
+        first in the node; None where there is none."""
+        first: list[tuple[Any, Any]] = []
         for place, part in _computed(node):
+            if isinstance(part, ast.Starred):
+                return None
+            found = None
             if isinstance(part, ast.ListComp) and _decides(part):
-                yield node, place, part
-            elif isinstance(part, ast.Call) and self._takes_all(part) and _decides(part.args[0]):
-                yield part, ("args", 0), part.args[0]
-            elif isinstance(part, (ast.Name, ast.Constant)):
-                continue
-            elif isinstance(part, (ast.Attribute, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List, ast.keyword, ast.Subscript)):
-                yield from self._first(part)
-            elif isinstance(part, ast.Call):
-                yield from self._first(part)
-                if not self._is_pure(part):
-                    yield node, place, None
-            else:
-                yield node, place, None
+                found = self._loop(node, place, part)
+            elif self._takes_all(part) and _decides(part.args[0]):
+                found = self._loop(part, ("args", 0), part.args[0])
+            elif isinstance(part, _IN_ORDER):
+                found = self._found(part)
+            if found is not None:
+                return [*self._named(node, first), *found]
+            known = isinstance(part, ast.Constant) or (isinstance(part, ast.Name) and part.id in self.local)
+            if not known and not _is_callee(part, place):
+                first.append((place, part))
+        return None
 
-    def _takes_all(self, call: ast.Call) -> bool:
+    def _named(self, node: Any, parts: list[tuple[Any, Any]]) -> Iterator[ast.stmt]:
+        """Statements that give these parts of a node names, so that they are computed before what follows."""
+        for place, part in parts:
+            parent, where, value = (part, ("value", None), part.value) if isinstance(part, ast.keyword) else (node, place, part)
+            name = self._fresh("first")
+            _put(parent, where, placed(ast.Name(name, ast.Load()), value))
+            yield _assigned(name, value, value)
+
+    def _takes_all(self, call: Any) -> bool:
         """Whether it is ``sum(... for ...)`` or its like."""
-        known = isinstance(call.func, ast.Name) and call.func.id in self.builtins
+        known = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in self.builtins
         return known and len(call.args) == 1 and isinstance(call.args[0], ast.GeneratorExp)
 
-    def _is_pure(self, call: ast.Call) -> bool:
-        """Whether a call changes nothing: one of NumPy's, or of these builtins."""
-        fun = call.func
-        while isinstance(fun, ast.Attribute):
-            fun = fun.value
-        return isinstance(fun, ast.Name) and fun.id in (_MODULES if fun is not call.func else self.builtins)
-
-    def _loop(self, name: str, comprehension: Any) -> list[ast.stmt]:
-        """What makes the list."""
+    def _loop(self, parent: Any, place: Any, comprehension: Any) -> list[ast.stmt]:
+        """What makes the list that stands at a place from here on."""
+        name = self._fresh("listed")
+        _put(parent, place, placed(ast.Name(name, ast.Load()), comprehension))
         (clause,) = comprehension.generators
         target, item = copied(clause.target), copied(comprehension.elt)
         fresh = {old: self._fresh(old) for old in names_stored(clause.target)}
@@ -143,17 +147,24 @@ def _put(parent: Any, place: Any, node: ast.expr) -> None:
         getattr(parent, field)[i] = node
 
 
+def _is_callee(part: Any, place: Any) -> bool:
+    """Whether it is the name of what is called, with those of what that is found in."""
+    while isinstance(part, ast.Attribute):
+        part = part.value
+    return place[0] == "func" and isinstance(part, ast.Name)
+
+
 def _decides(node: Any) -> bool:
     """Whether the items of a comprehension may decide on something, and it can be written as a loop."""
-    first, *others = node.generators
-    own = set(names_stored(first.target))
-    plain = not others and not first.ifs and not first.is_async and all([_is_plain(part) for part in walk(first.target)])
-    inner = [part for part in walk(node.elt) if isinstance(part, ast.comprehension)]
-    if not plain or any([isinstance(part, _SCOPES) for part in walk(node.elt)]) or names_read(first.iter).keys() & own:
+    clause, *others = node.generators
+    own, parts = set(names_stored(clause.target)), [*walk(node.elt)]
+    if others or clause.ifs or clause.is_async or not all([_is_plain(part) for part in walk(clause.target)]):
         return False
-    if not own.isdisjoint([name for part in inner for name in names_stored(part.target)]):
+    if any([isinstance(part, _SCOPES) for part in [*parts, *walk(clause.iter)]]) or names_read(clause.iter).keys() & own:
         return False
-    return any([isinstance(part, (ast.IfExp, ast.BoolOp)) or _is_own_call(part) for part in walk(node.elt)])
+    inner = [name for part in parts if isinstance(part, ast.comprehension) for name in names_stored(part.target)]
+    decides = any([isinstance(part, (ast.IfExp, ast.BoolOp)) or _is_own_call(part) for part in parts])
+    return decides and own.isdisjoint(inner)
 
 
 def _is_plain(part: ast.AST) -> bool:

@@ -1,9 +1,13 @@
 """Comprehensions that decide: loops like any other, with the names and the order that Python has."""
 
+import ast
+
 import numpy as np
 import pytest
 
 from symgrad import value_and_grad
+from symgrad.comprehensions import unrolled
+from symgrad.syntax import located
 
 
 def huber(r):
@@ -118,6 +122,32 @@ def some_left_out(x):
     return sum(huber(v) for v in x if v > 0) + sum(1.0 for v in x if v > 0)
 
 
+def written_before(x):
+    """The first item is read before it is overwritten, the product computed before the sum."""
+    a = x * 1.0
+
+    def spoilt(v):
+        a[0] = a[0] + v
+        return v if v > 0 else -v
+
+    return a[0] * 2.0 + np.sum(a) * sum(spoilt(v) for v in x) + a[0]
+
+
+class Counter:
+    def __init__(self, x):
+        self.total = x[0]
+
+    def add(self, v):
+        self.total = self.total + v
+        return self.total if v > 0 else v
+
+
+def counted_before(x):
+    counter = Counter(x)
+    pair = [counter.total, *[counter.add(v) for v in x], counter.total]
+    return counter.total * sum(counter.add(v) for v in x) + max(pair[0], np.sum([counter.add(v) for v in x])) * counter.total
+
+
 class Model:
     def __init__(self, scale):
         self.scale = scale
@@ -133,10 +163,10 @@ def by_a_method(x):
     return np.sum(Model(x[0]).all(x))
 
 
-OTHERS = [with_its_own_sum, after_a_call, variable_of_its_own, of_late_functions, some_left_out, by_a_method]
+OTHERS = [written_before, counted_before, with_its_own_sum, after_a_call, variable_of_its_own, of_late_functions, by_a_method]
 
 
-@pytest.mark.parametrize("fun", [*OTHERS, until_one_fails])
+@pytest.mark.parametrize("fun", [*OTHERS, some_left_out, until_one_fails])
 def test_comprehensions_are_what_they_are(fun):
     derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
     for x in np.random.default_rng(4).normal(size=(8, 9)):
@@ -144,3 +174,43 @@ def test_comprehensions_are_what_they_are(fun):
         assert value == pytest.approx(fun(x), rel=1e-12)
         assert value == pytest.approx(expected, rel=1e-12)
         np.testing.assert_allclose(slope, other, rtol=1e-11, atol=1e-13)
+
+
+ORDERS = [
+    "t(1) * G + sum(t(v) for v in [G, t(2)]) - G",
+    "max(t(1), sum([t(a) for a in (3, 4)]), key=t) + [t(v) for v in (5, 6)][t(0)] * a",
+    "(t(7) if a > 3 else len([t(a) for a in range(2)])) - sum([t(a) + sum([t(a) for _ in range(2)]) for a in range(2)]) + a",
+    "sum([t(1), *[t(v) for v in range(2)], sum(t(v) for v in range(3))]) + t(*[t(v) for v in range(1)])",
+    "[t(v) for v in range(3)][-1] + (lambda v: v + sum([t(v) for v in range(2)]))(t(3))",
+    "o.count * 2 + sum(o.next(v) for v in range(3)) * o.count",
+]
+
+
+class Numbered:
+    def __init__(self):
+        self.count = 1
+
+    def next(self, v):
+        self.count += v
+        return self.count
+
+
+@pytest.mark.parametrize("text", ORDERS)
+def test_what_comes_first_is_computed_first(text):
+    source = f"def fun(t, o, a=5):\n    s = {text}\n    s += {text}\n    return s + {text}, a"
+    found = []
+    for change in (lambda tree: tree, lambda tree: unrolled(tree, {})):
+        module, calls = ast.parse(source), []
+        change(module.body[0])
+
+        names = {"G": 2}
+
+        def noted(value, calls=calls, names=names):
+            calls.append(value)
+            names["G"] += 1
+            return value
+
+        exec(compile(located(module), "test", "exec"), names)
+        o = Numbered()
+        found.append((names["fun"](noted, o), o.count, names["G"], calls))
+    assert found[0] == found[1]
