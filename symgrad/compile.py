@@ -48,6 +48,7 @@ from symgrad.state import Finished, State, watch
 from symgrad.trace import Tape, Trace, running, tracing
 from symgrad.tracer import Tracer, plain, tracers
 from symgrad.transform.calculus import traced
+from symgrad.transform.hosted import RuleDecides
 from symgrad.transform.loop import Loop
 
 MAX_SHARED = 64  # compilers that wait for more functions that are alike; the least recently used goes first
@@ -1039,7 +1040,12 @@ class Compiler:
         symbolic = compiles and (at_once or (family.account.calls >= self.patience and family.account.allows()))
         start = time.perf_counter()
         errors, family.errors = family.errors, []
-        traced = family.trace(user, leaves, Trace if symbolic else Tape)
+        try:
+            traced = family.trace(user, leaves, Trace if symbolic else Tape)
+        except RuleDecides as error:
+            family.give_up(str(error))
+            self._unlink()
+            traced = family.trace(user, leaves, Tape)
         family.account.called(symbolic, time.perf_counter() - start)
         if errors and compiles:
             self._doubt(family, errors)

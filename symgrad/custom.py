@@ -25,6 +25,7 @@ from symgrad.tracer import Tracer
 from symgrad.transform.batch import Batch, Each, interned, rule
 from symgrad.transform.calculus import conjugate, traced
 from symgrad.transform.checkpoint import checkpointed
+from symgrad.transform.hosted import hosted
 
 Fun = Callable[..., Any]
 
@@ -78,7 +79,7 @@ class Primitive(Ruled):
         ``None`` says that an argument takes no derivative. With a ``sample`` of arguments, the rules are checked against
         finite differences at once (``CheckFailed`` if they are wrong). Returns the primitive.
         """
-        self._op.rules, self._implied = tuple(map(_handed, rules)), False
+        self._op.rules, self._implied = tuple([rule and hosted(_handed(rule)) for rule in rules]), False
         self._rules = self._op.rules, self._op.jvp
         if sample is not None:
             self._check(sample)
@@ -92,13 +93,14 @@ class Primitive(Ruled):
 
         rules = tuple(map(_handed, rules))
 
+        @hosted
         def jvp(ts: Sequence[Any], y: Any, *args: Any, **kwargs: Any) -> Any:
             parts = [rule(t, y, *args, **kwargs) for rule, t in zip(rules, ts, strict=True) if rule and t is not None]
             return functools.reduce(lambda a, b: a + b, parts) if parts else None
 
         self._op.jvp = jvp
         if self._implied:
-            self._op.rules = tuple(rule and _transposed(rule, i) for i, rule in enumerate(rules))
+            self._op.rules = tuple(rule and hosted(_transposed(rule, i)) for i, rule in enumerate(rules))
         self._rules = self._op.rules, self._op.jvp
         if sample is not None:
             self._check(sample)
@@ -309,6 +311,7 @@ class CustomVJP(_Custom):
         spots = [i for i, leaf in enumerate(fixed) if leaf is None]
         count, results = len(places), out_tree.size
 
+        @hosted
         def joint(g: Sequence[Any], y: Any, args: Sequence[Any], params: Any) -> list[Any]:
             outs, residuals = args[count : count + results], args[count + results :]
             g = [_zeros(out) if part is None else conjugate(part) for part, out in zip(g, outs, strict=True)]
@@ -372,11 +375,13 @@ class CustomJVP(_Custom):
                 )
             return [_spread(part, out) for part, out in zip(parts, outs, strict=True)]
 
+        @hosted
         def jvp(ts: Sequence[Any], y: Any, *args: Any) -> Any:
             numbers = args[:count]
             ts = [_zeros(x) if t is None else t for t, x in zip(ts, numbers, strict=False)]
             return tuple(push(numbers, ts, args[count : count + results]))
 
+        @hosted
         def joint(g: Sequence[Any], y: Any, args: Sequence[Any], params: Any) -> list[Any]:
             numbers = args[:count]
             ends = args[count : count + results]

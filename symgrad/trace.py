@@ -11,7 +11,8 @@ import functools
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import get_ident
 from types import TracebackType
@@ -30,7 +31,7 @@ from symgrad.ops.core import REGISTRY, Op, as_numpy
 from symgrad.ops.engine import IDENTITY, ITEM, LAYOUT, STOP, TO_ARRAY
 from symgrad.tracer import EINSUM, NUMBERS, Peek, Run, Tracer, escaped, plain
 
-__all__ = ["Guard", "Tape", "Trace", "active_trace", "followed", "running", "tracing"]
+__all__ = ["Guard", "Tape", "Trace", "activated", "active_trace", "followed", "running", "tracing"]
 
 
 GONE = object()  # in place of what a trace noted a write to, and nobody can see any more
@@ -111,6 +112,8 @@ class Trace:
         self.matrices: list[Tracer] = []  # arguments whose layout no other call need have yet
         self.remarks: dict[str, None] = {}  # what is slower than one might think, in order
         self.exemplary = False  # whether its values are but some of their kinds, as in the body of an ``if`` that need not run
+        self.ruled = False  # whether rules of the user's took part in it, which may read what changes
+        self.around: dict[Node, tuple[Tracer, Tracer]] = {}  # what those read in the trace around it, and the inputs here
         self.texts: set[str] = set()  # of values that a derivative follows
         self.whole: Trace | None = None  # itself for pullbacks, which goes on when this one lets go of what it recorded
 
@@ -122,6 +125,14 @@ class Trace:
         if type(value) is np.ndarray and value.ndim > 1:
             self.matrices.append(tracer)
         return tracer
+
+    def around_it(self, x: Tracer) -> Tracer:
+        """A value of the trace around this one, which is of a loop's body: an input, the same in all iterations."""
+        if x.tape is self:
+            return x
+        if x.node not in self.around:
+            self.around[x.node] = x, self.input(("around", len(self.around)), x.value)
+        return self.around[x.node][1]
 
     def lookup(self, node: Node) -> Tracer:
         """The Tracer of a node of this run."""
@@ -792,6 +803,16 @@ class tracing:
         swallowed = error is None or (isinstance(error, Exception) and not isinstance(error, SymgradError))
         if swallowed and self.trace.refusal is not None:  # the function has caught it, and went another way
             raise self.trace.refusal from None
+
+
+@contextmanager
+def activated(trace: Trace) -> Iterator[None]:
+    """The trace as the active one, which goes on afterwards."""
+    token = _active.set(trace)
+    try:
+        yield
+    finally:
+        _active.reset(token)
 
 
 def followed(fun: Any) -> Any:

@@ -9,7 +9,20 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from symgrad import checkpoint, custom_jvp, custom_vjp, export, grad, hessian, jvp, primitive, value_and_grad, vjp, vmap
+from symgrad import (
+    checkpoint,
+    custom_jvp,
+    custom_vjp,
+    export,
+    grad,
+    hessian,
+    jacobian,
+    jvp,
+    primitive,
+    value_and_grad,
+    vjp,
+    vmap,
+)
 
 X = np.array([0.3, -0.7, 1.2])
 
@@ -271,3 +284,113 @@ def test_exported_code_has_the_function_of_a_primitive_as_it_is():
     text = export(value_and_grad(cube), 2.0)
     assert "x ** 3" in text
     assert "copy" not in text
+
+
+bent = True
+
+
+def _cubed_by_scale(make):
+    """``x**3``, whose rule reads a global: a number, and one that it decides by."""
+    if make is custom_jvp:
+        return custom_jvp(lambda x: x**3).defjvp(lambda x, t: (x[0] ** 3, (scale if bent else 7.0) * x[0] ** 2 * t[0]))
+    if make is custom_vjp:
+        return custom_vjp(lambda x: x**3).defvjp(lambda x: (x**3, x), lambda x, g: ((scale if bent else 7.0) * x**2 * g,))
+    return primitive(lambda x: x**3).defvjp(lambda g, y, x: (scale if bent else 7.0) * x**2 * g)
+
+
+def _summed(fun):
+    def loop(x):
+        total = 0.0
+        for v in x:
+            total = total + fun(v)
+        return np.sum(total)
+
+    return loop
+
+
+def _summed_while(fun):
+    def loop(x):
+        total, i = 0.0, 0
+        while i < len(x):
+            total, i = total + fun(x[i]), i + 1
+        return np.sum(total)
+
+    return loop
+
+
+def _summed_by_ifs(fun):
+    def loop(x):
+        total = 0.0
+        for v in x:
+            if np.sum(v) > 0.5:
+                total = total + fun(v)
+            else:
+                v = -v
+                total = total - fun(v)
+        return np.sum(total)
+
+    return loop
+
+
+def _summed_in_two_loops(fun):
+    def loop(x):
+        total = 0.0
+        for v in x:
+            for _ in range(5):
+                total = total + fun(v) / 5.0
+        return np.sum(total)
+
+    return loop
+
+
+def _carried(fun):
+    """No two iterations can be done at once."""
+
+    def loop(x):
+        total = 1.0
+        for v in x:
+            total = np.sum(fun(v)) + total * fun(1.0) + 0.0 * np.sin(total)
+        return total
+
+    return loop
+
+
+X4 = np.array([0.3, 0.7, 1.2, 1.5])
+LOOPS = [_summed, _summed_while, _summed_by_ifs, _summed_in_two_loops, _carried]
+
+
+@pytest.mark.parametrize("make", [custom_jvp, custom_vjp, primitive], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: loop.__name__)
+def test_rules_in_loops_read_what_is_outside_at_each_call(loop, make, monkeypatch):
+    """A loop's derivative is of a trace of its own; what its rules read is of the one around it."""
+    fun = loop(_cubed_by_scale(make))
+    one, both, many = grad(fun), value_and_grad(fun), vmap(grad(fun))
+    slopes = [one, lambda x: both(x)[1], lambda x: many(x[None])[0]]
+    twice = jacobian(grad(fun))
+    for number, decision in ((2.0, True), (3.0, True), (3.0, False), (2.0, True)):
+        monkeypatch.setitem(globals(), "scale", number)
+        monkeypatch.setitem(globals(), "bent", decision)
+        k = number if decision else 7.0
+        for x in (np.linspace(0.1, 1.0, 6), np.linspace(-1.0, 2.0, 6), np.linspace(0.1, 1.0, 12).reshape(6, 2)):
+            for slope in slopes:
+                np.testing.assert_allclose(slope(x), k * x**2)
+            np.testing.assert_allclose(twice(X4), np.diag(2.0 * k * X4))
+
+
+@pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: loop.__name__)
+def test_forward_mode_in_loops_reads_what_is_outside_at_each_call(loop, monkeypatch):
+    fun, x = loop(_cubed_by_scale(custom_jvp)), np.linspace(0.1, 1.0, 6)
+    for number in (2.0, 2.0, 3.0, 3.0, 2.0):
+        monkeypatch.setitem(globals(), "scale", number)
+        np.testing.assert_allclose(jvp(fun, (x,), (np.ones(6),))[1], np.sum(number * x**2))
+
+
+def test_rules_that_decide_in_loops_decide_for_each_iteration():
+    """By what the iterations differ in: the loop is no one operation."""
+    leaky = custom_vjp(np.abs).defvjp(lambda x: (np.abs(x), x), lambda x, g: (g if x > 0.0 else 100.0 * g,))
+    forked = custom_jvp(np.abs).defjvp(lambda x, t: (np.abs(x[0]), t[0] if x[0] > 0.0 else 100.0 * t[0]))
+    x = np.array([1.0, -1.0, 2.0, -3.0, 4.0])
+    for fun in (leaky, forked):
+        slope = grad(_summed(fun))
+        for given in (x, -x, x + 0.5, x):
+            np.testing.assert_array_equal(slope(given), np.where(given > 0.0, 1.0, 100.0))

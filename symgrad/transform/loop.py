@@ -263,7 +263,8 @@ class Loop(Op):
         sure = [mask is not None and followed for mask in live[n:]]
         key = given, tuple(levels) if followed else None, tuple(sure), double
         with self.hushed():
-            back, flows, uses, elements = self._backward(key, carry, sequences, invariants)
+            back, flows, uses, elements, around = self._backward(key, carry, sequences, invariants)
+        fixed = [*invariants, *_given(tape, around)]
         first = [zero_of(carry[i]) if g[i] is None else fit(g[i], self.body.carry[i].aval) for i in flows]
         totals = [zero_of(invariants[i]) for i in uses]
         masks = []
@@ -274,9 +275,9 @@ class Loop(Op):
         more = [mask for mask, is_sure in zip(live[n:], sure, strict=True) if is_sure]
         if self.course.once:
             first = [of_kind(g, self.body.carry[i].aval) for g, i in zip(first, flows, strict=True)]
-            found = back(*first, *totals, *masks, carry[self.course.test], *starts, *invariants)  # type: ignore[index]
+            found = back(*first, *totals, *masks, carry[self.course.test], *starts, *fixed)  # type: ignore[index]
         else:
-            found = back(*first, *totals, *masks, *starts, *sequences, *cotangents, *more, *invariants)
+            found = back(*first, *totals, *masks, *starts, *sequences, *cotangents, *more, *fixed)
         parts: list[Any] = [None] * len(args)
         tests: list[Any] = [None] * len(args)
         for place, i in enumerate([*flows, *(n + m + i for i in uses)]):
@@ -294,8 +295,10 @@ class Loop(Op):
         carry: list[Any],
         sequences: list[Any],
         invariants: list[Any],
-    ) -> tuple[Loop, list[int], list[int], list[int]]:
+    ) -> tuple[Loop, list[int], list[int], list[int], list[Tracer] | None]:
         """The loop backwards: cotangents of the carry and totals for invariants go round; elements' cotangents are saved.
+
+        And what it takes besides, which rules of the user's read; None where there are no such rules.
 
         ``key``: which results have cotangents; the ``levels`` of ``joint_in_lanes``, if masks go round, too; which saved
         results have masks; and whether what is not selected stays out.
@@ -357,9 +360,11 @@ class Loop(Op):
             course = Course(test=len(carried) - 1, once=True)
         else:
             course = Course(self.course.count, self.course.start, self.course.step, None, not self.course.backwards)
-        nodes = [[t.node for t in part] for part in (carried, read, fixed, ended, own)]
-        made = (loop_of(Body(sub.graph, nodes[0], index.node, *nodes[1:]), course), flows, uses, elements)
-        self._made["backward", key] = made
+        outer, inner = _around(sub)
+        nodes = [[t.node for t in part] for part in (carried, read, [*fixed, *inner], ended, own)]
+        made = (loop_of(Body(sub.graph, nodes[0], index.node, *nodes[1:]), course), flows, uses, elements, outer)
+        if outer is None:
+            self._made["backward", key] = made
         return made
 
     @contextmanager
@@ -404,11 +409,12 @@ class Loop(Op):
         carry, sequences, invariants = self.split(args)
         moving = tuple(t is not None for t in ts)
         with self.hushed():
-            pushed, flows = self._forward(moving, carry, sequences, invariants)
+            pushed, flows, around = self._forward(moving, carry, sequences, invariants)
+        tape = next((arg.tape for arg in args if type(arg) is Tracer), None)
         first = [zero_of(carry[i]) if ts[i] is None else ts[i] for i in flows]
         more = [t for t in ts[n : n + m] if t is not None]
         rest = [t for t in ts[n + m :] if t is not None]
-        found = pushed(*carry, *first, *sequences, *more, *invariants, *rest)
+        found = pushed(*carry, *first, *sequences, *more, *invariants, *rest, *_given(tape, around))
         tangents: list[Any] = [None] * (n + len(self.body.saved))
         for place, i in enumerate(flows):
             tangents[i] = found[n + place]
@@ -419,8 +425,8 @@ class Loop(Op):
 
     def _forward(
         self, moving: tuple[bool, ...], carry: list[Any], sequences: list[Any], invariants: list[Any]
-    ) -> tuple[Loop, list[int]]:
-        """The loop with tangents beside its values."""
+    ) -> tuple[Loop, list[int], list[Tracer] | None]:
+        """The loop with tangents beside its values, and what it takes besides, as in ``_backward``."""
         key = ("forward", moving)
         if key in self._made:
             return self._made[key]  # type: ignore[no-any-return]
@@ -446,17 +452,19 @@ class Loop(Op):
             for t, node in zip(found, outputs, strict=True)
         ]
         ended = shaped[: len(flows)]
+        outer, inner = _around(sub)
         body = Body(
             sub.graph,
             [t.node for t in (*starts, *first)],
             index.node,
             [*(t.node for t in items), *(t.node for j, t in more if j < len(items))],
-            [*(t.node for t in fixed), *(t.node for j, t in more if j >= len(items))],
+            [*(t.node for t in fixed), *(t.node for j, t in more if j >= len(items)), *(t.node for t in inner)],
             [*(t.node for t in after), *(t.node for t in ended)],
             [*(t.node for t in saved), *(t.node for t in shaped[len(flows) :])],
         )
-        made = (loop_of(body, self.course), flows)
-        self._made[key] = made
+        made = (loop_of(body, self.course), flows, outer)
+        if outer is None:
+            self._made[key] = made
         return made
 
 
@@ -471,6 +479,20 @@ def replay(trace: Trace, body: Body, known: dict[Node, Tracer]) -> None:
             made = trace.run(node.op, [known[arg] for arg in node.args], dict(node.params))
             made.name, made.line = made.name or node.name, made.line or node.line
             known[node] = trace.lookup(made)
+
+
+def _around(sub: Trace) -> tuple[list[Tracer] | None, list[Tracer]]:
+    """What rules of the user's read around a body, None if it has no such rules, and the body's inputs for that."""
+    pairs = sub.around.values()
+    return [outer for outer, _ in pairs] if sub.ruled else None, [inner for _, inner in pairs]
+
+
+def _given(tape: Any, around: list[Tracer] | None) -> list[Tracer]:
+    """The same as arguments of a loop, which may be in the body of another."""
+    if around is None or tape is None:
+        return around or []
+    tape.ruled = True
+    return [tape.around_it(x) for x in around]
 
 
 def reached(node: Node) -> list[int]:
