@@ -47,7 +47,7 @@ def _alone(leaf: Any) -> Any:
     if type(leaf) is Tracer:
         if leaf.base is not None:
             leaf.refresh()
-        return leaf.tape.lookup(leaf.node)
+        return leaf.tape.lookup(leaf.node) if not leaf.tape.draft else leaf.value.copy("K")
     return leaf.copy("K") if isinstance(leaf, np.ndarray) else leaf
 
 

@@ -394,3 +394,29 @@ def test_rules_that_decide_in_loops_decide_for_each_iteration():
         slope = grad(_summed(fun))
         for given in (x, -x, x + 0.5, x):
             np.testing.assert_array_equal(slope(given), np.where(given > 0.0, 1.0, 100.0))
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_rules_are_given_what_other_rules_made_with_plain_arrays(mode):
+    """Where values are plain, what a loop in a rule makes is an array of the function's own, which nobody has traced yet."""
+
+    def backwards(x, g):
+        total = 0.0
+        for i in range(5):
+            total = total + np.sin(x * i)
+        return (total * g,)
+
+    fun = custom_vjp(lambda x: x**2).defvjp(lambda x: (x**2, x), backwards)
+
+    def loop(x):
+        total = x[0] * 0.01
+        i = 0
+        while i < len(x):
+            total = total * 0.5 + fun(x[i] * total + 0.3)
+            i += 1
+        return np.sum(total)
+
+    columns, each = np.ones((3, 2)), grad(loop)
+    for _ in range(3):
+        found = grad(loop, mode=mode)(columns)
+        np.testing.assert_allclose(found, np.stack([each(column) for column in columns.T], axis=1))
