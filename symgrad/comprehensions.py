@@ -10,10 +10,21 @@ import ast
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from symgrad.syntax import FRAME_READERS, FunctionNode, copied, located, names_read, names_stored, placed, walk
+from symgrad.syntax import (
+    FRAME_READERS,
+    MODULES,
+    FunctionNode,
+    assigned,
+    copied,
+    fresh,
+    located,
+    names_read,
+    names_stored,
+    placed,
+    walk,
+)
 
 _TAKES_ALL = frozenset(["sum", "max", "min", "list", "tuple", "sorted"])  # builtins that take an iterator to its end
-_MODULES = frozenset(["np", "numpy", "math"])
 _SCOPES = (ast.Lambda, ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _IN_ORDER = (ast.Attribute, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List, ast.keyword, ast.Subscript, ast.Call)
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.Return, ast.Expr)
@@ -65,7 +76,7 @@ class _Unroller(ast.NodeTransformer):
         made = [name for item in before if isinstance(item, ast.Assign) for name in names_stored(item.targets[0])]
         if isinstance(statement, ast.Return):
             made = []
-        return [*before, statement, *[_assigned(name, ast.Constant(None), statement) for name in made]]
+        return [*before, statement, *[assigned(name, ast.Constant(None), statement) for name in made]]
 
     def _found(self, node: Any) -> list[ast.stmt] | None:
         """The first comprehension in a node that can be a loop has a name from here on: what makes the list, after what comes
@@ -92,9 +103,9 @@ class _Unroller(ast.NodeTransformer):
         """Statements that give these parts of a node names, so that they are computed before what follows."""
         for place, part in parts:
             parent, where, value = (part, ("value", None), part.value) if isinstance(part, ast.keyword) else (node, place, part)
-            name = self._fresh("first")
+            name = fresh("first", self.names)
             _put(parent, where, placed(ast.Name(name, ast.Load()), value))
-            yield _assigned(name, value, value)
+            yield assigned(name, value, value)
 
     def _takes_all(self, call: Any) -> bool:
         """Whether it is ``sum(... for ...)`` or its like."""
@@ -103,30 +114,18 @@ class _Unroller(ast.NodeTransformer):
 
     def _loop(self, parent: Any, place: Any, comprehension: Any) -> list[ast.stmt]:
         """What makes the list that stands at a place from here on."""
-        name = self._fresh("listed")
+        name = fresh("listed", self.names)
         _put(parent, place, placed(ast.Name(name, ast.Load()), comprehension))
         (clause,) = comprehension.generators
         target, item = copied(clause.target), copied(comprehension.elt)
-        fresh = {old: self._fresh(old) for old in names_stored(clause.target)}
+        new = {old: fresh(old, self.names) for old in names_stored(clause.target)}
         for part in [*walk(target), *walk(item)]:
             if isinstance(part, ast.Name):
-                part.id = fresh.get(part.id, part.id)
+                part.id = new.get(part.id, part.id)
         append = ast.Call(ast.Attribute(ast.Name(name, ast.Load()), "append", ast.Load()), [item], [])
         body = self._written(located(placed(ast.Expr(append), comprehension)))
         loop: ast.stmt = placed(ast.For(target, clause.iter, body, []), comprehension)
-        return [_assigned(name, ast.List([], ast.Load()), comprehension), located(loop)]
-
-    def _fresh(self, name: str) -> str:
-        """A name that is not taken."""
-        while name in self.names:
-            name += "_"
-        self.names.add(name)
-        return name
-
-
-def _assigned(name: str, value: ast.expr, like: Any) -> Any:
-    made = placed(ast.Assign([ast.Name(name, ast.Store())], value), like)
-    return located(made)
+        return [assigned(name, ast.List([], ast.Load()), comprehension), located(loop)]
 
 
 def _computed(node: Any) -> Iterator[tuple[Any, Any]]:
@@ -178,4 +177,4 @@ def _is_own_call(node: ast.AST) -> bool:
     fun = node.func
     while isinstance(fun, ast.Attribute):
         fun = fun.value
-    return not isinstance(fun, ast.Name) or fun is node.func or fun.id not in _MODULES
+    return not isinstance(fun, ast.Name) or fun is node.func or fun.id not in MODULES

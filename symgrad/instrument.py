@@ -26,6 +26,7 @@ from symgrad.nests import joined
 from symgrad.syntax import (
     FRAME_READERS,
     FunctionNode,
+    assigned,
     copied,
     located,
     names_read,
@@ -387,7 +388,7 @@ class _Rewriter(ast.NodeTransformer):
         statements: list[ast.stmt] = [*self._effects(ast.copy_location(ast.Name(node.name, ast.Store()), node)), node]
         for decorator in (None, *decorators):
             parts: list[Any] = [ast.Name(node.name, ast.Load()), *([] if decorator is None else [decorator])]
-            statements.append(placed(ast.Assign([ast.Name(node.name, ast.Store())], _hook("class_made", node, *parts)), node))
+            statements.append(assigned(node.name, _hook("class_made", node, *parts), node))
         return statements
 
     def _comprehension(self, node: Any) -> Any:
@@ -549,12 +550,12 @@ class _Rewriter(ast.NodeTransformer):
         known = [ast.Constant(tested), ast.Constant(nested), _constant(tuple(sorted(anew))), ast.Constant(decides)]
         known.append(_constant(self._appended(loop, node)))
         facts = [*map(_constant, (private, stored)), *known]
-        start = placed(ast.Assign([ast.Name(loop, ast.Store())], _hook("loop", node.iter, self._over(node.iter), *facts)), node)
+        start = assigned(loop, _hook("loop", node.iter, self._over(node.iter), *facts), node)
         node.iter = placed(ast.Name(loop, ast.Load()), node.iter)
         node.target = self.visit(node.target)
         node.body, node.orelse = [*effects, *self._repeated(loop, node, stored, private, used)], self._body(node.orelse)
         self._loops -= 1
-        gone = placed(ast.Assign([ast.Name(loop, ast.Store())], ast.Constant(None)), node)  # a generator ends with its loop
+        gone = assigned(loop, ast.Constant(None), node)  # a generator ends with its loop
         return [start, *numbers, node, gone]
 
     def visit_While(self, node: ast.While) -> Any:
@@ -563,7 +564,7 @@ class _Rewriter(ast.NodeTransformer):
         used = used_between(node, tested)
         anew = () if tested else tuple(sorted({*stored} - used[0] - self.later[-1]))
         made = _hook("start", node, *map(_constant, (private, stored, anew)))
-        start = placed(ast.Assign([ast.Name(loop, ast.Store())], made), node)
+        start = assigned(loop, made, node)
         if not isinstance(node.test, ast.Constant):
             whole, together = node.test, _looked_at_together(node.test)
             for part in whole.values if isinstance(whole, ast.BoolOp) else [whole]:
@@ -646,7 +647,7 @@ class _Rewriter(ast.NodeTransformer):
         for name in sorted((stores - target) & (inside.keys() | (chosen - set(private)))):
             facts = ast.Name(loop, ast.Load()), ast.Constant(name), ast.Name(name, ast.Load())
             read = _hook("number", node, *facts, ast.Constant(name in counting), ast.Constant(bool(chosen)))
-            first.append(ast.Assign([ast.Name(name, ast.Store())], read))
+            first.append(assigned(name, read, node))
         for statement in _below_ifs(node.body, bool(chosen)):  # a number that is put in place of what goes round
             if isinstance(statement, ast.Assign):
                 reset = [place for place in _resets(statement) if place[0].id in stores & (inside.keys() | chosen)]
@@ -725,7 +726,7 @@ class _Rewriter(ast.NodeTransformer):
             name = item.asname or item.name
             given = [ast.Constant(node.module or ""), ast.Constant(node.level), ast.Constant(item.name)]
             value = _hook("imported", node, *given, ast.Name(name, ast.Load()))
-            reads.append(placed(ast.Assign([ast.Name(name, ast.Store())], value), node))
+            reads.append(assigned(name, value, node))
             reads += [] if self._local(name) else [placed(ast.Expr(_hook("wrote_name", node, ast.Constant(name))), node)]
         return [node, *reads]
 

@@ -11,13 +11,24 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from symgrad.syntax import FRAME_READERS, FunctionNode, assigned_first, copied, names_read, names_stored, parts_of, placed, walk
+from symgrad.syntax import (
+    FRAME_READERS,
+    MODULES,
+    FunctionNode,
+    assigned_first,
+    copied,
+    fresh,
+    names_read,
+    names_stored,
+    parts_of,
+    placed,
+    walk,
+)
 
 _SIZES = frozenset(["len", "min", "max", "abs"])  # what the ends of a range are made with
 _HARMLESS = frozenset([*_SIZES, "sum", "float", "int", "bool", "round", "pow"])  # what changes no argument
 # what makes an array, or a number, that has no other name
 _FRESH = frozenset(["zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "eye", "copy"])
-_MODULES = frozenset(["np", "numpy", "math"])
 _WRITERS = frozenset(["copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"])
 # what leaves the loops, or binds names in ways of its own
 _ESCAPES = (
@@ -112,19 +123,13 @@ class _Joiner(ast.NodeTransformer):
 
     def _written(self, node: ast.For, clauses: list[ast.comprehension], own: list[str], body: list[ast.stmt]) -> ast.For:
         """The loop over pairs, which are listed by other names."""
-        fresh = {}
-        for name in own:
-            new = f"{name}_"
-            while new in self.names:
-                new += "_"
-            fresh[name] = new
-            self.names.add(new)
+        new = {name: fresh(f"{name}_", self.names) for name in own}
         listed = [copied(clause) for clause in clauses]
         for clause in listed:
             for item in walk(clause):
                 if isinstance(item, ast.Name):
-                    item.id = fresh.get(item.id, item.id)
-        pairs = placed(ast.ListComp(_tuple(fresh.values(), ast.Load()), listed), node.iter)
+                    item.id = new.get(item.id, item.id)
+        pairs = placed(ast.ListComp(_tuple(new.values(), ast.Load()), listed), node.iter)
         made: ast.For = placed(ast.For(_tuple(own, ast.Store()), pairs, body, []), node)
         made.pairs = clauses  # type: ignore[attr-defined]
         return made
@@ -230,7 +235,7 @@ def _is_harmless(node: ast.AST) -> bool:
         return False
     if isinstance(node.func, ast.Name):
         return node.func.id in _HARMLESS
-    own = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id in _MODULES
+    own = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id in MODULES
     return own and node.func.attr not in _WRITERS and all([item.arg not in ("out", None) for item in node.keywords])  # type: ignore[attr-defined]
 
 

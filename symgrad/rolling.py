@@ -267,7 +267,7 @@ class Roller:
         if more and COUNTER in more:  # the local that has the same value got it from there
             holds[COUNTER] = more[COUNTER]
         for name, value in frame.f_locals.items():
-            if name in self.lists and self._grows(frame.f_code, name, value):
+            if name in self.lists and self._growing(frame.f_code, name, value):
                 survey.rest[name], more_holds = self.grown[name].seen(name, trace)
                 holds.update(more_holds)
                 survey.containers |= {id(value), id(self.grown[name].array)}
@@ -286,7 +286,7 @@ class Roller:
         counts = len(trace.graph.nodes), len(trace.guards), len(trace.peeks), len(trace.writes), len(trace.met)
         return Boundary(*counts, holds, nodes, survey.rest, survey.containers, survey.shared, at, {})
 
-    def _grows(self, code: CodeType, name: str, value: Any) -> bool:
+    def _growing(self, code: CodeType, name: str, value: Any) -> bool:
         """Whether a list is looked at as one that iterations append to: where they decide, and in the first one."""
         if type(value) is not list or name in code.co_cellvars or not (self.forked or len(self.boundaries) < 2):
             return False
@@ -1177,9 +1177,7 @@ class _Survey:
             return (kind, repr(value))
         if isinstance(value, (FunctionType, MethodType, BuiltinFunctionType, functools.partial)):
             held = [self._look(part, (*key, i), depth + 1) for i, part in enumerate(self._held(value))]
-            if isinstance(value, FunctionType) and not vars(
-                value
-            ):  # of one that the function makes, there is another in each call
+            if isinstance(value, FunctionType) and not vars(value):  # there may be another one in each call
                 return ("code", value.__code__, id(value.__globals__), *held)
             return ("is", id(value), value, *held)
         if isinstance(value, type) and self.trace.hooks is not None and id(value) in self.trace.hooks.own_classes:

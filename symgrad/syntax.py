@@ -10,6 +10,7 @@ from typing import Any
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 # these look at the frame that calls them, so they cannot be called on its behalf
 FRAME_READERS = frozenset({"super", "locals", "globals", "eval", "exec", "vars", "dir", "breakpoint"})
+MODULES = frozenset(["np", "numpy", "math"])  # names whose functions decide on nothing, and change no argument
 LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.GeneratorExp)  # what may read a name when it is called
 
 
@@ -72,6 +73,19 @@ def placed(node: Any, like: Any) -> Any:
         like.lineno, like.col_offset, like.end_lineno, like.end_col_offset
     )  # fmt: skip
     return node
+
+
+def assigned(name: str, value: ast.expr, like: Any) -> ast.stmt:
+    """``name = value``, in the place of another node."""
+    return located(placed(ast.Assign([ast.Name(name, ast.Store())], value), like))  # type: ignore[no-any-return]
+
+
+def fresh(name: str, taken: set[str]) -> str:
+    """A name that is not taken, which it is from now on."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
 
 
 def names_read(node: ast.AST) -> Counter[str]:
