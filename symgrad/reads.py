@@ -12,6 +12,7 @@ import collections
 import decimal
 import enum
 import functools
+import gc
 import operator
 import sys
 import types
@@ -749,9 +750,10 @@ class Reads:
         """An object of the function's own is used; an iterator or a random generator is then another than before."""
         if isinstance(value, (Iterator, *RANDOM)):
             known = self._used.get(id(value))
-            if known is not None and known() is value:
+            if known is not None and known() is not None:
                 self.trace.writes.append(known)
-            self._used[id(value)] = _referring(value)
+            else:
+                self._used[id(value)] = _referring(value)
 
     def wrote_into(self, owner: Any, *met: Any) -> None:
         """An attribute or an item of ``owner`` is assigned; locals that are read for it hold what is ``met``."""
@@ -868,11 +870,19 @@ def _named(path: Path) -> str:
 
 
 def _referring(value: Any) -> Callable[[], Any]:
-    """What gives a value back, which is not kept if that can be: as a generator goes, what is in its ``finally`` runs."""
+    """What gives ``None`` when ``value`` is gone, which is not kept if that can be: as a generator goes, what is in its
+    ``finally`` runs."""
+    return next(_references(value), lambda: value)
+
+
+def _references(value: Any) -> Iterator[Callable[[], Any]]:
+    """Weak references to an iterator, or to those that it runs over, as ``enumerate`` and its kin do."""
     try:
-        return weakref.ref(value)
+        yield weakref.ref(value)
     except TypeError:
-        return lambda: value
+        for part in gc.get_referents(value):
+            if isinstance(part, Iterator) or (isinstance(part, (tuple, list)) and isinstance(value, Iterator)):
+                yield from _references(part)
 
 
 def rebuilt(like: Any, made: Any) -> Any:

@@ -350,6 +350,32 @@ def generators_that_are_left(x):
     return total + sum(log)
 
 
+@shape(*SIGNS)
+def generators_in_iterators_that_are_left(x):
+    log = []
+
+    def powers():
+        try:
+            yield x
+            yield x * x
+            yield x**3
+        finally:
+            log.append(x)
+
+    total = x
+    for made in (
+        lambda: enumerate(powers()),
+        lambda: zip(range(3), powers(), strict=False),
+        lambda: enumerate(itertools.islice(powers(), 3)),
+        lambda: zip(range(3), map(abs, itertools.chain(powers(), [x])), strict=False),
+    ):
+        for _, value in made():
+            if value > 0.5:
+                break
+        total = total * (1 + len(log))
+    return total + sum(log)
+
+
 @dataclass(slots=True)
 class Scaled:
     value: object
