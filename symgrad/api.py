@@ -309,8 +309,12 @@ def _after_self(options: dict[str, Any]) -> dict[str, Any]:
         return {"in_axes": AfterSelf(options["in_axes"])}
     argnums = options.get("argnums", 0)
     if isinstance(argnums, (int, str)):
-        return {"argnums": argnums + 1 if isinstance(argnums, int) and argnums >= 0 else argnums}
-    return {"argnums": tuple(n + 1 if isinstance(n, int) and n >= 0 else n for n in argnums)}
+        return {"argnums": _place_after_self(argnums)}
+    return {"argnums": tuple(map(_place_after_self, argnums))}
+
+
+def _place_after_self(argnum: int | str) -> int | str:
+    return calculus.PlaceAfterSelf(argnum + 1) if isinstance(argnum, int) and argnum >= 0 else argnum
 
 
 def _explain(family: Family) -> list[str]:

@@ -15,13 +15,13 @@ import numpy as np
 from symgrad import pytree
 from symgrad.api import vjp
 from symgrad.errors import NotDifferentiable
-from symgrad.ir import Node
+from symgrad.ir import Node, ancestors
 from symgrad.likeness import Derived, Ruled, name_of
 from symgrad.ops.core import Op, Rule, Traced
 from symgrad.origins import of_class
 from symgrad.testing import check_grads
-from symgrad.trace import active_trace, followed, is_held_so_often
-from symgrad.tracer import Tracer
+from symgrad.trace import Tape, active_trace, followed, is_held_so_often, tracing
+from symgrad.tracer import Tracer, plain
 from symgrad.transform.batch import Batch, Each, interned, rule
 from symgrad.transform.calculus import conjugate, traced
 from symgrad.transform.checkpoint import checkpointed
@@ -283,7 +283,9 @@ class CustomVJP(_Custom):
     def defvjp(self, fwd: Fun, bwd: Fun) -> CustomVJP:
         """``fwd(*args)`` returns ``(result, residuals)``; ``bwd(residuals, g)`` a tuple of cotangents, one an argument.
 
-        A cotangent may be None for an argument that takes no derivative; ``fwd`` may call the function. Returns the function.
+        A cotangent has the shape of its argument, or one that broadcasts to it; of the shape of a result that the argument
+        broadcasts to, it is summed. It may be None for an argument that takes no derivative. ``fwd`` may call the function.
+        Returns the function.
         """
         self._rules = followed(fwd), _handed(bwd)
         return self
@@ -314,7 +316,7 @@ class CustomVJP(_Custom):
         @hosted
         def joint(g: Sequence[Any], y: Any, args: Sequence[Any], params: Any) -> list[Any]:
             outs, residuals = args[count : count + results], args[count + results :]
-            g = [_zeros(out) if part is None else conjugate(part) for part, out in zip(g, outs, strict=True)]
+            g = [_filled(out) if part is None else conjugate(part) for part, out in zip(g, outs, strict=True)]
             rest = extra_tree.unflatten(_fill(fixed, spots, residuals))
             if rest is _LATER:
                 rest = self._forwards(tree.unflatten(_fill(kept, places, args[:count])))[1]
@@ -329,7 +331,14 @@ class CustomVJP(_Custom):
                         f"bwd returned {part!r:.60} as the cotangent of argument {i}, which has the structure {child!r}"
                     )
                 leaves += parts
-            return [conjugate(leaves[i]) for i in places]
+            found = [leaves[place] for place in places]
+            shapes = {np.shape(out) for out in outs}
+            for part, x, place in zip(found, args, places, strict=False):
+                shape, whole = np.shape(part), np.shape(x)
+                if not _reaches(shape, whole) and not (shape in shapes and _reaches(whole, shape)):
+                    what = f"{_spelled(tree, place)}, which has shape {whole}"
+                    raise ValueError(f"bwd of {name} returned a cotangent of shape {shape} for {what}")
+            return [conjugate(part) for part in found]
 
         name = getattr(self, "__name__", "custom_vjp")
 
@@ -378,18 +387,73 @@ class CustomJVP(_Custom):
         @hosted
         def jvp(ts: Sequence[Any], y: Any, *args: Any) -> Any:
             numbers = args[:count]
-            ts = [_zeros(x) if t is None else t for t, x in zip(ts, numbers, strict=False)]
+            ts = [_filled(x) if t is None else t for t, x in zip(ts, numbers, strict=False)]
             return tuple(push(numbers, ts, args[count : count + results]))
 
         @hosted
         def joint(g: Sequence[Any], y: Any, args: Sequence[Any], params: Any) -> list[Any]:
             numbers = args[:count]
             ends = args[count : count + results]
-            outs, pullback = vjp(lambda *ts: push(numbers, ts, ends), *[_zeros(x) for x in numbers])
-            seeds = [_zeros(out) if part is None else conjugate(part) for part, out in zip(g, outs, strict=True)]
-            return [conjugate(part) for part in pullback(seeds)]
+            if active_trace() is None:
+                with tracing(Tape()):
+                    return [plain(part) for part in joint(g, y, args, params)]
+            seen: list[Any] = []
+
+            def moved(*ts: Any) -> Any:
+                seen[:] = ts
+                return push(numbers, ts, ends)
+
+            def back(scale: float) -> tuple[list[Any], Any, list[Any]]:
+                """The results at tangents that are no zeros, which the rule may leave out, and what is pulled back."""
+                outs, pullback = vjp(moved, *[_filled(x, scale) for x in numbers])
+                seeds = [_filled(out) if part is None else conjugate(part) for part, out in zip(g, outs, strict=True)]
+                return seeds, outs, pullback(seeds)
+
+            seeds, outs, found = back(1.0)
+            if not _is_homogeneous(seeds, outs, found) or (_depend(found, seen) and not _alike(found, back(-2.0)[2])):
+                raise NotDifferentiable(
+                    f"the rule of {name} is not linear in its tangents, and reverse mode transposes it; write one that is, or "
+                    "give a reverse rule (custom_vjp)"
+                )
+            return [conjugate(part) for part in found]
 
         return _Outputs(name, count, results, joint, jvp)
+
+
+def _is_homogeneous(seeds: Sequence[Any], outs: Sequence[Any], found: Sequence[Any]) -> bool:
+    """Whether a forward rule gives, for tangents of ones, what its transpose says; not so if it adds something."""
+    terms = [np.asarray(np.real(np.conj(plain(g)) * plain(out))) for g, out in zip(seeds, outs, strict=True)]
+    terms += [np.asarray(-np.real(plain(part))) for part in found]
+    off, size = (abs(sum([float(np.sum(fun(term))) for term in terms])) for fun in (np.positive, np.abs))
+    return not off > size * max([np.finfo(term.dtype).eps for term in terms], default=0.0) ** 0.25
+
+
+def _depend(found: Sequence[Any], ts: Sequence[Any]) -> bool:
+    """Whether the transpose of a forward rule may depend on the tangents."""
+    ends = [part.node for part in found if type(part) is Tracer]
+    return len(ends) < len(found) or not {t.node for t in ts}.isdisjoint(
+        ancestors(ends, min([t.node.index for t in ts], default=0))
+    )
+
+
+def _alike(found: Sequence[Any], again: Sequence[Any]) -> bool:
+    """Whether they are the same but for rounding."""
+    pairs = [(np.asarray(plain(a)), np.asarray(plain(b))) for a, b in zip(found, again, strict=True)]
+    return all([
+        np.allclose(a, b, 0.0, np.finfo(a.dtype).eps ** 0.5 * np.max(np.abs(a), initial=0.0), equal_nan=True) for a, b in pairs
+    ])  # fmt: skip
+
+
+def _reaches(shape: tuple[int, ...], whole: tuple[int, ...]) -> bool:
+    """Whether an array of one shape broadcasts to another."""
+    pairs = zip(reversed(shape), reversed(whole), strict=False)
+    return len(shape) <= len(whole) and all(n in (1, m) for n, m in pairs)
+
+
+def _spelled(tree: pytree.TreeDef, place: int) -> str:
+    """A leaf of the arguments, for messages: ``argument 1['w']``."""
+    (_, position), *rest = tree.paths()[place]
+    return f"argument {position}" + "".join([f".{key}" if step == "attr" else f"[{key!r}]" for step, key in rest])
 
 
 def _spread(tangent: Any, result: Any) -> Any:
@@ -398,12 +462,12 @@ def _spread(tangent: Any, result: Any) -> Any:
     return tangent if np.shape(tangent) == shape else np.broadcast_to(tangent, shape)
 
 
-def _zeros(x: Any) -> Any:
-    """A zero of the kind of ``x``; of an integer, a float zero."""
+def _filled(x: Any, value: float = 0.0) -> Any:
+    """A number, zero as a rule, of the kind of ``x``; of an integer, a float."""
     if not hasattr(x, "dtype"):
-        return 0j if isinstance(x, complex) else 0.0
+        return complex(value) if isinstance(x, complex) else value
     dtype = np.result_type(x.dtype, np.float16)
-    return np.zeros(np.shape(x), dtype) if np.shape(x) else dtype.type(0)
+    return np.full(np.shape(x), value, dtype) if np.shape(x) else dtype.type(value)
 
 
 def custom_vjp(fun: Fun) -> CustomVJP:

@@ -28,6 +28,11 @@ CASES = {
     "stack last": (lambda a, b: np.sum(np.sin(np.einsum("ijk,jk->ik", a, b))), (array(2, 3, 4), array(3, 4))),
     "three": (lambda a, b, c: np.sum(np.sin(np.einsum("ij,jk,kl->il", a, b, c))), (array(2, 3), array(3, 4), array(4, 5))),
     "summed alone": (lambda a, b: np.sum(np.sin(np.einsum("ijm,jk->ik", a, b))), (array(2, 3, 5), array(3, 4))),
+    "numbers": (
+        lambda s, a, b: np.sum(np.sin(np.einsum(",ij,jk,->ik", s, a, b, 3.0))) + np.einsum(",ij->", s, a),
+        (array(), array(3, 4), array(4, 5)),
+    ),
+    "numbers of another dtype": (lambda s, a: np.sum(np.einsum(",ij->ij", s, a) ** 2), (array(dtype="f"), array(3, 4))),
     "outer": (lambda a, b: np.sum(np.sin(np.einsum("i,j->ji", a, b))), (array(3), array(4))),
     "vectors": (lambda a, b: np.sin(np.einsum("i,i->", a, b)), (array(3), array(3))),
     "trace": (lambda a, b: np.sum(np.sin(np.einsum("ij,ij->i", a, b))), (array(3, 4), array(3, 4))),

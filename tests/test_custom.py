@@ -23,6 +23,7 @@ from symgrad import (
     vjp,
     vmap,
 )
+from symgrad.errors import NotDifferentiable
 
 X = np.array([0.3, -0.7, 1.2])
 
@@ -250,6 +251,63 @@ def test_what_rules_return_has_the_structure_of_what_it_belongs_to():
     for _ in range(3):
         np.testing.assert_allclose(jvp(lambda x: np.sum(spread(x)), (X,), (np.ones(3),))[1], 9.0)
         np.testing.assert_allclose(grad(lambda x: np.sum(spread(x)))(X), 3.0)
+
+
+def test_cotangents_have_the_shapes_of_arguments():
+    def with_rule(fun, rule):
+        return custom_vjp(fun).defvjp(lambda *args: (fun(*args), args), rule)
+
+    for wrong in (np.ones((2, 3)), np.ones((1, 3)), np.ones(2)):
+        total = with_rule(np.sum, lambda args, g, wrong=wrong: (g * wrong,))
+        with pytest.raises(
+            ValueError, match=r"bwd of sum returned a cotangent of shape .* for argument 0, which has shape \(3,\)"
+        ):
+            grad(total)(X)
+    tree = with_rule(lambda d: d["a"] * d["b"], lambda args, g: ({"a": g * args[0]["b"], "b": np.ones((4, 3))},))
+    with pytest.raises(ValueError, match=r"of shape \(4, 3\) for argument 0\['b'\], which has shape \(\)"):
+        grad(lambda d: np.sum(tree(d)))({"a": X, "b": 2.0})
+    spread = with_rule(np.sum, lambda args, g: (g,))
+    product = with_rule(np.multiply, lambda args, g: (g * args[1], g * args[0]))
+    for _ in range(3):
+        np.testing.assert_array_equal(grad(spread)(X), 1.0)
+        np.testing.assert_allclose(grad(lambda x, y: np.sum(product(x, y)), 1)(X, 2.0), np.sum(X))
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize(
+    "rule", [lambda x, t: t**2, lambda x, t: t + x, lambda x, t: np.clip(t, -1.0, 1.0), lambda x, t: np.abs(t) * x]
+)
+def test_forward_rules_that_are_not_linear_are_not_transposed(rule, mode):
+    fun = custom_jvp(np.sin).defjvp(lambda x, t: (np.sin(x[0]), rule(x[0], t[0])))
+    np.testing.assert_allclose(jvp(fun, (X,), (2.0 * X,))[1], rule(X, 2.0 * X))
+    for point in (X, X.astype(np.float32)):
+        with pytest.raises(NotDifferentiable, match=r"the rule of sin is not linear in its tangents.*custom_vjp"):
+            grad(lambda x: np.sum(fun(x)), mode=mode)(point)
+    with pytest.raises(NotDifferentiable, match="not linear"):
+        vjp(fun, X)[1](X)
+
+
+def _running_sum(x, t):
+    total, sums = 0.0, np.zeros_like(t[0])
+    for i in range(len(t[0])):
+        total = total * 0.5 + t[0][i]
+        sums[i] = total
+    return x[0] * 1.0, sums
+
+
+def _sine(x, t):
+    return np.sin(x[0]), np.cos(x[0]) * t[0] if np.any(t[0] != 0) else 0.0 * t[0]
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("rule", [_running_sum, _sine])
+def test_forward_rules_that_loop_or_leave_out_what_is_zero_are_transposed(rule, mode):
+    fun = custom_jvp(lambda x: rule((x,), (x,))[0]).defjvp(rule)
+    slope = grad(lambda x: fun(x) @ weights, mode=mode)
+    weights, x = np.cos(np.arange(8.0)), np.arange(8.0)
+    expected = np.array([weights @ jvp(fun, (x,), (v,))[1] for v in np.eye(8)])
+    for _ in range(3):
+        np.testing.assert_allclose(slope(x), expected)
 
 
 @primitive

@@ -420,6 +420,9 @@ def test_arguments_of_the_derivatives():
         grad(fun_of_one, argnums=1)(1.0)
     with pytest.raises(TypeError, match=r"was given \(x, y=\); count .* and name others$"):
         grad(lambda x, *, y: x * y, argnums=1)(1.0, y=2.0)
+    method = grad(lambda self, x: x, argnums=1).__get__("an instance")
+    with pytest.raises(TypeError, match=r"argnums=1: <lambda>\(\) was given \(x\); count positional"):  # both without self
+        method(1.0)
     with pytest.raises(TypeError, match=r"argnums='z': fun\(\) was not given 'z', but \(x\)$"):
         grad(fun_of_one, argnums="z")(1.0)
     for twice in ((0, 0), (0, -2), (0, "x")):

@@ -286,19 +286,19 @@ def test_state_is_read_at_the_point():
             np.testing.assert_allclose(pushforward(V), V * by**2)
 
 
-@pytest.mark.parametrize("given", [1, True, 2.0, np.float32(2.0), np.float64(2.0), np.array(2.0), 2j])
+@pytest.mark.parametrize("given", [1, True, 2.0, np.float32(2.0), np.float64(2.0), np.array(2.0)])
 def test_cotangents_of_any_kind(given):
     """They become of their output's kind and dtype, as those of a fresh run."""
     for _ in range(6):
         out, pullback = vjp(lambda x, s: np.sum(x * s), X, 3.0)
         assert type(out) is np.float64
         g, s = pullback(given)
-        np.testing.assert_allclose(g, 3.0 * np.real(given) * np.ones(4))
+        np.testing.assert_allclose(g, 3.0 * given * np.ones(4))
         assert type(s) is float
         out, pullback = vjp(lambda a, b: a * b, 3.0, 5.0)
         assert type(out) is float
         found = pullback(given)
-        assert found == (5.0 * np.real(given), 3.0 * np.real(given))
+        assert found == (5.0 * given, 3.0 * given)
         assert [type(g) for g in found] == [float, float]
 
 
@@ -328,8 +328,7 @@ def test_what_is_no_direction(kind):
     given = np.zeros(4, complex) + 1j if kind is complex else np.full(4, None) if kind == "object" else np.zeros(4).astype(kind)
     for _ in range(6):
         pushforward, pullback = linearize(np.sin, X)[1], vjp(np.sin, X)[1]
-        calls = [lambda: jvp(np.sin, (X,), (given,)), lambda: pushforward(given)]  # noqa: B023
-        for call in calls if kind is complex else [*calls, lambda: pullback(given)]:  # noqa: B023
+        for call in (lambda: jvp(np.sin, (X,), (given,)), lambda: pushforward(given), lambda: pullback(given)):  # noqa: B023
             with pytest.raises(TypeError, match=r"a (co)?tangent has dtype"):
                 call()
 

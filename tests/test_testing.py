@@ -54,6 +54,11 @@ RIGHT = {
     "near a kink": (lambda x: np.abs(x), (np.array([1e-5, -2e-5]),)),
     "branches": (lambda x: np.sin(x) if x > 0 else x * 3.0, (0.2,)),
     "large values": (lambda x: 1e8 * np.sin(x), (np.array([0.3, 0.5]),)),
+    "small values": (lambda x: 1e-10 * np.sin(x) + 1e-200 * np.cos(x[::-1]), (np.array([0.3, 0.5]),)),
+    "zero but for rounding": (
+        lambda x: 1e-10 * x[0] + np.sum(np.exp(x)) / np.sum(np.exp(x)) - np.sum(np.exp(x) / np.sum(np.exp(x))),
+        (np.array([0.3, 0.7, -0.2]),),
+    ),
 }
 
 
@@ -90,6 +95,17 @@ def test_a_wrong_gradient_is_named_with_both_values() -> None:
     assert message.startswith("the derivative of output[0] of <lambda> with respect to x[0] is wrong (order 1, mode fwd)")
     assert "expected 2," in message
     assert "actual   1" in message
+
+
+@pytest.mark.parametrize("mode", ["rev", "fwd"])
+@pytest.mark.parametrize(("scale", "offset"), [(1e-10, 0.0), (1e-200, 0.0), (1.0, 1e6)])
+def test_tolerances_are_by_the_derivatives(scale: float, offset: float, mode: str) -> None:
+    for size in (2, 40):
+        x = np.linspace(0.5, 1.0, size)
+        check_grads(lambda x: scale * np.sum(np.sin(x)) + offset, (x,))
+        for off in (1.5, 1.03):
+            fun = lambda x, off=off: scale * np.sum(off * np.sin(x) + (1.0 - off) * np.sin(stop_gradient(x))) + offset
+            assert "is wrong" in failure(fun, x, modes=(mode,))
 
 
 def test_complex_parts_are_named() -> None:
@@ -285,3 +301,10 @@ def test_functions_that_change_shape_a_step_away():
     for fun in (lambda x: np.sum(x[x <= 1.0][1]), lambda x: np.sin(x[x <= 1.0])):
         with pytest.raises(CheckFailed, match="do not settle; a step away"):
             check_grads(fun, (x,))
+
+
+def test_programs_are_of_known_forms_and_outputs() -> None:
+    with pytest.raises(ValueError, match=r"outputs='x': choose \"scalar\" or \"tree\""):
+        programs(outputs="x")
+    with pytest.raises(ValueError, match=r"forms=\('smoth',\): choose from 'smooth', 'reduce'"):
+        programs(forms=("smoth",))

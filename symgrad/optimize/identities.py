@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CAPTURED, CONST, Node
+from symgrad.ir import CAPTURED, CONST, Node, size_of
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.elementwise import EXTREME
@@ -273,6 +273,26 @@ def einsum_is_matmul(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node 
     x = x if a[n:] == i + k else _turned(s, x)
     y = y if b[n:] == k + j else _turned(s, y)
     return s.call(np.matmul, x, y)
+
+
+@rewrite(np.einsum)
+def einsum_of_numbers(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What has no labels is a factor, of the smallest array; the others may be a product that is known."""
+    subscripts = dict(node.params)["subscripts"]
+    if "->" not in subscripts or "." in subscripts or any(arg.aval.dtype != node.aval.dtype for arg in args):
+        return None
+    left, out = subscripts.replace(" ", "").split("->")
+    terms = left.split(",")
+    if all(terms) or not any(terms):
+        return None
+    numbers, rest = ([x for x, term in zip(args, terms, strict=True) if bool(term) is labelled] for labelled in (False, True))
+    factor = functools.reduce(functools.partial(s.call, np.multiply), numbers)
+    spelled = f"{','.join(filter(None, terms))}->{out}"
+    smallest = min(rest, key=size_of)
+    if size_of(smallest) >= size_of(node):
+        return s.call(np.multiply, factor, s.call(np.einsum, *rest, subscripts=spelled))
+    rest[rest.index(smallest)] = s.call(np.multiply, factor, smallest)
+    return s.call(np.einsum, *rest, subscripts=spelled)
 
 
 def _turned(s: Simplifier, x: Node) -> Node:

@@ -228,9 +228,17 @@ def positional_names(fun: Fun) -> Sequence[str]:
     return [p.name for p in parameters(fun) if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
-def _listed(fun: Fun, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
-    """The arguments of a call, for messages: ``x, y, mode=``."""
-    return ", ".join([*positional_names(fun)[: len(args)], *(f"{name}=" for name in kwargs)])
+class PlaceAfterSelf(int):
+    """The position of a method's argument with ``self``, shown as the user gave it: without."""
+
+    def __repr__(self) -> str:
+        return str(self - 1)
+
+
+def _listed(fun: Fun, args: Sequence[Any], kwargs: dict[str, Any], argnum: int | str) -> str:
+    """The arguments of a call, for messages: ``x, y, mode=``. Where ``argnum`` does not count ``self``, that is not there."""
+    given = positional_names(fun)[isinstance(argnum, PlaceAfterSelf) : len(args)]
+    return ", ".join([*given, *(f"{name}=" for name in kwargs)])
 
 
 def select(fun: Fun, argnums: Argnums, args: Sequence[Any], kwargs: dict[str, Any]) -> Call:
@@ -253,12 +261,13 @@ def select(fun: Fun, argnums: Argnums, args: Sequence[Any], kwargs: dict[str, An
         if isinstance(place, str) and place not in kwargs:
             default = next((p.default for p in parameters(fun) if p.name == place), inspect.Parameter.empty)
             if default is inspect.Parameter.empty:
-                raise TypeError(f"argnums={argnum!r}: {title}() was not given {place!r}, but ({_listed(fun, args, kwargs)})")
+                given = _listed(fun, args, kwargs, argnum)
+                raise TypeError(f"argnums={argnum!r}: {title}() was not given {place!r}, but ({given})")
             kwargs[place] = default
         if isinstance(place, int) and not 0 <= place < len(args):
             raise TypeError(
-                f"argnums={argnum!r}: {title}() was given ({_listed(fun, args, kwargs)}); count positional arguments from 0, "
-                "and name others"
+                f"argnums={argnum!r}: {title}() was given ({_listed(fun, args, kwargs, argnum)}); count positional arguments "
+                "from 0, and name others"
             )
         if place in places:
             raise ValueError(f"argnums={argnums!r} names an argument of {title}() twice")
@@ -414,22 +423,22 @@ def leaves_of(given: Any, what: str, tree: pytree.TreeDef, shapes: Sequence[tupl
     return leaves
 
 
-def require_direction(tangent: Any, aval: Aval) -> None:
-    """Raise ``TypeError`` for a complex tangent of what is real, which cannot move that way."""
-    if dtype_of(tangent).kind == "c" and aval.dtype.kind == "f":
+def require_direction(given: Any, what: str, of: str, aval: Aval) -> None:
+    """Raise ``TypeError`` for a complex tangent or cotangent of what is real, which cannot move that way."""
+    if dtype_of(given).kind == "c" and aval.dtype.kind == "f":
         raise TypeError(
-            f"a tangent has dtype {dtype_of(tangent)}, its primal {aval.dtype}, which is real; take the tangent's real part"
+            f"a {what} has dtype {dtype_of(given)}, its {of} {aval.dtype}, which is real; take the {what}'s real part"
         )
 
 
 def pull(trace: Trace, run: Linearized, cotangents: Any, single: bool, symbolic: bool, holomorphic: bool = False) -> Any:
     """The pullback of ``run`` at cotangents of its outputs."""
     leaves = leaves_of(cotangents, "cotangent", run.tree, run.shapes, "output")
-    seeds = [
-        (out.node, fit(conjugate(g, holomorphic), out.node.aval))
-        for out, g in zip(run.outputs, leaves, strict=True)
-        if isinstance(out, Tracer) and out.node.aval.dtype.kind in "fc"
-    ]
+    seeds = []
+    for out, g in zip(run.outputs, leaves, strict=True):
+        if isinstance(out, Tracer) and out.node.aval.dtype.kind in "fc":
+            require_direction(g, "cotangent", "output", out.node.aval)
+            seeds.append((out.node, fit(conjugate(g, holomorphic), out.node.aval)))
     return run.rebuild(gradients(trace, run, seeds, symbolic, holomorphic), single)
 
 
@@ -454,7 +463,7 @@ def push(trace: Trace, run: Linearized, tangents: Sequence[Any]) -> Any:
     for v, tangent in zip(run.vars, tangents, strict=True):
         leaves = leaves_of(tangent, "tangent", v.tree, v.shapes, "primal")
         for leaf, x in zip(leaves, v.tracers, strict=True):
-            require_direction(leaf, x.node.aval)
+            require_direction(leaf, "tangent", "primal", x.node.aval)
         ts += [fit(traced(trace, t), x.node.aval) for t, x in zip(leaves, v.tracers, strict=True)]
     nodes = [out.node for out in run.outputs if isinstance(out, Tracer)]
     found = iter(forward(trace, nodes, run.wrt, ts))

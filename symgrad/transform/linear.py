@@ -49,9 +49,8 @@ class Space(NamedTuple):
         """The leaves that the map depends on. Raises ``TypeError`` or ``ValueError`` for those of another space."""
         leaves = calculus.leaves_of(vectors, self.what, self.tree, [shape for shape, _ in self.leaves], self.of)
         pairs = [(leaf, aval) for leaf, (_, aval) in zip(leaves, self.leaves, strict=True) if aval is not None]
-        if self.what == "tangent":
-            for leaf, aval in pairs:
-                calculus.require_direction(leaf, aval)
+        for leaf, aval in pairs:
+            calculus.require_direction(leaf, self.what, self.of, aval)
         return [calculus.finish(leaf, trace, aval) for leaf, aval in pairs]
 
 
