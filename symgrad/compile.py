@@ -397,6 +397,7 @@ class Variant:
         self.lifts: dict[Path, Any] = {}
         self.silenced: set[str] = set()
         self.traces = self.unlearnt = 0
+        self.linked = 0  # how much of ``asked`` calls are checked for
         self.left: tuple[int, Any] | None = None  # where code left off the call that is traced now
         self.masks_matter = False  # whether code without masks has raised errors again and again
         self.loops: dict[Any, Any] = {}  # the ways through them: see symgrad.forks
@@ -449,10 +450,15 @@ class Variant:
     def take(self, state: State) -> bool:
         """Add what a trace looked at; whether there was anything new."""
         self.silenced |= state.silenced
-        before = len(self.checks) + len(self.lifts)
+        before = self.asked
         self.checks.update({key: check for key, check in state.checks.items() if key not in self.checks})
         self.lifts.update({path: kind_of(tracer.value) for path, tracer in state.lifts.items()})
-        return len(self.checks) + len(self.lifts) > before
+        return self.asked > before
+
+    @property
+    def asked(self) -> int:
+        """How much the traces have looked at outside; it only grows."""
+        return len(self.checks) + len(self.lifts)
 
     # ---- code ----
 
@@ -532,15 +538,18 @@ class Variant:
         self.link()
 
     def extend(self, leaf: Leaf) -> None:
-        """Make the piece that gets to a new end."""
+        """Make the piece that gets to a new end, and check calls for what its traces have looked at."""
         place, program = self.program.missing(leaf)
         self.pieces[place] = Piece(self, program)
         self.pieces[place].link()
+        if self.asked > self.linked:
+            self.link()
 
-    def further(self, exit: Unexplored, *values: Any) -> Any:
-        """What pieces answer to a call that the other code has left; ``_MISSED`` if it goes a new way."""
+    def further(self, checked: int, exit: Unexplored, *values: Any) -> Any:
+        """What pieces answer to a call that the other code has left; ``_MISSED`` if it goes a new way, or one that more must
+        be ``checked`` for than this call was."""
         with np.errstate(**dict.fromkeys(self.silenced, "ignore")):  # type: ignore[arg-type]
-            while (piece := self.pieces.get(exit.args[1:])) is not None:
+            while (piece := self.pieces.get(exit.args[1:])) is not None and piece.asked <= checked:
                 try:
                     return piece.run(*values)
                 except Unexplored as other:
@@ -551,13 +560,12 @@ class Variant:
         self.left = exit.args[1:]
         return _MISSED
 
-    def rescued(self, *values: Any) -> Any:
+    def rescued(self, whole: Piece, checked: int, *values: Any) -> Any:
         """What is answered by NumPy where Python's numbers have raised; ``_MISSED`` if that is another error."""
-        assert self.whole is not None
         try:
-            return self.whole.plain(*values)
+            return whole.plain(*values)
         except Unexplored as exit:
-            return self.further(exit, *values)
+            return self.further(checked, exit, *values)
         except Exception as error:
             self.raised(error)
             return _MISSED
@@ -624,7 +632,10 @@ class Variant:
             space |= {"_errstate": np.errstate, "_silenced": dict.fromkeys(sorted(self.silenced), "ignore")}
             body = ["with _errstate(**_silenced):", *(f"    {line}" for line in body)]
         given_on = "".join(f", {name}" for name in (*names, *state))
-        space |= {"_further": self.further, "_rescued": self.rescued, "_raised": self.raised, "_MISSED": _MISSED}
+        self.linked = self.asked
+        space["_further"] = functools.partial(self.further, self.linked)
+        space["_rescued"] = functools.partial(self.rescued, self.whole, self.linked)
+        space |= {"_raised": self.raised, "_MISSED": _MISSED}
         rescue = [
             f"                if (_result := _rescued({given_on[2:]})) is not _MISSED:",
             "                    return _result",
@@ -720,6 +731,7 @@ class Piece:
     def __init__(self, variant: Variant, program: Program, masked: bool = False) -> None:
         family = variant.family
         self.variant, self.ends, self.signature = variant, list(program.leaves()), variant.signature()
+        self.asked = variant.asked
         self.captured = list(program.graph.arrays.values())
         with progress.compiling(family.name, len(program.nodes())):
             hopeful = None if masked else variant.hopeful(program)

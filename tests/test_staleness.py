@@ -1062,3 +1062,36 @@ def test_attributes_of_constants(held):
         np.testing.assert_array_equal(derivatives[0](x), [factor, factor])
         np.testing.assert_array_equal(derivatives[1](x, held), [factor, factor])
     assert all(derivative.cache_info().hits for derivative in derivatives)
+
+
+def on_three_sides(rates):
+    """Of which the last side alone asks how many there are."""
+
+    def total(x):
+        if x > 1:
+            return x + rates[0]
+        if x > 0:
+            return x * x + rates[0]
+        return x * len(rates) + rates[0]
+
+    return total
+
+
+@pytest.mark.parametrize("users", [1, 2])
+def test_what_one_side_alone_asks_is_checked_where_its_code_is_made_later(users):
+    rates = [0.5, 1.5]
+    fun = on_three_sides(rates)
+    derivatives = [value_and_grad(on_three_sides(rates)) for _ in range(users)]
+    for x in [2.0] * 3 + [0.5] * 3 + [-1.0] * 4:
+        for derivative in derivatives if x > 0 else derivatives[:1]:
+            assert derivative(x)[0] == fun(x)
+    hits = derivatives[0].cache_info().hits
+    assert derivatives[0](-2.0) == (fun(-2.0), 2.0)
+    assert derivatives[0].cache_info().hits > hits
+    rates.append(2.5)
+    for derivative in derivatives[::-1]:
+        assert derivative(-1.0) == (fun(-1.0), 3.0)
+    rates.pop()
+    for derivative in derivatives:
+        assert derivative(-1.0) == (fun(-1.0), 2.0)
+        assert derivative(0.5) == (fun(0.5), 1.0)
