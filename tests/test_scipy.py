@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 import sys
 
@@ -11,9 +12,11 @@ import pytest
 
 pytest.importorskip("scipy")
 
+import scipy.fft
 import scipy.integrate
 import scipy.interpolate
 import scipy.linalg
+import scipy.ndimage
 import scipy.optimize
 import scipy.signal
 import scipy.sparse.linalg
@@ -23,10 +26,11 @@ import test_ops as generic
 from agreement import agrees
 from ops_samples import A, Case, Sample, cases, close, samples_of
 
+import symgrad.scipy
 from symgrad import elementwise_grad, grad, hessian, jacobian, jvp, value_and_grad, vmap
 from symgrad.errors import LeavesNumPy, NotDifferentiable
 from symgrad.ops.core import REGISTRY, Op
-from symgrad.scipy import integrate, interpolate, linalg, optimize, signal, sparse, special, stats
+from symgrad.scipy import fft, integrate, interpolate, linalg, ndimage, optimize, signal, sparse, special, stats
 from symgrad.testing import check_grads
 
 UFUNCS = [op for key, op in REGISTRY.items() if isinstance(key, np.ufunc) and vars(scipy.special).get(key.__name__) is key]
@@ -150,6 +154,7 @@ def test_where_formulas_lose_their_digits_or_themselves():
 
 # -- Python functions: values and derivatives ----------------------------------------------------------------------
 
+SECTIONS = scipy.signal.butter(3, 0.4, output="sos")
 MATRIX, SPD = A(3, 3, kind="well"), A(3, 3, kind="spd")
 FUNCTIONS = {
     "special.logsumexp": [
@@ -184,7 +189,16 @@ FUNCTIONS = {
         *(Sample(SPD, A(3), assume_a=kind, lower=lower) for kind in ("sym", "her", "pos") for lower in (True, False)),
         *(Sample(MATRIX, A(3), assume_a=f"{half} triangular") for half in ("lower", "upper")),
     ],
-    "linalg.eigh": [Sample(SPD, eigvals_only=True)],
+    "linalg.eigh": [
+        Sample(SPD, eigvals_only=True),
+        *(Sample(SPD, A(3, 3, kind="spd"), lower=lower) for lower in (True, False)),
+        Sample(SPD, A(3, 3, kind="spd"), eigvals_only=True),
+    ],
+    "linalg.eigvalsh_tridiagonal": [Sample(A(4), A(3)), Sample(A(1), A(0))],
+    "linalg.eigh_tridiagonal": [Sample(A(4), A(3), eigvals_only=True)],
+    "linalg.polar": [Sample(A(3, 3)), Sample(A(4, 2)), Sample(A(3, 3), side="left"), Sample(A(2, 4), "left"), Sample(A(1, 1))],
+    "linalg.pinvh": [Sample(SPD), Sample(SPD, lower=False), Sample(A(2, 2, kind="spd"), rtol=1e-10)],
+    "linalg.lstsq": [Sample(A(5, 3), A(5)), Sample(A(5, 3), A(5, 2)), Sample(A(3, 3), A(3)), Sample(A(2, 4), A(2), cond=1e-9)],
     "linalg.svd": [Sample(A(3, 2), compute_uv=False)],
     "linalg.expm": [Sample(A(3, 3)), Sample(A(2, 2, 2))],
     "linalg.sqrtm": [Sample(SPD)],
@@ -224,6 +238,70 @@ FUNCTIONS = {
         Sample([1.0, 0.5], A(3, lo=0.5, hi=0.9), A(2, 5)),
         Sample(A(2), A(2, lo=1, hi=1.5), A(5, 2), axis=0),
     ],
+    "signal.lfilter_zi": [Sample(A(3), A(3, lo=1, hi=2)), Sample(A(2), A(4, lo=1, hi=2)), Sample(A(1), A(2, lo=1))],
+    "signal.filtfilt": [
+        Sample(A(2), [1.0, 0.3], A(9)),
+        Sample(A(2), A(2, lo=1, hi=1.5), A(12), padtype="even"),
+        Sample([1.0, 0.5], [1.0, 0.2, 0.1], A(3, 12, 2), axis=1, padtype="constant", padlen=4),
+        Sample([1.0, 0.5], [1.0, 0.2], A(4), padtype=None),
+    ],
+    "signal.sosfilt": [Sample(SECTIONS, A(7)), Sample(SECTIONS, A(5, 2), axis=0)],
+    "signal.sosfilt_zi": [Sample(SECTIONS), Sample(A(2, 6, lo=1, hi=1.4))],
+    "signal.sosfiltfilt": [Sample(SECTIONS, A(16)), Sample(SECTIONS, A(2, 9), padlen=5, padtype="even")],
+    "signal.savgol_filter": [
+        Sample(A(7), 5, 2),
+        Sample(A(2, 9, 2), 3, 1, axis=1),
+        Sample(A(7), 5, 3, 1, 0.5),
+        Sample(A(5), 5, 2),
+        Sample(A(4), 1, 0),
+        *(Sample(A(6), 5, 2, mode=mode, cval=2.0) for mode in ("mirror", "nearest", "wrap", "constant")),
+    ],
+    "signal.detrend": [Sample(A(6)), Sample(A(2, 5)), Sample(A(5, 2), axis=0, type="constant")],
+    **{
+        f"ndimage.{name}": [
+            Sample(A(5), A(3)),
+            Sample(A(4, 5), A(2, 3), mode="mirror"),
+            Sample(A(4, 5), A(3, 2), mode="constant", cval=0.5),
+            Sample(A(3, 3), A(1, 4), mode="wrap"),
+            Sample(A(3, 3), A(5, 2), mode="nearest"),
+        ]
+        for name in ("convolve", "correlate")
+    },
+    **{
+        f"ndimage.{name}": [Sample(A(5), A(3)), Sample(A(4, 5), A(4), 0, mode="mirror"), Sample(A(2, 3), A(5), mode="constant")]
+        for name in ("convolve1d", "correlate1d")
+    },
+    "ndimage.gaussian_filter1d": [
+        Sample(A(9), 1.0),
+        Sample(A(3, 6), 0.7, axis=0, order=1),
+        Sample(A(6), 1.0, order=2, radius=3),
+    ],
+    "ndimage.gaussian_filter": [
+        Sample(A(4, 5), 0.8),
+        Sample(A(4, 5), (0.5, 1.0), order=(0, 1), mode=("reflect", "wrap"), truncate=3.0),
+        Sample(A(3, 4, 2), 0.6, axes=(0, 1), mode="nearest"),
+    ],
+    "ndimage.uniform_filter1d": [Sample(A(6), 3), Sample(A(4, 5), 2, axis=0, mode="wrap")],
+    "ndimage.uniform_filter": [Sample(A(4, 5)), Sample(A(4, 5), (2, 3), mode="nearest"), Sample(A(4, 5), 4, axes=1)],
+    "ndimage.sobel": [Sample(A(4, 5)), Sample(A(4, 5), 0, mode="constant", cval=1.0)],
+    "ndimage.prewitt": [Sample(A(4, 5)), Sample(A(4, 5), 0, mode="wrap")],
+    "ndimage.laplace": [Sample(A(4, 5)), Sample(A(6), mode="mirror")],
+    "ndimage.map_coordinates": [
+        *(
+            Sample(A(4, 5), A(2, 7, lo=-2.3, hi=6.1), order=1, mode=mode, cval=0.5)
+            for mode in ("constant", "nearest", "mirror", "reflect", "grid-wrap")
+        ),
+        Sample(A(4, 5), A(2, 3, 2, lo=0.2, hi=2.7), order=0),
+    ],
+    **{
+        f"fft.{name}": [Sample(A(6), type, norm=norm) for type in (2, 3) for norm in (None, "ortho")]
+        + [Sample(A(3, 5, 2), axis=1), Sample(A(1)), Sample(A(2, 1), 3, norm="ortho")]
+        for name in ("dct", "idct")
+    },
+    **{
+        f"fft.{name}": [Sample(A(3, 4)), Sample(A(2, 3, 4), 3, axes=(0, -1), norm="ortho"), Sample(A(3, 4), axes=1)]
+        for name in ("dctn", "idctn")
+    },
     "integrate.fixed_quad": [Sample(np.exp, A(), A(), n=4)],
     "integrate.trapezoid": [Sample(A(5)), Sample(A(5), A(5))],
 }
@@ -607,12 +685,15 @@ HELD = {
         ),
         (lambda x: scipy.linalg.signm(np.outer(x, x)).sum(), "give it a rule with symgrad.primitive"),
         (lambda x: linalg.signm(np.outer(x, x)).sum(), "linalg.signm takes plain arrays only"),
-        (lambda x: linalg.schur(np.outer(x, x))[0].sum(), "linalg.schur takes plain arrays only"),
+        (lambda x: linalg.schur(np.outer(x, x))[0].sum(), "scipy.linalg.schur: the triangle and the vectors"),
+        (lambda x: linalg.null_space(np.outer(x, x)).sum(), "write np.eye(n) - np.linalg.pinv(a) @ a"),
+        (lambda x: linalg.orth([x]).sum(), "write np.linalg.qr(a)[0]"),
+        (lambda x: linalg.eigh_tridiagonal(x, x[1:])[1].sum(), "its vectors have no derivative rule; write np.linalg.eigh("),
     ],
 )
 @pytest.mark.parametrize("mode", ["auto", "dynamic"])
 def test_the_error_names_the_mirror(fun, advice, mode):
-    with pytest.raises((NotDifferentiable, LeavesNumPy), match=r"test_scipy.py:\d+: .*" + advice.replace(".", r"\.")):
+    with pytest.raises((NotDifferentiable, LeavesNumPy), match=r"test_scipy.py:\d+: .*" + re.escape(advice)):
         grad(fun, mode=mode)(np.array([0.3, 0.7]))
 
 
@@ -815,6 +896,132 @@ def test_cubic_spline(n, kind):
         lambda x, y, at: interpolate.CubicSpline(x, y, bc_type=kind)(at), np.linspace(0, 3, n) ** 1.1, rng.normal(size=n), at
     )
     assert np.isnan(interpolate.CubicSpline(x, x, extrapolate=False)(-1.0))
+
+
+def test_pchip():
+    x, at = np.array([0.0, 0.7, 1.5, 2.0, 3.1, 3.5]), np.array([0.11, 0.93, 1.7, 2.9, -0.2, 3.7])
+    for n in (2, 3, 4, 6):
+        for axis, y in ((0, rng.normal(size=n)), (1, rng.normal(size=(2, n, 3))), (-1, np.sort(rng.normal(size=(2, n))))):
+            ours, theirs = (module.PchipInterpolator(x[:n], y, axis) for module in (interpolate, scipy.interpolate))
+            for nu in range(3):
+                np.testing.assert_allclose(ours(at, nu), theirs(at, nu), rtol=1e-9, atol=1e-9)
+    flat = np.array([1.0, 1.0, 2.0, 2.5, 0.3, 0.7])
+    np.testing.assert_allclose(interpolate.pchip_interpolate(x, flat, at), scipy.interpolate.pchip_interpolate(x, flat, at))
+    agrees(lambda x, y, at: interpolate.PchipInterpolator(x, y)(at), x, np.array([1.0, 1.3, 2.0, 2.5, 0.3, 0.7]), at)
+    agrees(lambda x, y, at: interpolate.CubicHermiteSpline(x, y, y * y)(at), x, rng.normal(size=6), at)
+
+
+@pytest.mark.parametrize("kind", ["linear", "cubic"])
+def test_interp1d(kind):
+    x, at = np.array([0.0, 0.7, 1.5, 2.0, 3.1]), np.array([[0.11, 0.7, 1.7], [2.9, 0.0, 3.1]])
+    for axis, y in ((-1, rng.normal(size=5)), (1, rng.normal(size=(2, 5, 3)))):
+        turned = rng.permutation(5)
+        for options in ({}, {"fill_value": "extrapolate"}, {"bounds_error": False}, {"fill_value": (-1.0, 2.0)}):
+            given = (x[turned], np.take(y, turned, axis), kind, axis)
+            ours, theirs = (
+                module.interp1d(*given, **{"bounds_error": False, **options} if "fill_value" in options else options)
+                for module in (interpolate, scipy.interpolate)
+            )
+            for points in (at, at + 1.0, at - 1.0, 0.3) if options else (at, 0.3):
+                np.testing.assert_allclose(ours(points), theirs(points), rtol=1e-9, atol=1e-9)
+    agrees(lambda x, y, at: interpolate.interp1d(x, y, kind)(at), x, rng.normal(size=5), np.array([0.11, 1.7, 2.9]))
+    with pytest.raises(ValueError, match="outside of the interpolation range"):
+        interpolate.interp1d(x, x, kind)(4.0)
+    with pytest.raises(NotDifferentiable, match="no derivative rule for kind='quadratic'; choose"):
+        interpolate.interp1d(x, x, "quadratic")
+
+
+def test_make_interp_spline():
+    x, y, at = np.arange(5.0) ** 1.2, rng.normal(size=(5, 2)), np.array([0.3, 2.9, 7.0])
+    for options in ({}, {"k": 1}, {"bc_type": "natural"}):
+        ours, theirs = (module.make_interp_spline(x, y, **options) for module in (interpolate, scipy.interpolate))
+        np.testing.assert_allclose(ours(at), theirs(at), rtol=1e-9)
+    agrees(lambda x, y, at: interpolate.make_interp_spline(x, y)(at), x, y, at)
+    with pytest.raises(NotDifferentiable, match="is here for k=1 and for k=3"):
+        interpolate.make_interp_spline(x, y, 2)
+
+
+@pytest.mark.parametrize("method", ["linear", "nearest"])
+def test_regular_grid(method):
+    grid, values = (
+        (np.array([0.0, 0.5, 2.0]), np.array([3.0, 1.0, 0.5, 0.0]), np.array([1.0, 2.0])),
+        rng.normal(size=(3, 4, 2, 2)),
+    )
+    inside = np.array([[0.2, 0.3, 1.2], [2.0, 3.0, 2.0], [0.0, 0.0, 1.0], [1.3, 1.7, 1.9]])
+    for bounds in ({}, {"bounds_error": False}, {"bounds_error": False, "fill_value": None}):
+        ours, theirs = (
+            module.RegularGridInterpolator(grid, values, method, **bounds) for module in (interpolate, scipy.interpolate)
+        )
+        for at in (inside, inside + 1.5, inside - 1.5, tuple(inside.T), inside.reshape(2, 2, 3)) if bounds else (inside,):
+            np.testing.assert_allclose(ours(at), theirs(at), rtol=1e-12, atol=1e-12)
+    turn = lambda grid: np.flip(grid) * np.array([1.0, 1.0, 1.0])
+    fun = lambda axis, values, at: interpolate.RegularGridInterpolator((axis, turn(grid[0])), values, method)(at)
+    agrees(fun, np.array([0.0, 1.0, 1.5]), rng.normal(size=(3, 3)), np.array([[0.2, 0.3], [1.2, 1.7]]))
+    with pytest.raises(ValueError, match="out of bounds"):
+        interpolate.RegularGridInterpolator(grid, values)(inside + 5.0)
+    with pytest.raises(NotDifferentiable, match="no derivative rule for method='cubic'"):
+        interpolate.RegularGridInterpolator(grid, values, "cubic")
+
+
+@pytest.mark.parametrize("n", [1, 2, 6])
+def test_filters_with_a_state(n):
+    for b, a, x, axis in (
+        (np.array([0.5, 1.0, 0.3]), np.array([2.0, 0.4]), rng.normal(size=n), -1),
+        (np.array([0.5]), np.array([1.0, 0.4, -0.2, 0.1]), rng.normal(size=(2, n, 3)), 1),
+    ):
+        shape = list(x.shape)
+        shape[axis] = max(len(a), len(b)) - 1
+        zi = rng.normal(size=shape)
+        for ours, theirs in zip(signal.lfilter(b, a, x, axis, zi), scipy.signal.lfilter(b, a, x, axis, zi), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+        agrees(lambda b, a, x, zi: signal.lfilter(b, a, x, axis, zi), b, a, x, zi)  # noqa: B023
+    agrees(signal.sosfilt, np.abs(rng.normal(size=(2, 6))) + 1.0, rng.normal(size=5))
+    zi = rng.normal(size=(len(SECTIONS), 2))
+    for ours, theirs in zip(
+        signal.sosfilt(SECTIONS, x[0, :, 0], zi=zi), scipy.signal.sosfilt(SECTIONS, x[0, :, 0], zi=zi), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+def test_filters_keep_single_precision():
+    x = np.arange(9.0, dtype=np.float32)
+    for name in ("ndimage.laplace", "ndimage.sobel", "signal.detrend", "ndimage.uniform_filter"):
+        part, function = name.split(".")
+        ours, theirs = (getattr(getattr(module, part), function) for module in (symgrad.scipy, scipy))
+        assert ours(x).dtype == theirs(x).dtype == grad(lambda x: np.sum(ours(x)))(x).dtype == np.float32  # noqa: B023
+        np.testing.assert_allclose(ours(x), theirs(x), rtol=1e-5, atol=1e-5)
+
+
+def test_plain_arrays_go_to_scipy():
+    a = rng.normal(size=(3, 3))
+    for ours, theirs in ((linalg.schur, scipy.linalg.schur), (linalg.orth, scipy.linalg.orth), (linalg.eig, scipy.linalg.eig)):
+        for one, other in zip(ours(a), theirs(a), strict=True):
+            np.testing.assert_allclose(one, other)
+    assert linalg.null_space(a[:2]).shape == (3, 1)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: linalg.eigh(x, subset_by_index=[0, 1]),
+        lambda x: linalg.eig(x, left=True),
+        lambda x: linalg.eigvalsh_tridiagonal(x[0], x[0, 1:], select="i", select_range=(0, 1)),
+        lambda x: linalg.pinvh(x, return_rank=True),
+        lambda x: signal.filtfilt([1.0], [1.0], x, method="gust"),
+        lambda x: signal.detrend(x, bp=[2]),
+        lambda x: ndimage.map_coordinates(x, x[:2]),
+        lambda x: ndimage.map_coordinates(x, x[:2], order=1, mode="wrap"),
+        lambda x: ndimage.convolve(x, x, origin=1),
+        lambda x: ndimage.correlate1d(x, x[0], output=float),
+        lambda x: ndimage.uniform_filter(x, mode="grid-wrap"),
+        lambda x: fft.dct(x, 1),
+        lambda x: fft.dctn(x, s=(4, 4)),
+        lambda x: fft.idct(x + 1j),
+    ],
+)
+def test_options_without_a_rule(fun):
+    with pytest.raises(NotDifferentiable, match=r"no derivative rule|are here for"):
+        grad(lambda x: np.sum(fun(x)))(np.eye(3))
 
 
 @pytest.mark.parametrize("kind", [float, complex])

@@ -11,8 +11,8 @@ The ufuncs of ``scipy.special`` (``erf``, ``gammaln`` …) need no mirror: impor
 from symgrad.errors import not_installed
 
 try:
-    from symgrad.scipy import integrate, interpolate, linalg, optimize, signal, sparse, special, stats
+    from symgrad.scipy import fft, integrate, interpolate, linalg, ndimage, optimize, signal, sparse, special, stats
 except ModuleNotFoundError as error:
     raise not_installed("symgrad.scipy", "scipy") from error
 
-__all__ = ["integrate", "interpolate", "linalg", "optimize", "signal", "sparse", "special", "stats"]
+__all__ = ["fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "special", "stats"]

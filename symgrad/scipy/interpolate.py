@@ -2,20 +2,69 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 import scipy.interpolate as si
 
+from symgrad.errors import NotDifferentiable
 from symgrad.ops.index import array_of
 from symgrad.ops.reduction import vector_shape
+from symgrad.scipy.plain import plain_values
 
 
 def __getattr__(name: str) -> Any:
     return getattr(si, name)
 
 
-class CubicSpline:
+class CubicHermiteSpline:
+    """The cubic polynomials between the points ``x`` that have the values ``y`` and the slopes ``dydx`` there.
+
+    Beyond the ends the first and last polynomials go on, or give NaN with ``extrapolate=False``.
+    """
+
+    def __init__(self, x: Any, y: Any, dydx: Any, axis: int = 0, extrapolate: bool | None = None) -> None:
+        self._take(x, y, axis, extrapolate)
+        self._slopes = np.moveaxis(array_of(dydx), axis, 0)
+
+    def _take(self, x: Any, y: Any, axis: int, extrapolate: bool | None) -> None:
+        if extrapolate not in (True, False, None):
+            raise ValueError(f"extrapolate={extrapolate!r} is not here; choose True or False")
+        self.x, self.extrapolate = array_of(x), extrapolate is None or extrapolate
+        y = array_of(y)
+        self.axis = axis % np.ndim(y)
+        self.y = np.moveaxis(y, axis, 0)
+        if np.ndim(self.x) != 1 or np.shape(self.x)[0] != np.shape(self.y)[0] or np.shape(self.x)[0] < 2:
+            raise ValueError("x must have one dimension, at least two elements, and as many as y along its axis")
+        if bool(np.any(np.diff(self.x) <= 0)):
+            raise ValueError("x must increase")
+
+    def __call__(self, x: Any, nu: int = 0) -> Any:
+        """The values of the spline, or of its ``nu``-th derivative."""
+        at = array_of(x)
+        flat, count = np.ravel(at), np.shape(self.x)[0]
+        place = np.clip(np.searchsorted(self.x, flat, side="right") - 1, 0, count - 2)
+        column = vector_shape(0, np.ndim(self.y))
+        start, h = self.x[place], np.reshape(self.x[place + 1] - self.x[place], column)
+        t = np.reshape(flat - start, column)
+        low, slope = self.y[place], self._slopes[place]
+        rise = (self.y[place + 1] - low) / h
+        bend = (self._slopes[place] + self._slopes[place + 1] - 2 * rise) / h
+        coefficients = [low, slope, (rise - slope) / h - bend, bend / h]
+        for _ in range(nu):
+            coefficients = [k * c for k, c in enumerate(coefficients)][1:]
+        value: Any = 0.0 * low
+        for c in reversed(coefficients):
+            value = value * t + c
+        if not self.extrapolate:
+            inside = np.reshape((flat >= self.x[0]) & (flat <= self.x[-1]), column)
+            value = np.where(inside, value, np.nan)
+        whole = np.reshape(value, np.shape(at) + np.shape(self.y)[1:])
+        return np.moveaxis(whole, range(np.ndim(at)), range(self.axis, self.axis + np.ndim(at))) if self.axis else whole
+
+
+class CubicSpline(CubicHermiteSpline):
     """The cubic spline through ``y`` at ``x``, two times continuously differentiable.
 
     ``bc_type``: ``"not-a-knot"``, ``"natural"`` or ``"clamped"``. Beyond the ends the first and last polynomials go on, or
@@ -25,12 +74,7 @@ class CubicSpline:
     def __init__(self, x: Any, y: Any, axis: int = 0, bc_type: str = "not-a-knot", extrapolate: bool = True) -> None:
         if bc_type not in ("not-a-knot", "natural", "clamped"):
             raise ValueError(f"bc_type={bc_type!r} is not here; choose 'not-a-knot', 'natural' or 'clamped'")
-        self.x, self.axis, self.extrapolate = array_of(x), axis, extrapolate
-        self.y = np.moveaxis(array_of(y), axis, 0)
-        if np.ndim(self.x) != 1 or np.shape(self.x)[0] != np.shape(self.y)[0] or np.shape(self.x)[0] < 2:
-            raise ValueError("x must have one dimension, at least two elements, and as many as y along its axis")
-        if bool(np.any(np.diff(self.x) <= 0)):
-            raise ValueError("x must increase")
+        self._take(x, y, axis, extrapolate)
         self._slopes = self._solve(bc_type)
 
     def _solve(self, bc_type: str) -> Any:
@@ -60,25 +104,145 @@ class CubicSpline:
         right = np.concatenate((r0, 3 * (column[1:] * rise[:-1] + column[:-1] * rise[1:]), r1))
         return np.reshape(np.linalg.solve(matrix, np.reshape(right, (n, -1))), np.shape(right))
 
-    def __call__(self, x: Any, nu: int = 0) -> Any:
-        """The values of the spline, or of its ``nu``-th derivative."""
+
+class PchipInterpolator(CubicHermiteSpline):
+    """Cubic polynomials through ``y`` at ``x`` that rise where the points rise, and fall where they fall."""
+
+    def __init__(self, x: Any, y: Any, axis: int = 0, extrapolate: bool | None = None) -> None:
+        self._take(x, y, axis, extrapolate)
+        h = np.reshape(np.diff(self.x), vector_shape(0, np.ndim(self.y)))
+        rise = np.diff(self.y, axis=0) / h
+        if np.shape(self.x)[0] == 2:
+            self._slopes = np.concatenate((rise, rise))
+            return
+        before, after = rise[:-1], rise[1:]
+        turns = before * after <= 0
+        near, far = 2 * h[1:] + h[:-1], h[1:] + 2 * h[:-1]
+        inner = (near + far) / (near / np.where(turns, 1, before) + far / np.where(turns, 1, after))
+        ends = [_at_end(h[i], h[j], rise[i], rise[j])[None] for i, j in ((0, 1), (-1, -2))]
+        self._slopes = np.concatenate((ends[0], np.where(turns, 0, inner), ends[1]))
+
+
+def _at_end(h: Any, next_h: Any, rise: Any, next_rise: Any) -> Any:
+    """The slope at an end, of a parabola through three points, cut off so that nothing turns."""
+    slope = ((2 * h + next_h) * rise - h * next_rise) / (h + next_h)
+    steep = (np.sign(rise) != np.sign(next_rise)) & (np.abs(slope) > 3 * np.abs(rise))
+    return np.where(np.sign(slope) != np.sign(rise), 0, np.where(steep, 3 * rise, slope))
+
+
+def pchip_interpolate(xi: Any, yi: Any, x: Any, der: int = 0, axis: int = 0) -> Any:
+    """The values, or ``der``-th derivatives, of a ``PchipInterpolator``."""
+    return PchipInterpolator(xi, yi, axis)(x, der)
+
+
+def make_interp_spline(x: Any, y: Any, k: int = 3, t: Any = None, bc_type: Any = None, axis: int = 0, **rest: Any) -> Any:
+    """The spline of degree 3 through ``y`` at ``x``: SciPy's, in the form of a ``CubicSpline``; or that of degree 1."""
+    if t is not None or rest or k not in (1, 3) or (k == 1 and bc_type is not None) or (k == 3 and np.size(x) < 4):
+        raise NotDifferentiable("make_interp_spline is here for k=1 and for k=3 of four points or more, without t=")
+    return interp1d(x, y, axis=axis, fill_value="extrapolate") if k == 1 else CubicSpline(x, y, axis, bc_type or "not-a-knot")
+
+
+class interp1d:
+    """Lines between the points (``kind="linear"``), or the spline of degree 3 through them (``"cubic"``).
+
+    Outside, a ``ValueError``, ``fill_value``, or with ``fill_value="extrapolate"`` what the first and last polynomials give.
+    """
+
+    def __init__(
+        self,
+        x: Any,
+        y: Any,
+        kind: Any = "linear",
+        axis: int = -1,
+        copy: bool = True,
+        bounds_error: bool | None = None,
+        fill_value: Any = np.nan,
+        assume_sorted: bool = False,
+    ) -> None:
+        if kind not in ("linear", "cubic", 1, 3):
+            raise NotDifferentiable(f"interp1d has no derivative rule for kind={kind!r}; choose 'linear' or 'cubic'")
+        x, y = array_of(x), array_of(y)
+        self._axis = axis % np.ndim(y)
+        y = np.moveaxis(y, axis, 0)
+        if not assume_sorted:
+            order = np.argsort(x, kind="stable")
+            x, y = x[order], y[order]
+        self._spline = CubicSpline(x, y) if kind in ("cubic", 3) else None
+        self.x, self._y, self._fill = x, y, fill_value
+        self._extrapolates = isinstance(fill_value, str) and fill_value == "extrapolate"
+        self._strict = not self._extrapolates and (np.ndim(fill_value) == 0 and bool(np.isnan(plain_values(fill_value)))
+            if bounds_error is None and not isinstance(fill_value, tuple) else bool(bounds_error))  # fmt: skip
+
+    def __call__(self, x: Any) -> Any:
+        """The values at ``x``."""
         at = array_of(x)
-        flat, count = np.ravel(at), np.shape(self.x)[0]
-        place = np.clip(np.searchsorted(self.x, flat, side="right") - 1, 0, count - 2)
-        column = vector_shape(0, np.ndim(self.y))
-        start, h = self.x[place], np.reshape(self.x[place + 1] - self.x[place], column)
-        t = np.reshape(flat - start, column)
-        low, slope = self.y[place], self._slopes[place]
-        rise = (self.y[place + 1] - low) / h
-        bend = (self._slopes[place] + self._slopes[place + 1] - 2 * rise) / h
-        coefficients = [low, slope, (rise - slope) / h - bend, bend / h]
-        for _ in range(nu):
-            coefficients = [k * c for k, c in enumerate(coefficients)][1:]
-        value: Any = 0.0 * low
-        for c in reversed(coefficients):
-            value = value * t + c
-        if not self.extrapolate:
-            inside = np.reshape((flat >= self.x[0]) & (flat <= self.x[-1]), column)
-            value = np.where(inside, value, np.nan)
-        whole = np.reshape(value, np.shape(at) + np.shape(self.y)[1:])
-        return np.moveaxis(whole, range(np.ndim(at)), range(self.axis, self.axis + np.ndim(at))) if self.axis else whole
+        flat, last = np.ravel(at), np.shape(self.x)[0] - 1
+        column = vector_shape(0, np.ndim(self._y))
+        if self._spline is not None:
+            value = self._spline(flat)
+        else:
+            place = np.clip(np.searchsorted(self.x, flat), 1, last) - 1
+            t = np.reshape((flat - self.x[place]) / (self.x[place + 1] - self.x[place]), column)
+            value = self._y[place] + t * (self._y[place + 1] - self._y[place])
+        if not self._extrapolates:
+            below, above = flat < self.x[0], flat > self.x[last]
+            if self._strict and bool(np.any(below | above)):
+                raise ValueError("a value in x_new is outside of the interpolation range")
+            low, high = self._fill if isinstance(self._fill, tuple) else (self._fill, self._fill)
+            value = np.where(np.reshape(below, column), low, np.where(np.reshape(above, column), high, value))
+        whole = np.reshape(value, np.shape(at) + np.shape(self._y)[1:])
+        return np.moveaxis(whole, range(np.ndim(at)), range(self._axis, self._axis + np.ndim(at)))
+
+
+class RegularGridInterpolator:
+    """Products of lines between values on a grid, in any dimension; or with ``method="nearest"``, the nearest value."""
+
+    def __init__(
+        self, points: Any, values: Any, method: str = "linear", bounds_error: bool = True, fill_value: Any = np.nan, **rest: Any
+    ) -> None:
+        if method not in ("linear", "nearest") or rest:
+            given = f"method={method!r}" if not rest else f"{next(iter(rest))}="
+            raise NotDifferentiable(f"RegularGridInterpolator has no derivative rule for {given}; choose 'linear' or 'nearest'")
+        self.grid, self.values = [array_of(axis) for axis in points], array_of(values)
+        self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
+        for i, axis in enumerate(self.grid):
+            if np.ndim(axis) != 1 or np.shape(axis)[0] != np.shape(self.values)[i] or np.shape(axis)[0] < 2:
+                raise ValueError(
+                    f"points[{i}] must have one dimension, two elements or more, and as many as values along axis {i}"
+                )
+            if bool(axis[0] > axis[-1]):
+                self.grid[i], self.values = np.flip(axis), np.flip(self.values, i)
+            if bool(np.any(np.diff(self.grid[i]) <= 0)):
+                raise ValueError(f"The points in dimension {i} must be strictly ascending or descending")
+
+    def __call__(self, xi: Any, method: str | None = None) -> Any:
+        """The values at points, of which the last axis of ``xi`` has the coordinates; or it is a tuple of them."""
+        at = np.stack(np.broadcast_arrays(*map(array_of, xi)), axis=-1) if isinstance(xi, tuple) else array_of(xi)
+        if np.shape(at)[-1:] != (len(self.grid),) and np.ndim(at) == 1 and len(self.grid) == 1:
+            at = at[:, None]
+        if np.shape(at)[-1:] != (len(self.grid),):
+            raise ValueError(f"the points have {np.shape(at)[-1]} coordinates, the grid {len(self.grid)}")
+        flat = np.reshape(at, (-1, len(self.grid)))
+        outside, places, shares = np.zeros(np.shape(flat)[0], bool), [], []
+        for i, axis in enumerate(self.grid):
+            x, last = flat[:, i], np.shape(axis)[0] - 2
+            place = np.clip(np.searchsorted(axis, x, side="right") - 1, 0, last)
+            outside = outside | (x < axis[0]) | (x > axis[-1])
+            places.append(place)
+            shares.append((x - axis[place]) / (axis[place + 1] - axis[place]))
+        if self.bounds_error and bool(np.any(outside)):
+            raise ValueError("One of the requested xi is out of bounds")
+        column = vector_shape(0, np.ndim(self.values) - len(self.grid) + 1)
+        value: Any = 0.0
+        if (method or self.method) == "nearest":
+            value = self.values[tuple([np.where(t <= 0.5, place, place + 1) for place, t in zip(places, shares, strict=True)])]
+        else:
+            for corner in itertools.product((0, 1), repeat=len(places)):
+                weight: Any = 1.0
+                for t, up in zip(shares, corner, strict=True):
+                    weight = weight * (t if up else 1 - t)
+                part = self.values[tuple([place + up for place, up in zip(places, corner, strict=True)])]
+                value = value + np.reshape(weight, column) * part
+        if not self.bounds_error and self.fill_value is not None:
+            value = np.where(np.reshape(outside, column), self.fill_value, value)
+        return np.reshape(value, np.shape(at)[:-1] + np.shape(self.values)[len(self.grid) :])

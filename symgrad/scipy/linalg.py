@@ -8,9 +8,11 @@ import numpy as np
 import scipy.linalg as sl
 
 from symgrad.errors import NotDifferentiable
+from symgrad.frames import where
 from symgrad.ir import Node
 from symgrad.ops.contract import conj, transpose
-from symgrad.ops.core import A, Op, Sample
+from symgrad.ops.core import A, Op, Sample, Traced
+from symgrad.ops.create import contains_traced
 from symgrad.ops.engine import IS_COMPLEX
 from symgrad.ops.index import array_of, take_at
 from symgrad.ops.linalg import MIRRORED, hermitian
@@ -198,12 +200,102 @@ def _assumed(a: Any, kind: Any, lower: bool) -> Any:
 
 
 def eigh(a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False, **options: Any) -> Any:
-    """Eigenvalues and vectors of a symmetric matrix."""
-    if b is not None or options:
-        given = ", ".join(options) or "b"
-        raise NotDifferentiable(f"scipy.linalg.eigh has no derivative rule for {given}=; use np.linalg.eigh")
-    values, vectors = np.linalg.eigh(array_of(a), "L" if lower else "U")
-    return values if eigvals_only else (values, vectors)
+    """Eigenvalues and vectors of a symmetric matrix ``a``, or of ``a @ v == w * (b @ v)`` with a positive definite ``b``."""
+    if options:
+        given = ", ".join(options)
+        raise NotDifferentiable(f"scipy.linalg.eigh has no derivative rule for {given}=; take all, and index them")
+    a = array_of(a)
+    if b is None:
+        values, vectors = np.linalg.eigh(a, "L" if lower else "U")
+        return values if eigvals_only else (values, vectors)
+    factor = cholesky(b if lower else hermitian(array_of(b)), True)
+    inner = solve_triangular(
+        factor, hermitian(solve_triangular(factor, MIRRORED(a if lower else hermitian(a)), 0, True)), 0, True
+    )
+    values, vectors = np.linalg.eigh(inner, "L" if lower else "U")
+    return values if eigvals_only else (values, solve_triangular(factor, vectors, 2, True))
+
+
+def eigvalsh_tridiagonal(d: Any, e: Any, select: Any = "a", **options: Any) -> Any:
+    """The eigenvalues of a symmetric matrix with the diagonal ``d``, and ``e`` on both sides of it."""
+    if select not in ("a", 0, "all"):
+        raise NotDifferentiable(
+            "scipy.linalg.eigvalsh_tridiagonal has no derivative rule for select=; take all, and index them"
+        )
+    beside = np.diag(array_of(e), -1)
+    return np.linalg.eigvalsh(np.diag(array_of(d)) + beside + transpose(beside))
+
+
+def eigh_tridiagonal(d: Any, e: Any, eigvals_only: bool = False, select: Any = "a", **options: Any) -> Any:
+    """The same; of plain arrays, the vectors too."""
+    if eigvals_only:
+        return eigvalsh_tridiagonal(d, e, select)
+    advice = "write np.linalg.eigh(np.diag(d) + np.diag(e, -1) + np.diag(e, 1))"
+    return _of_plain(sl.eigh_tridiagonal, "its vectors have", advice, d, e, select=select, **options)
+
+
+def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, **options: Any) -> Any:
+    """The eigenvalues, always complex, and the right vectors of a matrix."""
+    if b is not None or left:
+        raise NotDifferentiable(f"scipy.linalg.eig has no derivative rule for {'left' if left else 'b'}=")
+    if not right:
+        return eigvals(a)
+    values, vectors = np.linalg.eig(array_of(a))
+    return values + 0j, vectors
+
+
+def _of_plain(fun: Any, what: str, advice: str, *args: Any, **options: Any) -> Any:
+    """SciPy's function of plain arrays; of traced ones, an error that says what to write."""
+    if any(isinstance(arg, Traced) or contains_traced(arg) for arg in args):
+        raise NotDifferentiable(f"{where()}: scipy.linalg.{fun.__name__}: {what} no derivative rule; {advice}")
+    return fun(*args, **options)
+
+
+def schur(a: Any, *args: Any, **options: Any) -> Any:
+    """SciPy's, of plain arrays."""
+    advice = "write sqrtm, logm or expm for functions of matrices, eig, or eigh where the matrix is symmetric"
+    return _of_plain(sl.schur, "the triangle and the vectors that it finds have", advice, a, *args, **options)
+
+
+def null_space(A: Any, *args: Any, **options: Any) -> Any:
+    """SciPy's, of plain arrays: any basis of the null space is as good, and which one LAPACK finds is no function of it."""
+    advice = "write np.eye(n) - np.linalg.pinv(a) @ a, which projects to the null space"
+    return _of_plain(sl.null_space, "the vectors that it chooses have", advice, A, *args, **options)
+
+
+def orth(A: Any, *args: Any, **options: Any) -> Any:
+    """SciPy's, of plain arrays: how many vectors there are is a matter of rounding."""
+    advice = "write np.linalg.qr(a)[0], np.linalg.svd(a, full_matrices=False)[0], or a @ np.linalg.pinv(a), which projects"
+    return _of_plain(sl.orth, "the vectors that it chooses have", advice, A, *args, **options)
+
+
+def polar(a: Any, side: str = "right") -> Any:
+    """The nearest unitary matrix ``u``, and the positive ``p`` with ``a == u @ p``, or ``a == p @ u`` with ``side="left"``."""
+    if side not in ("right", "left"):
+        raise ValueError("`side` must be either 'right' or 'left'")
+    a = array_of(a)
+    w, _, vh = np.linalg.svd(a, full_matrices=False)
+    u = w @ vh
+    p = hermitian(u) @ a if side == "right" else a @ hermitian(u)
+    return u, (p + hermitian(p)) / 2
+
+
+def pinvh(
+    a: Any, atol: Any = None, rtol: Any = None, lower: bool = True, return_rank: bool = False, check_finite: bool = True
+) -> Any:
+    """The pseudo-inverse of a Hermitian matrix, of which a half is read."""
+    if atol is not None or return_rank:
+        raise NotDifferentiable(f"scipy.linalg.pinvh has no derivative rule for {'return_rank' if return_rank else 'atol'}=")
+    a = array_of(a)
+    whole, dtype = MIRRORED(a if lower else hermitian(a)), np.finfo(a.dtype)
+    return np.linalg.pinv(whole, rcond=max(np.shape(a)) * dtype.eps if rtol is None else rtol)
+
+
+def lstsq(a: Any, b: Any, cond: Any = None, *args: Any, **options: Any) -> Any:
+    """The ``x`` of the smallest ``a @ x - b``, its square (where that is all), the rank and the singular values of ``a``."""
+    a, b = array_of(a), array_of(b)
+    x, rest, rank, s = np.linalg.lstsq(a, b, rcond=np.finfo(np.result_type(a, b)).eps if cond is None else cond)
+    return x, rest[0] if np.ndim(b) == 1 and np.size(rest) else rest, rank, s
 
 
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, **options: Any) -> Any:

@@ -12,7 +12,8 @@ from symgrad.ir import Node
 from symgrad.ops.contract import conj
 from symgrad.ops.core import A, Op, Sample
 from symgrad.ops.index import array_of
-from symgrad.ops.reduction import along
+from symgrad.ops.reduction import along, vector_shape
+from symgrad.scipy.linalg import companion
 from symgrad.transform.batch import Batch, rule
 
 
@@ -143,7 +144,155 @@ def batched_filter(b: Batch, node: Node, args: list[Any], flags: list[bool]) -> 
     return LFILTER(*args, axis=dict(node.params)["axis"] + 1) if flags == [False, False, True] else None
 
 
-def lfilter(b: Any, a: Any, x: Any, axis: int = -1) -> Any:
-    """``x`` through the recursive filter with numerator ``b`` and denominator ``a``."""
+def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
+    """``x`` through the recursive filter with numerator ``b`` and denominator ``a``; with a state ``zi``, also the last."""
     b, a, x = np.atleast_1d(array_of(b)), np.atleast_1d(array_of(a)), array_of(x)
-    return LFILTER(b / a[0], a / a[0], x, axis=axis % np.ndim(x))
+    axis = axis % np.ndim(x)
+    b, a = b / a[0], a / a[0]
+    if zi is None:
+        return LFILTER(b, a, x, axis=axis)
+    order, n = max(np.size(a), np.size(b)) - 1, np.shape(x)[axis]
+    shape = (*np.shape(x)[:axis], order, *np.shape(x)[axis + 1 :])
+    if np.ndim(zi) != np.ndim(x) or np.shape(zi)[axis] != order:
+        raise ValueError(f"zi has shape {np.shape(zi)}; {shape} is expected")
+    z, zero = np.broadcast_to(array_of(zi), shape), np.zeros_like(x)
+    # what the state adds has the denominator alone to go through
+    added = np.concatenate((z, zero), axis)[along(axis, slice(0, n))]
+    y = LFILTER(b, a, x, axis=axis) + LFILTER(np.ones_like(a[:1]), a, added, axis=axis)
+    b, a = (np.pad(c, (0, order + 1 - np.size(c))) for c in (b, a))
+    inputs, outputs, states = (np.moveaxis(c, axis, 0) for c in (x, y, z))
+    after = [states[i + n] if i + n < order else np.zeros_like(states[i]) for i in range(order)]
+    for i in range(order):
+        for k in range(1, min(order - i, n) + 1):
+            after[i] = after[i] + b[i + k] * inputs[n - k] - a[i + k] * outputs[n - k]
+    return y, np.moveaxis(np.stack(after), 0, axis) if order else z
+
+
+def lfilter_zi(b: Any, a: Any) -> Any:
+    """The state of a filter whose input has been 1 for ever."""
+    b, a = np.atleast_1d(array_of(b)), np.atleast_1d(array_of(a))
+    size = max(np.size(a), np.size(b), 2)
+    b, a = (np.pad(c / a[0], (0, size - np.size(c))) for c in (b, a))
+    return np.linalg.solve(np.eye(size - 1) - companion(a).T, b[1:] - a[1:] * b[0])
+
+
+def _both_ways(run: Any, x: Any, axis: int, padtype: str | None, padlen: int) -> Any:
+    """``run(x, start)`` forwards and then backwards, over ends that are drawn out."""
+    if padtype not in ("odd", "even", "constant", None):
+        raise ValueError(f"Unknown value {padtype!r} given to padtype. padtype must be 'even', 'odd', 'constant', or None.")
+    width, n = 0 if padtype is None else padlen, np.shape(x)[axis]
+    if n <= width:
+        raise ValueError(f"The length of the input vector x must be greater than padlen, which is {width}.")
+    pads = [(width, width) if i == axis else (0, 0) for i in range(np.ndim(x))]
+    if width:
+        mode: Any = "edge" if padtype == "constant" else "reflect"
+        x = np.pad(x, pads, mode, **({"reflect_type": "odd"} if padtype == "odd" else {}))
+    for _ in range(2):
+        x = np.flip(run(x, x[along(axis, slice(0, 1))]), axis)
+    return x[along(axis, slice(width, width + n))]
+
+
+def filtfilt(
+    b: Any,
+    a: Any,
+    x: Any,
+    axis: int = -1,
+    padtype: str | None = "odd",
+    padlen: int | None = None,
+    method: str = "pad",
+    irlen: int | None = None,
+) -> Any:
+    """``x`` through the filter forwards, and then backwards."""
+    if method != "pad":
+        raise NotDifferentiable(f"scipy.signal.filtfilt has no derivative rule for method={method!r}; choose 'pad'")
+    b, a, x = np.atleast_1d(array_of(b)), np.atleast_1d(array_of(a)), array_of(x)
+    axis, size = axis % np.ndim(x), max(np.size(a), np.size(b))
+    start = np.reshape(lfilter_zi(b, a), vector_shape(axis, np.ndim(x)))
+    run = lambda x, first: lfilter(b, a, x, axis, start * first)[0]
+    return _both_ways(run, x, axis, padtype, 3 * size if padlen is None else padlen)
+
+
+def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
+    """``x`` through filters of second order, one after the other; with their states ``zi``, also those after it."""
+    sos, x, after = array_of(sos), array_of(x), []
+    for i in range(np.shape(sos)[0]):
+        x = lfilter(sos[i, :3], sos[i, 3:], x, axis, None if zi is None else zi[i])
+        if zi is not None:
+            x, state = x
+            after.append(state)
+    return x if zi is None else (x, np.stack(after))
+
+
+def sosfilt_zi(sos: Any) -> Any:
+    """The states of the filters whose input has been 1 for ever."""
+    sos, scale, states = array_of(sos), 1.0, []
+    for i in range(np.shape(sos)[0]):
+        b, a = sos[i, :3], sos[i, 3:]
+        states.append(scale * lfilter_zi(b, a))
+        scale = scale * np.sum(b) / np.sum(a)
+    return np.stack(states)
+
+
+def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None) -> Any:
+    """``x`` through the filters forwards, and then backwards."""
+    sos, x = array_of(sos), array_of(x)
+    axis = axis % np.ndim(x)
+    size = 2 * np.shape(sos)[0] + 1 - int(np.min([np.sum(sos[:, 2] == 0), np.sum(sos[:, 5] == 0)]))
+    states = np.reshape(sosfilt_zi(sos), (-1, *(2 if i == axis else 1 for i in range(np.ndim(x)))))
+    run = lambda x, first: sosfilt(sos, x, axis, states * first)[0]
+    return _both_ways(run, x, axis, padtype, 3 * size if padlen is None else padlen)
+
+
+PADDED = {"mirror": "reflect", "reflect": "symmetric", "nearest": "edge", "wrap": "wrap", "constant": "constant"}
+
+
+def window(x: Any, weights: Any, axis: int, mode: str, cval: float = 0.0) -> Any:
+    """``scipy.ndimage.convolve1d``: around each element the weights, turned, times those next to it."""
+    size = np.size(weights)
+    pads = [((size - 1) // 2, size // 2) if i == axis else (0, 0) for i in range(np.ndim(x))]
+    known: Any = PADDED[mode]
+    whole = np.pad(x, pads, known, **({"constant_values": cval} if mode == "constant" else {})) if size > 1 else x
+    return convolve(whole, np.reshape(weights, [size if i == axis else 1 for i in range(np.ndim(x))]), "valid", "direct")
+
+
+def savgol_filter(
+    x: Any,
+    window_length: int,
+    polyorder: int,
+    deriv: int = 0,
+    delta: float = 1.0,
+    axis: int = -1,
+    mode: str = "interp",
+    cval: float = 0.0,
+) -> Any:
+    """The values, or derivatives, of polynomials that are fit to the elements around each one."""
+    x, fit = array_of(x) / delta**deriv, (window_length, polyorder, deriv)
+    axis, half = axis % np.ndim(x), window_length // 2
+    if mode not in ("interp", *PADDED) or (mode == "reflect"):
+        raise ValueError("mode must be 'mirror', 'constant', 'nearest' 'wrap' or 'interp'.")
+    weights = ss.savgol_coeffs(*fit).astype(x.dtype)
+    if mode != "interp":
+        return window(x, weights, axis, mode, cval)
+    if window_length > np.shape(x)[axis]:
+        raise ValueError("If mode is 'interp', window_length must be less than or equal to the size of x.")
+    ends = ss.savgol_filter(np.eye(window_length), *fit, axis=0).astype(x.dtype)
+    first, last = (x[along(axis, slice(*ends))] for ends in ((0, window_length), (np.shape(x)[axis] - window_length, None)))
+    middle = convolve(x, np.reshape(weights, [-1 if i == axis else 1 for i in range(np.ndim(x))]), "valid", "direct")
+    fitted = [
+        np.moveaxis(np.tensordot(rows, x, (1, axis)), 0, axis) for rows, x in ((ends[:half], first), (ends[-half:], last))
+    ]
+    return np.concatenate((fitted[0], middle, fitted[1]), axis) if half else middle
+
+
+def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool = False) -> Any:
+    """Without its mean, or the line that fits it best."""
+    if type not in ("linear", "l", "constant", "c"):
+        raise ValueError("Trend type must be 'linear' or 'constant'.")
+    x = array_of(data)
+    if type[0] == "c":
+        return x - np.mean(x, axis=axis, keepdims=True)
+    if np.any(np.asarray(bp) != 0):
+        raise NotDifferentiable("scipy.signal.detrend has no derivative rule for bp=; call it for each part")
+    n = np.shape(x)[axis]
+    lines = np.linalg.qr(np.stack((np.arange(1, n + 1) / n, np.ones(n)), axis=1))[0].astype(x.dtype)
+    return x - np.moveaxis(np.tensordot(lines @ lines.T, x, (1, axis)), 0, axis)

@@ -1,0 +1,242 @@
+"""``scipy.ndimage``: filters, and values between the elements of an image."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.ndimage as sn
+
+from symgrad.errors import NotDifferentiable
+from symgrad.ops.contract import conj
+from symgrad.ops.index import array_of
+from symgrad.scipy import signal
+from symgrad.scipy.signal import PADDED, window
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(sn, name)
+
+
+def _only(name: str, mode: Any, origin: Any, output: Any) -> None:
+    """Raise for what is not here."""
+    if output is not None or np.any(np.asarray(origin) != 0):
+        raise NotDifferentiable(
+            f"scipy.ndimage.{name} has no derivative rule for {'output' if output is not None else 'origin'}="
+        )
+    if mode not in PADDED:
+        raise NotDifferentiable(f"scipy.ndimage.{name} has no derivative rule for mode={mode!r}; choose of {', '.join(PADDED)}")
+
+
+# -- filters -------------------------------------------------------------------------------------------------------
+
+
+def convolve1d(
+    input: Any, weights: Any, axis: int = -1, output: Any = None, mode: str = "reflect", cval: float = 0.0, origin: int = 0
+) -> Any:
+    """The convolution with weights along one axis."""
+    _only("convolve1d", mode, origin, output)
+    x = array_of(input)
+    return window(x, _like(x, array_of(weights)), axis % np.ndim(x), mode, cval)
+
+
+def _like(x: Any, weights: Any) -> Any:
+    """The weights in the precision of an image, which the result has."""
+    return weights.astype(x.dtype) if x.dtype.kind == "f" and np.isrealobj(weights) else weights
+
+
+def correlate1d(
+    input: Any, weights: Any, axis: int = -1, output: Any = None, mode: str = "reflect", cval: float = 0.0, origin: int = 0
+) -> Any:
+    """The correlation with weights along one axis."""
+    _only("correlate1d", mode, origin, output)
+    return correlate(input, _lying(array_of(weights), axis, np.ndim(input)), mode=mode, cval=cval)
+
+
+def _lying(weights: Any, axis: int, ndim: int) -> Any:
+    return np.reshape(weights, [-1 if i == axis % ndim else 1 for i in range(ndim)])
+
+
+def convolve(
+    input: Any, weights: Any, output: Any = None, mode: str = "reflect", cval: float = 0.0, origin: Any = 0, **rest: Any
+) -> Any:
+    """The convolution of an image with weights."""
+    return _filtered("convolve", input, array_of(weights), output, mode, cval, origin, rest)
+
+
+def correlate(
+    input: Any, weights: Any, output: Any = None, mode: str = "reflect", cval: float = 0.0, origin: Any = 0, **rest: Any
+) -> Any:
+    """The correlation of an image with weights."""
+    return _filtered("correlate", input, np.flip(conj(array_of(weights))), output, mode, cval, origin, rest)
+
+
+def _filtered(name: str, input: Any, weights: Any, output: Any, mode: str, cval: float, origin: Any, rest: Any) -> Any:
+    _only(name, mode, origin, output)
+    if rest:
+        raise NotDifferentiable(f"scipy.ndimage.{name} has no derivative rule for {next(iter(rest))}=")
+    x, first = array_of(input), int(name == "convolve")
+    pads = [((n - first) // 2, (n - 1 + first) // 2) for n in np.shape(weights)]
+    known: Any = PADDED[mode]
+    whole = np.pad(x, pads, known, **({"constant_values": cval} if mode == "constant" else {}))
+    return signal.convolve(whole, _like(x, weights), "valid", "direct")
+
+
+def gaussian_filter1d(
+    input: Any,
+    sigma: float,
+    axis: int = -1,
+    order: int = 0,
+    output: Any = None,
+    mode: str = "reflect",
+    cval: float = 0.0,
+    truncate: float = 4.0,
+    *,
+    radius: int | None = None,
+) -> Any:
+    """A Gaussian filter along one axis, or one by its derivative of some order."""
+    reach = int(truncate * float(sigma) + 0.5) if radius is None else radius
+    impulse = np.zeros(2 * reach + 1)
+    impulse[reach] = 1.0
+    x = array_of(input)
+    weights = sn.gaussian_filter1d(impulse, float(sigma), order=order, mode="constant", radius=reach)
+    return convolve1d(x, weights, axis, output, mode, cval)
+
+
+def gaussian_filter(
+    input: Any,
+    sigma: Any,
+    order: Any = 0,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: float = 0.0,
+    truncate: float = 4.0,
+    *,
+    radius: Any = None,
+    axes: Any = None,
+) -> Any:
+    """A Gaussian filter along all axes, or some."""
+    x = array_of(input)
+    along = _axes(axes, np.ndim(x))
+    lists = [_each(option, len(along)) for option in (sigma, order, mode, radius)]
+    for axis, width, how, edge, reach in zip(along, *lists, strict=True):
+        if width > 1e-15:
+            x = gaussian_filter1d(x, width, axis, how, output, edge, cval, truncate, radius=reach)
+    return x
+
+
+def uniform_filter1d(
+    input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect", cval: float = 0.0, origin: int = 0
+) -> Any:
+    """The means of so many elements, along one axis."""
+    _only("uniform_filter1d", mode, origin, output)
+    x = array_of(input)
+    return correlate1d(x, np.full(size, 1 / size), axis, None, mode, cval)
+
+
+def uniform_filter(
+    input: Any,
+    size: Any = 3,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: float = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """The means of so many elements along all axes, or some."""
+    x = array_of(input)
+    along = _axes(axes, np.ndim(x))
+    for axis, width, edge in zip(along, _each(size, len(along)), _each(mode, len(along)), strict=True):
+        x = uniform_filter1d(x, width, axis, output, edge, cval, origin)
+    return x
+
+
+def sobel(input: Any, axis: int = -1, output: Any = None, mode: str = "reflect", cval: float = 0.0) -> Any:
+    """Differences along one axis, smoothed along the others."""
+    return _differences(input, axis, output, mode, cval, [1.0, 2.0, 1.0])
+
+
+def prewitt(input: Any, axis: int = -1, output: Any = None, mode: str = "reflect", cval: float = 0.0) -> Any:
+    """Differences along one axis, summed along the others."""
+    return _differences(input, axis, output, mode, cval, [1.0, 1.0, 1.0])
+
+
+def _differences(x: Any, axis: int, output: Any, mode: str, cval: float, sums: list[float]) -> Any:
+    ndim = np.ndim(x)
+    x = correlate1d(x, np.array([-1.0, 0.0, 1.0]), axis, output, mode, cval)
+    for other in set(range(ndim)) - {axis % ndim}:
+        x = correlate1d(x, np.array(sums), other, output, mode, cval)
+    return x
+
+
+def laplace(input: Any, output: Any = None, mode: str = "reflect", cval: float = 0.0) -> Any:
+    """The sum of the second differences along all axes."""
+    total: Any = 0.0
+    for axis in range(np.ndim(input)):
+        total = total + correlate1d(input, np.array([1.0, -2.0, 1.0]), axis, output, mode, cval)
+    return total
+
+
+def _axes(axes: Any, ndim: int) -> list[int]:
+    return list(range(ndim)) if axes is None else [axis % ndim for axis in np.atleast_1d(axes).tolist()]
+
+
+def _each(option: Any, count: int) -> Sequence[Any]:
+    return option if isinstance(option, Sequence) and not isinstance(option, str) else [option] * count
+
+
+# -- values between elements ---------------------------------------------------------------------------------------
+
+
+def map_coordinates(
+    input: Any,
+    coordinates: Any,
+    output: Any = None,
+    order: int = 3,
+    mode: str = "constant",
+    cval: float = 0.0,
+    prefilter: bool = True,
+) -> Any:
+    """The values of an image between its elements: by lines (``order=1``), or the nearest (0).
+
+    Beyond it, ``mode`` says: ``"constant"``, ``"nearest"``, ``"mirror"``, ``"reflect"`` or ``"grid-wrap"``.
+    """
+    if order not in (0, 1) or output is not None:
+        given = f"order={order}; write order=1" if output is None else "output="
+        raise NotDifferentiable(f"scipy.ndimage.map_coordinates has no derivative rule for {given}")
+    if mode not in ("constant", "nearest", "mirror", "reflect", "grid-wrap"):
+        raise NotDifferentiable(f"scipy.ndimage.map_coordinates has no derivative rule for mode={mode!r}")
+    x, at = array_of(input), array_of(coordinates)
+    if np.shape(at)[0] != np.ndim(x):
+        raise ValueError(f"there are {np.shape(at)[0]} coordinates of an image of {np.ndim(x)} dimensions")
+    sides = []
+    outside = np.zeros(np.shape(at)[1:], bool)
+    for i, n in enumerate(np.shape(x)):
+        place = at[i]
+        outside = outside | (place < 0) | (place > n - 1)
+        low = np.floor(place + 0.5 if order == 0 else place)
+        pairs = [(low, 1.0)] if order == 0 else [(low, 1 - (place - low)), (low + 1, place - low)]
+        sides.append([(_folded(k.astype(int), n, mode), share) for k, share in pairs])
+    total: Any = 0.0
+    for corner in itertools.product(*sides):
+        weight: Any = 1.0
+        for _, share in corner:
+            weight = weight * share
+        total = total + weight * x[tuple([k for k, _ in corner])]
+    return np.where(outside, cval, total) if mode == "constant" else total
+
+
+def _folded(k: Any, n: int, mode: str) -> Any:
+    """An index beyond an axis of ``n`` elements as one of them."""
+    if mode == "grid-wrap":
+        return k % n
+    if mode == "reflect":
+        k = k % (2 * n)
+        return np.minimum(k, 2 * n - 1 - k)
+    if mode == "mirror" and n > 1:
+        k = k % (2 * n - 2)
+        return np.minimum(k, 2 * n - 2 - k)
+    return np.clip(k, 0, n - 1)
