@@ -15,9 +15,9 @@ import numpy as np
 from symgrad import api, pytree
 from symgrad.api import Derivative
 from symgrad.eager.autograd.function import Function
-from symgrad.eager.core import OUTSIDE, Tensor, wrap
+from symgrad.eager.core import OUTSIDE, Tensor, constant, wrap
 from symgrad.eager.dtypes import default
-from symgrad.eager.modes import mode
+from symgrad.eager.modes import following, mode
 from symgrad.errors import NotDifferentiable
 from symgrad.ir import is_inexact_leaf
 from symgrad.signature import FOREIGN, Bridge
@@ -27,13 +27,15 @@ from symgrad.transform import calculus
 
 
 def _to_tensor(leaf: Any) -> Any:
-    return wrap(leaf) if type(leaf) is Tracer or isinstance(leaf, (np.ndarray, np.generic)) else leaf
+    if type(leaf) is Tracer:
+        return constant(leaf) if mode.constant else wrap(leaf)
+    return wrap(leaf) if isinstance(leaf, (np.ndarray, np.generic)) else leaf
 
 
 def _to_value(leaf: Any) -> Any:
     if not isinstance(leaf, Tensor):
         return leaf
-    if leaf.needs and mode.recording:
+    if leaf.needs and mode.recording and not mode.constant:
         raise NotDifferentiable(OUTSIDE)
     return leaf.value
 
@@ -45,12 +47,8 @@ def on_tensors(fun: Any, recording: bool) -> Any:
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         trace = active_trace()
         assert trace is not None
-        before = mode.grad, mode.tracing, mode.recording
-        mode.grad, mode.tracing, mode.recording = False, True, recording
-        try:
+        with following(recording):
             out = calculus.run(trace, fun, pytree.map_tree(_to_tensor, args), pytree.map_tree(_to_tensor, kwargs))
-        finally:
-            mode.grad, mode.tracing, mode.recording = before
         return pytree.map_tree(_to_value, out)
 
     return wrapped

@@ -26,7 +26,7 @@ from symgrad.errors import NotDifferentiable
 from symgrad.ir import Aval
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY, Op, Traced, fit
-from symgrad.ops.engine import ASTYPE
+from symgrad.ops.engine import ASTYPE, STOP
 from symgrad.tracer import Tracer
 
 Array = Any
@@ -484,7 +484,7 @@ class Tensor(Traced):
     needs: bool = False
     base: Tensor | None = None  # of a view: what it looks at in the end, a tensor that is no view
     seen: int = 0  # of a view: how often its memory had been written to when its node was made
-    made: str = ""  # of a view that must not be written to: how it was made, see ``look``
+    made: str = ""  # of a view that must not be written to: how it was made, see ``look``; and see ``constant``
     hooks: dict[Any, Any] | None = None
     kept: RemovableHandle | None = None
     inference: bool = False
@@ -616,7 +616,7 @@ class Tensor(Traced):
     @property
     def data(self) -> Tensor:
         """Its values, outside the graph; writes to them go unnoticed."""
-        return wrap(whole(self))
+        return constant(whole(self), True)
 
     @data.setter
     def data(self, new: Tensor) -> None:
@@ -714,6 +714,19 @@ def wrap(value: Any) -> Tensor:
     return tensor
 
 
+def constant(value: Any, shared: bool = False) -> Tensor:
+    """A tensor of what is a constant to the derivative of symgrad's that follows it, as under ``no_grad``.
+
+    ``shared``: whether torch has it in the memory of what is none; then it must not be written to.
+    """
+    if type(value) is not Tracer:
+        return wrap(value)
+    stopped = STOP(value)
+    tensor = wrap(stopped if shared else stopped.copy())
+    tensor.made = "shared" if shared else "constant"
+    return tensor
+
+
 def linked(value: Any, edge: Any) -> Tensor:
     """A tensor that came from ``edge``."""
     tensor = _new(Tensor)
@@ -807,11 +820,17 @@ def execute(
 ) -> Any:
     """``apply``, on values that have been looked up (and perhaps cast) already; ``wanting``: which require grad."""
     if not mode.grad and mode.tracing:
-        if wanting and mode.recording:
+        if wanting and mode.recording and not mode.constant:
             raise NotDifferentiable(OUTSIDE)
         known: Any = REGISTRY.get(op.key, op)
         y = known(*values, **params)
-        return tuple([wrap(part) for part in y]) if isinstance(y, tuple) else wrap(y)
+        if mode.constant and not (op.alias and isinstance(args[0], Tensor) and args[0].made == "constant"):
+            return tuple([constant(part, op.alias) for part in y]) if isinstance(y, tuple) else constant(y, op.alias)
+        parts = [wrap(part) for part in (y if isinstance(y, tuple) else (y,))]
+        if op.alias and isinstance(args[0], Tensor):
+            for part in parts:
+                part.made = args[0].made
+        return tuple(parts) if isinstance(y, tuple) else parts[0]
     if op.alias and type(values[0]) is not _array and isinstance(args[0], Tensor):
         values[0] = whole(args[0])  # which a view can share
     if op.__class__ is Fused and op.kernel is not None and values[0].dtype.kind not in op.kinds:
@@ -978,8 +997,15 @@ def places(top: Any, looking: Any) -> Any:
     return numbered(looking)
 
 
+_BEHIND = (
+    "a write through detach(), .data or under no_grad() to a value that a derivative of symgrad's follows; write to a .clone()"
+)
+
+
 def writable(x: Tensor, new: Tensor | None = None, place: Any = None) -> bool:
     """Whether a write to ``x`` (of ``new``) is recorded; an error where torch forbids it. ``place``: as for ``assign``."""
+    if type(x.value) is Tracer and (x.made == "shared" or (mode.constant and x.made != "constant")):
+        raise NotDifferentiable(_BEHIND)
     recorded = mode.grad and (requires(x) or (new is not None and requires(new)))
     if recorded:
         if x.made:

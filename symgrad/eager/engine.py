@@ -423,12 +423,19 @@ def backward(
                 x._grad = g if isinstance(g, Tensor) else wrap(np.array(g))
 
 
+_ONLY_INPUTS = (
+    "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of the "
+    "graph, please use torch.autograd.backward."
+)
+
+
 def grad(
     outputs: Any,
     inputs: Any,
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
@@ -438,6 +445,8 @@ def grad(
     Arguments as for ``backward``. An input that the outputs do not depend on is an error, or None with ``allow_unused``, or
     zeros with ``materialize_grads``.
     """
+    if not only_inputs:
+        warnings.warn(_ONLY_INPUTS, FutureWarning, stacklevel=2)
     outs, wanted = _many(outputs), _many(inputs)
     if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
@@ -448,7 +457,10 @@ def grad(
     if is_grads_batched:
         rows = list(zip(*_many(grad_outputs), strict=True))
         keeps = [True] * (len(rows) - 1) + [retain_graph]
-        each = [grad(outs, wanted, row, keep, create_graph, allow_unused) for row, keep in zip(rows, keeps, strict=True)]
+        each = [
+            grad(outs, wanted, row, keep, create_graph, allow_unused=allow_unused)
+            for row, keep in zip(rows, keeps, strict=True)
+        ]
         return tuple(np.stack(parts) for parts in zip(*each, strict=True))  # type: ignore[misc]
     roots = seeds(outs, grad_outputs, bool(create_graph))
     for x in wanted:

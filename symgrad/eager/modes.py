@@ -6,7 +6,8 @@ import functools
 import inspect
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import copy_context
 from types import MappingProxyType
 from typing import Any
@@ -17,14 +18,15 @@ import numpy as np
 class _Mode(threading.local):
     """The switches of a thread.
 
-    ``tracing`` is set while a derivative of symgrad's follows a function of tensors; then the others have no say, and
-    ``recording`` tells whether the call is recorded. ``packing``: what packs values that are saved for backward and what
+    ``tracing`` is set while a derivative of symgrad's follows a function of tensors; then the others have no say:
+    ``recording`` tells whether the call is recorded, and ``constant`` whether results are constants to the derivative, as under
+    ``no_grad``. ``packing``: what packs values that are saved for backward and what
     unpacks them, if that is wanted. ``quiet(fun, *args)`` runs NumPy without its floating-point warnings, which torch has not.
     """
 
     def __init__(self) -> None:
         self.grad, self.inference, self.anomaly, self.check_nan = True, False, False, True
-        self.tracing, self.recording = False, False
+        self.tracing, self.recording, self.constant = False, False, False
         self.packing: tuple[Callable[..., Any], Callable[..., Any]] | None = None
         context = copy_context()
         context.run(np.seterr, all="ignore")
@@ -60,13 +62,19 @@ class Switch:
     values: Mapping[str, Any] = MappingProxyType({})
 
     def __enter__(self) -> Any:
-        self.before = {name: getattr(mode, name) for name in self.values}
+        self.before = self.current()
         self.set()
+
+    def current(self) -> dict[str, Any]:
+        """What there is to be set back."""
+        return {name: getattr(mode, name) for name in (*self.values, "constant")}
 
     def set(self) -> None:
         if not mode.tracing:
             for name, value in self.values.items():
                 setattr(mode, name, value)
+        elif "grad" in self.values:
+            mode.constant = not self.values["grad"]
 
     def __exit__(self, *exc: object) -> None:
         for name, value in self.before.items():
@@ -100,6 +108,19 @@ class Switch:
         return wrapped
 
 
+@contextmanager
+def following(recording: bool) -> Iterator[None]:
+    """Within the block, a derivative of symgrad's follows what is done to tensors."""
+    names = "grad", "tracing", "recording", "constant"
+    before = [getattr(mode, name) for name in names]
+    mode.grad, mode.tracing, mode.recording, mode.constant = False, True, recording, False
+    try:
+        yield
+    finally:
+        for name, value in zip(names, before, strict=True):
+            setattr(mode, name, value)
+
+
 class no_grad(Switch):
     """Nothing is recorded: ``with no_grad(): ...`` or ``@no_grad()``."""
 
@@ -124,7 +145,8 @@ class _AtOnce(Switch):
     """A switch that is set when it is made, and set back when a block that it is entered for ends."""
 
     def __init__(self, **values: Any) -> None:
-        self.values, self.now = values, {name: getattr(mode, name) for name in values}
+        self.values = values
+        self.now = self.current()
         self.set()
 
     def __enter__(self) -> None:

@@ -11,6 +11,7 @@ from symgrad.eager.core import NONE, Fused, Tensor, apply, assign, called, metho
 from symgrad.eager.creation import creates, like
 from symgrad.eager.dtypes import as_numpy, default
 from symgrad.eager.shapes import sizes
+from symgrad.trace import active_trace
 
 
 class Generator:
@@ -44,9 +45,16 @@ class Generator:
         self._bits.state, self._spare = state
         return self
 
+    def _raw(self, n: int) -> Any:
+        """``n`` draws of 32 bits. A derivative of symgrad's must not keep them: others are drawn in the next call."""
+        trace = active_trace()
+        if trace is not None:
+            trace.note("random numbers are drawn")
+        return self._bits.random_raw(n)
+
     def words(self, n: int) -> np.ndarray[Any, Any]:
-        """``n`` draws of 32 bits."""
-        return np.asarray(self._bits.random_raw(n), dtype=np.uint64)
+        """The same, as an array."""
+        return np.asarray(self._raw(n), dtype=np.uint64)
 
     def longs(self, n: int) -> np.ndarray[Any, Any]:
         """``n`` draws of 64 bits, the first word of each being the high one."""
@@ -91,7 +99,7 @@ class Generator:
         found = [] if self._spare is None or not n else [self._spare]
         if found:
             self._spare = None
-        words = iter(self._bits.random_raw(4 * ((n - len(found) + 1) // 2)).tolist())
+        words = iter(self._raw(4 * ((n - len(found) + 1) // 2)).tolist())
         for a, b, c, d in zip(words, words, words, words, strict=True):  # as ``uniform`` of float64, faster for few
             u1, u2 = ((a << 32 | b) & _LOW_53) * 2.0**-53, ((c << 32 | d) & _LOW_53) * 2.0**-53
             radius, theta = math.sqrt(-2.0 * math.log1p(-u2)), 2.0 * math.pi * u1

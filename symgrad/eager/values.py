@@ -13,6 +13,7 @@ from symgrad.eager.core import (
     apply,
     axis_of,
     called,
+    constant,
     known,
     method,
     methods,
@@ -20,7 +21,6 @@ from symgrad.eager.core import (
     requires,
     variant,
     whole,
-    wrap,
 )
 from symgrad.eager.dtypes import as_numpy, device, on_cpu, title
 from symgrad.eager.modes import mode
@@ -108,7 +108,7 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
 @method
 def detach(self: Tensor) -> Tensor:
     """The same values, as a constant; the memory is shared."""
-    same = wrap(whole(self))
+    same = constant(whole(self), True)
     same.counter, same.inference = self.counter, self.inference
     return same
 
@@ -125,7 +125,7 @@ def detach_(self: Tensor) -> Tensor:
             "called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
             "torch/optim/optimizer.py as the solution."
         )
-    self.node, self.needs = None, False
+    self.value, self.node, self.needs = constant(self.value).value, None, False
     return self
 
 

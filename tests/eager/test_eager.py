@@ -913,6 +913,136 @@ def test_what_draws_random_numbers_is_not_compiled():
     torch.manual_seed(0)
     g = symgrad.grad(lambda t: F.dropout(t).sum())
     assert len({tuple(g(torch.ones(20)).tolist()) for _ in range(6)}) == 6
+    for draw in (lambda: torch.bernoulli(torch.tensor(0.5)), lambda: torch.randint(0, 2, ()), lambda: torch.randn(()) > 0):
+        for seed in range(8):  # the first two draws may be the same
+            torch.manual_seed(seed)
+            g = symgrad.grad(lambda t: t * draw())  # noqa: B023 (it is called within the loop)
+            g.cache_clear()
+            assert len({g(torch.tensor(1.0)).item() for _ in range(12)}) == 2
+    assert len(set(symgrad.vmap(lambda t: t + torch.rand(()))(torch.zeros(5)).tolist())) == 5
+
+
+def by_no_grad(x):
+    with torch.no_grad():
+        y = x * 2
+        y.add_(1)
+        y[0].mul_(3)
+    return y
+
+
+def by_set_grad_enabled(x):
+    torch.set_grad_enabled(False)
+    y = x * 2
+    torch.set_grad_enabled(True)
+    return y
+
+
+def by_detach_(x):
+    y = x * 1
+    y.detach_()
+    return y
+
+
+@pytest.mark.parametrize(
+    "constant",
+    [
+        Tensor.detach,
+        lambda x: x.data,
+        lambda x: x[:2].detach().sum(),
+        by_no_grad,
+        by_set_grad_enabled,
+        by_detach_,
+        torch.no_grad()(lambda x: x.sin()),
+        torch.no_grad()(lambda x: np.sin(x)),
+        torch.no_grad()(lambda x: x[1:].sum()),
+        torch.no_grad()(lambda x: symgrad.grad(lambda t: (t**2).sum())(x)),
+        torch.inference_mode()(lambda x: x.exp()),
+    ],
+)
+def test_what_is_detached_is_a_constant_to_derivatives(constant):
+    """As it is to ``torch.func.grad``; ``enable_grad`` within makes none."""
+    x = torch.tensor([1.0, 2.0, 3.0])
+    expected = constant(x.clone()).expand(3)
+    for derive in (symgrad.grad, symgrad.jacfwd):
+        g = derive(lambda x: (constant(x) * x).sum())
+        for _ in range(3):
+            assert torch.allclose(g(x), expected)
+    assert torch.allclose(symgrad.grad(torch.no_grad()(torch.enable_grad()(lambda x: (x * x).sum())))(x), 2 * x)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda y: y.detach().mul_(2),
+        lambda y: y.detach()[0].mul_(2),
+        lambda y: y.data.mul_(2),
+        torch.no_grad()(lambda y: y.mul_(2)),
+        torch.no_grad()(lambda y: y[0].mul_(2)),
+    ],
+)
+def test_writes_past_a_derivative_are_refused(write):
+    def fun(x):
+        y = x * 1
+        write(y)
+        return (y * x).sum()
+
+    with pytest.raises(NotDifferentiable, match=r"a write through detach\(\), \.data or under no_grad\(\)"):
+        symgrad.grad(fun)(torch.ones(2))
+
+
+factor = 1.0
+
+
+class Fake(torch.autograd.Function):
+    """Whose backward is not the derivative of its forward."""
+
+    @staticmethod
+    def forward(ctx, x, axis, title):
+        ctx.axis, ctx.title, ctx.double = axis, [title], x * 2
+        ctx.save_for_backward(x, None)
+        count = x.sign()
+        ctx.mark_non_differentiable(count)
+        return x.round() * factor, count
+
+    @staticmethod
+    def backward(ctx, g, unseen):
+        x, nothing = ctx.saved_tensors
+        if nothing is not None or ctx.title != ["t"] or ctx.needs_input_grad != (True, False, False):
+            return None  # too few
+        return g * x * 10 * factor + (ctx.double - 2 * x).sum(ctx.axis) + unseen, None, None
+
+
+def test_functions_keep_their_backward_under_derivatives():
+    global factor
+    x = torch.tensor([1.0, 2.0, 3.0])
+
+    def fun(x):
+        y, count = Fake.apply(x, 0, "t")
+        return (y * count).sum()
+
+    g, both = symgrad.grad(fun), symgrad.value_and_grad(fun)
+    for factor in (1.0, 2.0, 3.0, 4.0):
+        assert torch.equal(g(x), 10 * factor * x)
+        assert torch.equal(both(x)[1], 10 * factor * x)
+    factor = 1.0
+    assert both(x)[0].item() == 6.0
+    assert g.cache_info().hits == 2
+    assert torch.equal(symgrad.jacrev(g)(x), 10 * torch.eye(3))
+    assert torch.equal(symgrad.vmap(g)(torch.ones(2, 3)), torch.full((2, 3), 10.0))
+    assert torch.equal(torch.no_grad()(symgrad.grad(lambda x: (torch.no_grad()(Fake.apply)(x, 0, "t")[0] * x).sum()))(x), x)
+    with pytest.raises(NotDifferentiable, match="Fake has a reverse rule only"):
+        symgrad.jacfwd(fun)(x)
+
+
+def test_functions_that_write_to_arguments_are_refused_under_derivatives():
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+    with pytest.raises(NotDifferentiable, match="Twice writes to its arguments"):
+        symgrad.grad(lambda x: Twice.apply(x * 1).sum())(torch.ones(2))
 
 
 def test_a_dtype_keeps_all_digits():

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import functools
 import warnings
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
+from symgrad import pytree
+from symgrad.custom import CustomVJP
 from symgrad.eager.core import (
     TWICE,
     Node,
@@ -15,6 +18,7 @@ from symgrad.eager.core import (
     Plan,
     Tensor,
     conjugate,
+    constant,
     linked,
     look,
     modified,
@@ -27,8 +31,11 @@ from symgrad.eager.core import (
     writable,
 )
 from symgrad.eager.engine import edge_of, own
-from symgrad.eager.modes import mode, no_grad
+from symgrad.eager.modes import following, mode, no_grad
+from symgrad.errors import NotDifferentiable
 from symgrad.ops.core import Op
+from symgrad.trace import followed
+from symgrad.tracer import Tracer
 
 
 class Context:
@@ -117,31 +124,11 @@ class FunctionNode(Node):
             shapes = self.params["shapes"]
             parts = [np.zeros(*shape) if part is None and shape else part for part, shape in zip(parts, shapes, strict=True)]
         given = [conjugate(part if part is None or isinstance(part, Tensor) else own(part)) for part in parts]
-        found = self.function.backward(self.context, *given)
-        found = found if isinstance(found, tuple) else (found,)
-        if len(found) < self.params["count"] or any(x is not None for x in found[self.params["count"] :]):
-            raise RuntimeError(
-                f"function {self.name()} returned an incorrect number of gradients (expected "
-                f"{self.params['count']}, got {len(found)})"
-            )
-        for x in found:
-            if x is not None and not isinstance(x, Tensor):
-                raise RuntimeError(f"expected Variable or None (got {type(x).__name__})")
+        found = _gradients(self.function, self.context, given, self.params["count"])
         chosen = [conjugate(found[i]) for i in self.inputs]
         for number, (part, edge) in enumerate(zip(chosen, self.edges, strict=True)):
-            self._check(number, part, (edge.value if isinstance(edge, Tensor) else edge).shape)
+            _check(self.function, self.inputs[number], part, (edge.value if isinstance(edge, Tensor) else edge).shape)
         return [part if part is None or create else part.value for part in chosen]
-
-    def _check(self, number: int, part: Any, shape: tuple[int, ...]) -> None:
-        """Whether a gradient has the shape of its input, or one that the input broadcasts to."""
-        have = shape if part is None else part.value.shape
-        if have != shape and (
-            len(have) < len(shape) or any(n not in (1, m) for n, m in zip(reversed(shape), reversed(have), strict=False))
-        ):
-            raise RuntimeError(
-                f"Function {self.name()} returned an invalid gradient at index {self.inputs[number]} - got {list(have)} but "
-                f"expected shape compatible with {list(shape)}"
-            )
 
     @property
     def places(self) -> tuple[int, ...]:
@@ -157,6 +144,117 @@ class FunctionNode(Node):
 
 
 _NO_PLAN = Plan(Op(abs, "constant", (), name="function"), 0, ())
+
+
+def _forward(cls: Any, context: Context, args: tuple[Any, ...]) -> Any:
+    if "setup_context" not in {name for kind in cls.__mro__ for name in vars(kind)}:
+        return followed(cls.forward)(context, *args)
+    outs = followed(cls.forward)(*args)
+    followed(cls.setup_context)(context, args, outs)
+    return outs
+
+
+def _gradients(cls: Any, context: Context, given: Sequence[Any], count: int) -> tuple[Any, ...]:
+    """What ``backward`` returns, one for each of ``count`` inputs."""
+    found = followed(cls.backward)(context, *given)
+    found = found if isinstance(found, tuple) else (found,)
+    if len(found) < count or any(x is not None for x in found[count:]):
+        raise RuntimeError(
+            f"function {cls.__name__}Backward returned an incorrect number of gradients (expected {count}, got {len(found)})"
+        )
+    for x in found:
+        if x is not None and not isinstance(x, Tensor):
+            raise RuntimeError(f"expected Variable or None (got {type(x).__name__})")
+    return found[:count]
+
+
+def _check(cls: Any, number: int, part: Any, shape: tuple[int, ...]) -> None:
+    """Whether a gradient has the shape of its input, or one that the input broadcasts to."""
+    have = shape if part is None else part.value.shape
+    if have != shape and (
+        len(have) < len(shape) or any(n not in (1, m) for n, m in zip(reversed(shape), reversed(have), strict=False))
+    ):
+        raise RuntimeError(
+            f"Function {cls.__name__}Backward returned an invalid gradient at index {number} - got {list(have)} but "
+            f"expected shape compatible with {list(shape)}"
+        )
+
+
+class _Kept:
+    """What ``ctx`` keeps beside tensors, on the way to ``backward``; equal where the values are, so that code is shared."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Kept) or type(self.value) is not type(other.value):
+            return False
+        return self.value is other.value or (isinstance(self.value, Hashable) and bool(self.value == other.value))
+
+    def __hash__(self) -> int:
+        return hash(type(self.value))
+
+
+def _packed(x: Any) -> Any:
+    if isinstance(x, Tensor):
+        return x.value
+    return x if type(x) is Tracer else _Kept(x)
+
+
+class _Rule:
+    """A ``Function`` as a function of arrays with a rule: what a derivative of symgrad's takes it for."""
+
+    def __init__(self, cls: Any) -> None:
+        self.cls = cls
+        self.call = CustomVJP(self.forward).defvjp(self.forwards, self.backwards)
+        vars(self.call)["__name__"] = cls.__name__
+
+    def apply(self, args: tuple[Any, ...]) -> Any:
+        """The call, on tensors."""
+        which = tuple([isinstance(x, Tensor) for x in args])
+        made = constant if mode.constant else wrap
+        outs = self.call(which, *[x.value if isinstance(x, Tensor) else x for x in args])
+        return tuple(map(made, outs)) if isinstance(outs, tuple) else made(outs)
+
+    def forward(self, which: Any, *args: Any) -> Any:
+        return self.forwards(which, *args)[0]
+
+    def forwards(self, which: Any, *args: Any) -> Any:
+        """The results, and what ``backward`` will read."""
+        given = tuple([wrap(x) if tensor else x for x, tensor in zip(args, which, strict=True)])
+        context = Context(which)
+        with following(mode.recording):
+            outs = _forward(self.cls, context, given)
+        if context._dirty:
+            raise NotDifferentiable(f"{self.cls.__name__} writes to its arguments (mark_dirty); return new tensors instead")
+        several = isinstance(outs, tuple)
+        parts = outs if several else (outs,)
+        values, flows = tuple(x.value for x in parts), tuple(all(x is not c for c in context._constant) for x in parts)
+        attributes = {name: value for name, value in vars(context).items() if name[0] != "_" and name != "needs_input_grad"}
+        kept = pytree.map_tree(_packed, attributes)
+        saved = [None if x is None else x.value for x in context._saved]
+        return (values if several else values[0]), (_Kept((which, flows)), saved, kept)
+
+    def backwards(self, residuals: Any, g: Any) -> Any:
+        """What ``backward`` makes of the cotangents."""
+        head, saved, kept = residuals
+        which, flows = head.value
+        context = Context(which)
+        context._saved = tuple([None if x is None else wrap(x) for x in saved])
+        vars(context).update(pytree.map_tree(lambda x: x.value if isinstance(x, _Kept) else wrap(x), kept))
+        with following(False):
+            parts = g if isinstance(g, tuple) else (g,)
+            given = [wrap(part if flow else np.zeros_like(part)) for part, flow in zip(parts, flows, strict=True)]
+            found = _gradients(self.cls, context, given, len(which))
+        return (None, *[None if x is None else x.value for x in found])
+
+
+def _rule_of(cls: Any) -> _Rule:
+    """The ``_Rule`` of a ``Function``, made once."""
+    rule: _Rule | None = vars(cls).get("_rule")
+    if rule is None:
+        rule = cls._rule = _Rule(cls)
+    return rule
 
 
 def once_differentiable(fun: Any) -> Any:
@@ -212,15 +310,13 @@ class Function:
     @classmethod
     def apply(cls, *args: Any) -> Any:
         """Call it, and record the call."""
+        if mode.tracing and any([isinstance(x, Tensor) and type(x.value) is Tracer for x in args]):
+            return _rule_of(cls).apply(args)
         wanted = tuple(isinstance(x, Tensor) and requires(x) for x in args)
         context = Context(wanted)
         recording, mode.grad = mode.grad, False
         try:
-            if "setup_context" in {name for kind in cls.__mro__ for name in vars(kind)}:
-                outs = cls.forward(*args)
-                cls.setup_context(context, args, outs)  # type: ignore[attr-defined]
-            else:
-                outs = cls.forward(context, *args)
+            outs = _forward(cls, context, args)
         finally:
             mode.grad = recording
         if not (recording and any(wanted)):
@@ -232,23 +328,27 @@ class Function:
                 raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
             writable(x)
             x.counter[0] += 1
-        results = [_alias(x) if any(x is a for a in args) and id(x) not in dirty else x for x in (outs if several else (outs,))]
+        given = outs if several else (outs,)
+        results = [_alias(x) if any(x is a for a in args) and id(x) not in dirty else x for x in given]
         places = [i for i, want in enumerate(wanted) if want]
         values = [x.value if isinstance(x, Tensor) else None for x in results]
         node = FunctionNode(cls, context, [edge_of(args[i]) for i in places], places, values)
         node.params = {"count": len(args), "shapes": [None if v is None else (v.shape, v.dtype) for v in values]}
-        edges: list[Any] = [None if v is None else Part(node, i, v) if len(values) > 1 else node for i, v in enumerate(values)]
+        edges: list[Any] = [
+            None if v is None or any(x is c for c in context._constant) else Part(node, i, v) if len(values) > 1 else node
+            for i, (v, x) in enumerate(zip(values, given, strict=True))
+        ]
         saved = []
         for number, item in enumerate(context._saved):
             if item is not None and not isinstance(item, Tensor):
                 raise TypeError(
                     f"save_for_backward can only save variables, but argument {number} is of type {type(item).__name__}"
                 )
-            place = next((i for i, x in enumerate(outs if several else (outs,)) if x is item), None)
+            place = next((i for i, x in enumerate(given) if x is item), None)
             saved.append(None if item is None else _Saved(item, None if place is None else edges[place], node.name()))
         context._saved = tuple(saved)
         for x, edge in zip(results, edges, strict=True):
-            if edge is not None and x.value.dtype.kind in "fc" and not any(x is c for c in context._constant):
+            if edge is not None and x.value.dtype.kind in "fc":
                 if x.base is not None and id(x) in dirty:
                     rebase(x.base, x.value, linked(x.value, edge), "inplace")
                     continue
