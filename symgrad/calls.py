@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import bisect
+import collections
 import contextlib
 import copy
 import dataclasses
@@ -16,6 +17,7 @@ import functools
 import heapq
 import importlib
 import inspect
+import itertools
 import operator
 import os
 import types
@@ -80,6 +82,12 @@ _GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
 _MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__
 # modules whose classes take Tracers as they are: they only hold or pass on what they are given
 _TRANSPARENT = ("builtins", "collections", "itertools", "functools", "types", "dataclasses", "operator")
+_OF_INTS = (collections.deque, itertools.permutations)  # they take a number that is an ``int`` itself, no other
+
+
+def _counted(value: Any) -> Any:
+    """A number as Python's own int."""
+    return operator.index(value) if type(value) is Tracer and np.ndim(value.like) == 0 else value
 
 
 def reads_memory(kind: Any) -> bool:
@@ -595,6 +603,8 @@ class Calls(Reads):
         opaque = kind.__module__ not in _TRANSPARENT and not issubclass(kind, (np.generic, tuple))
         if opaque or reads_memory(kind):
             return kind(*self._out(args), **self._out(kwargs))
+        if issubclass(kind, _OF_INTS):
+            args, kwargs = tuple(map(_counted, args)), {key: _counted(value) for key, value in kwargs.items()}
         return self._plainly(kind, args, kwargs)
 
     def _plainly(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -649,6 +659,8 @@ class Calls(Reads):
             args = tuple(map(self.shown, args))
         if fun is iter and len(args) == 1:
             return iter(self.iterate(args[0]))
+        if fun is pow and len(args) == 3:
+            args = tuple(map(_counted, args))
         module = home_of(fun)
         if fun is next:
             if self.path_of(args[0]) is not None:

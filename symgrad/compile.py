@@ -196,7 +196,9 @@ class Family:
         watch(trace, fun, state, leaves)
         slots: list[Any] = []
         for position, (leaf, kind) in enumerate(zip(leaves, self.layout.kinds, strict=True)):
-            if isinstance(kind, Static):
+            if state is None and type(leaf) is int:  # nobody reads its graph again, and code in C may take no other number
+                slots.append(leaf)
+            elif isinstance(kind, Static):
                 if state is not None and (isinstance(leaf, (np.ndarray, np.void, slice, *METHODS)) or kind.is_like):
                     leaf = state.read(Path(Argument(position), ()), leaf)
                 elif state is not None and type(leaf) not in (str, bytes, bool) and not isinstance(leaf, type):

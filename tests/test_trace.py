@@ -2,11 +2,14 @@
 
 import collections.abc
 import copy
+import decimal
 import functools
 import itertools
+import json
 import math
 import numbers
 import operator
+import statistics
 from array import array
 
 import numpy as np
@@ -427,6 +430,28 @@ def test_integer_arguments():
         eps = 1e-6
         slope = [(fun(x + eps * e, n, scale) - fun(x - eps * e, n, scale)) / (2 * eps) for e in np.eye(4)]
         assert np.allclose(derivative(x, n, scale), slope, rtol=1e-5)
+
+
+COUNTS = {
+    "maxlen": lambda x, n: sum(collections.deque(x, maxlen=n)),
+    "deque": lambda x, n: sum(collections.deque(x, n)),
+    "permutations": lambda x, n: sum(i * p[0] for i, p in enumerate(itertools.permutations(x, n))),
+    "pow": lambda x, n: pow(7, n, 5) * x[0] + pow(n, 2, 3) * x[1] + pow(11, 2, n + 4) * x[2],
+    "json": lambda x, n: json.loads(json.dumps({"n": n}))["n"] * x[0],
+    "decimal": lambda x, n: float(decimal.Decimal(n) / 4) * x[0],
+    "statistics": lambda x, n: statistics.mean([n, 2]) * x[0],
+}
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+@pytest.mark.parametrize("name", COUNTS)
+def test_integer_arguments_for_code_that_takes_no_other_numbers(name, mode):
+    fun = COUNTS[name]
+    derivative = value_and_grad(fun, mode=mode)
+    for n in (1, 1, 1, 2, 2, 3, 2, 1):
+        value, slope = derivative(V, n)
+        assert value == pytest.approx(fun(V, n), rel=1e-12)
+        np.testing.assert_allclose(slope, [fun(e, n) for e in np.eye(len(V))], rtol=1e-12)
 
 
 def test_values_without_derivative_may_leave():
