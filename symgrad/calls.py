@@ -807,8 +807,10 @@ class Calls(Reads):
             self.check(path.then("has", name), "is", found)
         return found
 
-    def _len(self, value: Any) -> int:
+    def _len(self, value: Any) -> Any:
         kind = type(value)
+        if kind is Tracer and self.trace.selections is not None:
+            return self.trace.selections.asked(value, "len")
         if "__len__" in own_ways(kind):
             return len(range(self.call(self.special(kind, "__len__"), value)))
         path = self.path_of(value)

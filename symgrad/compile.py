@@ -190,7 +190,7 @@ class Family:
         trace.one_by_one = not trace.symbolic
         if kind is Trace:
             trace.lazy, trace.errors = True, np.geterr()
-            trace.vectorizes = "vectorize" not in self.off
+            trace.vectorizes, trace.selects = "vectorize" not in self.off, "select" not in self.off
             trace.known_ways = next((variant.loops for variant in self.variants if variant.knows([*leaves, fun])), {})
         state = State(trace, self.lifted, self.accept_effects, [*leaves, fun]) if kind is Trace else None
         watch(trace, fun, state, leaves)
@@ -245,6 +245,8 @@ class Family:
                 nodes.append(leaf)
         kinds = [getattr(getattr(node, "aval", None), "kind", "") for node in nodes]
         end = Leaf(nodes, tree, kinds, list(trace.required))
+        if trace.selections is not None:
+            trace.selections.settle(end.nodes())
         return Traced(trace, outputs, tree, Run(trace.graph, list(trace.guards), end, trace.unmasked), state)
 
     def _input_name(self, path: tuple[tuple[str, Any], ...]) -> str:

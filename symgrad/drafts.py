@@ -32,7 +32,7 @@ KINDS = "fciub"  # of dtypes: indices and masks are filled with traced ones, too
 class Drafts:
     """The run of the drafts of one ``trace``; what it does not know itself, that does. A draft may outlive the trace."""
 
-    open, symbolic, lanes, watched = True, False, 0, False
+    open, symbolic, lanes, watched, selections = True, False, 0, False, None
 
     def __init__(self, trace: Trace) -> None:
         self.trace, self.draft = trace, self

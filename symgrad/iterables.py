@@ -182,7 +182,7 @@ def _read(value: Items, before: Sequence[Any] | np.ndarray[Any, Any], column: An
         item = value[place]
         if type(i) is not Tracer or not _is_still(item, before[place]):
             return item
-        traced: Any = column if type(column) is Tracer else i.tape.lookup(i.tape.constant(column)[0])  # type: ignore[attr-defined]
+        traced: Any = column if type(column) is Tracer else i.tape.lookup(i.tape.constant(column)[0])
         kind = item.node.aval.kind if type(item) is Tracer else "python" if type(item) in (int, float, bool) else ""
         return TO_PYTHON(traced[i]) if kind == "python" else traced[i]
 

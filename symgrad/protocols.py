@@ -30,6 +30,9 @@ __all__ = ["UFuncMethods", "array_function", "array_ufunc", "is_of_objects"]
 
 def array_function(trace: Run, like: Tracer, func: Any, args: Any, kwargs: Any) -> Any:
     """What a NumPy function means that met ``like``, a traced array."""
+    if trace.selections is not None and getattr(REGISTRY.get(func), "sizes", not isinstance(REGISTRY.get(func), Op)):
+        for tracer in tracers((args, kwargs)):
+            trace.selections.look_at(tracer)
     if func in create.LIKE:
         return create.like(func, like, args, kwargs)
     if func in index.WRITES:
@@ -82,11 +85,22 @@ def _call(trace: Run, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) ->
         raise
     if params:
         params = {name: _static(value, name) for name, value in params.items()}
+    found = _places(trace, handler, arrays) if func in (np.nonzero, np.flatnonzero) else None
+    if found is not None:
+        return found
     result = trace.record(handler, arrays, params)
     if handler.sized:
         for part in result if isinstance(result, tuple) else (result,):
             look_at_size(trace, trace.record(SIZE, (part,), {}))
     return result
+
+
+def _places(trace: Run, op: Op, arrays: Sequence[Any]) -> Any:
+    """The places where a mask is true, if their number need not be known."""
+    (mask,) = arrays
+    if type(mask) is not Tracer or mask.node.aval.dtype != bool or mask.ndim != 1 or not trace.takes(mask):
+        return None
+    return trace.selections.places_of(op, mask)
 
 
 def _as_numpy(func: Any, args: Sequence[Any], kwargs: dict[str, Any], definition: Callable[[], Any]) -> Any:

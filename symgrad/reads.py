@@ -376,6 +376,8 @@ class Reads:
         if isinstance(owner, Traced):
             if name in ("flags", "strides", "base"):  # of the array itself, not of the trace's copy
                 return self._memory(owner, name)
+            if name in ("size", "shape") and type(owner) is Tracer and self.trace.selections is not None:
+                return self.trace.selections.asked(owner, name)
             return getattr(owner, name)
         if isinstance(owner, ModuleType):
             value = getattr(owner, name)

@@ -24,7 +24,7 @@ import math
 import operator
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from types import BuiltinFunctionType, CellType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -96,7 +96,9 @@ class Roller:
         self.lists, self.grown = dict(() if tested else lists), dict[str, Grown]()
         self.names = Names(frozenset(private), frozenset(stored), frozenset(() if tested else targets))
         self.trace, self.what, self.private, self.tested = trace, what, self.names.private, tested
+        self.unread = self.names.private & self.names.targets
         self.boundaries: list[Boundary] = []
+        self.start = 0  # the first node that iterations may have recorded
         self.pattern: Pattern | None = None
         self.first = 0  # the boundary where the stretch that follows the pattern begins
         self.passed = self.skipped = 0  # iterations before it, and in it, that are not among the boundaries any more
@@ -254,13 +256,27 @@ class Roller:
             within = frame.f_code.co_cellvars, frame.f_code.co_freevars  # which functions may assign that it calls
             self.names = self.names._replace(stored=self.names.stored.union(*within))
         self.place = (math.inf, frame.f_code, frame.f_lineno)
-        self.boundaries.append(self._seen(frame, None if index is None else index.node, thorough, more))
+        if not self.boundaries:
+            self.start = trace.graph.next_index
+        if trace.selections is not None:
+            if self.boundaries:
+                trace.weed(self.boundaries[-1].writes, len(trace.writes))
+            known = map(frame.f_locals.get, self.unread)
+            trace.selections.begin(self.start, {id(x.node) for x in known if type(x) is Tracer and is_held_so_often(x, 0, 1)})
+        self.boundaries.append(self._seen(frame, None if index is None else index.node, thorough, more, self.unread))
         self._take_in()
         self._compare()
         trace.decides = -1 if self.forked else len(trace.guards)
 
-    def _seen(self, frame: FrameType, at: Node | None, thorough: bool, more: dict[Key, Tracer] | None) -> Boundary:
-        """What there is now."""
+    def _seen(
+        self,
+        frame: FrameType,
+        at: Node | None,
+        thorough: bool,
+        more: dict[Key, Tracer] | None,
+        unread: Collection[str] = (),
+    ) -> Boundary:
+        """What there is now, but for selections in locals that are ``unread`` until they are assigned again."""
         trace = self.trace
         survey = _Survey(trace, thorough, self.many)
         holds, nodes = survey.holds, {}
@@ -271,6 +287,8 @@ class Roller:
                 survey.rest[name], more_holds = self.grown[name].seen(name, trace)
                 holds.update(more_holds)
                 survey.containers |= {id(value), id(self.grown[name].array)}
+            elif name in unread and type(value) is Tracer and value.node.index < 0:
+                continue
             elif type(value) is Tracer and not value.tape.draft and not thorough:
                 holds[(name,)] = value
             elif not name.startswith(_HIDDEN):
@@ -282,6 +300,8 @@ class Roller:
         for key, tracer in holds.items():
             if tracer.base is not None:
                 tracer.refresh()
+            if tracer.node.index < 0:
+                trace.selections.look_at(tracer)  # type: ignore[union-attr]
             nodes[key] = tracer.node
         counts = len(trace.graph.nodes), len(trace.guards), len(trace.peeks), len(trace.writes), len(trace.met)
         return Boundary(*counts, holds, nodes, survey.rest, survey.containers, survey.shared, at, {})
@@ -763,6 +783,10 @@ class Roller:
         uses = Counter([arg for node in later for arg in node.args])
         within = itertools.takewhile(lambda item: item[0][0] > self.serial, reversed(trace.ways.items()))  # loops in this one
         uses.update([node for _, every in within for ways in every for node in ways.held()])
+        noted = {id(tracer): tracer for bound in self.boundaries for tracer in bound.holds.values()}
+        for tracer in noted.values():  # written into, and dropped by an iteration
+            uses[tracer.node] += is_held_so_often(tracer, self._noted(tracer) + 1, 0)
+        del noted
         for node in itertools.islice(early, self.pattern.there, None):
             # its holders: this name, getrefcount's own, the graph's list and table, the pattern, ``later``, and those below
             holders = 6 + uses[node] + (node in uses) + (node in trace.values) + (node in trace.likes)
@@ -1055,10 +1079,13 @@ class Roller:
 
     def _is_alone(self, tracer: Tracer) -> bool:
         """Whether one local holds a value, and nothing else but what is noted of the boundaries of this loop and others."""
+        return self.held[id(tracer)] == 1 and is_held_so_often(tracer, self._noted(tracer), 1)
+
+    def _noted(self, tracer: Tracer) -> int:
+        """How often a value is noted, of the boundaries of this loop and others, and of writes."""
         bounds = [one for roller in self.trace.rollers for bound in roller.boundaries for one in bound.every()]
         noted = sum([other is tracer for bound in bounds for other in bound.holds.values()])
-        noted += sum(map(functools.partial(operator.is_, tracer), self.trace.writes))
-        return self.held[id(tracer)] == 1 and is_held_so_often(tracer, noted, 1)
+        return noted + sum(map(functools.partial(operator.is_, tracer), self.trace.writes))
 
     def _unborn(self, start: Boundary, end: Boundary, late: list[Key]) -> bool:
         """Whether locals that are read later are not there where the loop does not run at all."""

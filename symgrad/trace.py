@@ -29,6 +29,7 @@ from symgrad.ops import create, index
 from symgrad.ops.abstract import like_result, stand_in
 from symgrad.ops.core import REGISTRY, Op, as_numpy
 from symgrad.ops.engine import IDENTITY, ITEM, LAYOUT, STOP, TO_ARRAY
+from symgrad.selections import Selections
 from symgrad.tracer import EINSUM, NUMBERS, Peek, Run, Tracer, escaped, plain
 
 __all__ = ["Guard", "Tape", "Trace", "activated", "active_trace", "followed", "running", "tracing"]
@@ -115,6 +116,8 @@ class Trace:
         self.ruled = False  # whether rules of the user's took part in it, which may read what changes
         self.around: dict[Node, tuple[Tracer, Tracer]] = {}  # what those read in the trace around it, and the inputs here
         self.texts: set[str] = set()  # of values that a derivative follows
+        self.selects = False  # whether what masks select is computed for all that they select from
+        self.selections: Selections | None = None
         self.whole: Trace | None = None  # itself for pullbacks, which goes on when this one lets go of what it recorded
 
     def input(self, position: Any, value: Any) -> Tracer:
@@ -220,6 +223,8 @@ class Trace:
 
     def add(self, op: Any, args: tuple[Node, ...], params: Any, aval: Any) -> Node:
         """The node of a loop or a part of its results, which somebody else computes."""
+        if self.selections is not None:
+            self.selections.need(args)
         before = self.graph.next_index
         node = self.graph.add(op, args, params, aval)
         if node.index < before:
@@ -451,6 +456,20 @@ class Trace:
 
     def record(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run ``op`` on traced and plain values; its result, traced. A tuple result gives a tuple of Tracers."""
+        if self.selections is not None:
+            found = self.selections.met(op, args, params)
+            if found is not None:
+                return found
+        return self.written(op, args, params)
+
+    def takes(self, mask: Tracer) -> bool:
+        """Whether how many elements a mask selects need not be known here and now."""
+        if self.selects and self.selections is None:
+            self.selections = Selections(self)
+        return self.selections is not None and self.selections.takes(mask)
+
+    def written(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Run ``op`` and write it down as it is."""
         start = self.graph.next_index
         result = self.lookup(self.run(op, args, params))
         node, like = result.node, result.like
@@ -522,6 +541,8 @@ class Trace:
         if known is not None:
             self.met.append(known.index)
             return known
+        if self.selections is not None:
+            self.selections.need(nodes)
         costly = self.lazy and (large or op.like is not None) and not op.alias and op is not IDENTITY
         like = self._like_result(op, values, params) if waits or costly else None
         if like is not None:
@@ -609,6 +630,9 @@ class Tape(Trace):
     """
 
     symbolic = False
+
+    def takes(self, mask: Tracer) -> bool:
+        return False
 
     def input(self, position: Any, value: Any) -> Tracer:
         return Tracer(self, self._append(INPUT, (), (("position", position),), value, True), value, frozen=True)

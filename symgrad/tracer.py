@@ -106,7 +106,12 @@ class Run(Protocol):
     writes: list[Any]
     outside: dict[int, tuple[Tracer, Any]]
     taken: list[tuple[weakref.ReferenceType[Tracer], Run]]
+    selections: Any
+    rollers: Any
+    exemplary: bool
 
+    def takes(self, mask: Tracer) -> bool: ...
+    def written(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any: ...
     def record(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any: ...
     def run(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Node: ...
     def lookup(self, node: Node) -> Tracer: ...
@@ -114,6 +119,7 @@ class Run(Protocol):
     def see_from(self, result: Tracer, base: Tracer, op: Op, rest: Sequence[Any], params: dict[str, Any]) -> None: ...
     def lane(self, x: Tracer) -> Tracer: ...
     def constant_like(self, number: complex, aval: Aval) -> Tracer: ...
+    def constant(self, value: Any) -> tuple[Node, Any]: ...
     def gather(self, value: Any) -> Tracer: ...
     def adopt(self, value: Any) -> Tracer: ...
     def array_function(self, like: Tracer, func: Any, args: Any, kwargs: Any) -> Any: ...
@@ -326,9 +332,15 @@ class Tracer(Traced):
 
     # ---- Python's looks at a value ----
 
+    def _asked(self) -> Tracer:
+        """The same, which somebody looks at: how many elements it has may be known by now."""
+        if self.tape.selections is not None:
+            self.tape.selections.look_at(self)
+        return self
+
     def look(self, kind: type) -> Any:
         """The plain bool or int of this value; the trace notes that Python has seen it."""
-        trace = self.tape
+        trace = self._asked().tape
         if not trace.open or trace.thread != get_ident():
             raise escaped(self)
         if self.base is not None:
@@ -346,7 +358,7 @@ class Tracer(Traced):
 
     def leave(self, refusal: Callable[[], str] | None = None) -> Any:
         """The plain value, where no derivative can be lost; generated code compares a number, or is not made at all."""
-        trace = self.tape
+        trace = self._asked().tape
         if not trace.open or trace.thread != get_ident():
             raise escaped(self)
         if self.base is not None:
@@ -441,6 +453,7 @@ class Tracer(Traced):
             self.refresh()
         if self.tape.draft:
             return np.array(self.tape.draft.lend(self), dtype, copy=copy)
+        self._asked()
         value, self.tape.lent = self.value, True
         if not np.size(value):  # which has no derivative to lose
             return np.array(value, None if dtype == object else dtype)
@@ -466,10 +479,10 @@ class Tracer(Traced):
         return out
 
     def __len__(self) -> int:
-        return len(self.like)
+        return len(self._asked().like)
 
     def __iter__(self) -> Iterator[Any]:
-        if np.ndim(self.like) == 0:
+        if np.ndim(self._asked().like) == 0:
             raise TypeError(f"{where()}: iteration over a 0-d value")
         names = unpacked(user_frame()) if self.tape.symbolic and self.tape.user else []
         return (self._part(i, names) for i in range(len(self.like)))
@@ -497,7 +510,7 @@ class Tracer(Traced):
         if len(place) == 1 and isinstance(place[0], tuple):
             (place,) = place
         one = self if not place else np.reshape(self, -1)[place[0]] if len(place) == 1 else self[place]
-        if np.size(one.like) != 1:
+        if np.size(one._asked().like) != 1:
             raise ValueError("can only convert an array of size 1 to a Python scalar")
         return one.tape.record(TO_PYTHON, (one,), {})
 
@@ -558,7 +571,7 @@ class Tracer(Traced):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.like.shape  # type: ignore[no-any-return]
+        return self._asked().like.shape  # type: ignore[no-any-return]
 
     @shape.setter
     def shape(self, shape: Any) -> None:
@@ -576,7 +589,7 @@ class Tracer(Traced):
 
     @property
     def size(self) -> int:
-        return self.like.size  # type: ignore[no-any-return]
+        return self._asked().like.size  # type: ignore[no-any-return]
 
     @property
     def T(self) -> Any:
@@ -690,7 +703,7 @@ class Tracer(Traced):
         if name in ("strides", "flags") and np.ndim(self.like) > 1:
             self.tape.guard_layouts()
         if name in ("nbytes", "itemsize", "strides", "flags", "device", "__array_namespace__"):
-            return getattr(self.like, name)
+            return getattr(self._asked().like, name)
         if self.tape.draft:
             return getattr(self.tape.draft.lend(self), name)
         value = self.leave(lambda: f".{name} takes a traced value out of NumPy and loses its derivative; {ADVICE}")
@@ -878,7 +891,7 @@ def split_index(key: Any, x: Tracer, sized: bool = True) -> tuple[index.Spec, li
                     part = part.astype(int)
             elif type(part) is np.ndarray and part.dtype == object:
                 part = x.adopt(part)
-            if type(part) is Tracer and part.node.aval.dtype == bool and sized:
+            if type(part) is Tracer and part.node.aval.dtype == bool and sized and not part.tape.takes(part):
                 look_at_size(x.tape, x.tape.record(REGISTRY[np.count_nonzero], (part,), {}))
             parts.append(index.Hole(len(arrays)))
             arrays.append(part)

@@ -22,6 +22,7 @@ LAYERS = """
     ops
     tracer
     protocols
+    selections
     trace
     drafts
     transform draw nans

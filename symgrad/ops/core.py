@@ -422,8 +422,9 @@ class Composite:
 class Static:
     """A function of shapes and dtypes alone (``np.shape``): run on plain values."""
 
-    def __init__(self, key: Any) -> None:
+    def __init__(self, key: Any, sizes: bool) -> None:
         self.key = key
+        self.sizes = sizes  # whether it asks how many elements there are
 
 
 class Refused:
@@ -509,10 +510,10 @@ def composite(key: Any, **options: Any) -> Callable[[Callable[..., Any]], Callab
     return register
 
 
-def static(*keys: Any) -> None:
-    """Register functions of shapes and dtypes alone, which run on plain values."""
+def static(*keys: Any, sizes: bool = True) -> None:
+    """Register functions of shapes and dtypes alone, which run on plain values; ``sizes``: of more than ranks and dtypes."""
     for key in keys:
-        REGISTRY[key] = Static(key)
+        REGISTRY[key] = Static(key, sizes)
 
 
 def refused(why: str, *keys: Any) -> None:

@@ -212,14 +212,20 @@ def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
     if np.ndim(condition) != 1:
         raise ValueError("condition must be a 1-d array")
     a, axis = (np.ravel(a), 0) if axis is None else (a, axis)
-    condition = array_of(condition)
-    return take_at(a, np.flatnonzero(condition[: np.shape(a)[axis]]), axis)
+    return _taken_where(array_of(condition)[: np.shape(a)[axis]], a, axis)
 
 
 @composite(np.extract, samples=[Sample(np.array([True, False, True]), A(3)), Sample(A(2, 3, kind="bool"), A(2, 3))])
 def extract(condition: Any, arr: Any) -> Any:
     """The elements of ``arr``, ravelled, where ``condition`` is true."""
-    return take_at(np.ravel(arr), np.flatnonzero(np.ravel(condition)))
+    return _taken_where(np.ravel(array_of(condition)), np.ravel(arr), 0)
+
+
+def _taken_where(condition: Any, a: Any, axis: int) -> Any:
+    """The slices of ``a`` along an axis where a condition of as many elements, or of fewer, is true."""
+    if isinstance(condition, Traced) and condition.like.dtype == bool and condition.like.shape == np.shape(a):
+        return condition.adopt(a)[condition]
+    return take_at(a, np.flatnonzero(condition), axis)
 
 
 @composite(

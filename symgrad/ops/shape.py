@@ -18,10 +18,10 @@ from symgrad.ops.reduction import along, vector_shape
 # -- questions that shapes and dtypes answer ------------------------------------------------------------------------
 
 static(
-    *(np.shape, np.ndim, np.size, np.broadcast_shapes),
-    *(np.result_type, np.can_cast, np.common_type, np.iscomplexobj, np.isrealobj),
+    *(np.shape, np.size, np.broadcast_shapes),
     *(np.einsum_path, np.diag_indices_from, np.tril_indices_from, np.triu_indices_from),
 )
+static(np.ndim, np.result_type, np.can_cast, np.common_type, np.iscomplexobj, np.isrealobj, sizes=False)
 refused("depends on the value; use np.result_type", np.min_scalar_type)
 
 

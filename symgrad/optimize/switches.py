@@ -29,6 +29,7 @@ OPTIMISATIONS = {
     "rows": "numbers that repeat in rows, or for rows, read where they are, not copied first, in the code that runs",
     "pool": "big arrays in memory that is used again once nobody holds it, in the code that runs",
     "math": "programs of Python's floats in Python's own arithmetic, in the code that runs",
+    "select": "what masks select computed for all that they select from, so that code does not hang on how many there are",
     "vectorize": "loops whose iterations need nothing of one another done for all iterations at once",
 }
 

@@ -1,0 +1,432 @@
+"""What masks select: code for it does not hang on how many there are, unless somebody asks."""
+
+import numpy as np
+import pytest
+from agreement import slopes
+
+from symgrad import grad, hvp, jacobian, value_and_grad, vmap, without
+
+# -- functions of six or more numbers, by whose signs masks are made ------------------------------------------------
+
+
+def written_back(x):
+    y = np.zeros_like(x)
+    m = x > 0
+    y[m] = np.log1p(x[m])
+    y[~m] = x[~m] ** 2
+    return np.sum(y)
+
+
+def changed_in_place(x):
+    y = x * 2
+    y[y < 0] *= 0.1
+    y[x > 1] -= np.sin(y[x > 1])
+    return np.sum(y**2)
+
+
+def both_parts(x):
+    e = x - 0.3
+    above, below = e[e > 0], e[e <= 0]
+    return np.sum(above**3) + np.abs(below).sum() + np.sum(above)
+
+
+def by_places(x):
+    above = np.where(x > 0)[0]
+    z = np.sin(x)
+    z[above] = z[above] * x[above] + x[above - 1]
+    z[np.flatnonzero(x < -1)] = 0.5
+    return np.sum(z) + np.sum(above)
+
+
+def by_places_of_a_row(x):
+    table = np.outer(x, np.arange(3.0))
+    rows = np.nonzero(x > 0.2)[0]
+    return np.sum(table[rows] * np.array([1.0, 2.0, 0.5])) + np.sum(np.sum(table[x > 0.2], axis=0) ** 2)
+
+
+def within(x):
+    above = x[x > -0.5]
+    return np.sum(above[above < 1] ** 2 * 0.5) + np.sum(np.log(above[above > 0.1]))
+
+
+def in_a_matrix(x):
+    a = np.outer(x, np.cos(x))
+    b = np.where(a > 0, a, 1.0)
+    b[a > 0.5] = np.sqrt(a[a > 0.5])
+    return np.sum(a[a > 0.1] * b[a > 0.1])
+
+
+def of_their_number(x):
+    m = x > -0.2
+    s = x[m]
+    return np.sum(s) / len(s) + s.size * x[0] + np.sum(s[:, None] * np.ones((1, 2))) / s.shape[0] + m.sum() * x[1]
+
+
+def compressed(x):
+    return np.sum(np.compress(x > 0, x) ** 2) + np.sum(np.extract(np.outer(x, x) > 1, np.outer(x, x)))
+
+
+def products(x):
+    m = x > 0.2
+    w = np.arange(x.size) * 1.0
+    return np.dot(x[m], w[m]) + x[m] @ np.exp(x[m]) + np.linalg.norm(x[m]) ** 2 + np.prod(1 + x[m])
+
+
+STATISTICS = (np.mean, np.max, np.min, np.var, np.std)
+
+
+def statistics(x):
+    s = x[x > -1.5]
+    return sum([statistic(s) * (i + 1) for i, statistic in enumerate(STATISTICS)]) + np.std(s, ddof=1)
+
+
+def decided(x):
+    s = x[x > 1]
+    if s.size == 0:
+        return np.sum(x)
+    return np.sum(s**2) if np.sum(s) > 2 else np.sum(np.cos(x))
+
+
+FUNCTIONS = [
+    written_back, changed_in_place, both_parts, by_places, by_places_of_a_row, within, in_a_matrix, of_their_number, compressed,
+    products, statistics, decided,
+]  # fmt: skip
+
+
+def checked(fun, calls=30, size=8, modes=("auto",)):
+    """The derivative of a function, once it has given the right values and slopes of that many arguments of other signs."""
+    rng = np.random.default_rng(0)
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for _ in range(calls):
+        x = rng.normal(size=size)
+        value, slope = derivative(x.copy())
+        np.testing.assert_allclose(value, fun(x.copy()), rtol=1e-12)
+        np.testing.assert_allclose(slope, dynamic(x.copy())[1], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(slope, slopes(fun, [x])[0], rtol=1e-5, atol=1e-7)
+    return derivative
+
+
+@pytest.mark.parametrize("fun", FUNCTIONS, ids=lambda fun: fun.__name__)
+def test_code_does_not_hang_on_how_many_are_selected(fun):
+    derivative = checked(fun)
+    assert derivative.cache_info().misses <= (8 if fun is decided else 4)
+    assert "dynamic" not in derivative.explain()
+
+
+def sorted_ones(x):
+    return np.sum(np.sort(x[x > 0])[:2])
+
+
+def one_by_one(x):
+    return sum([v * v for v in x[x > 0]], x[0])
+
+
+def listed(x):
+    return len(list(x[x > 0])) * x[0] + np.zeros(np.shape(x[x < 0])).size * x[1]
+
+
+def with_another_index(x):
+    return np.sum(np.outer(x, x)[np.abs(x) < 1, 0])
+
+
+def accumulated(x):
+    s = x[x > 0]
+    t = np.sum(s)
+    return np.sum(np.cumsum(s)) + t + np.sum(s[1:]) + np.zeros_like(s).size * x[0]
+
+
+@pytest.mark.parametrize(
+    "fun", [sorted_ones, one_by_one, listed, accumulated, with_another_index], ids=lambda fun: fun.__name__
+)
+def test_what_hangs_on_their_number_is_a_branch(fun):
+    assert 4 < checked(fun).cache_info().misses < 30
+
+
+# -- in loops ------------------------------------------------------------------------------------------------------
+
+
+def relaxed(x):
+    y = x * 1.0
+    for _ in range(12):
+        y = y + 0.1 * np.sin(y)
+        y[y < 0] *= 0.5
+    return np.sum(y**2)
+
+
+def spiking(x):
+    v, u, total, d = 5 * x, 0.2 * x, 0.0, 0.3 + 0.1 * x
+    for _ in range(10):
+        fired = np.where(v >= 3)[0]
+        v[fired] = -2.0
+        u[fired] = u[fired] + d[fired]
+        v = v + 0.5 * (1.5 + 0.1 * x - 0.1 * u)
+        u = u + 0.02 * (0.2 * v - u)
+        total = total + np.sum(u)
+    return total
+
+
+def bouncing(x):
+    place, speed = x * 1.0, np.cos(x)
+    for _ in range(12):
+        speed = speed - 0.9
+        place = place + 0.1 * speed
+        below = place < 0
+        place[below] = -place[below]
+        speed[below] = -0.8 * speed[below]
+    return np.sum(place**2 + 0.1 * speed**2)
+
+
+def totals(x):
+    y, total = x, 0.0
+    for _ in range(9):
+        above = y[y > 0]
+        total = total + np.sum(above**2)
+        y = y * 0.9 - 0.05
+    return total
+
+
+def while_large(x):
+    y = x * 1.0
+    while np.max(y) > 0.5:
+        y[y > 0.5] *= 0.7
+    return np.sum(y**2)
+
+
+def with_ifs(x):
+    y, total = x * 1.0, 0.0
+    for _ in range(8):
+        above = y > 0.3
+        if np.any(above):
+            total = total + np.sum(np.log(y[above]))
+            y[above] -= 0.2
+        y = y + 0.05
+    return total + np.sum(y)
+
+
+LOOPS = [relaxed, spiking, bouncing, totals, while_large, with_ifs]
+
+
+@pytest.mark.parametrize("fun", LOOPS, ids=lambda fun: fun.__name__)
+def test_loops_that_select_are_loops(fun):
+    derivative = checked(fun)
+    assert derivative.cache_info().misses <= 5
+    assert len(derivative.source(np.linspace(-1.0, 2.0, 8)).splitlines()) < 70
+
+
+def selected_before(x):
+    s = x[x > 0]
+    total = np.sum(s)
+    for k in range(6):
+        total = total + np.sum(s * total) * 0.01 * k
+    return total
+
+
+def selected_last(x):
+    y = x * 1.0
+    for _ in range(6):
+        y = y * 0.95 + 0.01
+        s = y[y > 0]
+    return np.sum(s**2) + np.sum(y)
+
+
+def kept(x):
+    y, every = x * 1.0, []
+    for _ in range(6):
+        y = y * 0.9 - 0.05
+        every.append(y[y > 0])
+    return sum([np.sum(s**2) for s in every])
+
+
+@pytest.mark.parametrize("fun", [selected_before, selected_last, kept], ids=lambda fun: fun.__name__)
+def test_selections_that_outlive_an_iteration(fun):
+    checked(fun, calls=15)
+
+
+def left_in_the_middle(x):
+    y = x * 1.0
+    for _ in range(8):
+        y = y + 0.3
+        s = y[y > 0]
+        if np.sum(s) > 3:
+            break
+    return np.sum(s**2) + len(s) * x[0] + np.sum(y[y > 1])
+
+
+def test_a_loop_that_is_left_in_the_middle():
+    checked(left_in_the_middle, calls=15)
+
+
+def test_an_array_that_an_iteration_writes_into_and_drops():
+    """Only the notes of where iterations begin hold it: the loop was written out."""
+
+    def fun(x):
+        v = x * 1.0
+        for _ in range(12):
+            v += 1.0
+            v[0] = 0.5
+            v = v + 0.5 * np.sin(v)
+        return np.sum(v**2)
+
+    assert len(checked(fun, calls=3).source(np.ones(8)).splitlines()) < 40
+
+
+# -- what is not selected does not matter --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fun", [np.log, np.sqrt, np.reciprocal, np.arccos, np.log1p])
+def test_nothing_is_computed_that_the_function_does_not(fun):
+    """Warnings are errors here."""
+    derivative = grad(lambda x: np.sum(fun(x[(x > 0) & (x < 1)]) ** 2))
+    x = np.array([-2.0, 0.0, 0.5, 0.25, np.nan, np.inf, 3.0])
+    expected = grad(lambda x: np.sum(fun(x) ** 2))(x[2:4])
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(x), [0, 0, *expected, 0, 0, 0])
+
+
+def test_missing_data():
+    derivative = value_and_grad(lambda x: np.mean(x[~np.isnan(x)] ** 2))
+    for x in ([1.0, np.nan, 3.0], [np.nan, np.nan, 2.0], [1.0, 2.0, 3.0], [np.nan, 4.0, np.nan]):
+        there = ~np.isnan(x)
+        value, slope = derivative(np.array(x))
+        assert value == pytest.approx(np.mean(np.array(x)[there] ** 2))
+        np.testing.assert_allclose(slope, np.where(there, 2 * np.array(x) / np.sum(there), 0))
+    assert derivative.cache_info().misses == 2
+
+
+@pytest.mark.parametrize("fun", [np.max, np.min])
+def test_none_selected_is_numpys_error(fun):
+    derivative = grad(lambda x: fun(x[x > 0]))
+    for _ in range(3):
+        assert derivative(np.array([-1.0, 2.0, 3.0])).sum() == 1
+    with pytest.raises(ValueError, match="zero-size array to reduction operation"):
+        derivative(-np.ones(3))
+
+
+@pytest.mark.parametrize("fun", [np.sum, np.prod, np.linalg.norm, lambda s: np.sum(np.log(s)), lambda s: s @ s])
+def test_none_all_and_some_selected(fun):
+    derivative = value_and_grad(lambda x: fun(x[x > 0]) + np.sum(x))
+    for x in ([1.0, 2.0], [-1.0, 2.0], [-1.0, -2.0], [3.0, -1.0], [-2.0, -3.0]):
+        value, slope = derivative(np.array(x))
+        chosen = np.array(x)[np.array(x) > 0]
+        expected = np.ones(2)
+        expected[np.array(x) > 0] += grad(lambda s: fun(s) + 0.0)(chosen) if chosen.size else 0
+        assert value == pytest.approx(fun(chosen) + np.sum(x))
+        np.testing.assert_allclose(slope, expected)
+
+
+def test_ties_share_among_what_is_selected():
+    derivative = grad(lambda x: np.max(x[x > 0] ** 0 * x[x > 0]))
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(np.array([-1.0, 2.0, 2.0, 1.0])), [0, 0.5, 0.5, 0])
+
+
+# -- kinds of results and of derivatives ---------------------------------------------------------------------------
+
+
+def test_dtypes_stay():
+    rng = np.random.default_rng(1)
+    for fun in (np.sum, np.mean, np.std, np.max, np.linalg.norm, lambda s: s @ s, lambda s: np.sum(np.exp(s) / len(s))):
+        derivative = value_and_grad(lambda x, fun=fun: fun(x[x > 0] * 2))
+        for _ in range(3):
+            x = rng.normal(size=20).astype(np.float32)
+            value, slope = derivative(x)
+            assert (value.dtype, slope.dtype) == (np.float32, np.float32) == (fun(x[x > 0] * 2).dtype, x.dtype)
+
+
+def test_complex_ones():
+    derivative = value_and_grad(lambda z: np.sum(np.abs(z[z.real > 0] ** 2 * 1j) ** 2))
+    rng = np.random.default_rng(1)
+    for _ in range(4):
+        z = rng.normal(size=5) + 1j * rng.normal(size=5)
+        value, slope = derivative(z)
+        m = z.real > 0
+        assert value == pytest.approx(np.sum(np.abs(z[m]) ** 4))
+        np.testing.assert_allclose(slope, np.where(m, 4 * np.abs(z) ** 2 * z, 0))
+    assert derivative.cache_info().misses == 2
+
+
+def test_selections_as_results():
+    slopes_of, product = jacobian(lambda x: x[x > 0] ** 2), hvp(lambda x: np.sum(x[x > 0] ** 3))
+    rng = np.random.default_rng(2)
+    for _ in range(12):
+        x, v = rng.normal(size=(2, 5))
+        np.testing.assert_allclose(slopes_of(x), np.diag(2 * x)[x > 0])
+        np.testing.assert_allclose(product(x, v), np.where(x > 0, 6 * x * v, 0))
+    assert product.cache_info().misses == 2
+
+
+def test_batches_and_derivatives_within():
+    rows = vmap(lambda x: np.sum(x[x > 0] ** 2))
+    inner = grad(lambda x: np.sum(grad(lambda y: np.sum(y[y > 0] ** 3))(x)[x > -1] ** 2))
+    rng = np.random.default_rng(3)
+    for _ in range(6):
+        x = rng.normal(size=(3, 4))
+        np.testing.assert_allclose(rows(x), np.sum(np.maximum(x, 0) ** 2, axis=1))
+        np.testing.assert_allclose(inner(x[0]), np.where(x[0] > 0, 36 * x[0] ** 3, 0), atol=1e-12)
+
+
+def test_views_of_selections_are_theirs():
+    def fun(x):
+        s = x[x > 0]
+        t = s[:]
+        t[0] = 2.0
+        s *= 3.0
+        return np.sum(s) + np.sum(t)
+
+    derivative = grad(fun)
+    for x in ([1.0, -1.0, 2.0], [-1.0, 1.0, 2.0], [3.0, 1.0, 2.0], [1.0, -1.0, 5.0]):
+        expected = np.where(np.array(x) > 0, 6.0, 0.0)
+        expected[np.argmax(np.array(x) > 0)] = 0.0
+        np.testing.assert_allclose(derivative(np.array(x)), expected)
+
+
+def test_a_mask_of_another_shape_is_numpys_error():
+    def fun(x):
+        s = x[x > 0]
+        return np.sum(x[s > 1])
+
+    derivative = grad(fun)
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(np.array([1.0, 2.0, 3.0])), [0, 1, 1])
+    with pytest.raises(IndexError, match="boolean index did not match"):
+        derivative(np.array([1.0, -2.0, 3.0]))
+
+
+def test_few_of_many_are_selected_alone():
+    x = np.random.default_rng(4).normal(size=100_000)
+    derivative = grad(lambda x, bound: np.sum(np.exp(x[x > bound])))
+    for bound in (3.5, 3.5, 3.5, -1.0, -1.0, 0.0):
+        np.testing.assert_allclose(derivative(x, bound), np.where(x > bound, np.exp(x), 0))
+    assert derivative.cache_info().misses == 4
+    assert "x[" in derivative.source(x, 3.5)
+
+
+def test_the_switch():
+    fun = lambda x: np.sum(x[x > 0] ** 2)
+    with without("select"):
+        plain = grad(fun)
+    x = np.array([1.0, -1.0, 2.0])
+    for derivative in (plain, grad(fun)):
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(x), [2, 0, 4])
+    assert "count_nonzero" in plain.source(x)
+    assert "count_nonzero" not in grad(fun).source(x)
+
+
+def of_rows(x):
+    a = np.outer(x, np.array([1.0, -0.5, 2.0])) + np.cos(x)[:, None]
+    rows, cells = a[x > -1.5], a[np.abs(a) < 3]
+    total = np.sum(np.mean(rows, axis=0) ** 2) + np.sum(np.std(rows, axis=0)) + np.max(rows) + np.sum(np.max(rows, axis=0))
+    total = total + np.linalg.norm(rows) + np.sum(np.linalg.norm(rows, axis=0)) + np.sum(np.var(rows, axis=0, ddof=1))
+    return total + np.mean(cells, axis=-1) + np.std(cells, axis=0) + np.sum(cells, axis=-1) + np.linalg.norm(cells)
+
+
+def of_cubes(x):
+    a = x[:, None, None] * np.array([[1.0, 2.0], [-1.0, 0.5]]) + x[0]
+    rows = a[a[:, :, 0] > -2]
+    return np.sum(np.sum(rows, axis=0) ** 2) + np.sum(np.linalg.norm(rows, axis=0)) + np.mean(a[a > -2]) * np.sum(rows)
+
+
+@pytest.mark.parametrize("fun", [of_rows, of_cubes], ids=lambda fun: fun.__name__)
+def test_rows_and_cells(fun):
+    assert checked(fun).cache_info().misses <= 4
