@@ -343,7 +343,13 @@ class UFuncMethods:
             return _call(trace, ufunc, args, rest)
         if mask is True:
             result = trace.record(handler, args, {}) if cast_first else _apply(trace, ufunc, handler, args)
-            return result.copy(kwargs["order"]) if kwargs.get("order") in ("C", "F") and np.ndim(result) > 1 else result
+            if kwargs.get("order") not in ("C", "F"):
+                return result
+            parts = [
+                part.copy(kwargs["order"]) if np.ndim(part) > 1 else part
+                for part in (result if isinstance(result, tuple) else (result,))
+            ]
+            return tuple(parts) if isinstance(result, tuple) else parts[0]
         if fallback is None:
             raise NotDifferentiable(f"{where()}: where= without out= leaves values undefined; use np.where or give out=")
         safe = np.atleast_2d(handler.domain).mean(axis=-1)  # so that no NaN arises where nothing is computed
@@ -377,6 +383,7 @@ class UFuncMethods:
         known = ufunc.reduce(_value(array), axis=axis, **options)  # NumPy checks the options, and knows the dtype
         axes = range(np.ndim(array)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
         kept = [i for i in range(np.ndim(array)) if i not in [a % np.ndim(array) for a in axes]]
+        array = _in_array(trace, array)
         rows = np.moveaxis(array.astype(known.dtype) if "dtype" in given else array, kept, range(-len(kept), 0))
         mask = np.moveaxis(np.broadcast_to(given.get("where", True), np.shape(array)), kept, range(-len(kept), 0))
         outer, inner = math.prod(rows.shape[: rows.ndim - len(kept)]), rows.shape[rows.ndim - len(kept) :]
@@ -408,7 +415,7 @@ class UFuncMethods:
 
     @staticmethod
     def outer(trace: Run, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        a, b = (trace.adopt(x) if type(x.like if type(x) is Tracer else x) in NUMBERS else x for x in args)
+        a, b = (_in_array(trace, x) for x in args)
         return ufunc(np.reshape(a, np.shape(a) + (1,) * np.ndim(b)), b, **kwargs)
 
     @staticmethod
@@ -446,6 +453,11 @@ class UFuncMethods:
         ends = [*starts[1:], len(rows)]
         parts = [ufunc.reduce(rows[i:j]) if i < j else rows[i] for i, j in zip(starts, ends, strict=True)]
         return _alike(np.stack(parts, axis=axis), known)
+
+
+def _in_array(trace: Run, x: Any) -> Any:
+    """A Python number as an array; others as they are."""
+    return trace.adopt(x) if type(x.like if type(x) is Tracer else x) in NUMBERS else x
 
 
 def _along_axes(ufunc: np.ufunc, args: Sequence[Any], axes: Any, **options: Any) -> Any:

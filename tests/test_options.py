@@ -180,6 +180,12 @@ CALLS = {
     "emath of half precision": lambda x, n: np.emath.log(x.astype("f2")),
     "an initial zero of the other sign": lambda x, n: 1 / np.max(0.0 * x - 0.0, initial=0),
     "average of wide numbers": lambda x, n: np.average(x.astype("g"), weights=np.abs(x) + 0.1),
+    "two parts of an array in an order": lambda x, n: np.modf(x, order="F")[1],
+    "one condition, not in a list": lambda x, n: np.piecewise(x[0], x[0] < 0, [1.0, np.square]),
+    "conditions on rows": lambda x, n: np.piecewise(x, [[True, False], [False, True]], [np.square, np.negative]),
+    "conditions on rows, as an array": lambda x, n: np.piecewise(x, n[:, :2].T[:2] > 0, [np.square, np.negative]),
+    "a padded number": lambda x, n: np.pad(x[0, 0], 2, constant_values=5.0),
+    "take from a number": lambda x, n: np.take(x[0, 0], [0, -1], axis=0),
     "norms of one axis too many": lambda x, n: np.linalg.norm(x[0], 1, axis=(0, 1)),
 }
 
@@ -218,6 +224,20 @@ NOT_A_NUMBER = np.array([1.0, np.nan, 1.0, np.inf])
 def test_options_of_numpys_own_kinds(fun):
     """A number of NumPy's, or an array, as an option."""
     agrees(fun, np.array([0.3, 0.7, 1.2, 2.0]))
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: np.cumprod(x, dtype=complex),
+        lambda x: np.maximum.reduce(x, dtype=complex),
+        lambda x: np.logaddexp.reduce(x, axis=-1, dtype=float),
+        lambda x: np.take(x, [0, -1], axis=0),
+        lambda x: np.pad(x, 1, constant_values=5.0),
+    ],
+)
+def test_python_numbers_with_options(fun):
+    agrees(fun, 0.7)
 
 
 @pytest.mark.parametrize("make", [grad, value_and_grad, elementwise_grad, jacobian, jacrev, jacfwd, hessian, hvp])

@@ -49,13 +49,15 @@ def apply_over_axes(func: Fun, a: Any, axes: int | Sequence[int]) -> Any:
 )
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
     """From each place, the function there of the last condition that is true; one more function for none."""
-    if not hasattr(condlist, "dtype") and (not isinstance(condlist, (list, tuple)) or np.ndim(condlist[0]) < np.ndim(x)):
+    several = isinstance(condlist, (list, tuple)) or np.ndim(condlist) > 0
+    if not several or (np.ndim(x) != 0 and np.ndim(condlist[0]) == 0):
         condlist = [condlist]
+    condlist = [condition if hasattr(condition, "dtype") else np.asarray(condition) for condition in condlist]
     x = x if np.ndim(x) else np.reshape(x, ())  # a number cannot be written to
     result = np.zeros_like(x)
     rest: Any = True
     for condition in condlist:
-        rest = rest & ~np.asarray(condition) if not hasattr(condition, "dtype") else rest & ~condition
+        rest = rest & ~condition
     conditions = [*condlist, rest] if len(funclist) == len(condlist) + 1 else list(condlist)
     if len(conditions) != len(funclist):
         raise ValueError(f"with {len(condlist)} condition(s), either {len(condlist)} or one more functions are expected")

@@ -130,7 +130,7 @@ COMPLEX = Op(
 @composite(np.take, samples=[Sample(A(4), [0, 2, 2]), Sample(A(3, 4), np.array([[0, 1], [3, 3]]), axis=1)])
 def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Any:
     """``a[indices]`` along an axis; out-of-range indices wrap or clip by ``mode``."""
-    if axis is None:
+    if axis is None or (np.ndim(a) == 0 and axis in (0, -1)):
         a, axis = a if np.ndim(a) == 1 else np.reshape(a, -1), 0
     size = np.shape(a)[axis]
     indices = array_of(indices) if np.size(indices) else np.zeros(np.shape(indices), int)

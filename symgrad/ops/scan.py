@@ -9,7 +9,7 @@ import numpy as np
 
 from symgrad.ops.core import A, Sample, composite, linear, op
 from symgrad.ops.index import array_of
-from symgrad.ops.reduction import NONE, along, vector_shape
+from symgrad.ops.reduction import NONE, along, cast, vector_shape
 
 _scans = [
     Sample(A(5)),
@@ -33,7 +33,7 @@ def _cumsum(g: Any, y: Any, a: Any, axis: int | None = None, dtype: Any = None) 
 
 @op(np.cumprod, lanes="scan", samples=[*_scans, Sample(A(3), dtype=complex)])
 def _cumprod(g: Any, y: Any, a: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    a = a if dtype is None else a.astype(dtype)
+    a = a if dtype is None else cast(a, np.dtype(dtype))
     if np.ndim(a) == 1:
         return _cumprod_along(g, y, a, 0)
     if axis is None or np.ndim(a) == 0:

@@ -666,7 +666,10 @@ def _pad_args(array: Any, pad_width: Any, mode: Any = "constant", constant_value
             array = _reflected(array, axis, widths, mode)
         return {"array": array, "pad_width": 0}
     if mode not in MODES:
-        raise NotDifferentiable("np.pad with a function for mode= has no derivative rule; use np.concatenate")
+        given = repr(mode) if isinstance(mode, str) else "a function"
+        raise NotDifferentiable(f"np.pad with {given} for mode= has no derivative rule; use np.concatenate")
+    if ndim == 0:  # nothing is padded
+        return {"array": array, "pad_width": pad_width}
     constant_values = listed(constant_values)
     if contains_traced(constant_values) and np.ndim(constant_values):
         for axis, widths in enumerate(np.broadcast_to(pad_width, (ndim, 2)).tolist()):
