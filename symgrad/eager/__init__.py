@@ -13,7 +13,7 @@ tensor([2., 4.])
 
 import math as _math
 
-from symgrad.eager import arrange, autograd, bridge, cuda, fft, linalg, nn, optim, protocols, special, statistics
+from symgrad.eager import arrange, autograd, bridge, cuda, fft, func, linalg, nn, optim, protocols, special, statistics, utils
 from symgrad.eager.core import Tensor
 from symgrad.eager.creation import (
     arange,
@@ -81,6 +81,7 @@ from symgrad.eager.dtypes import (
 from symgrad.eager.dtypes import bool_ as bool
 from symgrad.eager.dtypes import float32 as float
 from symgrad.eager.dtypes import int32 as int
+from symgrad.eager.func import vmap
 from symgrad.eager.modes import (
     enable_grad,
     inference_mode,

@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import copy_context
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Mode(threading.local):
@@ -129,6 +131,12 @@ class no_grad(Switch):
     def __new__(cls, fun: Any = None) -> Any:
         self = super().__new__(cls)
         return self if fun is None else self(fun)
+
+
+def unrecorded(fun: F) -> F:
+    """``fun``, in ``no_grad`` mode."""
+    wrapped: F = no_grad(fun)
+    return wrapped
 
 
 class enable_grad(Switch):

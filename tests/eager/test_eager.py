@@ -990,6 +990,48 @@ def test_writes_past_a_derivative_are_refused(write):
         symgrad.grad(fun)(torch.ones(2))
 
 
+def test_func():
+    """What torch itself warns about, or NumPy where torch does not; the rest is in the cells."""
+    x = torch.tensor([1.0, 2.0])
+    out, push = torch.func.linearize(lambda x: x**2, x)
+    assert torch.equal(out, x**2)
+    assert torch.equal(push(x), 2 * x * x)
+    out, slope = torch.func.jvp(lambda x, y: x * y, (x, x), (x, x))
+    assert torch.equal(out, x * x)
+    assert torch.equal(slope, 2 * x * x)
+    assert torch.equal(torch.func.jacfwd(lambda x: x**2)(x), torch.diag(2 * x))
+    assert torch.equal(torch.func.hessian(lambda x: (x**3).sum())(x), torch.diag(6 * x))
+    ((xx, xy), (yx, yy)) = torch.func.hessian(lambda x, y: (x * y * y).sum(), argnums=(0, 1))(x, x)
+    assert not xx.any()
+    assert torch.equal(xy, torch.diag(2 * x))
+    assert torch.equal(yx, xy)
+    assert torch.equal(yy, xy)
+    with np.errstate(all="ignore"):
+        steep = torch.func.grad(lambda x: torch.where(x > 1, (x - 1).sqrt(), 0.0).sum())(x)
+    assert steep.isnan().tolist() == [True, False]  # as backward() has it
+    with pytest.raises(NotImplementedError, match="draw the numbers outside"):
+        torch.vmap(torch.sin, randomness="same")(x)
+
+
+def test_checkpoints_find_what_is_not_the_same_again():
+    x, calls = torch.ones(2, requires_grad=True), []
+
+    def changing(x):
+        calls.append(1)
+        return x.exp() if len(calls) == 1 else x.exp().exp()
+
+    y = torch.utils.checkpoint.checkpoint(changing, x, use_reentrant=False)
+    with pytest.raises(torch.utils.checkpoint.CheckpointError, match="A different number of tensors was saved"):
+        y.sum().backward()
+    states = []
+    for preserve in (True, False):
+        torch.manual_seed(0)
+        y = torch.utils.checkpoint.checkpoint(lambda x: F.dropout(x) * x, x, use_reentrant=False, preserve_rng_state=preserve)
+        y.sum().backward()
+        states.append(torch.rand(()).item())
+    assert states[0] != states[1]
+
+
 factor = 1.0
 
 

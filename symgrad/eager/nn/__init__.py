@@ -1,11 +1,11 @@
-"""``nn.functional``, ``nn.Parameter`` and ``nn.init``'s like: what small training loops need of torch.nn."""
+"""``nn.functional``, ``nn.Parameter``, ``nn.init`` and ``nn.utils``: what small training loops need of torch.nn."""
 
 from typing import Any
 
 from symgrad.eager.core import Tensor, whole
-from symgrad.eager.nn import functional
+from symgrad.eager.nn import functional, init, utils
 
-__all__ = ["Parameter", "functional"]
+__all__ = ["Parameter", "functional", "init", "utils"]
 
 
 class Parameter(Tensor):
