@@ -34,6 +34,7 @@ from symgrad.eager.values import clone
 from symgrad.ops import index
 from symgrad.ops.core import Traced
 from symgrad.ops.reduction import along, vector_shape
+from symgrad.tracer import Tracer
 
 NAMES.update({
     index.SETITEM.key: "IndexPutBackward0", index.GETITEM.key: "IndexBackward0", index.INDEX_ADD.key: "IndexAddBackward0",
@@ -308,10 +309,17 @@ def _table(x: Tensor, dim: int, places: Tensor, label: str) -> Any:
         raise RuntimeError(f"Index tensor must have the same number of dimensions as {label} tensor")
     if table.dtype is not _INT64:
         table = table.astype(_INT64)
-    if _highest(table.view(np.uint64), None) >= shape[axis]:  # or negative
+    if not within(table, shape[axis]):
         wrong = table[(table < 0) | (table >= shape[axis])][0]
         raise RuntimeError(f"index {wrong} is out of bounds for dimension {axis} with size {shape[axis]}")
     return flat_places(table, axis, shape)
+
+
+def within(places: Any, size: int) -> bool:
+    """Whether all places, int64, are in ``range(size)``."""
+    if type(places) is Tracer:
+        return bool((np.min(places) >= 0) & (np.max(places) < size))
+    return bool(_highest(places.view(np.uint64), None) < size)  # no negative one either
 
 
 def flat_places(places: Any, axis: int, shape: tuple[int, ...]) -> Any:

@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.custom import primitive
 from symgrad.eager.core import Fused, known, variant
 from symgrad.ops.core import expand
 from symgrad.ops.elementwise import power_x1
+from symgrad.tracer import Tracer
 
 
 def _sigmoid(x: Any) -> Any:
@@ -246,14 +248,22 @@ FRAC = Fused(lambda x: x - np.trunc(x), lambda g, y, x: g, family="elementwise",
 
 # -- the error function, and gelu ----------------------------------------------------------------------------------
 
-_erf, _erfc = np.frompyfunc(math.erf, 1, 1), np.frompyfunc(math.erfc, 1, 1)
+
+def _each(fun: Any, slope: float) -> Any:
+    """A function of Python's floats on arrays, and on traced ones, whose derivative is ``slope * exp(-x * x)``."""
+    values = np.frompyfunc(fun, 1, 1)
+
+    def run(x: Any) -> Any:
+        if type(x) is Tracer:
+            return traced(x)
+        return fun(x) if isinstance(x, float) else np.asarray(values(x), dtype=x.dtype)
+
+    run.__name__ = fun.__name__
+    traced = primitive(run).defvjp(lambda g, y, x: g * (slope * np.exp(-x * x)))
+    return run
 
 
-def erf_values(x: Any) -> Any:
-    """``erf`` of plain values, from Python's own."""
-    return np.asarray(_erf(x), dtype=x.dtype) if not isinstance(x, float) else math.erf(x)
-
-
+erf_values = _each(math.erf, 2 / math.sqrt(math.pi))
 ERF = Fused(
     erf_values,
     lambda g, y, x: g * (2 / math.sqrt(math.pi) * np.exp(-x * x)),
@@ -261,7 +271,7 @@ ERF = Fused(
     name="erf",
 )
 ERFC = Fused(
-    lambda x: np.asarray(_erfc(x), dtype=x.dtype) if not isinstance(x, float) else math.erfc(x),
+    _each(math.erfc, -2 / math.sqrt(math.pi)),
     lambda g, y, x: g * (-2 / math.sqrt(math.pi) * np.exp(-x * x)),
     family="elementwise",
     name="erfc",
@@ -338,6 +348,8 @@ AT_LEAST = Fused(
 
 def _padded(x: Any, widths: Any, value: Any) -> Any:
     inner = x[tuple([slice(max(-low, 0), n - max(-high, 0)) for (low, high), n in zip(widths, x.shape, strict=True)])]
+    if type(x) is Tracer:
+        return np.pad(inner, [(max(low, 0), max(high, 0)) for low, high in widths], constant_values=value)
     out = np.full([n + low + high for (low, high), n in zip(widths, x.shape, strict=True)], value, x.dtype)
     out[tuple([slice(max(low, 0), n - max(high, 0)) for (low, high), n in zip(widths, out.shape, strict=True)])] = inner
     return out

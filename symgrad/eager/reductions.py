@@ -31,6 +31,7 @@ from symgrad.eager.indexing import flat_places, gather
 from symgrad.eager.pointwise import FUNCTIONS, apply_alike, apply_floating, binary, function, in_place
 from symgrad.ops.core import Op, count, expand
 from symgrad.ops.reduction import along, vector_shape
+from symgrad.tracer import Tracer
 
 
 def named(name: str, fields: str) -> Any:
@@ -247,6 +248,8 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
         return apply(NONZERO, (x,), params)
     if ord != 2:
         params["ord"] = ord
+        if type(x.value) is Tracer:
+            return apply(_ELEMENTS_NORM, (x,), params)
     return apply(NORM, (x,), params)
 
 
@@ -261,6 +264,7 @@ def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: bool = False) -> Any
 
 
 NORM = variant(known(np.linalg.norm), fun=_norm)
+_ELEMENTS_NORM = Fused(_norm, name="linalg_vector_norm")  # where NumPy's, which is of matrices, would be recorded
 NONZERO = Fused(  # the 0-norm, through which torch's gradient does not go at all
     lambda a, axis=None, keepdims=False: _add(a != 0, axis, a.real.dtype, None, keepdims),
     lambda g, y, a, axis=None, keepdims=False: None,

@@ -33,6 +33,7 @@ from symgrad.eager.dtypes import dtype, title
 from symgrad.eager.pointwise import FUNCTIONS, cast_alike, function, in_place
 from symgrad.ops.core import Traced
 from symgrad.ops.reduction import along
+from symgrad.tracer import Tracer
 
 RESHAPE, TRANSPOSE, SWAPAXES, SQUEEZE, EXPAND_DIMS, BROADCAST, CONCATENATE, STACK, SUM = (
     known(key)
@@ -242,6 +243,8 @@ def repeat(self: Tensor, *repeats: Any, **named: Any) -> Any:
 
 
 def _repeated(x: Any, times: tuple[int, ...]) -> Any:
+    if type(x) is Tracer:
+        return np.tile(x, times)
     shape = (1,) * (len(times) - x.ndim) + x.shape
     out = np.empty([n for pair in zip(times, shape, strict=True) for n in pair], x.dtype)
     out[...] = x.reshape([n for size in shape for n in (1, size)])

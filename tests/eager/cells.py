@@ -34,6 +34,7 @@ def run(code: str, torch: Any) -> str:
     """What a cell prints."""
     out = io.StringIO()
     space: dict[str, Any] = {"torch": torch, "F": torch.nn.functional}
+    torch.manual_seed(0)
     with contextlib.redirect_stdout(out), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:

@@ -1013,6 +1013,37 @@ def test_func():
         torch.vmap(torch.sin, randomness="same")(x)
 
 
+def test_func_of_labels_and_places():
+    """Integers that are arguments, as they are read anew at each call; places out of range are found at each call, too."""
+    x = torch.tensor([[0.5, 1.0, -1.0], [2.0, 0.0, 0.3]])
+    labels = torch.tensor([2, 0])
+    slope = torch.func.grad(F.cross_entropy)
+    for shift in range(4):
+        given = (labels + shift) % 3
+        leaf = x.clone().requires_grad_()
+        F.cross_entropy(leaf, given).backward()
+        assert torch.allclose(slope(x, given), leaf.grad)
+        picked = torch.func.grad(lambda x, i: x.gather(1, i[:, None]).sum())(x, given)
+        assert torch.equal(picked, F.one_hot(given, 3).float())
+    for wrong in ([0, 3], [-1, 0]):
+        with pytest.raises((IndexError, RuntimeError), match="out of bounds"):
+            slope(x, torch.tensor(wrong))
+    found = torch.vmap(torch.func.grad(F.gelu))(x.flatten())
+    leaf = x.flatten().requires_grad_()
+    F.gelu(leaf).sum().backward()
+    assert torch.allclose(found, leaf.grad)
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, float("inf"), "fro"])
+def test_norms_of_matrices_are_of_their_elements_under_derivatives(p):
+    x = torch.tensor([[1.0, 2.0], [3.0, -4.0]])
+    slope, value = torch.func.grad_and_value(lambda x: x.norm(p))(x)
+    leaf = x.clone().requires_grad_()
+    leaf.norm(p).backward()
+    assert torch.allclose(value, x.norm(p))
+    assert torch.allclose(slope, leaf.grad)
+
+
 def test_checkpoints_find_what_is_not_the_same_again():
     x, calls = torch.ones(2, requires_grad=True), []
 

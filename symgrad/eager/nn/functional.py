@@ -14,7 +14,7 @@ import numpy as np
 from symgrad.eager import ops, reductions
 from symgrad.eager.core import Tensor, apply, assign, axis_of, called, labelled, plain, requires, unlike, wrap
 from symgrad.eager.dtypes import title
-from symgrad.eager.indexing import flat_places, narrow
+from symgrad.eager.indexing import flat_places, narrow, within
 from symgrad.eager.modes import mode
 from symgrad.eager.nn.losses import (
     REDUCTIONS,
@@ -454,7 +454,7 @@ def _plain_classes(places: Any, classes: int, ignore_index: int) -> bool:
     """Whether these are class numbers, all in range and none to be ignored."""
     if places.dtype != np.int64 or not places.size or 0 <= ignore_index < classes:
         return False
-    return bool(np.maximum.reduce(places.view(np.uint64), None) < classes)  # no negative one either
+    return within(places, classes)
 
 
 def cross_entropy(
