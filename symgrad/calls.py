@@ -762,6 +762,8 @@ class Calls(Reads):
             if path is None:  # what it keeps are the very objects
                 if name in MUTATORS:
                     self.trace.writes.append(owner)
+                if name == "__getitem__" and "__missing__" in own_ways(type(owner)):
+                    self._operand(owner)
                 if name in _FINDING:
                     self.itself([owner, *args])
                 if name == "sort" and "key" not in kwargs:

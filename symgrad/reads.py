@@ -347,6 +347,8 @@ class Reads:
         if type(value) in QUICK or depth > 20:
             return
         if isinstance(value, CONTAINERS):
+            if own_ways(type(value)):
+                self._operand(value)
             for item in value:
                 self._operands(item, depth + 1)
         else:
@@ -500,6 +502,8 @@ class Reads:
             return self.trace.adopt(owner)[key]
         if isinstance(owner, dict) and type(key) not in QUICK:
             self.itself([key, *owner])
+        if isinstance(owner, dict) and "__missing__" in own_ways(type(owner)) and not dict.__contains__(owner, key):
+            return self.call(self.special(type(owner), "__missing__"), owner, key)
         try:
             return owner[key]
         except (KeyError, IndexError) as error:

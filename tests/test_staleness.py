@@ -11,6 +11,7 @@ import enum
 import functools
 import importlib
 import inspect
+import operator
 import pickle
 import sys
 import threading
@@ -1095,3 +1096,39 @@ def test_what_one_side_alone_asks_is_checked_where_its_code_is_made_later(users)
     for derivative in derivatives:
         assert derivative(-1.0) == (fun(-1.0), 2.0)
         assert derivative(0.5) == (fun(0.5), 1.0)
+
+
+RATE = [1.0]
+
+
+class Rates(dict):
+    def __missing__(self, key):
+        return key * RATE[0]
+
+
+class Scaled(list):
+    def __getitem__(self, place):
+        return place * RATE[0]
+
+
+@pytest.mark.parametrize("kind", [Rates, Scaled])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda held: held[2],
+        lambda held: operator.getitem(held, 2),
+        lambda held: operator.itemgetter(2)(held),
+        lambda held: held.__getitem__(2),
+        lambda held: sum(map(held.__getitem__, [2, 3])),
+        lambda held: (lambda get: get(2))(held.__getitem__),
+        lambda held: max([2, 3], key=held.__getitem__) * held[3],
+    ],
+)
+def test_what_containers_of_a_functions_own_classes_read(kind, use):
+    def fun(x):
+        return use(kind()) * x * x
+
+    derivative = value_and_grad(fun)
+    for rate in (1.0, 1.0, 1.0, 2.0, -1.0):
+        RATE[0] = rate
+        assert derivative(1.5) == (fun(1.5), 2 * fun(1.5) / 1.5)
