@@ -240,6 +240,48 @@ def test_python_numbers_with_options(fun):
     agrees(fun, 0.7)
 
 
+NARROW = [
+    *(np.array([100, -100, 127], dtype) for dtype in (np.int8, np.int16)),
+    np.array([-128, 90, 7], np.int8),
+    np.array([200, 3, 130], np.uint8),
+    np.array([100_000, -100_000, 70_000], np.int32),
+    np.array([200.25, 1.75, 300.5], np.float16),
+    np.array([True, False, True]),
+]
+BESIDE = {
+    "arctan2": lambda x, n: np.arctan2(x, n) + np.arctan2(n, 2 * x),
+    "power of numbers": lambda x, n: x ** (n / 50) + np.power(x, n % 5),
+    "power to numbers": lambda x, n: np.maximum(n, 1) ** x + np.float_power(np.maximum(n, 1), x),
+    "minimal exponents": lambda x, n: (5.0 * x) ** np.clip(n, -128, 20),
+    "interp at numbers": lambda x, n: np.interp(90 * x, np.sort(n), [1.0, 5.0, 7.0]),
+    "interp of numbers": lambda x, n: np.interp(x, [0.0, 1.0, 2.0], n),
+    "gradient": lambda x, n: np.gradient(x, np.sort(n)) if n.dtype != bool else x,
+    "lstsq": lambda x, n: (
+        np.linalg.lstsq(np.stack([n, np.ones_like(n)], axis=1), x, rcond=None)[0] if n.dtype != np.float16 else x
+    ),
+}
+
+
+@pytest.mark.parametrize("fun", BESIDE.values(), ids=BESIDE)
+def test_arguments_of_narrow_types_are_computed_with_in_the_results(fun):
+    """Rules must not overflow in small integers, nor round to half precision."""
+    x = np.array([0.45, 0.73, 1.21])
+
+    def total(x, n):
+        found = fun(x, n)
+        return np.sum(found * (1.0 + np.arange(np.size(found)))), found
+
+    for n in NARROW:
+        _, value = total(x, n)
+        expected = [(total(x + e, n)[0] - total(x - e, n)[0]) / 2e-6 for e in 1e-6 * np.eye(3)]
+        for mode in ("auto", "dynamic"):
+            derivative = grad(total, has_aux=True, mode=mode)
+            for _ in range(3):
+                slope, found = derivative(x, n)
+                np.testing.assert_allclose(found, value, rtol=1e-12)
+                np.testing.assert_allclose(slope, expected, rtol=1e-5, atol=1e-6 * np.max(np.abs(value)))
+
+
 @pytest.mark.parametrize("make", [grad, value_and_grad, elementwise_grad, jacobian, jacrev, jacfwd, hessian, hvp])
 def test_backend_is_numpy(make):
     fun, args = (lambda x: np.sum(x**3)), (WEIGHTS, WEIGHTS)[: 1 + (make is hvp)]

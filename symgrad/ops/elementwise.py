@@ -63,11 +63,21 @@ elementwise(np.sqrt,       lambda g, y, x: g / (2 * y), partial="pole", domain=(
 elementwise(np.cbrt,       lambda g, y, x: g / (3 * y * y), domain=(0.5, 3), complex=False)
 
 
+def precise(x: Any, y: Any) -> Any:
+    """An argument in the precision of the result: small integers overflow, and have logarithms of half precision."""
+    if not hasattr(x, "dtype") or not hasattr(y, "dtype"):
+        return x
+    dtype = np.result_type(x.dtype, np.finfo(y.dtype).dtype)
+    return x if x.dtype == dtype else x.astype(dtype)
+
+
 def power_x1(g: Any, y: Any, x1: Any, x2: Any) -> Any:
+    x2 = precise(x2, y)
     return g * (x2 * x1 ** (x2 - (x2 != 0)))
 
 
 def power_x2(g: Any, y: Any, x1: Any, x2: Any) -> Any:
+    x1 = precise(x1, y)
     x1 = x1 + (x1 == 0)
     return g * (y * np.log(x1 + 0j if np.iscomplexobj(y) and np.isrealobj(x1) else x1))
 
@@ -165,8 +175,9 @@ def leg(g: Any, y: Any, x: Any) -> Any:
 
 elementwise(np.hypot,   lambda g, y, x1, x2: leg(g, y, x1),
                         lambda g, y, x1, x2: leg(g, y, x2), partial="finite", domain=(0.3, 2), complex=False)
-elementwise(np.arctan2, lambda g, y, x1, x2: g * (x2 / squares(x1, x2)),
-                        lambda g, y, x1, x2: -g * (x1 / squares(x1, x2)), partial=angles, domain=(0.3, 2), complex=False)
+elementwise(np.arctan2, lambda g, y, x1, x2: g * (x2 / squares(precise(x1, y), precise(x2, y))),
+                        lambda g, y, x1, x2: -g * (x1 / squares(precise(x1, y), precise(x2, y))),
+                        partial=angles, domain=(0.3, 2), complex=False)
 
 
 @elementwise(np.sinc, partial="finite", samples=[

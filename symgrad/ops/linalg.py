@@ -729,7 +729,8 @@ def lstsq_b(g: Any, y: Any, a: Any, b: Any, rcond: Any = None) -> Any:
 
 
 def _lstsq_inverse(a: Any, rcond: Any) -> Any:
-    return np.linalg.pinv(a, max(np.shape(a)) * float(np.finfo(a.dtype).eps) if _is_usual(rcond) else rcond)
+    eps = np.finfo(a.dtype if a.dtype.kind in "fc" else float).eps
+    return np.linalg.pinv(a, max(np.shape(a)) * float(eps) if _is_usual(rcond) else rcond)
 
 
 def _is_usual(rcond: Any) -> bool:

@@ -16,6 +16,7 @@ from symgrad.ops.reduction import along, vector_shape
 
 def _slope(x: Any, xp: Any, fp: Any) -> Any:
     """The slope at ``x``: 0 outside, at a knot the one nearest to 0 of those that lie between its two sides."""
+    xp, fp = _double(xp), _double(fp)
     steps = np.diff(fp) / np.diff(xp)
     steps = np.concatenate((steps[:1], steps, steps[-1:]))
     left, right = (steps[np.searchsorted(xp, x, side=side)] for side in ("left", "right"))
@@ -24,9 +25,15 @@ def _slope(x: Any, xp: Any, fp: Any) -> Any:
     return np.where((x < xp[0]) | (x > xp[-1]), 0, slope)
 
 
+def _double(points: Any) -> Any:
+    """In double precision, as NumPy takes them: differences of small integers overflow."""
+    dtype = np.result_type(points.dtype, np.float64)
+    return points if points.dtype == dtype else points.astype(dtype)
+
+
 def _place(x: Any, xp: Any) -> tuple[Any, Any]:
     """Which segment ``x`` is in, and how far, from 0 to 1."""
-    i = np.clip(np.searchsorted(xp, x, side="right") - 1, 0, np.size(xp) - 2)
+    i, xp = np.clip(np.searchsorted(xp, x, side="right") - 1, 0, np.size(xp) - 2), _double(xp)
     return i, np.clip((x - xp[i]) / (xp[i + 1] - xp[i]), 0, 1)
 
 
@@ -38,7 +45,7 @@ def interp_xp(g: Any, y: Any, x: Any, xp: Any, fp: Any) -> Any:
     """Moving a knot shifts the line by minus its slope there."""
     if np.size(xp) < 2:
         return np.zeros_like(xp)
-    i, t = _place(x, xp)
+    (i, t), xp, fp = _place(x, xp), _double(xp), _double(fp)
     shift = -g * ((fp[i + 1] - fp[i]) / (xp[i + 1] - xp[i]))
     shift = np.where((x < xp[0]) | (x > xp[-1]), 0, shift)
     return _spread(shift * (1 - t), i, xp) + _spread(shift * t, i + 1, xp)
@@ -134,6 +141,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         if np.shape(f)[i] < edge_order + 1:
             raise ValueError("Shape of array too small to calculate a numerical gradient")
         uneven = np.ndim(step) > 0
+        step = step.astype(float) if uneven and step.dtype.kind in "iu" else step
         slopes = np.concatenate(_differences(f, i, np.diff(step) if uneven else step, uneven, edge_order), i)
         found.append(slopes if slopes.dtype == f.dtype else slopes.astype(f.dtype))
     return found[0] if len(axes) == 1 else tuple(found)
