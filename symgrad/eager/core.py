@@ -653,7 +653,7 @@ class Tensor(Traced):
         """The one number in it, as Python's."""
         if self.value.size != 1:
             raise RuntimeError(f"a Tensor with {self.value.size} elements cannot be converted to Scalar")
-        return self.value.item()
+        return numbers(self).item()
 
     __hash__ = object.__hash__
 
@@ -725,6 +725,11 @@ def constant(value: Any, shared: bool = False) -> Tensor:
     tensor = wrap(stopped if shared else stopped.copy())
     tensor.made = "shared" if shared else "constant"
     return tensor
+
+
+def numbers(x: Tensor) -> Any:
+    """The value, from which numbers are taken that no gradient flows through."""
+    return STOP(x.value) if type(x.value) is Tracer else x.value
 
 
 def linked(value: Any, edge: Any) -> Tensor:

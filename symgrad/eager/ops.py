@@ -663,6 +663,13 @@ ADD_UP: Fused = Fused(
 )
 
 
+def _writable(x: Any, source: Any) -> Any:
+    """A copy of ``x`` that ``source`` can be written into, either of which may be traced."""
+    if type(x) is Tracer:
+        return x.copy()
+    return x + np.zeros(x.shape, x.dtype, like=source) if type(source) is Tracer else np.array(x, order="C")
+
+
 def _rows_added(out: Any, rows: Any, places: Any, axis: int) -> Any:
     np.add.at(out, (*(slice(None),) * axis, places) if axis else places, rows)
     return out
@@ -692,7 +699,7 @@ EMBEDDING = Fused(  # rows, whose cotangents are scaled
     name="embedding",
 )
 INDEX_ADD = Fused(
-    lambda x, src, places, axis: _rows_added(np.array(x), src, places, axis),
+    lambda x, src, places, axis: _rows_added(_writable(x, src), src, places, axis),
     lambda g, y, x, src, places, axis: g,
     lambda g, y, x, src, places, axis: TAKE(g, places, axis=axis),
     None,
@@ -708,9 +715,9 @@ def _scattered(x: Any, src: Any, places: Any) -> Any:
 
 
 def _scatter_added(x: Any, src: Any, places: Any) -> Any:
-    y = np.array(x, order="C")
-    np.add.at(y.ravel(), places.ravel(), src.ravel())
-    return y
+    flat = _writable(x, src).reshape(-1)
+    np.add.at(flat, places.ravel(), src.ravel())
+    return flat.reshape(x.shape)
 
 
 SCATTER: Fused = Fused(

@@ -373,9 +373,9 @@ def _places(input: Tensor, arg: Any, dim: Any, keepdim: bool) -> Any:
     if dim is None:
         if not value.size:
             raise IndexError(f"{arg.__name__}(): Expected reduction dim to be specified for input.numel() == 0.")
-        return wrap(np.asarray(arg(value)))
+        return wrap(arg(value))
     axis = axis_of(dim, value.ndim)
-    return wrap(np.asarray(arg(value, axis=axis, keepdims=keepdim) if value.ndim else 0))
+    return wrap(arg(value, axis=axis, keepdims=keepdim) if value.ndim else np.asarray(0))
 
 
 @function

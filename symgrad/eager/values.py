@@ -17,6 +17,7 @@ from symgrad.eager.core import (
     known,
     method,
     methods,
+    numbers,
     plain,
     requires,
     variant,
@@ -94,7 +95,7 @@ def is_tensor(x: Any) -> bool:
 @method
 def tolist(self: Tensor) -> Any:
     """The numbers in nested lists, Python's own."""
-    return self.value.tolist()
+    return numbers(self).tolist()
 
 
 @method

@@ -949,6 +949,7 @@ def by_detach_(x):
         Tensor.detach,
         lambda x: x.data,
         lambda x: x[:2].detach().sum(),
+        lambda x: torch.ones(()) * x[0].item() * x.tolist()[1],
         by_no_grad,
         by_set_grad_enabled,
         by_detach_,
@@ -1028,6 +1029,16 @@ def test_func_of_labels_and_places():
     for wrong in ([0, 3], [-1, 0]):
         with pytest.raises((IndexError, RuntimeError), match="out of bounds"):
             slope(x, torch.tensor(wrong))
+    rows = torch.tensor([[0, 2, 2]])
+    for base in (torch.zeros(2, 3), x):
+        for fun in (lambda x, b: b.scatter_add(1, rows, x[:1] ** 2), lambda x, b: b.index_add(1, rows[0], x**2)):
+            leaf = x.clone().requires_grad_()
+            fun(leaf, base).square().sum().backward()
+            assert torch.allclose(torch.func.grad(lambda x: fun(x, base).square().sum())(x), leaf.grad)  # noqa: B023
+    best = torch.func.grad(lambda x: x[x[1].argmin()].sum() + x[0, x[0].argmax(0)])
+    for _ in range(3):
+        assert best(x).tolist() == [[0, 1, 0], [1, 1, 1]]
+        assert best(-x).tolist() == [[1, 1, 2], [0, 0, 0]]
     found = torch.vmap(torch.func.grad(F.gelu))(x.flatten())
     leaf = x.flatten().requires_grad_()
     F.gelu(leaf).sum().backward()
