@@ -665,7 +665,7 @@ class Calls(Reads):
         if fun is next:
             if self.path_of(args[0]) is not None:
                 self.stop(f"the iterator {self.path_of(args[0])!r} is consumed")
-            self.uses(args[0])
+            self._operand(args[0])
             return self._plainly(fun, args, kwargs)
         if fun in IMPURE_BUILTINS:
             outside = fun not in (setattr, delattr) or self.path_of(args[0]) is not None
@@ -675,7 +675,7 @@ class Calls(Reads):
                 self.effect(f"{name}() is called")
                 args = tuple(map(self.kept, args))
             else:
-                self.trace.writes.append(args[0])
+                self.wrote_into(args[0])
             return fun(*args, **kwargs)
         if fun in _IN_ORDER and not kwargs and self.path_of(args[0]) is None:
             self.wrote_into(args[0])

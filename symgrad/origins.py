@@ -194,6 +194,18 @@ def _find_ways(kind: type) -> frozenset[str]:
     return frozenset(name for base in kind.__mro__ if base is not object for name in base.__dict__ if name in _IMPLICIT)
 
 
-CACHES = [functools.lru_cache(maxsize=4096)(find) for find in (find_own_ways, _find_ways)]
+def _find_setters(kind: type) -> tuple[Any, ...]:
+    """The functions of a user's that Python calls where attributes or items of such an object are assigned or deleted."""
+    found = [of_class(kind, f"__{name}__") for name in ("setitem", "delitem", "setattr", "delattr")]
+    for item in [item for base in kind.__mro__ if is_users_class(base) for item in base.__dict__.values()]:
+        if isinstance(item, property):
+            found += [item.fset, item.fdel]
+        else:
+            found += [of_class(type(item), "__set__"), of_class(type(item), "__delete__")]
+    return tuple([fun for fun in found if is_users(fun)])
+
+
+CACHES: list[Any] = [functools.lru_cache(maxsize=4096)(find) for find in (find_own_ways, _find_ways, _find_setters)]
 own_ways: Callable[[type], frozenset[str]] = CACHES[0]
 ways_of: Callable[[type], frozenset[str]] = CACHES[1]
+setters: Callable[[type], tuple[Any, ...]] = CACHES[2]

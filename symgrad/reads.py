@@ -49,6 +49,7 @@ from symgrad.origins import (
     is_users_class,
     of_class,
     own_ways,
+    setters,
     ways_of,
 )
 from symgrad.patterns import BOOL
@@ -301,6 +302,8 @@ class Reads:
         if not isinstance(value, CONTAINERS):
             return value
         if path is None:
+            if own_ways(type(value)):
+                self._operand(value)
             return self._local(value, depth) if type(value) in LOCAL else value
         if depth > 20:
             self.stop(f"{path!r} is nested too deep")
@@ -357,12 +360,15 @@ class Reads:
     def _operand(self, value: Any) -> None:
         """An object that C code may look into: its class may have ways of its own, which are not followed."""
         kind = type(value)
-        if isinstance(value, (type, *FUNCTIONS, ModuleType, *PLAIN, Traced, np.ndarray)) or kind in LOCAL:
+        plain = isinstance(value, PLAIN)
+        if isinstance(value, (type, *FUNCTIONS, ModuleType, Traced, np.ndarray)) or kind in LOCAL:
+            return
+        if plain and (isinstance(value, enum.Enum) or not own_ways(kind)):
             return
         self.uses(value)
         if kind is decimal.Decimal:
             self.stop("decimal numbers hang on the context")
-        path = self.path_of(value)
+        path = None if plain else self.path_of(value)
         self._guard_ways(kind, "__eq__", "__hash__")
         ways = own_ways(kind) if path is None else ways_of(kind)
         if path is not None and (ways or isinstance(value, Iterator)):
@@ -412,6 +418,8 @@ class Reads:
             return value
         if is_users(of_class(kind, "__getattribute__")):
             self.stop(f"{kind.__name__}.__getattribute__ is not followed")
+        if path is None and fixed is None and not own and is_users(of_class(kind, "__getattr__")):
+            return self.call(self.special(kind, "__getattr__"), owner, name)
         try:
             value = getattr(owner, name)
         except AttributeError as error:
@@ -754,7 +762,7 @@ class Reads:
 
     def uses(self, value: Any) -> None:
         """An object of the function's own is used; an iterator or a random generator is then another than before."""
-        if isinstance(value, (Iterator, *RANDOM)):
+        if issubclass(type(value), (Iterator, *RANDOM)):
             known = self._used.get(id(value))
             if known is not None and known() is not None:
                 self.trace.writes.append(known)
@@ -767,6 +775,8 @@ class Reads:
             decided = len(self.trace.guards) > self.trace.decides  # other iterations may not write into it
             if decided or any([type(x) is Tracer and x.node.active for x in met]):
                 self.trace.admit(owner)  # now, so that what it holds is not read as a plain number before
+        if not all(map(self.harmless, setters(type(owner)))):
+            self.stop(f"what is called as a {type(owner).__name__} is assigned to reads from outside, and is not followed")
         path = self.path_of(owner)
         if path is not None and not isinstance(owner, (*PLAIN, tuple, frozenset)):
             self.effect(f"{path!r} is changed, which is outside the function")

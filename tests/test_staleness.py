@@ -1132,3 +1132,141 @@ def test_what_containers_of_a_functions_own_classes_read(kind, use):
     for rate in (1.0, 1.0, 1.0, 2.0, -1.0):
         RATE[0] = rate
         assert derivative(1.5) == (fun(1.5), 2 * fun(1.5) / 1.5)
+
+
+class Scaling:
+    """A descriptor."""
+
+    def __set_name__(self, owner, name):
+        self.name = "_" + name
+
+    def __get__(self, owner, kind):
+        return getattr(owner, self.name)
+
+    def __set__(self, owner, value):
+        setattr(owner, self.name, value * RATE[0])
+
+    def __delete__(self, owner):
+        setattr(owner, self.name, RATE[0])
+
+
+class Settings:
+    described = Scaling()
+
+    def __init__(self):
+        self.held = {}
+
+    @property
+    def rate(self):
+        return self.kept
+
+    @rate.setter
+    def rate(self, value):
+        self.kept = value * RATE[0]
+
+    @rate.deleter
+    def rate(self):
+        self.kept = RATE[0]
+
+    def __setitem__(self, key, value):
+        self.held[key] = value * RATE[0]
+
+    def __delitem__(self, key):
+        self.held[key] = RATE[0]
+
+    def __getattr__(self, name):
+        if name == "unknown":
+            return RATE[0]
+        raise AttributeError(name)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return RATE[0]
+
+
+class Total(float):
+    def __mul__(self, other):
+        return float(self) * other * RATE[0]
+
+
+class Row(tuple):
+    def __add__(self, other):
+        return Row((*self, *other, RATE[0]))
+
+
+class Listed(list):
+    def __iter__(self):
+        return (item * RATE[0] for item in list.__iter__(self))
+
+    def __contains__(self, item):
+        return item < RATE[0]
+
+
+def set_property(x):
+    made = Settings()
+    made.rate = 3.0
+    return made.kept * x
+
+
+def set_by_name(x):
+    made = Settings()
+    setattr(made, "rate", 3.0)  # noqa: B010
+    return made.kept * x
+
+
+def delete_property(x):
+    made = Settings()
+    del made.rate
+    return made.kept * x
+
+
+def set_described(x):
+    made = Settings()
+    made.described = 3.0
+    return made.described * x
+
+
+def delete_described(x):
+    made = Settings()
+    del made.described
+    return made.described * x
+
+
+def set_item(x):
+    made = Settings()
+    made["a"] = 3.0
+    return made.held["a"] * x
+
+
+def delete_item(x):
+    made = Settings()
+    del made["a"]
+    return made.held["a"] * x
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        set_property,
+        set_by_name,
+        delete_property,
+        set_described,
+        delete_described,
+        set_item,
+        delete_item,
+        lambda x: Settings().unknown * x,
+        lambda x: next(Settings()) * x,
+        lambda x: Total(2.0) * x,
+        lambda x: (Row((1.0,)) + Row((2.0,)))[-1] * x,
+        lambda x: list(Listed([1.0, 2.0]))[1] * x,
+        lambda x: sum(a * b for a, b in zip(Listed([1.0, 2.0]), (x, x), strict=True)),
+        lambda x: x * operator.contains(Listed([1.0]), 1.5),
+    ],
+)
+def test_what_methods_read_that_python_calls_of_its_own_accord(fun):
+    derivative = value_and_grad(fun)
+    for rate in (1.0, 1.0, 1.0, 2.0, -1.0):
+        RATE[0] = rate
+        assert derivative(1.5) == pytest.approx((fun(1.5), fun(1.5) / 1.5), rel=1e-12)
