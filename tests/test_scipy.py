@@ -378,6 +378,25 @@ def test_refused_rather_than_otherwise():
             grad(lambda x, fun=fun: np.sum(fun(x)))(x)
 
 
+@pytest.mark.parametrize("op", [op for op in UFUNCS if op.key.nin > 1 and op.key.nout == 1 and op.name != "zeta"], ids=name)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_small_integers_beside(op):
+    """They do not overflow, and nothing is computed of them in half precision."""
+    x = np.array([0.45, 0.73, 0.61])
+    for n in (np.array([2, 3, 1], np.int8), np.array([100, 3, 127], np.int8), np.array([200, 3, 250], np.uint8)):
+        for place in range(op.key.nin):
+            found = []
+            for beside in (n, n.astype(np.int64)):
+                args = [x if i == place else beside for i in range(op.key.nin)]
+                call = lambda x, args=args, place=place: op.key(*args[:place], x, *args[place + 1 :])
+                try:
+                    found.append(jvp(call, (x,), (np.ones(3),))[1])
+                except (TypeError, NotDifferentiable):  # it takes none there
+                    break
+            if len(found) == 2:
+                np.testing.assert_allclose(*found, rtol=1e-9)
+
+
 def test_numbers_that_a_ufunc_does_not_take_as_the_array_is():
     """SciPy has its loops of double precision first: beside a Python number they are those of single precision, too."""
     x = np.array([0.5, 2.0], np.float32)

@@ -14,6 +14,7 @@ import scipy.special as sp
 
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.core import A, Op, Rule, Sample, constant, dtype_of, elementwise, op
+from symgrad.ops.elementwise import precise
 from symgrad.ops.engine import STOP
 from symgrad.ops.index import array_of
 
@@ -39,8 +40,22 @@ def _no_rule(function: str, argument: str) -> Rule:
 
 def _rule(ufunc: Any, *rules: Rule | str | None, complex: bool = False, **options: Any) -> None:
     """Register a ufunc; in place of a rule, the name of an argument for which there is none."""
-    made = [_no_rule(ufunc.__name__, rule) if isinstance(rule, str) else rule for rule in rules]
+    made = [_no_rule(ufunc.__name__, rule) if isinstance(rule, str) else rule and _precisely(ufunc, rule) for rule in rules]
     elementwise(ufunc, *made, name=ufunc.__name__, complex=complex, **options)
+
+
+def _precisely(ufunc: Any, rule: Rule) -> Rule:
+    """A rule with arguments in the precision of the result; whole numbers stay such where SciPy counts by them."""
+    if ufunc.nin == 1:
+        return rule
+    counts = any(set(loop.partition("->")[0]) & set("ilqp") for loop in ufunc.types)
+
+    def taken(x: Any, y: Any) -> Any:
+        if counts and hasattr(x, "dtype") and x.dtype.kind in "biu":
+            return x if x.dtype.itemsize == 8 else x.astype(np.int64)
+        return precise(x, y)
+
+    return lambda g, y, *args: rule(g, y, *[taken(x, y) for x in args])
 
 
 def _of(*first: Any, lo: float = 0.3, hi: float = 2.5) -> list[Sample]:
