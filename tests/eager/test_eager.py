@@ -1118,6 +1118,27 @@ def test_functions_keep_their_backward_under_derivatives():
         symgrad.jacfwd(fun)(x)
 
 
+def test_functions_that_are_once_differentiable_are_so_under_derivatives():
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**2
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, g):
+            return g * 2 * ctx.saved_tensors[0]
+
+    x = torch.tensor([1.0, 3.0])
+    slope = symgrad.grad(lambda x: Square.apply(x).sum())
+    for _ in range(3):
+        assert slope(x).tolist() == [2.0, 6.0]
+    for derive, error in ((symgrad.jacrev, RuntimeError), (symgrad.jacfwd, NotDifferentiable)):
+        with pytest.raises(error, match=r"differentiate twice|has a reverse rule only"):
+            derive(slope)(x)
+
+
 def test_functions_that_write_to_arguments_are_refused_under_derivatives():
     class Twice(torch.autograd.Function):
         @staticmethod

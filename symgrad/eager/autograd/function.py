@@ -262,13 +262,17 @@ def once_differentiable(fun: Any) -> Any:
 
     @functools.wraps(fun)
     def wrapped(ctx: Any, *grads: Any) -> Any:
-        with no_grad():
+        if mode.tracing:
             outs = fun(ctx, *grads)
-        if not mode.grad or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
-            return outs
+        else:
+            with no_grad():
+                outs = fun(ctx, *grads)
+            if not mode.grad or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
+                return outs
         several = isinstance(outs, tuple)
         given = outs if several else (outs,)
-        blocked = iter(_Once.apply(*[x.detach().requires_grad_() for x in given if x is not None]))
+        ends = [x if mode.tracing else x.detach().requires_grad_() for x in given if x is not None]
+        blocked = iter(_Once.apply(*ends))
         parts = tuple(None if x is None else next(blocked) for x in given)
         return parts if several else parts[0]
 
