@@ -1,7 +1,8 @@
 """List comprehensions that decide become loops that append, so that these can be rolled up, whatever their items decide.
 
 ``y = np.sum([f(v) for v in x])`` runs as ``listed = []``, ``for v_ in x: listed.append(f(v_))``, ``y = np.sum(listed)``; so
-does ``sum(f(v) for v in x)``. What comes first in the statement is computed first.
+does ``sum(f(v) for v in x)``. ``sum(f(v) for v in x if c)`` runs as ``total = 0`` and a loop with ``total = total + f(v_)``
+below an ``if``. What comes first in the statement is computed first.
 """
 
 from __future__ import annotations
@@ -90,6 +91,8 @@ class _Unroller(ast.NodeTransformer):
                 found = self._loop(node, place, part)
             elif self._takes_all(part) and _decides(part.args[0]):
                 found = self._loop(part, ("args", 0), part.args[0])
+            elif self._adds_some(part):
+                found = self._total(node, place, part.args[0])
             elif isinstance(part, _IN_ORDER):
                 found = self._found(part)
             if found is not None:
@@ -112,20 +115,43 @@ class _Unroller(ast.NodeTransformer):
         known = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in self.builtins
         return known and len(call.args) == 1 and isinstance(call.args[0], ast.GeneratorExp)
 
+    def _adds_some(self, call: Any) -> bool:
+        """Whether it is ``sum(... for ... if ...)``, or that of a list."""
+        known = isinstance(call, ast.Call) and getattr(call.func, "id", None) == "sum" and "sum" in self.builtins
+        one = call.args[0] if known and len(call.args) == 1 and not call.keywords else None
+        return isinstance(one, (ast.GeneratorExp, ast.ListComp)) and any([c.ifs for c in one.generators]) and _is_loop(one)
+
     def _loop(self, parent: Any, place: Any, comprehension: Any) -> list[ast.stmt]:
         """What makes the list that stands at a place from here on."""
         name = fresh("listed", self.names)
         _put(parent, place, placed(ast.Name(name, ast.Load()), comprehension))
-        (clause,) = comprehension.generators
-        target, item = copied(clause.target), copied(comprehension.elt)
-        new = {old: fresh(old, self.names) for old in names_stored(clause.target)}
-        for part in [*walk(target), *walk(item)]:
+        append = ast.Call(ast.Attribute(ast.Name(name, ast.Load()), "append", ast.Load()), [comprehension.elt], [])
+        loop = self._loops(comprehension, placed(ast.Expr(append), comprehension))
+        return [assigned(name, ast.List([], ast.Load()), comprehension), loop]
+
+    def _total(self, parent: Any, place: Any, comprehension: Any) -> list[ast.stmt]:
+        """What makes the sum, of some items, that stands at a place from here on."""
+        name = fresh("total", self.names)
+        _put(parent, place, placed(ast.Name(name, ast.Load()), comprehension))
+        added = assigned(name, ast.BinOp(ast.Name(name, ast.Load()), ast.Add(), comprehension.elt), comprehension)
+        return [assigned(name, ast.Constant(0), comprehension), self._loops(comprehension, added)]
+
+    def _loops(self, comprehension: Any, statement: Any) -> ast.stmt:
+        """The loops that do what a statement says for each item of a comprehension, whose names are others."""
+        first, *_ = clauses = [copied(clause) for clause in comprehension.generators]
+        over, first.iter = first.iter, ast.Constant(None)  # which knows none of these names
+        new = {old: fresh(old, self.names) for clause in clauses for old in names_stored(clause.target)}
+        statement = copied(statement)
+        for part in [part for item in (*clauses, statement) for part in walk(item)]:
             if isinstance(part, ast.Name):
                 part.id = new.get(part.id, part.id)
-        append = ast.Call(ast.Attribute(ast.Name(name, ast.Load()), "append", ast.Load()), [item], [])
-        body = self._written(located(placed(ast.Expr(append), comprehension)))
-        loop: ast.stmt = placed(ast.For(target, clause.iter, body, []), comprehension)
-        return [assigned(name, ast.List([], ast.Load()), comprehension), located(loop)]
+        first.iter = over
+        for clause in reversed(clauses):
+            for test in reversed(clause.ifs):
+                statement = placed(ast.If(test, [statement], []), comprehension)
+            body = self._written(located(statement))
+            statement = placed(ast.For(clause.target, clause.iter, body, []), comprehension)
+        return located(statement)  # type: ignore[no-any-return]
 
 
 def _computed(node: Any) -> Iterator[tuple[Any, Any]]:
@@ -154,16 +180,24 @@ def _is_callee(part: Any, place: Any) -> bool:
 
 
 def _decides(node: Any) -> bool:
-    """Whether the items of a comprehension may decide on something, and it can be written as a loop."""
+    """Whether the items of a comprehension, one for each that it runs over, may decide on something, and it can be a loop."""
     clause, *others = node.generators
-    own, parts = set(names_stored(clause.target)), [*walk(node.elt)]
-    if others or clause.ifs or clause.is_async or not all([_is_plain(part) for part in walk(clause.target)]):
+    decides = any([isinstance(part, (ast.IfExp, ast.BoolOp)) or _is_own_call(part) for part in walk(node.elt)])
+    return decides and not others and not clause.ifs and _is_loop(node)
+
+
+def _is_loop(node: Any) -> bool:
+    """Whether a comprehension can be written as loops."""
+    targets = [clause.target for clause in node.generators]
+    own, parts = {name for target in targets for name in names_stored(target)}, [*walk(node)]
+    if any([clause.is_async for clause in node.generators]) or not all(
+        [_is_plain(p) for target in targets for p in walk(target)]
+    ):
         return False
-    if any([isinstance(part, _SCOPES) for part in [*parts, *walk(clause.iter)]]) or names_read(clause.iter).keys() & own:
+    if any([isinstance(part, _SCOPES) for part in parts[1:]]) or names_read(node.generators[0].iter).keys() & own:
         return False
-    inner = [name for part in parts if isinstance(part, ast.comprehension) for name in names_stored(part.target)]
-    decides = any([isinstance(part, (ast.IfExp, ast.BoolOp)) or _is_own_call(part) for part in parts])
-    return decides and own.isdisjoint(inner)
+    inner = [part for part in parts if isinstance(part, ast.comprehension) and part not in node.generators]
+    return own.isdisjoint([name for part in inner for name in names_stored(part.target)])
 
 
 def _is_plain(part: ast.AST) -> bool:

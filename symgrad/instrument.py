@@ -302,6 +302,7 @@ class _Rewriter(ast.NodeTransformer):
         self.reads: list[Counter[str]] = []  # how often each function reads each name
         self.later: list[frozenset[str]] = []  # what functions in each function read
         self._loops = 0  # that it is in
+        self.places: list[str] = []  # the names of where those are
         self.around: list[list[str]] = [[]]  # the names of the loops that a statement of each function may leave
 
     def function(self, node: FunctionNode) -> FunctionNode:
@@ -552,8 +553,10 @@ class _Rewriter(ast.NodeTransformer):
         facts = [*map(_constant, (private, stored)), *known]
         start = assigned(loop, _hook("loop", node.iter, self._over(node.iter), *facts), node)
         node.iter = placed(ast.Name(loop, ast.Load()), node.iter)
+        before, self.places = self.places, [*self.places, *_places(node)]
         node.target = self.visit(node.target)
         node.body, node.orelse = [*effects, *self._repeated(loop, node, stored, private, used)], self._body(node.orelse)
+        self.places = before
         self._loops -= 1
         gone = assigned(loop, ast.Constant(None), node)  # a generator ends with its loop
         return [start, *numbers, node, gone]
@@ -641,7 +644,8 @@ class _Rewriter(ast.NodeTransformer):
         private = tuple(sorted(name for name in stores | target if every[name] == inside[name]))
         counting = {name for item in walk(node) for name in _counted(item)}
         below = [*_below_ifs(node.body)]
-        counting |= {name for statement in below for name in _flags(statement)}
+        places = {*self.places, *[name for item in walk(node) if isinstance(item, ast.For) for name in _places(item)]}
+        counting |= {name for statement in below for name in (*_flags(statement), *_noted_places(statement, places))}
         first: list[ast.stmt] = []
         chosen = {name for statement in below for name in names_stored(statement)} & stores
         for name in sorted((stores - target) & (inside.keys() | (chosen - set(private)))):
@@ -979,13 +983,32 @@ def _counted(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
         yield node.target.id
     elif isinstance(node, ast.Assign):
-        (target, *_), value = node.targets, node.value
-        pairs: list[tuple[ast.expr, ast.expr]] = [(target, value)]
-        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-            pairs = list(zip(target.elts, value.elts, strict=True))
-        for name, made in pairs:
+        for name, made in _pairs(node):
             if isinstance(name, ast.Name) and isinstance(made, ast.BinOp) and name.id in names_read(made):
                 yield name.id
+
+
+def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
+    """What a statement assigns to what, item by item where both sides are tuples."""
+    (target, *_), value = node.targets, node.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return list(zip(target.elts, value.elts, strict=True))
+    return [(target, value)]
+
+
+def _places(loop: ast.For) -> list[str]:
+    """The names that stand for where a loop is: ``for i in range(...)``, ``for i, v in enumerate(...)``."""
+    made = getattr(getattr(loop.iter, "func", None), "id", None)
+    target = loop.target.elts[0] if made == "enumerate" and isinstance(loop.target, ast.Tuple) else loop.target
+    return [*names_stored(target)] if made in ("range", "enumerate") else []
+
+
+def _noted_places(statement: ast.stmt, places: Collection[str]) -> Iterator[str]:
+    """The names that get numbers made of ``places`` alone: ``k = i``, ``best, k = v, i + 1``."""
+    for target, value in _pairs(statement) if isinstance(statement, ast.Assign) else ():
+        plain = all([isinstance(part, (ast.Name, ast.Constant, ast.BinOp)) for part in walk(value)])
+        if isinstance(target, ast.Name) and plain and names_read(value) and names_read(value).keys() <= {*places}:
+            yield target.id
 
 
 def _below_ifs(statements: list[ast.stmt], below: bool = False) -> Iterator[Any]:

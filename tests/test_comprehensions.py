@@ -57,9 +57,47 @@ def of_functions(x):
     return called(lambda v: v * v, x) + called(np.sin, x)
 
 
+def some_added(x):
+    total = 3.0
+    return total * sum(v**2 for v in x if v > 0) + sum(1 for v in x if v > -9) * x[0] + sum(v for v in x if v > 99)
+
+
+def some_products_added(x):
+    return sum([v * w for v, w in zip(x, x[::-1], strict=True) if v > 0 if w < 1])
+
+
+def rises(x):
+    return sum(x[i] * x[i + 1] for i in range(len(x) - 1) if x[i] < x[i + 1])
+
+
+def some_arrays_added(x):
+    first, second = sum(np.array([v, v**2]) for v in x if v > -9)
+    return first * second
+
+
+class Length:
+    def __init__(self, metres):
+        self.metres = metres
+
+    def __add__(self, other):
+        return Length(self.metres + other.metres)
+
+    def __radd__(self, other):
+        return self if other == 0 else NotImplemented
+
+
+def some_objects_added(x):
+    return sum(Length(v) for v in x if v > -9).metres ** 2
+
+
 @pytest.mark.parametrize(
     ("fun", "misses"),
     [
+        (some_added, 4),
+        (some_products_added, 6),
+        (rises, 4),
+        (some_arrays_added, 4),
+        (some_objects_added, 4),
         (summed, 4),
         (in_an_array, 4),
         (hinge, 4),

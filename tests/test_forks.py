@@ -2194,3 +2194,40 @@ def test_functions_that_the_function_makes_are_the_same_ones_in_the_next_call(fu
         assert value == pytest.approx(expected, rel=1e-12)
         np.testing.assert_allclose(slope, other, rtol=1e-10, atol=1e-12)
     assert derivative.cache_info().misses <= misses
+
+
+def largest(x):
+    best, place = x[0], 0
+    for i, v in enumerate(x):
+        if v > best:
+            best, place = v, i
+    return best**2 * (place + 1)
+
+
+def place_of_the_least(x):
+    best, place = x[0], 0
+    for i in range(1, len(x)):
+        if x[i] < best:
+            best = x[i]
+            place = i
+    return np.sin(x[place]) + x[place - 1]
+
+
+def since_the_last_rise(x):
+    last, total = -1, 0.0
+    for i in range(1, len(x)):
+        if x[i] > x[i - 1]:
+            last = i - 1
+        elif i - last > 1:
+            total = total + x[i] * last
+    return total
+
+
+@pytest.mark.parametrize("fun", [largest, place_of_the_least, since_the_last_rise])
+def test_places_that_an_iteration_notes(fun):
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in np.random.default_rng(0).normal(size=(30, 9)):
+        value, slope = derivative(x)
+        assert value == pytest.approx(fun(x))
+        np.testing.assert_allclose(slope, dynamic(x)[1])
+    assert derivative.cache_info().misses <= 6

@@ -63,9 +63,8 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
         raise ValueError(f"with {len(condlist)} condition(s), either {len(condlist)} or one more functions are expected")
     for condition, fun in zip(conditions, funclist, strict=True):
         if callable(fun):
-            part = x[condition]
-            if np.size(part):
-                result[condition] = fun(part, *args, **kw)
+            if np.any(condition):
+                result[condition] = fun(x[condition], *args, **kw)
         else:
             result[condition] = fun
     return result
