@@ -37,7 +37,7 @@ from symgrad.likeness import Derived, Ruled
 from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.ops.elementwise import EXTREME
-from symgrad.ops.engine import TO_NUMPY, TO_PYTHON
+from symgrad.ops.engine import INT, TO_NUMPY, TO_PYTHON
 from symgrad.origins import (
     CONTAINERS,
     FUNCTIONS,
@@ -167,6 +167,8 @@ class Calls(Reads):
             and not kwargs
         ):
             return fun(*self._out(self._seen(args)))  # what it draws is always the same
+        if fun is int and len(args) == 1 and not kwargs and type(args[0]) is Tracer and not np.ndim(args[0].like):
+            return self._int(args[0])
         if isinstance(fun, type):
             return self._construct(fun, args, kwargs)
         if isinstance(fun, (BuiltinFunctionType, BuiltinMethodType, types.MethodWrapperType)):
@@ -638,6 +640,15 @@ class Calls(Reads):
         else:
             self.check(path, "array", value.value)
         return value.value if real is None else real
+
+    def _int(self, x: Tracer) -> Any:
+        """``int(x)``, a number that nobody has looked at yet."""
+        if not x.node.active or x.node.aval.dtype.kind not in "fiu" or self.trace.lanes:
+            return int(x)
+        found = self.trace.record(INT, (x,), {})
+        if not self.trace.iterates:
+            self.trace.required.append(found.node)  # there is none of NaN
+        return found
 
     def _call_builtin(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         owner, name = getattr(fun, "__self__", None), fun.__name__

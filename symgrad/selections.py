@@ -186,7 +186,7 @@ class Selections:
         masks = [mask for mask in self._of(op, nodes) if mask not in self.looked]
         if not masks:
             return None
-        others = self._loops() and any([node in self.masks and node not in self.aside for node in nodes])
+        others = self.trace.iterates and any([node in self.masks and node not in self.aside for node in nodes])
         inner = op is GETITEM and nodes[0] in self.masks and nodes[-1] in self.indices
         if (inner or len(masks) == 1) and not others and not self._busy() and self.trace.user:
             mask = self.indices[nodes[-1]] if inner else masks[0]
@@ -219,7 +219,7 @@ class Selections:
             first, *index = nodes
             if index and (params["spec"] != _WHOLE or not self._is_index(mask, first, index[0])):
                 return None
-            if not index and (params["spec"][0] != EVERY or self._loops()):  # a view
+            if not index and (params["spec"][0] != EVERY or self.trace.iterates):  # a view
                 return None
             if first in self.masks and index and self._ready(first) is None:
                 return None
@@ -236,15 +236,11 @@ class Selections:
         self._note(result.node)
         return result
 
-    def _loops(self) -> bool:
-        """Whether what runs now is part of an iteration."""
-        return any([roller.boundaries for roller in self.trace.rollers])
-
     def _made(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """A selection, recorded or, in an iteration, set aside; None where an iteration makes one that was recorded before."""
         trace = self.trace
         nodes = [self._node(arg) for arg in args]
-        if not self._loops():
+        if not trace.iterates:
             for node in nodes:
                 self._place(node)
             return trace.written(op, args, params)

@@ -462,6 +462,11 @@ class Trace:
                 return found
         return self.written(op, args, params)
 
+    @property
+    def iterates(self) -> bool:
+        """Whether what runs now is part of an iteration of a loop."""
+        return any([roller.boundaries for roller in self.rollers])
+
     def takes(self, mask: Tracer) -> bool:
         """Whether how many elements a mask selects need not be known here and now."""
         if self.selects and self.selections is None:

@@ -107,8 +107,10 @@ class Run(Protocol):
     outside: dict[int, tuple[Tracer, Any]]
     taken: list[tuple[weakref.ReferenceType[Tracer], Run]]
     selections: Any
-    rollers: Any
     exemplary: bool
+
+    @property
+    def iterates(self) -> bool: ...
 
     def takes(self, mask: Tracer) -> bool: ...
     def written(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any: ...

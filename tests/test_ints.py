@@ -1,0 +1,147 @@
+"""``int(x)`` is a number of the code, by which tables are looked up; a branch where Python looks at it."""
+
+import math
+
+import numpy as np
+import pytest
+
+from symgrad import grad, value_and_grad, vmap
+
+PLACES = np.linspace(-3, 3, 13)
+TABLE = np.sin(PLACES)
+LISTED = TABLE.tolist()
+
+
+def interpolated(x):
+    t = min(max((x[0] + 3) * 2, 0.0), 11.9)
+    i = int(t)
+    return TABLE[i] * (1 - (t - i)) + TABLE[i + 1] * (t - i)
+
+
+def interpolated_in_a_loop(x):
+    total = 0.0
+    for v in x:
+        t = min(max((v + 3) * 2, 0.0), 11.9)
+        i = int(t)
+        total += TABLE[i] * (1 - (t - i)) + TABLE[i + 1] * (t - i)
+    return total
+
+
+def held_within_bounds(x):
+    t = (x[0] + 3) * 2
+    i = int(t)
+    if i < 0:
+        i = 0
+    if i >= len(TABLE) - 1:
+        i = len(TABLE) - 2
+    return TABLE[i] + (t - i) * (TABLE[i + 1] - TABLE[i])
+
+
+def in_a_grid(x):
+    a, b = (x[0] + 3) * 1.5, (x[1] + 3) * 1.5
+    i, j = int(a) % 8, int(b) % 8
+    grid = np.outer(np.arange(10.0), np.cos(np.arange(10.0)))
+    a, b = a - i, b - j
+    return (grid[i, j] * (1 - b) + grid[i, j + 1] * b) * (1 - a) + (grid[i + 1, j] * (1 - b) + grid[i + 1, j + 1] * b) * a
+
+
+def in_bins(x):
+    bins = np.zeros(6)
+    for v in x:
+        k = int(v + 3)
+        if 0 <= k < 6:
+            bins[k] += v
+    return np.sum(bins**2)
+
+
+def so_many_steps(x):
+    steps, y, k = int(abs(x[0]) * 10) + 3, x[1], 0
+    while k < steps:
+        y = y + 0.01 * np.sin(y)
+        k += 1
+    return y
+
+
+@pytest.mark.parametrize("fun", [interpolated, interpolated_in_a_loop, held_within_bounds, in_a_grid, in_bins, so_many_steps])
+def test_cells_of_tables(fun):
+    derivative = checked(fun)
+    assert derivative.cache_info().misses <= 6
+
+
+def from_a_list(x):
+    i = int((x[0] + 3) * 2) % 12
+    return LISTED[i] * x[1] + LISTED[i + 1]
+
+
+def counted(x):
+    total = x[1]
+    for _ in range(int(abs(x[0]) * 4)):
+        total = total * 1.1 + x[2]
+    return total + np.sum(np.ones(int(abs(x[0])) + 1) * x[3]) + np.sum(x[: int(abs(x[0])) + 1])
+
+
+def by_keys(x):
+    k = int(x[0] * 2)
+    return {0: 1.0, 1: 2.0, -1: 3.0}.get(k, 4.0) * x[1] + math.factorial(abs(k) % 5) * x[2] + float(f"{k}") + float(str(k))
+
+
+@pytest.mark.parametrize("fun", [from_a_list, counted, by_keys])
+def test_where_python_looks(fun):
+    checked(fun)
+
+
+def checked(fun):
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in np.random.default_rng(1).normal(size=(40, 8)):
+        value, slope = derivative(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(slope, dynamic(x)[1], rtol=1e-11, atol=1e-13)
+    return derivative
+
+
+def unread(x):
+    k = int(x)  # noqa: F841
+    return x * 2
+
+
+@pytest.mark.parametrize("fun", [unread, lambda x: x * int(x), lambda x: x if int(x) > 3 else -x])
+def test_there_is_no_int_of_what_is_not_finite(fun):
+    derivative = grad(fun)
+    for x in (1.0, 2.5, 3.5, 4.5, 5.5):
+        derivative(x)
+    with pytest.raises(ValueError, match="cannot convert float NaN to integer"):
+        derivative(np.nan)
+    with pytest.raises(OverflowError, match="cannot convert float infinity to integer"):
+        derivative(np.inf)
+
+
+def test_ints_are_pythons():
+    def fun(x):
+        k = int(x * 1.5)
+        if not isinstance(k, int) or type(k) is not int:
+            raise TypeError("no int")
+        return x * k / 2 + x // k + (x * k) ** 2 + k // 2 + k**2
+
+    derivative = value_and_grad(fun)
+    for x in (1.5, 2.5, 3.5, 4.5, -2.5):
+        value, slope = derivative(x)
+        assert value == fun(x)
+        assert type(value) is float
+        k = int(x * 1.5)
+        assert slope == pytest.approx(k / 2 + 2 * x * k**2)
+
+
+def test_batches():
+    """Elements in one cell go one way."""
+
+    def fun(x):
+        i = int(x)
+        return TABLE[i] * (1 - (x - i)) + TABLE[i + 1] * (x - i)
+
+    rows, slopes = vmap(fun), vmap(grad(fun))
+    for _ in range(3):
+        x = np.array([0.3, 2.2, 3.7, 2.9])
+        i = x.astype(int)
+        np.testing.assert_allclose(rows(x), TABLE[i] * (1 - (x - i)) + TABLE[i + 1] * (x - i))
+        np.testing.assert_allclose(slopes(x), TABLE[i + 1] - TABLE[i])
+    assert "dynamic" not in rows.explain()
