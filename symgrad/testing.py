@@ -155,8 +155,8 @@ class _Check:
         self.same = max(precision**0.6, 0.0 if rtol is None else rtol)  # between two derivatives, free of truncation
         self.step = precision**0.25 if eps is None else eps
         self.x, self.y = _vector(self.point), _vector(self.out)
-        size = float(np.max(np.abs(self.y[np.isfinite(self.y)]), initial=0.0))
-        self.scale, self.grain = max(1.0, size), precision * size
+        self.precision, self.grain = precision, 0.0  # how well outputs are known
+        self.scale = max(1.0, self.known(self.y))
         rng = np.random.default_rng(seed)
         self.u, self.v = rng.uniform(-1, 1, self.y.size), rng.uniform(-1, 1, self.x.size)
         if self.y.size == 1 and not passes:
@@ -229,6 +229,12 @@ class _Check:
         doubt = self.atol * self.scale + self.rtol * np.max(self.slope(v).size, initial=0.0)
         return bool(np.any((short > doubt) & (short > 0.6 * long)))
 
+    def known(self, y: Vector) -> float:
+        """The size of outputs, by which rounding moves them."""
+        size = float(np.max(np.abs(y[np.isfinite(y)]), initial=0.0))
+        self.grain = max(self.grain, self.precision * size)
+        return size
+
     def near(self, x: Vector) -> Vector:
         """The function a step away, where it may take another branch."""
         try:
@@ -237,6 +243,7 @@ class _Check:
             raise CheckFailed(f"{self.title}: finite differences do not settle; a step away, it raises {error!r}") from error
         if y.shape != self.y.shape:
             raise CheckFailed(f"{self.title}: finite differences do not settle; a step away, its outputs have other shapes")
+        self.known(y)
         return y
 
     def unit(self, i: int) -> Vector:
@@ -344,7 +351,7 @@ class _Check:
         atol = self.atol * self.scale
         with np.errstate(all="ignore"):
             doubt = np.ptp(slope.steps) + self.grain / self.step * 2 ** len(slope.steps)
-        if self.given[1] is None and doubt <= 0.01 * abs(slope.value):
+        if self.given[1] is None and slope.value and doubt <= 0.01 * abs(slope.value):
             atol = min(atol, 10 * doubt + 0.01 * slope.size)
         return _close(slope.value, actual, atol + self.rtol * slope.size)
 

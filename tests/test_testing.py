@@ -54,6 +54,7 @@ RIGHT = {
     "near a kink": (lambda x: np.abs(x), (np.array([1e-5, -2e-5]),)),
     "branches": (lambda x: np.sin(x) if x > 0 else x * 3.0, (0.2,)),
     "large values": (lambda x: 1e8 * np.sin(x), (np.array([0.3, 0.5]),)),
+    "near a minimum": (lambda x: 0.5 * x * x, (np.full(3, 1.3e-232),)),
     "small values": (lambda x: 1e-10 * np.sin(x) + 1e-200 * np.cos(x[::-1]), (np.array([0.3, 0.5]),)),
     "zero but for rounding": (
         lambda x: 1e-10 * x[0] + np.sum(np.exp(x)) / np.sum(np.exp(x)) - np.sum(np.exp(x) / np.sum(np.exp(x))),
