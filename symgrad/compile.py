@@ -275,10 +275,10 @@ class Family:
             self.give_up(f"one call takes {size} operations, more than {MAX_NODES}")
             return None
         for variant in self.variants:
-            if state.trace.recalled and state.trace.known_ways is not variant.loops:
-                continue
-            if not variant.conflicts(state.leaves, state):
+            known = not state.trace.recalled or state.trace.known_ways is variant.loops
+            if known and not variant.conflicts(state.leaves, state):
                 return self._add(variant, run, state, at_once)
+            variant.left = None  # the call that it left off is another one's
         if self._lift_ints(state):
             return None
         own = sum([variant.user() is user for variant in self.variants])
@@ -575,8 +575,11 @@ class Variant:
             return _MISSED
 
     def raised(self, error: Exception) -> None:
-        """Remember an error of the code's own: where the function raises none again and again, the code is no good."""
-        if not isinstance(error, (ArithmeticError, np.linalg.LinAlgError)):
+        """Remember an error of the code's own: where the function raises none again and again, the code is no good.
+
+        On a way that no call has gone, it may well divide by zero, which is a warning of NumPy's, or an error.
+        """
+        if not isinstance(error, (ArithmeticError, np.linalg.LinAlgError, RuntimeWarning)):
             self.family.errors.append(f"{type(error).__name__}: {error}")
 
     def load(self, source: str, code: Code, **more: Any) -> Callable[..., Any]:

@@ -273,6 +273,11 @@ class _Calls(ast.NodeTransformer):
         return _product(node) if isinstance(node.op, ast.MatMult) else node
 
 
+def _hashed(node: ast.expr) -> ast.expr:
+    """What becomes a key, or a member of a set."""
+    return node if isinstance(node, ast.Constant) else _hook("hashed", node, node)
+
+
 def _product(node: Any) -> Any:
     """A matrix product by way of the hooks: SciPy's sparse arrays do not ask the other factor."""
     return placed(_hook("matmul", node, node.left, node.right), node)
@@ -404,6 +409,9 @@ class _Rewriter(ast.NodeTransformer):
         for field in ("elt", "key", "value"):
             if hasattr(node, field):
                 setattr(node, field, self.visit(getattr(node, field)))
+        if isinstance(node, (ast.SetComp, ast.DictComp)):
+            field = "key" if isinstance(node, ast.DictComp) else "elt"
+            setattr(node, field, _hashed(getattr(node, field)))
         self.scopes.pop()
         return node
 
@@ -515,7 +523,12 @@ class _Rewriter(ast.NodeTransformer):
             self.visit(value) if key is not None else _hook("mapping", value, self.visit(value))
             for key, value in zip(node.keys, node.values, strict=True)
         ]
-        node.keys = [key and self.visit(key) for key in node.keys]
+        node.keys = [key and _hashed(self.visit(key)) for key in node.keys]
+        return node
+
+    def visit_Set(self, node: ast.Set) -> Any:
+        self.generic_visit(node)
+        node.elts = [item if isinstance(item, ast.Starred) else _hashed(item) for item in node.elts]
         return node
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:

@@ -489,6 +489,8 @@ class Reads:
             return create.join(self.trace, owner, key)
         if type(key) is Tracer and kind in TABLED and (read := self._looked_up(owner, key)) is not None:
             return read
+        if isinstance(owner, type) and is_users(getattr(getattr(owner, "__class_getitem__", None), "__func__", None)):
+            return self.call(owner.__class_getitem__, key)  # type: ignore[attr-defined]
         if path is None or isinstance(owner, (np.ndarray, type)) or is_numpys(kind):
             return self._own_item(owner, key)
         if isinstance(key, slice):
@@ -709,6 +711,11 @@ class Reads:
                 self.check(path, "is", value)
             else:
                 self._operand(value)
+        return value
+
+    def hashed(self, value: Any) -> Any:
+        """A key of a dict, or a member of a set, which Python asks for its hash, and compares."""
+        self._operands(value)
         return value
 
     def shown(self, value: Any) -> Any:

@@ -1270,3 +1270,38 @@ def test_what_methods_read_that_python_calls_of_its_own_accord(fun):
     for rate in (1.0, 1.0, 1.0, 2.0, -1.0):
         RATE[0] = rate
         assert derivative(1.5) == pytest.approx((fun(1.5), fun(1.5) / 1.5), rel=1e-12)
+
+
+class Flagged:
+    """Objects that are equal as long as a global says so."""
+
+    equal = False
+
+    def __init__(self, number):
+        self.number = number
+
+    def __hash__(self):
+        return 1
+
+    def __eq__(self, other):
+        return Flagged.equal
+
+    def __class_getitem__(cls, number):
+        return number * (2 if Flagged.equal else 1)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: len({Flagged(1), Flagged(2)}) * x,
+        lambda x: len({Flagged(i) for i in range(3)}) * x,
+        lambda x: len({Flagged(i): i for i in range(3)}) * x,
+        lambda x: {Flagged(1): x}.get(Flagged(2), x * x),
+        lambda x: Flagged[3] * x,
+    ],
+)
+def test_what_keys_and_classes_read(fun, monkeypatch):
+    derivative = value_and_grad(fun)
+    for equal in (False, False, False, True, True, False):
+        monkeypatch.setattr(Flagged, "equal", equal)
+        assert derivative(3.0)[0] == fun(3.0)
