@@ -24,20 +24,19 @@ import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType, ModuleType
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from symgrad import standard
+from symgrad import ordering, standard
 from symgrad.guards import Path, same_value
 from symgrad.instrument import HOOKS, instrumented
-from symgrad.ir import INPUT, Aval
+from symgrad.ir import INPUT
 from symgrad.kinds import CACHED, UNBOUND, refuse_type
 from symgrad.likeness import Derived, Ruled
 from symgrad.ops import create
 from symgrad.ops.core import Traced
-from symgrad.ops.elementwise import EXTREME
-from symgrad.ops.engine import INT, TO_NUMPY, TO_PYTHON
+from symgrad.ops.engine import INT
 from symgrad.origins import (
     CONTAINERS,
     FUNCTIONS,
@@ -66,7 +65,6 @@ from symgrad.protocols import is_of_objects
 from symgrad.reads import MAX_BYTES, QUICK, Reads
 from symgrad.tracer import Tracer, plain
 
-MANY = 32  # numbers, the largest of which one call finds, not one comparison after the other
 _TO_TEXT = (str, repr, ascii, format)
 _SEEDED = (np.random.default_rng, np.random.RandomState)
 _IN_PLACE = ("at", "copyto", "put", "place", "putmask", "put_along_axis", "fill_diagonal")
@@ -705,39 +703,39 @@ class Calls(Reads):
         args, kwargs = self._seen(args), self._seen(kwargs)
         if "key" not in kwargs:
             self._operands(args)
-        if fun in (min, max) and kwargs.keys() <= {"default"}:
-            if len(args) == 1 and type(args[0]) not in (list, tuple, np.ndarray):
-                args = (self._plainly(list, args, {}),)
-            found = self._extreme(fun, args)
+        if fun in (min, max, sorted) and args:
+            args, kwargs, found = self._ordered(fun, args, kwargs)
             if found is not None:
                 return found
         made = create.call(self.trace, fun, args, kwargs) if fun in create.ARRAYS else self._plainly(fun, args, kwargs)
         return self.own(fun, made, args)
 
-    def _extreme(self, fun: Any, args: tuple[Any, ...]) -> Tracer | None:
-        """Python's ``min`` or ``max`` of traced numbers of one kind, without a branch; None for anything else.
+    def _ordered(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
+        """What ``min``, ``max`` or ``sorted`` finds, where that needs no branch, else None, after the arguments that it has
+        then: an iterator is at its end, and ``key`` has been asked."""
+        items: Any = args
+        if len(args) == 1:
+            items = args[0] if type(args[0]) in (list, tuple, np.ndarray) else self._plainly(list, args, {})
+            args = (items,)
+        key, reverse = kwargs.get("key"), kwargs.get("reverse", False)
+        if not len(items) or type(items) is np.ndarray or type(reverse) is not bool:
+            return args, kwargs, None
+        keys = items
+        if key is not None:
+            keys = [key(item) for item in items]
+            known = iter(keys)
+            kwargs = {**kwargs, "key": lambda _: next(known)}
+        if fun is sorted:
+            return args, kwargs, ordering.ordered(self.trace, items, keys, reverse)
+        return args, kwargs, ordering.extreme(self.trace, fun, items, keys)
 
-        It is the first of the numbers that none is beyond, so that NaN is passed over where it does not come first. A plain
-        number beside them (``max(0, x)``) is of their kind.
-        """
-        first, *rest = args[0] if len(args) == 1 and type(args[0]) in (list, tuple) and args[0] else args
-        kinds = {_kind_of_number(x) for x in (first, *rest) if not _is_literal(x)}
-        if not rest or len(kinds) != 1 or None in kinds or not any(type(x) is Tracer for x in (first, *rest)):
-            return None
-        same = TO_PYTHON if kinds == {"python"} else TO_NUMPY
-        if len(rest) >= MANY:
-            return cast(Tracer, same(self._extreme_of_many(fun, [first, *rest])))
-        for x in rest:
-            first = same(EXTREME(x < first if fun is min else x > first, x, first))
-        return cast(Tracer, first)
-
-    def _extreme_of_many(self, fun: Any, numbers: list[Any]) -> Any:
-        """The same, found by one call of NumPy's."""
-        array = self.trace.gather(numbers)
-        beyond = np.full(len(numbers), np.inf if fun is min else -np.inf)
-        beyond[0] = -beyond[0]
-        place = (np.argmin if fun is min else np.argmax)(np.where(np.isnan(array), beyond, array))
-        return array[np.arange(len(numbers)) == place][0]  # by a mask, so that NaN elsewhere takes no part
+    def _sort(self, owner: Any, kwargs: dict[str, Any]) -> None:
+        """``owner.sort(...)``."""
+        if "key" not in kwargs:
+            self._operands(owner)
+        kwargs = {name: self._called_back(value) for name, value in kwargs.items()}
+        args, kwargs, found = self._ordered(sorted, (owner[:],), kwargs)
+        owner[:] = sorted(*args, **kwargs) if found is None else found
 
     def _call_method(self, fun: Any, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A method written in C."""
@@ -777,8 +775,8 @@ class Calls(Reads):
                     self._operand(owner)
                 if name in _FINDING:
                     self.itself([owner, *args])
-                if name == "sort" and "key" not in kwargs:
-                    self._operands(owner)
+                if name == "sort" and not args and not own_ways(type(owner)):
+                    return self._sort(owner, kwargs)
                 keys = {key: self._called_back(value) for key, value in kwargs.items()}
                 return fun(*[a if isinstance(a, FunctionType) else self.deep(a) for a in args], **keys)
             if name in MUTATORS:
@@ -892,19 +890,6 @@ def _bound_to(owner: Any, method: Any) -> Any:
 
 def _is_plain(value: Any) -> bool:
     return type(value) in (int, float, str, bool, type(None))
-
-
-def _kind_of_number(value: Any) -> str | None:
-    """Whose number of double precision it is, Python's or NumPy's; None for anything else."""
-    if type(value) is Tracer:
-        aval = value.node.aval
-        return aval.kind if isinstance(aval, Aval) and aval.kind != "array" and aval.dtype == np.float64 else None
-    return "scalar" if type(value) is np.float64 else None
-
-
-def _is_literal(value: Any) -> bool:
-    """Whether it is one of Python's own numbers, that double precision has."""
-    return type(value) is float or (type(value) is int and abs(value) <= 2**53)
 
 
 class Frame:

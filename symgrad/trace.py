@@ -28,7 +28,7 @@ from symgrad.ir import CAPTURED, COMPARED, CONST, INPUT, Aval, Graph, Node, aval
 from symgrad.ops import create, index
 from symgrad.ops.abstract import like_result, stand_in
 from symgrad.ops.core import REGISTRY, Op, as_numpy
-from symgrad.ops.engine import IDENTITY, ITEM, LAYOUT, STOP, TO_ARRAY
+from symgrad.ops.engine import IDENTITY, ITEM, LAYOUT, STOP, TO_ARRAY, TO_PYTHON
 from symgrad.selections import Selections
 from symgrad.tracer import EINSUM, NUMBERS, Peek, Run, Tracer, escaped, plain
 
@@ -383,7 +383,8 @@ class Trace:
         if type(value) is Tracer:
             return self.admit(value)
         if isinstance(value, (list, tuple)) and create.contains_traced(value):
-            return np.stack([self.gather(item) for item in value])  # type: ignore[return-value]
+            whole = _enumerates(value, (len(value),))
+            return np.stack([self.gather(item) for item in value]) if whole is None else self.lookup(whole)  # type: ignore[return-value]
         if isinstance(value, (list, tuple)):
             value = np.array(value)
             value.flags.writeable = False  # nobody else has it
@@ -904,19 +905,27 @@ def _identical(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
     return bool(np.array_equal(a, b, equal_nan=a.dtype.kind in "fcmM"))
 
 
-def _enumerates(items: list[Any], shape: tuple[int, ...]) -> Node | None:
+def _enumerates(items: Sequence[Any], shape: tuple[int, ...]) -> Node | None:
     """The node whose elements, all and in order, ``items`` are: an array that ``np.asarray`` took apart."""
-    if not items or type(items[0]) is not Tracer or items[0].node.op is not index.GETITEM:
-        return None
-    whole: Node = items[0].node.args[0]
-    if whole.aval.shape != shape:
+    taken = _taken(items[0]) if items else None
+    whole: Node | None = None if taken is None else taken.args[0]
+    if whole is None or whole.aval.shape != shape:
         return None
     for place, item in zip(np.ndindex(shape), items, strict=True):
-        if type(item) is not Tracer or item.node.op is not index.GETITEM:
-            return None
-        if item.node.args[0] is not whole or item.node.params != (("spec", place),):
+        taken = _taken(item)
+        if taken is None or taken.args[0] is not whole or taken.params != (("spec", place),):
             return None
     return whole
+
+
+def _taken(item: Any) -> Node | None:
+    """The node that takes an item from an array; None for anything else."""
+    if type(item) is not Tracer or item.base is not None:
+        return None
+    node: Node = item.node
+    if node.op is TO_PYTHON and node.args[0].aval.dtype == node.aval.dtype:
+        node = node.args[0]
+    return node if node.op is index.GETITEM else None
 
 
 def _place(array: np.ndarray[Any, Any]) -> Any:

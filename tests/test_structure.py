@@ -26,7 +26,7 @@ LAYERS = """
     trace
     drafts
     transform draw nans
-    iterables patterns
+    iterables patterns ordering
     ways
     branches
     forks

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, INPUT, Node
-from symgrad.ops import index
+from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize import rewriting
 from symgrad.optimize.rewriting import Rewrite, Simplifier, Written, const, elements_of, is_op
@@ -92,6 +92,28 @@ def written_throughout(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Nod
         value = s.make(index.GETITEM, (value,), (("spec", back),), node.aval)
     whole = s.make(REGISTRY[np.reshape], (value,), (("shape", node.aval.shape),), node.aval)
     return s.make(REGISTRY[np.add], (*base, whole), (), node.aval) if base else whole
+
+
+@rewrite(index.SCATTER, exact=True)
+def written_in_order(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """What is written to each place once, by an order that sorts, need not be added there."""
+    value, *places = args
+    whole = value.aval.kind == "array" and value.aval[:2] == node.aval[:2]
+    if not whole or dict(node.params)["spec"] != (index.Hole(0),) or not _is_order(places[0], node.aval.shape[0]):
+        return None
+    zeros = s.make(create.ZEROS, (), (("dtype", node.aval.dtype), ("shape", node.aval.shape)), node.aval)
+    return s.make(index.SETITEM, (zeros, value, *places), (("spec", (index.Hole(0),)),), node.aval)
+
+
+def _is_order(node: Node, length: int) -> bool:
+    """Whether an index has each of the first ``length`` places once."""
+    if node.aval.shape != (length,):
+        return False
+    if is_op(node, np.subtract):  # it is counted from the other end
+        return const(node.args[0]) == length - 1 and _is_order(node.args[1], length)
+    if node.op is index.GETITEM:
+        return dict(node.params)["spec"] == (index.Slice(None, None, -1),) and _is_order(node.args[0], length)
+    return is_op(node, np.argsort)
 
 
 @rewrite(np.add, of=(index.SCATTER, index.INDEX_ADD), derived=True)

@@ -1,0 +1,124 @@
+"""Python's ``min``, ``max`` and ``sorted`` of traced numbers, without a branch: each order of them would be one.
+
+They are chosen by what Python compares, numbers of one kind: the items themselves, or what ``key`` says of them. Items are
+numbers, or tuples of such: a column of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir import Aval
+from symgrad.ops.elementwise import EXTREME
+from symgrad.ops.engine import TO_NUMPY, TO_PYTHON
+from symgrad.trace import Trace
+from symgrad.tracer import Tracer
+
+MANY = 32  # numbers, the largest of which one call finds, not one comparison after the other
+SOME = 4  # that have more orders than code should have branches
+
+_Kind = Callable[[Any], Any]  # what makes a number of Python's or of NumPy's
+
+
+def extreme(trace: Trace, fun: Any, items: Sequence[Any], keys: Sequence[Any]) -> Any:
+    """``fun``, ``min`` or ``max``, of items by their keys; None where these are no numbers.
+
+    Which one it is is a decision if the items are no numbers.
+
+    It is the first one that none is beyond, so that NaN is passed over where it does not come first. A plain number beside
+    them (``max(0, x)``) is of their kind.
+    """
+    columns = _columns(items)
+    if len(keys) < 2 or not _are_numbers(keys):
+        return None
+    if len(keys) >= MANY or columns is None:
+        place = _place(trace, fun, keys)
+        if columns is None:
+            return items[int(place)]
+        return _row(items, [same(_picked(trace, column, place)) for column, same in columns])
+    rows = zip(keys, *[column for column, _ in columns], strict=True)
+    best, *chosen = next(rows)
+    for key, *row in rows:
+        beyond = key < best if fun is min else key > best
+        if type(beyond) is not Tracer:  # of two plain numbers
+            best, chosen = (key, row) if beyond else (best, chosen)
+            continue
+        best, chosen = EXTREME(beyond, key, best), [EXTREME(beyond, x, y) for x, y in zip(row, chosen, strict=True)]
+    return _row(items, [same(x) if type(x) is Tracer else x for x, (_, same) in zip(chosen, columns, strict=True)])
+
+
+def ordered(trace: Trace, items: Sequence[Any], keys: Sequence[Any], reverse: bool) -> list[Any] | None:
+    """``items`` in the order of their keys, those alike in theirs; None where these are no numbers, or one is NaN."""
+    columns = _columns(items)
+    if len(keys) < SOME or not _are_numbers(keys) or columns is None:
+        return None
+    array = trace.gather(list(keys))
+    if np.any(np.isnan(array)):
+        return None
+    places = np.argsort(array[::-1] if reverse else array, kind="stable")
+    order = len(keys) - 1 - places[::-1] if reverse else places
+    every = [(_picked(trace, column, order), same) for column, same in columns]
+    return [_row(items, [same(column[i]) for column, same in every]) for i in range(len(items))]
+
+
+def _place(trace: Trace, fun: Any, keys: Sequence[Any]) -> Any:
+    """Where the first extreme key is, found by one call of NumPy's."""
+    array = trace.gather(list(keys))
+    beyond = np.full(len(keys), np.inf if fun is min else -np.inf)
+    beyond[0] = -beyond[0]
+    return (np.argmin if fun is min else np.argmax)(np.where(np.isnan(array), beyond, array))
+
+
+def _picked(trace: Trace, column: Sequence[Any], place: Any) -> Any:
+    """The numbers of a column at a traced place, or at several."""
+    if {*map(type, column)} == {int} and list(column) == [*range(len(column))]:
+        return place
+    array = trace.gather(list(column))
+    if place.ndim or not array.node.differentiated:
+        return array[place]
+    return array[np.arange(len(column)) == place][0]  # by a mask, so that NaN elsewhere takes no part
+
+
+def _row(items: Sequence[Any], numbers: list[Any]) -> Any:
+    return tuple(numbers) if type(items[0]) is tuple else numbers[0]
+
+
+def _columns(items: Sequence[Any]) -> list[tuple[Sequence[Any], _Kind]] | None:
+    """The numbers of which items are made, and whose these are; None for other items."""
+    columns: list[Sequence[Any]] = [items]
+    if type(items[0]) is tuple:
+        if len({len(item) if type(item) is tuple else 0 for item in items} - {0}) != 1:
+            return None
+        columns = [*zip(*items, strict=True)]
+    kinds = [_kind_of(column) for column in columns]
+    return None if None in kinds else [*zip(columns, kinds, strict=True)]  # type: ignore[list-item]
+
+
+def _kind_of(column: Sequence[Any]) -> _Kind | None:
+    """Whose numbers these are; None for other things, and those of several kinds."""
+    if {*map(type, column)} in ({int}, {float}):
+        return TO_PYTHON
+    kinds = {_kind_of_number(x) for x in column if not _is_literal(x)}
+    return TO_PYTHON if kinds == {"python"} else TO_NUMPY if kinds == {"scalar"} else None
+
+
+def _are_numbers(keys: Sequence[Any]) -> bool:
+    """Whether all of these are numbers, of which some are traced."""
+    traced = any([type(key) is Tracer for key in keys])
+    return traced and all([_is_literal(key) or _kind_of_number(key) is not None for key in keys])
+
+
+def _kind_of_number(value: Any) -> str | None:
+    """Whose number of double precision it is, Python's or NumPy's; None for anything else."""
+    if type(value) is Tracer:
+        aval = value.node.aval
+        return aval.kind if isinstance(aval, Aval) and aval.kind != "array" and aval.dtype == np.float64 else None
+    return "scalar" if type(value) is np.float64 else None
+
+
+def _is_literal(value: Any) -> bool:
+    """Whether it is one of Python's own numbers, that double precision has."""
+    return type(value) is float or (type(value) is int and abs(value) <= 2**53)
