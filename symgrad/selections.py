@@ -398,7 +398,7 @@ class Selections:
     def count(self, node: Node) -> Any:
         """How many are selected, as a number of the selection's kind."""
         dtype = np.finfo(node.aval.dtype).dtype if node.aval.dtype.kind in "fc" else np.dtype(float)
-        return self.counts[self.masks[node]].astype(dtype)
+        return ASTYPE(self.counts[self.masks[node]], dtype=dtype)
 
     def mean(self, node: Node, axis: Any, params: Any = None) -> Any:
         """The mean of what is selected."""

@@ -477,17 +477,25 @@ def _log_moved(a: Any, y: Any, e: Any) -> Any:
     return 2 * _in_blocks(LOGM, root, SYLVESTER(root, root, e))
 
 
+def _native(A: Any) -> Any:
+    return np.asarray(A, A.dtype.newbyteorder("="))  # SciPy misreads arrays in another order of bytes
+
+
+def _expm(A: Any) -> Any:
+    return sl.expm(_native(A))
+
+
 def _sqrtm(A: Any) -> Any:
-    return sl.sqrtm(np.asarray(A, A.dtype.newbyteorder("=")))  # others are misread
+    return sl.sqrtm(_native(A))
 
 
 def _logm(A: Any) -> Any:
-    return sl.logm(np.asarray(A, A.dtype.newbyteorder("=")))
+    return sl.logm(_native(A))
 
 
 _SPD = [Sample(A(3, 3, kind="spd")), Sample(A(2, 2, kind="spd")), Sample(A(1, 1, kind="spd"))]
 _ANY = [Sample(A(3, 3)), Sample(A(2, 3, 3)), Sample(A(1, 1)), Sample(A(2, 2, lo=-9, hi=9))]
-EXPM: Op = _function(sl.expm, lambda a, y, e: _in_blocks(EXPM, a, e), _ANY)
+EXPM: Op = _function(_expm, lambda a, y, e: _in_blocks(EXPM, a, e), _ANY)
 rule(EXPM)(stacks(2))
 SQRTM = _function(_sqrtm, _root_moved, _SPD, sized=True)
 LOGM = _function(_logm, _log_moved, _SPD, sized=True)
