@@ -57,7 +57,7 @@ class Derivative(Derived, Generic[P, R]):
 
     def __init__(self, kind: str, fun: Fun, options: dict[str, Any], off: frozenset[str] | None = None) -> None:
         if not callable(fun):
-            raise TypeError(f"{kind} needs a function, got {type(fun).__name__}")
+            raise TypeError(f"{'symgrad' if kind == 'function' else kind} needs a function, got {type(fun).__name__}")
         functools.update_wrapper(self, fun, updated=())
         self.__wrapped__ = fun
         self._kind, self._fun, self._options = kind, fun, options

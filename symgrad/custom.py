@@ -30,11 +30,18 @@ from symgrad.transform.hosted import hosted
 Fun = Callable[..., Any]
 
 
+def _needed(fun: Any, what: str) -> Any:
+    """A function that the user gave, if it is one."""
+    if not callable(fun):
+        raise TypeError(f"{what} needs a function, got {type(fun).__name__}")
+    return fun
+
+
 def _handed(rule: Any) -> Any:
     """A rule of the user's, followed. It may write into what it is handed, which nobody else has."""
     if rule is None:
         return None
-    follow = followed(rule)
+    follow = followed(_needed(rule, "a rule"))
 
     @functools.wraps(rule)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -161,7 +168,7 @@ def primitive(fun: Fun) -> Primitive:
     >>> round(symgrad.grad(lambda x: gamma(x))(0.0), 6)
     1.128379
     """
-    return Primitive(fun)
+    return Primitive(_needed(fun, "primitive"))
 
 
 # -- custom rules for traced functions -----------------------------------------------------------------------------
@@ -287,7 +294,7 @@ class CustomVJP(_Custom):
         broadcasts to, it is summed. It may be None for an argument that takes no derivative. ``fwd`` may call the function.
         Returns the function.
         """
-        self._rules = followed(fwd), _handed(bwd)
+        self._rules = followed(_needed(fwd, "a rule")), _handed(bwd)
         return self
 
     def _run(self, args: Any) -> tuple[Any, Any]:
@@ -484,7 +491,7 @@ def custom_vjp(fun: Fun) -> CustomVJP:
     >>> symgrad.grad(lambda x: clipped(x) ** 2)(3.0)
     1.0
     """
-    return CustomVJP(fun)
+    return CustomVJP(_needed(fun, "custom_vjp"))
 
 
 def custom_jvp(fun: Fun) -> CustomJVP:
@@ -499,7 +506,7 @@ def custom_jvp(fun: Fun) -> CustomJVP:
     >>> symgrad.grad(log1pexp)(0.0)
     0.5
     """
-    return CustomJVP(fun)
+    return CustomJVP(_needed(fun, "custom_jvp"))
 
 
 # -- checkpoints ---------------------------------------------------------------------------------------------------
@@ -552,4 +559,4 @@ def checkpoint(fun: Fun) -> Checkpointed:
     >>> round(symgrad.grad(lambda x: part(part(x)))(0.5), 6)
     0.522813
     """
-    return Checkpointed(fun)
+    return Checkpointed(_needed(fun, "checkpoint"))

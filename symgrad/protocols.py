@@ -98,7 +98,7 @@ def _call(trace: Run, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) ->
 def _places(trace: Run, op: Op, arrays: Sequence[Any]) -> Any:
     """The places where a mask is true, if their number need not be known."""
     (mask,) = arrays
-    if type(mask) is not Tracer or mask.node.aval.dtype != bool or mask.ndim != 1 or not trace.takes(mask):
+    if type(mask) is not Tracer or mask.node.aval.dtype != bool or np.ndim(mask.like) != 1 or not trace.takes(mask):
         return None
     return trace.selections.places_of(op, mask)
 

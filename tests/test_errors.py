@@ -28,7 +28,10 @@ import numpy as np
 import pytest
 from agreement import slopes
 
-from symgrad import elementwise_grad, errors, grad, hessian, hvp, jacfwd, jacobian, jvp, stop_gradient, value_and_grad, vjp
+from symgrad import (
+    checkpoint, custom_jvp, custom_vjp, elementwise_grad, errors, grad, hessian, hvp, jacfwd, jacobian, jvp, primitive,
+    stop_gradient, value_and_grad, vjp,
+)  # fmt: skip
 from symgrad.errors import (
     EscapedTracer,
     IntegerArgument,
@@ -435,6 +438,12 @@ def test_arguments_of_the_derivatives():
         grad(lambda x, y: x * y)(1.0)
     with pytest.raises(TypeError, match="grad needs a function, got float"):
         grad(3.0)
+    for make in (checkpoint, custom_jvp, custom_vjp, primitive):
+        with pytest.raises(TypeError, match=f"{make.__name__} needs a function, got int"):
+            make(3)
+    for define in (custom_vjp(fun_of_one).defvjp, primitive(fun_of_one).defvjp, primitive(fun_of_one).defjvp):
+        with pytest.raises(TypeError, match="a rule needs a function, got int"):
+            define(1, 2)
     with pytest.raises(ValueError, match=r"mode='fast'.*auto.*dynamic"):
         grad(fun_of_one, mode="fast")
     with pytest.raises(TypeError, match="structure"):

@@ -99,6 +99,23 @@ def test_kinds_of_numbers_in_combination(case):
             np.testing.assert_allclose(slope, wanted, **close)
 
 
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: np.flatnonzero(x > 0).size * x,
+        lambda x: np.argwhere(x > 0).size + x,
+        lambda x: np.sum(np.compress([True], x, axis=0)) * x,
+        lambda x: np.sum(np.cov(np.zeros((0, 3)), np.full(3, x))) + x,
+    ],
+)
+def test_numbers_that_stand_for_arrays(fun):
+    for x in (0.5, np.float64(0.5), np.array(0.5)):
+        derivative = value_and_grad(fun)
+        for _ in range(3):
+            value, slope = derivative(x)
+            np.testing.assert_allclose((value, slope), (fun(x), (fun(x + 1e-6) - fun(x - 1e-6)) / 2e-6), rtol=1e-6)
+
+
 def test_views_of_numbers_that_fold_are_numbers():
     """NumPy makes an array without axes of ``np.reshape(2.0, ())``, where ``2.0`` stands for a number of its own."""
     x, y, z = np.array(0.03), np.float64(0.03), np.array(0.03, np.float32)

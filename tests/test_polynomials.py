@@ -73,6 +73,10 @@ def test_functions_that_are_looked_up_by_name():
     agrees(fun, A)
 
 
+def test_no_coefficients_are_one_that_is_zero():
+    np.testing.assert_array_equal(grad(lambda x: np.sum(np.polymul(x[:0], x)) + np.sum(x**2))(np.ones(2)), [2.0, 2.0])
+
+
 def test_functions_without_source():
     agrees(eval("lambda a: Polynomial(a)(T) * chebyshev.chebval(T, a)"), A)
 

@@ -200,6 +200,15 @@ def test_elements_picked_from_numbers(make):
             np.testing.assert_allclose(derivative(x), expected, rtol=1e-14)
 
 
+@pytest.mark.filterwarnings("ignore:Bitwise inversion:DeprecationWarning")
+@pytest.mark.parametrize("fun", [lambda x: np.sum(~(x > 0) * x * np.ones(1)[0]), lambda x: np.sum(~np.array([x > 0]) * x)])
+def test_inverted_truths_are_pythons_or_numpys(fun):
+    """``~True`` is -2 to Python."""
+    derivative = value_and_grad(fun)
+    for x in (0.4, 0.4, 0.4, -0.4):
+        np.testing.assert_allclose(derivative(x), (fun(x), fun(x) / x), rtol=1e-12)
+
+
 def test_decisions_are_computed_as_written():
     """A sum that decides is NumPy's own, whose order of additions Python's would not have."""
 

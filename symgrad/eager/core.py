@@ -749,7 +749,7 @@ def plain(x: Any) -> Any:
     """The NumPy value of a tensor, an array, a number or nested lists of them."""
     if isinstance(x, Tensor):
         return x.value
-    return x if isinstance(x, (np.ndarray, np.generic)) else np.asarray(x)
+    return x if isinstance(x, (np.ndarray, np.generic, Traced)) else np.asarray(x)
 
 
 def whole(x: Tensor) -> np.ndarray[Any, Any]:
@@ -1274,7 +1274,7 @@ def chained(steps: Sequence[str], start: Any = 0) -> Any:
 
 def as_tensor_of(x: Any) -> Tensor:
     """A tensor as it is; anything else as one."""
-    return x if isinstance(x, Tensor) else wrap(np.asarray(x))
+    return x if isinstance(x, Tensor) else wrap(plain(x))
 
 
 def conjugate(g: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.custom import primitive
+from symgrad.custom import custom_jvp, primitive
 from symgrad.eager.core import Fused, known, variant
 from symgrad.ops.core import expand
 from symgrad.ops.elementwise import power_x1
@@ -21,6 +21,26 @@ from symgrad.tracer import Tracer
 
 def _sigmoid(x: Any) -> Any:
     return 1 / (1 + np.exp(-x))
+
+
+def _traced(traced: Any, plain: Any) -> Any:
+    """``plain``, but for traced values ``traced``, whose derivative at kinks is torch's."""
+    return lambda *args, **params: (traced if any([type(x) is Tracer for x in args]) else plain)(*args, **params)
+
+
+def _ruled(fun: Any, *rules: Any) -> Any:
+    """An elementwise function whose derivative is by these rules, also where values are traced."""
+
+    def pushed(xs: tuple[Any, ...], ts: tuple[Any, ...]) -> Any:
+        y = fun(*xs)
+        return y, sum([rule(t, y, *xs) for rule, t in zip(rules, ts, strict=True)])
+
+    return _traced(custom_jvp(fun).defjvp(pushed), fun)
+
+
+def _like(*sources: Any) -> dict[str, Any]:
+    """The option of NumPy's functions by which they make an array that each of ``sources`` can be written into."""
+    return {"like": source for source in sources if type(source) is Tracer}
 
 
 def _log_sigmoid(x: Any) -> Any:
@@ -44,12 +64,17 @@ def _logit_rule(g: Any, y: Any, x: Any, eps: float | None = None) -> Any:
 
 
 LOGIT = Fused(_logit, _logit_rule, family="elementwise", name="logit")
-RELU = Fused(lambda x: np.maximum(0, x), lambda g, y, x: np.where(y <= 0, 0, g), family="elementwise", name="relu")
+RELU = Fused(
+    _traced(lambda x: np.where(x <= 0, 0, x), lambda x: np.maximum(0, x)),
+    lambda g, y, x: np.where(y <= 0, 0, g),
+    family="elementwise",
+    name="relu",
+)
 RSQRT = Fused(lambda x: 1 / np.sqrt(x), lambda g, y, x: g * (-0.5 * y**3), family="elementwise", name="rsqrt")
 
 
 def _copied(x: Any, v: Any) -> Any:
-    out = np.empty(x.shape, x.dtype)
+    out = np.empty(x.shape, x.dtype, **_like(x, v))
     out[...] = v
     return out
 
@@ -77,8 +102,17 @@ SUB = Fused(
     family="elementwise",
     name="sub",
 )
+
+
+def _xlogy(x: Any, y: Any, zero: Any) -> Any:
+    return np.where(zero, 0, x) * np.log(np.where(zero, 1, y))
+
+
 XLOGY = Fused(
-    lambda x, y: np.where((x == 0) & ~np.isnan(y), 0, x * np.log(y)),
+    _traced(
+        lambda x, y: _xlogy(x, y, (x == 0) & (y <= 0)),
+        lambda x, y: np.where((x == 0) & ~np.isnan(y), 0, x * np.log(y)),
+    ),
     lambda g, _, x, y: g * np.where((x == 0) & (y <= 0), 0, np.log(y)),
     lambda g, _, x, y: g * x / y,
     family="elementwise",
@@ -115,14 +149,14 @@ def _first_unless_less(a: Any, b: Any) -> Any:
 
 
 FMAX = Fused(  # torch gives all of a tie to the first
-    np.fmax,
+    _traced(lambda a, b: np.where(_first_unless_less(a, b), a, b), np.fmax),
     lambda g, y, a, b: np.where(_first_unless_less(a, b), g, 0),
     lambda g, y, a, b: np.where(_first_unless_less(a, b), 0, g),
     family="elementwise",
     name="fmax",
 )
 FMIN = Fused(
-    np.fmin,
+    _traced(lambda a, b: np.where(_first_unless_less(-a, -b), a, b), np.fmin),
     lambda g, y, a, b: np.where(_first_unless_less(-a, -b), g, 0),
     lambda g, y, a, b: np.where(_first_unless_less(-a, -b), 0, g),
     family="elementwise",
@@ -184,7 +218,21 @@ def _evenly(g: Any, y: Any, a: Any, place: Any = None) -> Any:
 
 
 MAX, MIN = (variant(known(key), rules=(_evenly,)) for key in (np.max, np.min))
-MEDIAN = Fused(lambda a, place: a.reshape(-1)[place], _evenly, None, name="median")  # the element at a place
+
+
+def _median_pushed(x: tuple[Any, ...], t: tuple[Any, ...]) -> Any:
+    y = x[0].reshape(-1)[x[1]]
+    return y, np.sum(_evenly(t[0], y, x[0]))
+
+
+MEDIAN = Fused(  # the element at a place
+    _traced(
+        custom_jvp(lambda a, place: a.reshape(-1)[place]).defjvp(_median_pushed), lambda a, place: a.reshape(-1)[place]
+    ),
+    _evenly,
+    None,
+    name="median",
+)
 
 
 def flat(fun: Any, name: str, count: int = 1) -> Fused:
@@ -308,7 +356,7 @@ def _silu_rule(g: Any, y: Any, x: Any, *, kept: Any = None) -> Any:
 
 
 def _elu(x: Any, alpha: float, scale: float = 1) -> Any:
-    y = np.where(x > 0, x, np.expm1(np.minimum(0, x)) * alpha)
+    y = np.where(x > 0, x, np.expm1(np.where(x > 0, 0, x)) * alpha)
     return y if scale == 1 else y * scale
 
 
@@ -339,7 +387,7 @@ GELU = Fused(_first(_gelu), _gelu_rule, family="elementwise", name="gelu", keeps
 SILU = Fused(_first(_silu), _silu_rule, family="elementwise", name="silu", keeps=_silu, kernel="silu_cpu", kinds="fc")
 ELU = Fused(_elu, _elu_rule, family="elementwise", name="elu", kernel="elu_cpu")
 AT_LEAST = Fused(
-    lambda x, eps: np.maximum(x, eps),
+    _traced(lambda x, eps: np.where(x < eps, eps, x), lambda x, eps: np.maximum(x, eps)),
     lambda g, y, x, eps: g * (x >= eps),
     family="elementwise",
     name="clone",
@@ -385,26 +433,31 @@ LEAKY_RELU = Fused(
     kernel="leaky_relu_cpu",
 )
 HARDTANH = Fused(
-    lambda x, low, high: np.minimum(x.dtype.type(high), np.maximum(x.dtype.type(low), x)),  # which keeps zeros' signs
+    _traced(
+        lambda x, low, high: np.where(x <= low, low, np.where(x >= high, high, x)),
+        lambda x, low, high: np.minimum(x.dtype.type(high), np.maximum(x.dtype.type(low), x)),  # which keeps zeros' signs
+    ),
     lambda g, y, x, low, high: np.where((x > low) & (x < high), g, 0),
     family="elementwise",
     name="hardtanh",
 )
 
 CELU = Fused(
-    lambda x, alpha: np.where(x > 0, x, np.expm1(np.minimum(0, x) / alpha) * alpha),
+    lambda x, alpha: np.where(x > 0, x, np.expm1(np.where(x > 0, 0, x) / alpha) * alpha),
     lambda g, y, x, alpha: np.where(x <= 0, g * np.exp(np.minimum(0, x) / alpha), g),
     family="elementwise",
     name="celu",
 )
 HARDSIGMOID = Fused(
-    lambda x: np.clip(x + 3, 0, 6) / 6,
+    _traced(lambda x: np.where(x <= -3, 0, np.where(x < 3, (x + 3) / 6, 1)), lambda x: np.clip(x + 3, 0, 6) / 6),
     lambda g, y, x: np.where((x > -3) & (x < 3), g / 6, 0),
     family="elementwise",
     name="hardsigmoid",
 )
 HARDSWISH = Fused(
-    lambda x: x * np.clip(x + 3, 0, 6) / 6,
+    _traced(
+        lambda x: np.where(x <= -3, 0 * x, np.where(x < 3, x * (x + 3) / 6, x)), lambda x: x * np.clip(x + 3, 0, 6) / 6
+    ),
     lambda g, y, x: np.where(x <= -3, 0, np.where(x < 3, g * (x / 3 + 0.5), g)),
     family="elementwise",
     name="hardswish",
@@ -559,20 +612,34 @@ BCE_LOGITS = Fused(
 )
 
 
+def _by_x(g: Any, _: Any, x: Any, y: Any) -> Any:
+    return g * (x - y) / np.maximum((1 - x) * x, 1e-12)
+
+
+def _by_y(g: Any, _: Any, x: Any, y: Any) -> Any:
+    return g * (np.log1p(-x) - np.log(x))
+
+
+_log_loss = _ruled(
+    lambda x, y: (y - 1) * np.maximum(np.log1p(-x), -100) - y * np.maximum(np.log(x), -100),
+    _by_x,
+    lambda t, _, x, y: np.where(t == 0, 0, _by_y(t, _, x, y)),  # labels that stay as they are
+)
+
+
 def _bce(x: Any, y: Any, weight: Any = None, *, reduction: str) -> Any:
-    loss = (y - 1) * np.maximum(np.log1p(-x), -100) - y * np.maximum(np.log(x), -100)
+    loss = _log_loss(x, y)
     return _reduced(loss if weight is None else loss * weight, reduction)
 
 
 def _bce_x(g: Any, _: Any, x: Any, y: Any, weight: Any = None, *, reduction: str) -> Any:
     g = _spread(g, x, y, reduction)
-    g = g if weight is None else g * weight
-    return g * (x - y) / np.maximum((1 - x) * x, 1e-12)
+    return _by_x(g if weight is None else g * weight, _, x, y)
 
 
 def _bce_y(g: Any, _: Any, x: Any, y: Any, weight: Any = None, *, reduction: str) -> Any:
     g = _spread(g, x, y, reduction)
-    return (g if weight is None else g * weight) * (np.log1p(-x) - np.log(x))
+    return _by_y(g if weight is None else g * weight, _, x, y)
 
 
 BCE = Fused(_bce, _bce_x, _bce_y, None, name="binary_cross_entropy", kernel="binary_cross_entropy")
@@ -640,7 +707,7 @@ PICK: Fused = Fused(
 
 
 def _put(g: Any, places: Any, shape: Any) -> Any:
-    flat = np.zeros(math.prod(shape), g.dtype)
+    flat = np.zeros(math.prod(shape), g.dtype, **_like(g))
     flat[places] = g
     return flat.reshape(shape)
 
@@ -649,7 +716,7 @@ PUT: Fused = Fused(_put, lambda g, y, x, places, shape: PICK(g, places, shape=sh
 
 
 def _add_up(g: Any, places: Any, shape: Any) -> Any:
-    flat = np.zeros(math.prod(shape), g.dtype)
+    flat = np.zeros(math.prod(shape), g.dtype, **_like(g))
     np.add.at(flat, places.reshape(-1), g.reshape(-1))
     return flat.reshape(shape)
 
@@ -684,14 +751,19 @@ TAKE: Fused = Fused(
     name="index_select",
 )
 ADD_ROWS: Fused = Fused(
-    lambda g, places, axis, shape: _rows_added(np.zeros(shape, g.dtype), g, places, axis),
+    lambda g, places, axis, shape: _rows_added(np.zeros(shape, g.dtype, **_like(g)), g, places, axis),
     lambda g, y, x, places, axis, shape: TAKE(g, places, axis=axis),
     None,
     family="linear",
     name="add_rows",
 )
 EMBEDDING = Fused(  # rows, whose cotangents are scaled
-    lambda weight, places, scale: weight.take(places, 0),
+    _traced(
+        custom_jvp(lambda weight, places, scale: weight.take(places, 0)).defjvp(
+            lambda x, t: (x[0].take(x[1], 0), t[0].take(x[1], 0) * x[2][..., None])
+        ),
+        lambda weight, places, scale: weight.take(places, 0),
+    ),
     lambda g, y, weight, places, scale: ADD_ROWS(g * scale[..., None], places, axis=0, shape=weight.shape),
     None,
     None,

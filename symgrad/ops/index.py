@@ -205,13 +205,14 @@ def ix_(*args: Any) -> Any:
         Sample([True, False, True], A(3)),
         Sample([False, True], A(3, 4), axis=1),
         Sample([0, 1, 1, 0, 1], A(2, 3)),
+        Sample([True], A(), axis=0),
     ],
 )
 def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
     """The slices of ``a`` along an axis where ``condition``, which may be shorter, is true."""
     if np.ndim(condition) != 1:
         raise ValueError("condition must be a 1-d array")
-    a, axis = (np.ravel(a), 0) if axis is None else (a, axis)
+    a, axis = (np.ravel(a), 0) if axis is None or np.ndim(a) == 0 else (a, axis)
     return _taken_where(array_of(condition)[: np.shape(a)[axis]], a, axis)
 
 

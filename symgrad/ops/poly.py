@@ -66,6 +66,8 @@ def polyval(p: Any, x: Any) -> Any:
 def _without_zeros(p: Any) -> Any:
     """Coefficients but for leading zeros; how many there are is looked at."""
     p = np.atleast_1d(_coefficients(p))
+    if not len(p):
+        return np.zeros(1, p.dtype)
     return p[int(np.argmax(np.concatenate((p[:-1] != 0, [True])))) :]
 
 

@@ -57,6 +57,8 @@ def cov(
         part = np.atleast_2d(part if part.dtype == dtype else part.astype(dtype))
         flips = not rowvar and (ndim != 1 if number == 0 else np.shape(part)[0] != 1)
         rows.append(part.T if flips else part)
+    if not len(rows[0]):  # no variable of the first: no matrix, whatever the second has
+        return np.zeros((0, 0))
     x = np.concatenate(rows) if len(rows) > 1 else rows[0]
     ddof = int(not bias) if ddof is None else ddof
     weights = [array_of(w).astype(float) for w in (fweights, aweights) if w is not None]

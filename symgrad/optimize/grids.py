@@ -245,7 +245,7 @@ def negated(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]
 
 
 def _of_truths(s: Scalarizer, op: Op, node: Node, grids: list[Grid]) -> Grid | None:
-    if any(arg.aval.dtype != bool for arg in node.args):
+    if any(part.aval.dtype != bool for part in (node, *node.args)):  # Python's ``~True`` is -2
         return None
     return s.each(lambda *x: s.number(op, *x), *grids)
 

@@ -1286,6 +1286,70 @@ def test_corners(fun, x, values, slopes):
     np.testing.assert_array_equal(x.grad.numpy(), slopes)
 
 
+LABELS, OTHERS = torch.tensor([0, 2, 1, 0]), torch.tensor([1.0, -1.0, 0.0, 0.0]).double()
+AT_KINKS = [  # as torch has it: a function, where, its slopes
+    (torch.relu, [-1, 0, 2], [0, 0, 1]),
+    (F.relu6, [-1, 0, 6, 7], [0, 0, 0, 0]),
+    (F.hardtanh, [-1, 0, 1], [0, 1, 0]),
+    (F.hardsigmoid, [-3, 0, 3], [0, 1 / 6, 0]),
+    (F.hardswish, [-3, 0, 3], [0, 0.5, 1]),
+    (lambda x: F.elu(x, 0.5), [0, 1], [0.5, 1]),
+    (F.selu, [0, 1], [1.6732632423543772 * 1.0507009873554805, 1.0507009873554805]),
+    (lambda x: F.celu(x, 2.0), [0, 1], [1, 1]),
+    (lambda x: torch.fmax(x, OTHERS), [1, -2, 0, NAN], [1, 0, 1, 0]),
+    (lambda x: torch.fmin(OTHERS, x), [1, -2, 0, NAN], [0, 1, 0, 0]),
+    (lambda x: torch.xlogy(x, torch.tensor([0.0, 1.0, math.e], dtype=torch.float64)), [0, 0, 0], [0, 0, 1]),
+    (torch.median, [1, 2, 2, 3, 2], [0, 1 / 3, 1 / 3, 0, 1 / 3]),
+    (torch.nanmedian, [1, NAN, 2, 1, 2], [0.5, 0, 0, 0.5, 0]),
+    (lambda x: F.embedding(LABELS, x.reshape(3, 1), padding_idx=2), [5, 6, 7], [2, 1, 0]),
+    (lambda x: F.embedding(LABELS, x.reshape(3, 1), scale_grad_by_freq=True), [5, 6, 7], [1, 1, 1]),
+    (lambda x: F.binary_cross_entropy(x, torch.tensor([0.0, 1.0, 1.0]).double(), reduction="sum"), [0, 1, 0.5], [0, 0, -2]),
+    (lambda x: F.multi_margin_loss(x, LABELS[:1]), [1, 0, 0.5], [-1 / 3, 0, 1 / 3]),
+]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("fun", "x", "slopes"), AT_KINKS)
+def test_kinks_are_torchs_under_derivatives_too(fun, x, slopes):
+    x = torch.tensor(x, dtype=torch.float64, requires_grad=True)
+    y = fun(x)
+    y.backward(torch.ones_like(y))
+    np.testing.assert_allclose(x.grad, slopes, rtol=1e-12)
+    x, total, along = x.detach(), lambda x: fun(x).sum(), np.arange(1.0, len(slopes) + 1)
+    for _ in range(3):
+        slope, value = torch.func.grad_and_value(total)(x)
+        np.testing.assert_allclose(slope, slopes, rtol=1e-12)
+        np.testing.assert_allclose(value, y.detach().sum())
+        np.testing.assert_allclose(torch.func.jvp(total, (x,), (torch.tensor(along),))[1], along @ slopes)
+        np.testing.assert_allclose(torch.vmap(torch.func.grad(total))(torch.stack([x, x])), [slopes, slopes], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x, y: (x * 1).copy_(y),
+        lambda x, y: (x * 1).fill_(y[0, 0]) + x,
+        lambda x, y: torch.diagflat(x) @ torch.diagflat(y),
+        lambda x, y: x.diag_embed() @ y.T,
+        lambda x, y: F.conv_transpose1d(x[None], torch.ones(2, 2, 2).double() * y[0, 0]),
+        lambda x, y: torch.quantile(x * y, 0.3, dim=1),
+        lambda x, y: torch.quantile(x + y, torch.tensor([0.2, 0.8]).double()),
+        lambda x, y: torch.nanquantile(x * y, 0.7),
+    ],
+)
+def test_functions_that_make_arrays_of_traced_values(fun):
+    def total(x, y):
+        out = fun(x, y)
+        return (out * torch.arange(1.0, out.numel() + 1).reshape(out.shape)).sum()
+
+    for seed in (0, 0, 1, 2):
+        rng = np.random.default_rng(seed)
+        x, y = (torch.tensor(rng.normal(size=(2, 3)), requires_grad=True) for _ in range(2))
+        expected = torch.autograd.grad(total(x, y), (x, y), materialize_grads=True)
+        for found, slope in zip(torch.func.grad(total, (0, 1))(x.detach(), y.detach()), expected, strict=True):
+            np.testing.assert_allclose(found, slope, rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("p", [0, 0.5, 1, 2, 3, INF])
 @pytest.mark.parametrize(("rows", "more"), [((3,), (5,)), ((2, 1, 3), (3, 4)), ((0,), (2,)), ((27,), (2,))])
 def test_distances(p, rows, more):

@@ -166,7 +166,7 @@ def multi_margin_loss(
         raise RuntimeError("only p == 1 and p == 2 supported")
     x = input if input.value.ndim == 2 else input.reshape(1, -1)
     places = wrap(target.value.reshape(-1, 1))
-    gap = (margin - gather(x, 1, places) + x).clamp_min(0)
+    gap = FUNCTIONS["relu"](margin - gather(x, 1, places) + x)
     gap = gap if p == 1 else gap**2
     gap = gap if weight is None else gap * unsqueeze(weight[wrap(target.value.reshape(-1))], 1)
     others = np.arange(x.value.shape[1]) != places.value
