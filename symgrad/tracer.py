@@ -33,7 +33,7 @@ __all__ = [
     "ADVICE", "EINSUM", "NUMBERS", "Run", "Tracer", "escaped", "into_plain", "look_at_size", "plain", "split_index", "tracers",
 ]  # fmt: skip
 NUMBERS: frozenset[Any] = frozenset({float, int, complex, bool, *(np.dtype(kind).type for kind in "?bhilqBHILQefdgFDG")})
-EINSUM, _REAL, _IMAG = REGISTRY[np.einsum], REGISTRY[np.real], REGISTRY[np.imag]
+EINSUM, _REAL, _IMAG, _TRUNC = (REGISTRY[fun] for fun in (np.einsum, np.real, np.imag, np.trunc))
 _METHODS_OF_NUMPY = os.path.join(os.path.dirname(np.__file__), "_core", "_methods.py")
 ADVICE = (
     "give it a rule with symgrad.primitive or symgrad.custom_vjp, write it with other NumPy functions, "
@@ -352,7 +352,8 @@ class Tracer(Traced):
             return seen
         node = self.node
         if kind is int and node.aval.dtype.kind not in "iu":
-            node = trace.run(INT, (self,), {})
+            many = trace.lanes and node.aval.dtype.kind == "f"  # some of which may not fit into an int64
+            node = trace.run(_TRUNC if many else INT, (self,), {})
         elif kind is bool and node.aval.dtype.kind != "b":
             node = trace.run(BOOL, (self,), {})
         trace.guard(node, seen)

@@ -145,3 +145,10 @@ def test_batches():
         np.testing.assert_allclose(rows(x), TABLE[i] * (1 - (x - i)) + TABLE[i + 1] * (x - i))
         np.testing.assert_allclose(slopes(x), TABLE[i + 1] - TABLE[i])
     assert "dynamic" not in rows.explain()
+
+
+def test_batches_of_ints_that_no_array_holds():
+    """All of 2**63 and more were taken to be the same."""
+    rows = vmap(lambda x: int(x * 1e19) % 7 * x + (int(x * 1e300) > 0))
+    for x in ([1.2, 2.3, -3.1], [1.7, 2.3, 3.1], [-1.2, 5.3, -3.1], [1.2, 2.3, -3.1]):
+        np.testing.assert_allclose(rows(np.array(x)), [int(v * 1e19) % 7 * v + (int(v * 1e300) > 0) for v in x])
