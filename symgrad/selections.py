@@ -53,8 +53,11 @@ class Selections:
 
     def takes(self, mask: Tracer) -> bool:
         """Whether how many a mask selects need not be known here and now."""
-        trace, node = self.trace, self._node(mask)
-        if not node.active or not np.size(mask.like) or not np.ndim(mask.like) or not trace.user or self._busy():
+        trace = self.trace
+        if mask.tape is not trace or not trace.user or self._busy():
+            return False
+        node = self._node(mask)
+        if not node.active or not np.size(mask.like) or not np.ndim(mask.like):
             return False
         if node not in self.indices:
             outer = self.masks.get(node)
@@ -206,6 +209,7 @@ class Selections:
     def _node(self, arg: Any) -> Any:
         if type(arg) is not Tracer:
             return self.trace.constant(arg)[0]
+        self.trace.admit(arg)
         if arg.base is not None:
             arg.refresh()
         return arg.node

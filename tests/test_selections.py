@@ -208,7 +208,17 @@ def with_ifs(x):
     return total + np.sum(y)
 
 
-LOOPS = [relaxed, spiking, bouncing, totals, while_large, with_ifs]
+def escaping(x):
+    """Where an array of the function's own, that is not traced yet, is first met."""
+    y, steps = x * 1.0, np.zeros(8)
+    for _ in range(8):
+        inside = np.abs(y) < 2
+        y[inside] = y[inside] ** 2 + x[inside]
+        steps[inside] += 1
+    return np.sum(steps * x) + np.sum(np.tanh(y))
+
+
+LOOPS = [relaxed, spiking, bouncing, totals, while_large, with_ifs, escaping]
 
 
 @pytest.mark.parametrize("fun", LOOPS, ids=lambda fun: fun.__name__)
