@@ -29,9 +29,22 @@ import pytest
 from agreement import slopes
 
 from symgrad import (
-    checkpoint, custom_jvp, custom_vjp, elementwise_grad, errors, grad, hessian, hvp, jacfwd, jacobian, jvp, primitive,
-    stop_gradient, value_and_grad, vjp,
-)  # fmt: skip
+    checkpoint,
+    custom_jvp,
+    custom_vjp,
+    elementwise_grad,
+    errors,
+    grad,
+    hessian,
+    hvp,
+    jacfwd,
+    jacobian,
+    jvp,
+    primitive,
+    stop_gradient,
+    value_and_grad,
+    vjp,
+)
 from symgrad.errors import (
     EscapedTracer,
     IntegerArgument,

@@ -40,7 +40,8 @@ def _ruled(fun: Any, *rules: Any) -> Any:
 
 def _like(*sources: Any) -> dict[str, Any]:
     """The option of NumPy's functions by which they make an array that each of ``sources`` can be written into."""
-    return {"like": source for source in sources if type(source) is Tracer}
+    traced = [source for source in sources if type(source) is Tracer]
+    return {"like": traced[0]} if traced else {}
 
 
 def _log_sigmoid(x: Any) -> Any:
@@ -226,9 +227,7 @@ def _median_pushed(x: tuple[Any, ...], t: tuple[Any, ...]) -> Any:
 
 
 MEDIAN = Fused(  # the element at a place
-    _traced(
-        custom_jvp(lambda a, place: a.reshape(-1)[place]).defjvp(_median_pushed), lambda a, place: a.reshape(-1)[place]
-    ),
+    _traced(custom_jvp(lambda a, place: a.reshape(-1)[place]).defjvp(_median_pushed), lambda a, place: a.reshape(-1)[place]),
     _evenly,
     None,
     name="median",
@@ -455,9 +454,7 @@ HARDSIGMOID = Fused(
     name="hardsigmoid",
 )
 HARDSWISH = Fused(
-    _traced(
-        lambda x: np.where(x <= -3, 0 * x, np.where(x < 3, x * (x + 3) / 6, x)), lambda x: x * np.clip(x + 3, 0, 6) / 6
-    ),
+    _traced(lambda x: np.where(x <= -3, 0 * x, np.where(x < 3, x * (x + 3) / 6, x)), lambda x: x * np.clip(x + 3, 0, 6) / 6),
     lambda g, y, x: np.where(x <= -3, 0, np.where(x < 3, g * (x / 3 + 0.5), g)),
     family="elementwise",
     name="hardswish",
