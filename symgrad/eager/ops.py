@@ -19,13 +19,15 @@ from symgrad.ops.elementwise import power_x1
 from symgrad.tracer import Tracer
 
 
-def _sigmoid(x: Any) -> Any:
-    return 1 / (1 + np.exp(-x))
-
-
 def _traced(traced: Any, plain: Any) -> Any:
     """``plain``, but for traced values ``traced``, whose derivative at kinks is torch's."""
     return lambda *args, **params: (traced if any([type(x) is Tracer for x in args]) else plain)(*args, **params)
+
+
+def _like(*sources: Any) -> dict[str, Any]:
+    """The option of NumPy's functions by which they make an array that each of ``sources`` can be written into."""
+    traced = [source for source in sources if type(source) is Tracer]
+    return {"like": traced[0]} if traced else {}
 
 
 def _ruled(fun: Any, *rules: Any) -> Any:
@@ -38,17 +40,19 @@ def _ruled(fun: Any, *rules: Any) -> Any:
     return _traced(custom_jvp(fun).defjvp(pushed), fun)
 
 
-def _like(*sources: Any) -> dict[str, Any]:
-    """The option of NumPy's functions by which they make an array that each of ``sources`` can be written into."""
-    traced = [source for source in sources if type(source) is Tracer]
-    return {"like": traced[0]} if traced else {}
+def _sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
 
 
 def _log_sigmoid(x: Any) -> Any:
     return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
 
 
-SIGMOID = Fused(_sigmoid, lambda g, y, x: g * ((1 - y) * y), family="elementwise", name="sigmoid")
+def _sigmoid_rule(g: Any, y: Any, x: Any) -> Any:
+    return g * ((1 - y) * y)  # also where the exponential overflows
+
+
+SIGMOID = Fused(_ruled(_sigmoid, _sigmoid_rule), _sigmoid_rule, family="elementwise", name="sigmoid")
 LOG_SIGMOID = Fused(
     _log_sigmoid, lambda g, y, x: g * SIGMOID(-x), family="elementwise", name="log_sigmoid", kernel="log_sigmoid_cpu"
 )
@@ -111,7 +115,7 @@ def _xlogy(x: Any, y: Any, zero: Any) -> Any:
 
 XLOGY = Fused(
     _traced(
-        lambda x, y: _xlogy(x, y, (x == 0) & (y <= 0)),
+        lambda x, y: _xlogy(x, y, (x == 0) & ((y <= 0) | np.isinf(y))),
         lambda x, y: np.where((x == 0) & ~np.isnan(y), 0, x * np.log(y)),
     ),
     lambda g, _, x, y: g * np.where((x == 0) & (y <= 0), 0, np.log(y)),
@@ -388,6 +392,13 @@ ELU = Fused(_elu, _elu_rule, family="elementwise", name="elu", kernel="elu_cpu")
 AT_LEAST = Fused(
     _traced(lambda x, eps: np.where(x < eps, eps, x), lambda x, eps: np.maximum(x, eps)),
     lambda g, y, x, eps: g * (x >= eps),
+    family="elementwise",
+    name="clone",
+)
+_raised = _ruled(np.maximum, lambda g, y, x, eps: g, lambda g, y, x, eps: 0)
+RAISED = Fused(  # the same, with the slope of what was there
+    lambda x, eps: _raised(x, eps),
+    lambda g, y, x, eps: g,
     family="elementwise",
     name="clone",
 )

@@ -1304,6 +1304,9 @@ AT_KINKS = [  # as torch has it: a function, where, its slopes
     (lambda x: F.embedding(LABELS, x.reshape(3, 1), padding_idx=2), [5, 6, 7], [2, 1, 0]),
     (lambda x: F.embedding(LABELS, x.reshape(3, 1), scale_grad_by_freq=True), [5, 6, 7], [1, 1, 1]),
     (lambda x: F.binary_cross_entropy(x, torch.tensor([0.0, 1.0, 1.0]).double(), reduction="sum"), [0, 1, 0.5], [0, 0, -2]),
+    (lambda x: F.gaussian_nll_loss(OTHERS[:2], OTHERS[2:], x, eps=0.5, reduction="sum"), [0.25, 1], [-1, 0]),
+    (torch.sigmoid, [-1e4, 0, 1e4], [0, 0.25, 0]),
+    (F.silu, [-1e4, 0, 1e4], [0, 0.5, 1]),
     (lambda x: F.multi_margin_loss(x, LABELS[:1]), [1, 0, 0.5], [-1 / 3, 0, 1 / 3]),
 ]
 

@@ -71,7 +71,7 @@ def gaussian_nll_loss(
             var = unsqueeze(var, -1)
         elif not (var.value.shape[:-1] == input.value.shape[:-1] and var.value.shape[-1] == 1) and var.value.ndim != 0:
             raise ValueError("var is of incorrect size")
-    var = apply(ops.AT_LEAST, (var,), {"eps": eps})
+    var = apply(ops.RAISED, (var,), {"eps": eps})
     loss = 0.5 * (var.log() + (input - target) ** 2 / var)
     return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 
