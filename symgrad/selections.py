@@ -390,7 +390,8 @@ class Selections:
             known, axis = axis == 0 if op in _BY_NUMBER else axis in (None, 0), None if axis is None else tuple(range(rank))
         if rank > 2 and axis is not None and op in (REGISTRY[np.std], REGISTRY[np.linalg.norm]):
             return None  # norms are of vectors and matrices
-        if not known or (op in _OF_SOME and not self.has_some(mask)) or self._ready(node) is None:
+        half = op in _BY_NUMBER and node.aval.dtype == np.float16  # these NumPy adds up in single precision
+        if not known or half or (op in _OF_SOME and not self.has_some(mask)) or self._ready(node) is None:
             return None
         return use(self, node, axis, params)
 
@@ -413,7 +414,8 @@ class Selections:
         mask, mean = self.masks[node], self.mean(node, axis)
         whole = self._whole(node, node in self.total)
         off = np.where(self._wide(mask, whole.ndim - len(mask.aval.shape)), whole - mean, whole.dtype.type(0))
-        return off, self.count(node) - params.get("ddof", 0)
+        count, ddof = self.count(node), params.get("ddof", 0)
+        return off, np.maximum(count - ddof, 0) if ddof else count
 
 
 def _is_finite(number: Any) -> bool:
@@ -441,7 +443,8 @@ def _filled_with(fun: Any, number: Any) -> Callable[..., Any]:
 
 def _variance(selections: Selections, node: Node, axis: Any, params: Any) -> Any:
     off, count = selections.deviation(node, axis, params)
-    return np.sum(np.square(off), axis) / count
+    squares = np.square(off.real) + np.square(off.imag) if off.dtype.kind == "c" else np.square(off)
+    return np.sum(squares, axis) / count
 
 
 def _standard_deviation(selections: Selections, node: Node, axis: Any, params: Any) -> Any:

@@ -1,5 +1,7 @@
 """What masks select: code for it does not hang on how many there are, unless somebody asks."""
 
+import warnings
+
 import numpy as np
 import pytest
 from agreement import slopes
@@ -358,6 +360,41 @@ def test_complex_ones():
         assert value == pytest.approx(np.sum(np.abs(z[m]) ** 4))
         np.testing.assert_allclose(slope, np.where(m, 4 * np.abs(z) ** 2 * z, 0))
     assert derivative.cache_info().misses == 2
+
+
+@pytest.mark.parametrize("fun", [np.var, np.std, lambda s: np.abs(np.var(s * 1j) - np.mean(s)) ** 2])
+def test_spreads_of_complex_ones(fun):
+    """They are real; the squares had been added up, not their sizes."""
+    derivative, dynamic = (value_and_grad(lambda z: fun(z[z.real > -1]), mode=mode) for mode in ("auto", "dynamic"))
+    rng = np.random.default_rng(1)
+    for _ in range(4):
+        z = rng.normal(size=6) + 1j * rng.normal(size=6)
+        value, slope = derivative(z)
+        assert value == pytest.approx(fun(z[z.real > -1]))
+        np.testing.assert_allclose(slope, dynamic(z)[1])
+
+
+def test_spreads_of_fewer_than_they_take():
+    """Were divided by negative numbers."""
+    derivative = value_and_grad(lambda x: np.var(x[x > 0], ddof=3))
+    with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for x in (
+            [1.0, 2.0, -1.0, 4.0, 8.0],
+            [1.0, 2.0, -1.0, 4.0, 5.0],
+            [1.0, 2.0, -1.0, -4.0, -5.0],
+            [1.0, -2.0, 0.0, -1.0, -2.0],
+        ):
+            x = np.array(x)
+            np.testing.assert_allclose(derivative(x)[0], np.var(x[x > 0], ddof=3))
+
+
+def test_half_precision_adds_up_in_single():
+    derivative = value_and_grad(lambda x: np.mean(x[x > 0] * np.float16(8000)) + np.std(x[x > 0]))
+    for x in np.random.default_rng(1).uniform(-1, 3, size=(6, 12)).astype(np.float16):
+        value, _ = derivative(x)
+        chosen = x[x > 0]
+        assert value == pytest.approx(np.mean(chosen * np.float16(8000)) + np.std(chosen), rel=2e-3)
 
 
 def test_selections_as_results():
