@@ -45,6 +45,7 @@ class Selections:
         self.places: set[Node] = set()  # indices of all places where a mask is true
         self.total: set[Node] = set()  # selections that are finite, with their derivatives, if what was selected is zero
         self.zero: set[Node] = set()  # those that are zero then
+        self.divided: set[Node] = set()  # those that were divided by what may be zero if nothing was
         self.aside: dict[Node, None] = {}  # selections that an iteration makes, and that are not in the graph
         self._known: dict[Any, Node] = {}  # those, by their operations
         self.looked: set[Node] = set()  # the masks whose counts are known
@@ -96,8 +97,9 @@ class Selections:
         self.masks, self.indices, self.counts, self.sources, self._some = [
             {node: fact for node, fact in known.items() if 0 <= node.index < start} for known in every
         ]
-        self.places, self.total, self.zero, self.looked = [
-            {node for node in known if 0 <= node.index < start} for known in (self.places, self.total, self.zero, self.looked)
+        sets = self.places, self.total, self.zero, self.divided, self.looked
+        self.places, self.total, self.zero, self.divided, self.looked = [
+            {node for node in known if 0 <= node.index < start} for known in sets
         ]
         self._wholes = {(node, constant): whole for (node, constant), whole in self._wholes.items() if node in self.masks}
 
@@ -111,7 +113,7 @@ class Selections:
         )
         for node, *_ in waiting:
             self.sources.pop(node, None)
-            for known in (self.places, self.total, self.zero):
+            for known in (self.places, self.total, self.zero, self.divided):
                 known.discard(node)
         held: list[tuple[Node, Node | None, Any]] = []
         while waiting:  # the last ones first, which hold those before
@@ -278,6 +280,8 @@ class Selections:
             self.zero.add(node)
         elif self.total.issuperset(own) and (key in _TOTAL or node.op in (ASTYPE, STOP) or row or divided or raised):
             self.total.add(node)
+            if not self.divided.isdisjoint(own) or (divided and not literal(last)):
+                self.divided.add(node)
             if key is np.multiply:
                 zero = not self.zero.isdisjoint(own) and all([arg in own or _is_finite(literal(arg)) for arg in node.args])
             else:
@@ -398,7 +402,9 @@ class Selections:
     def _ready(self, node: Node) -> Tracer | None:
         """What a selection is a part of; None where nothing is selected, and something would have to be."""
         constant = node in self.total
-        return self._whole(node, constant) if constant or self.has_some(self.masks[node]) else None
+        if (not constant or node in self.divided) and not self.has_some(self.masks[node]):
+            return None
+        return self._whole(node, constant)
 
     def count(self, node: Node) -> Any:
         """How many are selected, as a number of the selection's kind."""

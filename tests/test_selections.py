@@ -331,6 +331,20 @@ def test_none_all_and_some_selected(fun):
         np.testing.assert_allclose(slope, expected)
 
 
+@pytest.mark.parametrize("fun", [lambda s: s / np.sum(s), lambda s: (s / len(s)) ** 2, lambda s: 2 * (s / np.linalg.norm(s))])
+def test_what_none_was_selected_for_is_not_divided(fun):
+    """Warnings are errors here: zeros had been divided by zero."""
+    derivative = value_and_grad(lambda x: np.sum(np.sin(fun(x[x > 0]))) + np.sum(x))
+    for x in ([1.0, 2.0, -1.0], [-1.0, 2.0, 3.0], [-1.0, -2.0, -3.0], [-1.0, 2.0, -3.0], [-2.0, -2.0, -3.0]):
+        x = np.array(x)
+        value, slope = derivative(x)
+        assert value == pytest.approx(np.sum(np.sin(fun(x[x > 0]))) + np.sum(x))
+        np.testing.assert_allclose(
+            slope, np.ones(3) + (x > 0) * (slopes(lambda x: np.sum(np.sin(fun(x[x > 0]))), [x])[0]), rtol=1e-6
+        )
+    assert derivative.cache_info().misses <= 4
+
+
 def test_ties_share_among_what_is_selected():
     derivative = grad(lambda x: np.max(x[x > 0] ** 0 * x[x > 0]))
     for _ in range(3):
