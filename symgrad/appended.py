@@ -1,7 +1,8 @@
 """Lists that the iterations of a loop append numbers to.
 
 Beside such a list an array goes round, with the same numbers in it. So a loop with ``if``s in it can be rolled up; when it is,
-the items of the list are what is in the array.
+the items of the list are what is in the array. Where only some iterations append a number, a mask that says which goes round,
+too: the list is what that selects from the array.
 """
 
 from __future__ import annotations
@@ -19,39 +20,52 @@ from symgrad.tracer import NUMBERS, Tracer, plain
 
 GROWN = ("grown",)  # what is noted of such a list, but for its items
 WHOLE = "[:]"  # the last part of the key of its array; that of item ``-i`` is ``-i``
+TAKEN = "[?]"  # that of the mask
 
 
 class Grown:
     """A list to which each iteration, from number ``first`` on, appends a number; ``begin`` items were there before.
 
-    ``deepest``: how far from its end iterations read it.
+    ``deepest``: how far from its end iterations read it; ``some``: not all iterations append one.
     """
 
-    def __init__(self, owner: list[Any], deepest: int) -> None:
-        self.owner, self.deepest, self.begin = owner, deepest, len(owner)
+    def __init__(self, owner: list[Any], deepest: int, some: bool) -> None:
+        self.owner, self.deepest, self.some, self.begin = owner, deepest, some, len(owner)
         self.first = 0
         self.items: list[Any] = []  # that were appended
         self.scalar = False  # whether one of them is NumPy's
         self.array: Tracer | None = None  # has what iteration ``i`` has appended at ``i``
+        self.taken: Tracer | None = None  # has there whether it has appended an item
+        self.rolled = False  # whether the loop is rolled up
         self.whole = True  # whether nothing else has happened to it, as far as is known
 
-    def begins(self, trace: Trace, count: int, number: int) -> Tracer | None:
-        """Make the array, of ``count`` numbers, at the first one, which iteration ``number`` has appended."""
-        item, self.first = self.owner[-1], number
+    def make(self, trace: Trace, count: int, dtype: Any) -> None:
+        """Make the array, of ``count`` numbers, and the mask."""
+        self.array = trace.constant_like(0.0, Aval((count,), np.dtype(dtype), "array"))
+        if self.some:
+            self.taken = trace.constant_like(False, Aval((count,), np.dtype(bool), "array"))
+
+    def begins(self, trace: Trace, count: int, number: int) -> None:
+        """Iteration ``number`` has appended the first item, of whose kind all are."""
+        item = self.owner[-1]
         known = type(item) is Tracer and isinstance(item.node.aval, Aval)
-        dtype = item.node.aval.dtype if known else np.result_type(item, 0.0) if type(item) in NUMBERS else None
-        if self.whole and dtype is not None and dtype.kind in "fc":
-            self.array = trace.constant_like(0.0, Aval((count,), dtype, "array"))
-        self.whole = self.array is not None
-        return self.array
+        dtype = item.node.aval.dtype if known else np.result_type(item) if type(item) in NUMBERS else None
+        if type(item) is int and not self.some:
+            dtype = np.dtype(float)
+        self.first = 0 if self.some else number
+        self.whole = self.whole and dtype is not None and dtype.kind in ("fci" if self.some else "fc")
+        if self.whole and (self.array is None or self.array.dtype != dtype):
+            self.make(trace, count, dtype)
 
     def take_in(self, place: Tracer) -> None:
         """Iteration number ``place`` has appended an item."""
         item = self.owner[-1]
-        in_turn = len(self.owner) == self.end + 1 and place.value == self.first + len(self.items)
+        in_turn = len(self.owner) == self.end + 1 and (self.some or place.value == self.first + len(self.items))
         self.whole = self.whole and in_turn and self.array is not None and self._fits(item, self.array.node.aval.dtype)
         if self.whole and self.array is not None:
             self.array[place] = item
+            if self.taken is not None:
+                self.taken[place] = True
             self.items.append(item)
 
     def _fits(self, item: Any, dtype: np.dtype[Any]) -> bool:
@@ -76,7 +90,9 @@ class Grown:
         owner, own = self.owner, self.owner[self.begin :]
         if not is_held_so_often(owner, often + 1, 1) or not self.whole or len(owner) != self.end:
             return False
-        if len(own) != (0 if self.array is None else iterations) or (own and all([type(one) is int for one in own])):
+        if len(own) != (0 if self.array is None else len(self.items) if self.some else iterations):
+            return False
+        if own and not self.some and all([type(one) is int for one in own]):
             return False
         return all([item is one for item, one in zip(self.items, own, strict=True)])
 
@@ -85,16 +101,66 @@ class Grown:
         if not self.whole or len(self.owner) != self.end:
             self.whole = False
             return (object(),), {}
-        found: dict[Key, Tracer] = {} if self.array is None else {(name, WHOLE): self.array}
+        found = self.arrays(name)
         for i in range(1, 1 + min(self.deepest, len(self.owner))):
             item = self.owner[-i]
             if type(item) is Tracer or type(item) in NUMBERS:
                 found[name, -i] = trace.lookup(item.node if type(item) is Tracer else trace.constant(item)[0])
         return GROWN, found
 
+    def arrays(self, name: str) -> dict[Key, Tracer]:
+        """The arrays that go round for it, if there is one by now."""
+        every = {WHOLE: self.array, TAKEN: self.taken}
+        return {(name, part): array for part, array in every.items() if array is not None}
+
     def spread(self) -> None:
-        """The loop is rolled up: the items are what it has left in the array."""
+        """The loop is rolled up: the items are what it has left in the array; where not all append, ``chosen`` has
+        them."""
+        self.rolled = True
         if self.array is None:
+            return
+        if self.some:
+            del self.owner[self.begin :]
             return
         items = [index.GETITEM(self.array, spec=(self.first + i,)) for i in range(len(self.items))]
         self.owner[self.begin :] = items if self.scalar else map(TO_PYTHON, items)
+
+    def chosen(self) -> Chosen | list[Any]:
+        """What there is in place of the list, to which not all iterations of a loop that is rolled up have appended."""
+        if self.array is None or self.taken is None:
+            return self.owner
+        return Chosen(self.owner, self.array, self.taken, self.scalar)
+
+
+class Chosen:
+    """A list whose items, after those of ``owner``, are what a mask selects from an array: NumPy's numbers, or Python's."""
+
+    def __init__(self, owner: list[Any], array: Tracer, taken: Tracer, scalar: bool) -> None:
+        self.owner, self.array, self.taken, self.scalar = owner, array, taken, scalar
+        self.is_whole = False  # whether all items are in ``owner``, in which they may be changed
+
+    def parts(self) -> tuple[Any, Any]:
+        """An array, and which elements of it are the items."""
+        if not self.owner:
+            return self.array, self.taken
+        array = np.concatenate([self.array.tape.gather(self.owner), self.array])
+        return array, np.concatenate([np.ones(len(self.owner), bool), self.taken])
+
+    def extreme(self, fun: Any) -> list[Any]:
+        """A list with what ``fun``, ``min`` or ``max``, finds, which passes NaN over where it does not come first."""
+        (array, taken), worst = self.parts(), np.inf if fun is min else -np.inf
+        if not np.any(taken):
+            return []
+        filled = np.where(taken & ~np.isnan(array), array, worst)
+        first, best = array[np.argmax(taken)], filled[(np.argmin if fun is min else np.argmax)(filled)]
+        found = np.where(np.isnan(first), first, best)[()]
+        return [found if self.scalar else TO_PYTHON(found)]
+
+    def listed(self) -> list[Any]:
+        """The list itself; how many items there are is known from here on."""
+        if not self.is_whole:
+            made = self.array[self.taken]
+            items = [index.GETITEM(made, spec=(i,)) for i in range(len(made))]
+            self.owner += items if self.scalar else map(TO_PYTHON, items)
+            self.is_whole = True
+        return self.owner

@@ -182,6 +182,7 @@ class Family:
         self.account = Account()
         self.answered = CellType(0.0)  # how many calls code has answered; counts faster than an int
         self.errors: list[str] = []  # of its code, in calls of which the function raised none
+        self.ready = False  # whether there was code for the way that the last trace went
 
     def trace(self, user: User, leaves: list[Any], kind: type[Trace] = Trace) -> Traced:
         """One traced run of the user's function, which runs once."""
@@ -264,7 +265,7 @@ class Family:
 
     def learn(self, user: User, traced: Traced, at_once: bool) -> tuple[Variant, Make] | None:
         """Take a trace in. What makes new code of that, when there is some to be made; ``at_once``: whatever it costs."""
-        run, state = traced.run, traced.state
+        run, state, self.ready = traced.run, traced.state, False
         assert run is not None
         assert state is not None
         impure = state.impure or state.trace.impure
@@ -331,9 +332,10 @@ class Family:
             variant.loops[place] = every
         while len(variant.loops) > MAX_LOOPS:
             del variant.loops[next(iter(variant.loops))]
+        self.ready = leaf.linked and not grown
         leaf.seen += 1
         self.account.traced(sum(end.seen == 1 for end in ends) + variant.unlearnt, leaf.seen == 1)
-        if leaf.seen == 1 or (leaf.linked and not grown):
+        if leaf.seen == 1 or self.ready:
             return None
         for cost, make in variant.ways(leaf):
             if leaf.linked or at_once or self.account.affords(cost):
@@ -575,11 +577,8 @@ class Variant:
             return _MISSED
 
     def raised(self, error: Exception) -> None:
-        """Remember an error of the code's own: where the function raises none again and again, the code is no good.
-
-        On a way that no call has gone, it may well divide by zero, which is a warning of NumPy's, or an error.
-        """
-        if not isinstance(error, (ArithmeticError, np.linalg.LinAlgError, RuntimeWarning)):
+        """Remember an error of the code's own: where the function raises none again and again, the code is no good."""
+        if not isinstance(error, (ArithmeticError, np.linalg.LinAlgError)):
             self.family.errors.append(f"{type(error).__name__}: {error}")
 
     def load(self, source: str, code: Code, **more: Any) -> Callable[..., Any]:
@@ -1066,9 +1065,9 @@ class Compiler:
             self._unlink()
             traced = family.trace(user, leaves, Tape)
         family.account.called(symbolic, time.perf_counter() - start)
+        code = self._learn(user, family, traced, at_once) if traced.run is not None else None
         if errors and compiles:
             self._doubt(family, errors)
-        code = self._learn(user, family, traced, at_once) if traced.run is not None else None
         try:
             return traced.result() if code is None else code.result(traced, leaves)
         except Exception:
@@ -1079,7 +1078,12 @@ class Compiler:
         return family.trace(user, leaves, Tape).result()  # an error as Python has it
 
     def _doubt(self, family: Family, errors: list[str]) -> None:
-        """Go to dynamic mode, and say so, where code has done nothing but raise errors that the function does not."""
+        """Go to dynamic mode, and say so, where code has done nothing but raise errors that the function does not.
+
+        On a way that there is no code for, the code of others may well raise one before it sees that.
+        """
+        if not family.ready:
+            errors = errors[:-1]
         family.errors = errors
         if len(errors) >= DOUBTS and not family.hits():
             family.give_up(f"its code raises an error, and the function does not: {errors[-1]}")

@@ -89,10 +89,10 @@ class _Unroller(ast.NodeTransformer):
             found = None
             if isinstance(part, ast.ListComp) and _decides(part):
                 found = self._loop(node, place, part)
-            elif self._takes_all(part) and _decides(part.args[0]):
-                found = self._loop(part, ("args", 0), part.args[0])
             elif self._adds_some(part):
                 found = self._total(node, place, part.args[0])
+            elif self._takes_all(part) and _decides(part.args[0]):
+                found = self._loop(part, ("args", 0), part.args[0])
             elif isinstance(part, _IN_ORDER):
                 found = self._found(part)
             if found is not None:
@@ -180,10 +180,10 @@ def _is_callee(part: Any, place: Any) -> bool:
 
 
 def _decides(node: Any) -> bool:
-    """Whether the items of a comprehension, one for each that it runs over, may decide on something, and it can be a loop."""
+    """Whether the items of a comprehension, of which it runs over each once, may decide on something, and it can be a loop."""
     clause, *others = node.generators
-    decides = any([isinstance(part, (ast.IfExp, ast.BoolOp)) or _is_own_call(part) for part in walk(node.elt)])
-    return decides and not others and not clause.ifs and _is_loop(node)
+    decides = clause.ifs or any([isinstance(part, (ast.IfExp, ast.BoolOp)) or _is_own_call(part) for part in walk(node.elt)])
+    return bool(decides) and not others and _is_loop(node)
 
 
 def _is_loop(node: Any) -> bool:

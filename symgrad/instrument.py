@@ -21,6 +21,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from symgrad.comprehensions import unrolled
+from symgrad.lists import appended, marked
 from symgrad.liveness import live_between, read_later, used_between
 from symgrad.nests import joined
 from symgrad.syntax import (
@@ -85,7 +86,7 @@ def _rewrite(fun: FunctionType, kind: type[_Calls | _Rewriter]) -> CodeType | No
     if plain is None or not _same_code(plain, code):
         return None
     rewriter = kind(frozenset(free), owner)
-    tree = copied(node) if kind is _Calls else joined(unrolled(copied(node), fun.__globals__))
+    tree = copied(node) if kind is _Calls else marked(joined(unrolled(copied(node), fun.__globals__)))
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner)
 
 
@@ -429,6 +430,9 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Name(self, node: ast.Name) -> Any:
+        use = getattr(node, "use", None)
+        if use is not None:
+            return _hook("handed", node, node, self.visit(use))
         if not isinstance(node.ctx, ast.Load) or self._local(node.id):
             return node
         kind = "cell" if node.id in self.free else "glob"
@@ -562,7 +566,8 @@ class _Rewriter(ast.NodeTransformer):
         anew = {*names_stored(node.target), *({*stored} - used[0] - self.later[-1])}
         decides = any([isinstance(item, (ast.If, ast.IfExp)) for item in walk(node)])
         known = [ast.Constant(tested), ast.Constant(nested), _constant(tuple(sorted(anew))), ast.Constant(decides)]
-        known.append(_constant(self._appended(loop, node)))
+        lists, chosen = self._appended(loop, node)
+        known.append(_constant(tuple(lists)))
         facts = [*map(_constant, (private, stored)), *known]
         start = assigned(loop, _hook("loop", node.iter, self._over(node.iter), *facts), node)
         node.iter = placed(ast.Name(loop, ast.Load()), node.iter)
@@ -572,7 +577,7 @@ class _Rewriter(ast.NodeTransformer):
         self.places = before
         self._loops -= 1
         gone = assigned(loop, ast.Constant(None), node)  # a generator ends with its loop
-        return [start, *numbers, node, gone]
+        return [start, *numbers, node, *chosen, gone]
 
     def visit_While(self, node: ast.While) -> Any:
         """``loop = hooks.start(...); while hooks.again(loop, test):``, or without the test where that is ``True``."""
@@ -682,24 +687,27 @@ class _Rewriter(ast.NodeTransformer):
             if name in settled or not self._local(name):
                 read = self.visit(placed(ast.Name(name, ast.Load()), node))
                 first.append(ast.Expr(_hook("looked_up", node, ast.Name(loop, ast.Load()), read, ast.Constant(decides))))
-        unbound = ast.Attribute(ast.Name(HOOKS, ast.Load()), "Unbound", ast.Load())
-        handler = ast.ExceptHandler(unbound, None, [ast.Pass()])
-        numbers: list[ast.stmt] = [placed(ast.Try([statement], [handler], [], []), node) for statement in first]
+        numbers = [self._if_bound(statement, node) for statement in first]
         return loop, None if _pauses(node) else private, tuple(sorted(stores)), numbers, way_out is not None
 
-    def _appended(self, loop: str, node: ast.For) -> tuple[tuple[str, int], ...]:
-        """The lists that a loop only appends to, and how far from their ends it reads them."""
-        below: list[Any] = [item for item in _every(node.body) if isinstance(item, ast.Expr) and _is_append(item.value)]
-        appends = [(item, item.value.func.value.id) for item in below]
-        found = []
-        for name in sorted({name for _, name in appends} & self.scopes[-1][0]):
-            own = [item for item, other in appends if other == name]
-            deep = _deepest(node, name, len(own))
-            if deep is not None:
-                found.append((name, deep))
-                for item in own:
-                    item.appends = loop, name
-        return tuple(found)
+    def _appended(self, loop: str, node: ast.For) -> tuple[list[tuple[str, int, bool]], list[ast.stmt]]:
+        """The lists that a loop only appends to, and what follows it: of those to which not all iterations do, the function
+        gets what there is."""
+        lists = appended(node, self.scopes[-1][0])
+        after: list[ast.stmt] = []
+        for name, _, some, statements in lists:
+            for statement in statements:
+                statement.appends = loop, name
+            if some:
+                facts = ast.Constant(name), ast.Constant(name in getattr(node, "kept", ()))
+                made = _hook("chosen", node, ast.Name(name, ast.Load()), ast.Name(loop, ast.Load()), *facts)
+                after.append(self._if_bound(assigned(name, made, node), node))
+        return [one[:3] for one in lists], after
+
+    def _if_bound(self, statement: ast.stmt, like: ast.AST) -> ast.stmt:
+        """A statement that does nothing where a local that it reads has no value yet."""
+        unbound = ast.Attribute(ast.Name(HOOKS, ast.Load()), "Unbound", ast.Load())
+        return placed(ast.Try([statement], [ast.ExceptHandler(unbound, None, [ast.Pass()])], [], []), like)  # type: ignore[no-any-return]
 
     def visit_Expr(self, node: ast.Expr) -> Any:
         loop, name = getattr(node, "appends", ("", ""))
@@ -1032,33 +1040,6 @@ def _below_ifs(statements: list[ast.stmt], below: bool = False) -> Iterator[Any]
         if isinstance(statement, (ast.If, ast.For, ast.While)):
             for part in (statement.body, statement.orelse):
                 yield from _below_ifs(part, below or isinstance(statement, ast.If))
-
-
-def _every(statements: list[ast.stmt]) -> Iterator[Any]:
-    """These statements, and those in ``if``s among them."""
-    for statement in statements:
-        yield statement
-        if isinstance(statement, ast.If):
-            yield from _every([*statement.body, *statement.orelse])
-
-
-def _is_append(node: Any) -> bool:
-    """Whether it is ``name.append(x)``."""
-    if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
-        return False
-    return isinstance(node.func, ast.Attribute) and node.func.attr == "append" and isinstance(node.func.value, ast.Name)
-
-
-def _deepest(node: ast.For, name: str, appends: int) -> int | None:
-    """How far from its end a loop reads a list that is there under a ``name``; None where it does anything else with it but so
-    many ``appends``."""
-    read: list[Any] = [item for item in walk(node) if isinstance(item, ast.Subscript) and getattr(item.value, "id", "") == name]
-    ends = [item.slice for item in read if isinstance(item.slice, ast.UnaryOp) and isinstance(item.slice.op, ast.USub)]
-    places: list[Any] = [getattr(end.operand, "value", None) for end in ends]
-    names = [item for item in walk(node) if isinstance(item, ast.Name) and item.id == name]
-    known = len(places) == len(read) and all([place in (1, 2, 3) for place in places])
-    loads = all([isinstance(item.ctx, ast.Load) for item in (*read, *names)])
-    return max(places, default=0) if known and loads and len(names) == len(read) + appends else None
 
 
 def _renamed(value: ast.expr) -> Any:

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.appended import WHOLE, Grown
+from symgrad.appended import Chosen, Grown
 from symgrad.forks import Ways, fork, meeting
 from symgrad.ir import CAPTURED, COMPARED, CONST, Aval, Graph, Node, ancestors, aval_of, content_of
 from symgrad.iterables import Over
@@ -91,9 +91,10 @@ class Roller:
         stored: Sequence[str],
         tested: bool = False,
         targets: Sequence[str] = (),
-        lists: Sequence[tuple[str, int]] = (),
+        lists: Sequence[tuple[str, int, bool]] = (),
     ) -> None:
-        self.lists, self.grown = dict(() if tested else lists), dict[str, Grown]()
+        self.lists = {name: (deepest, some) for name, deepest, some in (() if tested else lists)}
+        self.grown = dict[str, Grown]()
         self.names = Names(frozenset(private), frozenset(stored), frozenset(() if tested else targets))
         self.trace, self.what, self.private, self.tested = trace, what, self.names.private, tested
         self.unread = self.names.private & self.names.targets
@@ -286,9 +287,11 @@ class Roller:
             if name in self.lists and self._growing(frame.f_code, name, value):
                 survey.rest[name], more_holds = self.grown[name].seen(name, trace)
                 holds.update(more_holds)
-                survey.containers |= {id(value), id(self.grown[name].array)}
+                survey.containers |= {id(value), *map(id, more_holds.values())}
             elif name in unread and type(value) is Tracer and value.node.index < 0:
                 continue
+            elif type(value) is Chosen and (name in unread or name not in self.names.stored):
+                survey.containers |= {id(value.owner), id(value.array), id(value.taken)}
             elif type(value) is Tracer and not value.tape.draft and not thorough:
                 holds[(name,)] = value
             elif not name.startswith(_HIDDEN):
@@ -311,7 +314,9 @@ class Roller:
         if type(value) is not list or name in code.co_cellvars or not (self.forked or len(self.boundaries) < 2):
             return False
         if not self.boundaries:
-            self.grown[name] = Grown(value, self.lists[name])
+            grown = self.grown[name] = Grown(value, *self.lists[name])
+            if grown.some and self.what is not None:  # so that runs are alike that append nothing
+                grown.make(self.trace, self.what.length, float)
         return name in self.grown and self.grown[name].owner is value
 
     def appended(self, name: str, owner: list[Any]) -> None:
@@ -325,11 +330,12 @@ class Roller:
         place: Any = self.trace.lookup(at)
         if (self.what.start, self.what.step) != (0, 1):
             place = (place - self.what.start) // self.what.step
-        array = grown.begins(self.trace, self.what.length, place.value) if grown.array is None else None
-        if array is not None:
-            for bound in [one for begin in self.boundaries for one in begin.every()]:
-                bound.holds[name, WHOLE], bound.nodes[name, WHOLE] = array, array.node
-                bound.containers.add(id(array))
+        if not grown.items:
+            grown.begins(self.trace, self.what.length, place.value)
+            for key, array in grown.arrays(name).items():
+                for bound in [one for begin in self.boundaries for one in begin.every()]:
+                    bound.holds[key], bound.nodes[key] = array, array.node
+                    bound.containers.add(id(array))
         grown.take_in(place)
 
     def met(self, frame: FrameType, number: int, dead: tuple[str, ...], unused: tuple[str, ...]) -> None:
@@ -1078,7 +1084,10 @@ class Roller:
         return found
 
     def _is_alone(self, tracer: Tracer) -> bool:
-        """Whether one local holds a value, and nothing else but what is noted of the boundaries of this loop and others."""
+        """Whether one local holds a value, or it has numbers that are appended, and nothing else but what is noted of the
+        boundaries of this loop and others."""
+        if any([tracer is array for grown in self.grown.values() for array in (grown.array, grown.taken)]):
+            return True
         return self.held[id(tracer)] == 1 and is_held_so_often(tracer, self._noted(tracer), 1)
 
     def _noted(self, tracer: Tracer) -> int:

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from symgrad import iterables
+from symgrad.appended import Chosen
 from symgrad.calls import (
     COMPARING,
     OF_FUNCTIONS,
@@ -36,7 +37,7 @@ from symgrad.iterables import Over, columns, over, paired, table
 from symgrad.kinds import CACHED, UNBOUND, Within, refuse_type
 from symgrad.ops import create
 from symgrad.ops.core import Traced
-from symgrad.ops.engine import BOOL, NAMED, NOT
+from symgrad.ops.engine import BOOL, NAMED, NOT, TO_PYTHON
 from symgrad.origins import CONTAINERS, is_users, needs_drafts, of_class
 from symgrad.reads import MAX_ITEMS, TABLED, rebuilt
 from symgrad.rolling import SHORTEST, Roller
@@ -45,6 +46,7 @@ from symgrad.tracer import NUMBERS, Tracer
 
 # what they give was settled when they were made
 _SNAPSHOTS = (itertools.combinations, itertools.permutations, itertools.product, itertools.combinations_with_replacement)
+_OF_CHOSEN = (len, sum, min, max, np.array, np.asarray)  # what may be given all items of a list as an array
 _MAKERS = (type, abc.ABCMeta, type(Protocol))  # of classes, that do nothing else
 
 
@@ -65,7 +67,7 @@ class State(Calls):
         nested: bool | None,
         targets: tuple[str, ...],
         decides: bool,
-        lists: tuple[tuple[str, int], ...],
+        lists: tuple[tuple[str, int, bool], ...],
     ) -> Any:
         """What a ``for`` statement runs over; by index where that can be rolled up, with the index traced.
 
@@ -109,6 +111,32 @@ class State(Calls):
         if type(loop) is Roller and type(owner) is list:
             loop.appended(name, owner)
         return value
+
+    def chosen(self, value: Any, loop: Any, name: str, kept: bool) -> Any:
+        """A list to which some iterations of a loop may have appended an item, after it.
+
+        ``kept``: all that is done with it from here on is ``handed``.
+        """
+        grown = loop.grown.get(name) if type(loop) is Roller else None
+        if grown is None or grown.owner is not value or not grown.some or not grown.rolled:
+            return value
+        made = grown.chosen()
+        return made.listed() if type(made) is Chosen and not kept else made
+
+    def handed(self, value: Any, fun: Any) -> Any:
+        """What a function is given for such a list; ``fun`` may be a word, ``"index"`` or ``"test"``."""
+        if type(value) is not Chosen:
+            return value
+        known = isinstance(fun, (np.ufunc, type(np.sum))) or (type(fun) is str) or any([fun is one for one in _OF_CHOSEN])
+        if value.is_whole or not known or (fun == "index" and value.array.dtype.kind not in "iu"):
+            return value.listed()
+        if fun is min or fun is max:
+            return value.extreme(fun)
+        array, taken = value.parts()
+        items = array[taken]
+        if fun is sum:
+            return [np.sum(items) if value.scalar else TO_PYTHON(np.sum(items))]
+        return self._len(items) if fun == "test" else items
 
     def start(self, private: tuple[str, ...] | None, stored: tuple[str, ...], targets: tuple[str, ...]) -> Roller | None:
         """A ``while`` statement begins."""

@@ -210,3 +210,138 @@ def test_other_lists_are_what_they_are(fun):
         assert value == pytest.approx(fun(x), rel=1e-12)
         assert value == pytest.approx(expected, rel=1e-12)
         np.testing.assert_allclose(slope, other, rtol=1e-11, atol=1e-13)
+
+
+def some(x):
+    out = []
+    for v in x:
+        if v > 0:
+            out.append(v**2)
+    return np.sum(out) * np.sum(x)
+
+
+def some_with_a_state(x):
+    s, out = 0.0, []
+    for i in range(len(x)):
+        s = 0.9 * s + x[i]
+        if s > 0.5:
+            out.append(s)
+            s = 0.0
+        elif s < -1.0:
+            out.append(s * s)
+    return np.sum(np.array(out) ** 2) + s + len(out)
+
+
+def some_after_others(x):
+    out = [x[0], 1.0]
+    for v in x:
+        if v > 1.0:
+            continue
+        out.append(v**2)
+    return sum(out) * len(out) + max(out) - min(out)
+
+
+def mean_of_some(x):
+    positive = [v for v in x if v > 0]
+    negative = [np.sin(v) for v in x if v <= 0.0]
+    if len(negative) == 0:
+        return 0.0 * x[0]
+    return np.std(positive) * sum(negative) if positive else np.mean(negative)
+
+
+def largest_of_some(x):
+    return max([v * v for v in x if v > 0], default=0.5) * len([v for v in x if v < 0.2])
+
+
+def found_places(x):
+    places = [i for i in range(len(x)) if x[i] > 0]
+    return np.sum(x[places] ** 2) * len(places)
+
+
+def neighbours(x):
+    total = 0.0
+    for i in range(len(x)):
+        near = [x[j] for j in range(len(x)) if abs(x[i] - x[j]) < 0.7 and i != j]
+        if near:
+            total = total + np.mean(near) * x[i]
+    return total
+
+
+def larger_ones(x):
+    total = 0.0
+    for v in x:
+        larger = [w * w for w in x if w > v]
+        total = total + np.sum(larger) * v
+    return total
+
+
+def again_and_again(x):
+    total = 0.0
+    for _ in range(6):
+        kept = []
+        for v in x:
+            if v > 0.1:
+                kept.append(v * v)
+        total = total + (np.mean(kept) if len(kept) > 1 else 0.0)
+        x = 0.8 * x + 0.05
+    return total
+
+
+def done_otherwise(x):
+    """What is done with them hangs on how many there are."""
+    out = [v for v in x if v > 0]
+    out.append(3.0)
+    rest = [v for v in x if v < 0]
+    return out[0] * out[-1] + sum(out) + sum(v * k for k, v in enumerate(rest)) + np.median([v for v in x if v > -2] + [1.0])
+
+
+SOME = [
+    (some, 3),
+    (some_with_a_state, 4),
+    (some_after_others, 3),
+    (mean_of_some, 7),
+    (largest_of_some, 4),
+    (found_places, 4),
+    (neighbours, 8),
+    (larger_ones, 4),
+    (again_and_again, 6),
+    (done_otherwise, 40),
+]
+
+
+@pytest.mark.parametrize(("fun", "misses"), SOME, ids=[fun.__name__ for fun, _ in SOME])
+def test_lists_of_some_items_are_what_a_mask_selects(fun, misses):
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for k, x in enumerate(np.random.default_rng(6).normal(size=(30, 8))):
+        x = -np.abs(x) if k == 20 else np.abs(x) if k == 21 else x
+        (value, slope), (_, other) = derivative(x), dynamic(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(slope, other, rtol=1e-11, atol=1e-13)
+    assert derivative.cache_info().misses <= misses
+
+
+def test_largest_of_some_where_some_are_none():
+    derivative = value_and_grad(largest_of_some)
+    for x in np.random.default_rng(7).normal(size=(8, 6)):
+        derivative(x)
+        x[:2] = np.nan
+        np.testing.assert_equal(derivative(x)[0], largest_of_some(x))
+
+
+def changed_by_a_function(x):
+    out = [v for v in x if v > 0]
+    before = np.sum(out)
+    clear_first(out)
+    return before * np.sum(out) + len(out)
+
+
+def clear_first(values):
+    if values:
+        values[0] = 0.0
+    values.append(1.0)
+
+
+def test_a_list_of_some_items_that_a_function_changes():
+    derivative = value_and_grad(changed_by_a_function)
+    for x in np.random.default_rng(8).normal(size=(12, 6)):
+        assert derivative(x)[0] == pytest.approx(changed_by_a_function(x), rel=1e-12)

@@ -43,7 +43,7 @@ class Inert:
         return value
 
     iterate = mapping = unpacked = unpack = test = whole = shown = compared = stored = kept = matched = identity = _first
-    manager = place = raised = left = renamed = appended = hashed = _first
+    manager = place = raised = left = renamed = appended = hashed = chosen = handed = _first
     failed = staticmethod(AssertionError)
 
     def _nothing(self, *more: Any) -> None:
