@@ -676,6 +676,8 @@ class Calls(Reads):
                 self.stop(f"the iterator {self.path_of(args[0])!r} is consumed")
             self._operand(args[0])
             return self._plainly(fun, args, kwargs)
+        if fun is __import__ and args and type(args[0]) is str:
+            self.module(args[0])
         if fun in IMPURE_BUILTINS:
             outside = fun not in (setattr, delattr) or self.path_of(args[0]) is not None
             if fun is id:

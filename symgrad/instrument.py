@@ -744,6 +744,10 @@ class _Rewriter(ast.NodeTransformer):
         node.body = [*effects, *self._body(node.body)]
         return node
 
+    def visit_Import(self, node: ast.Import) -> Any:
+        names = {name: None for item in node.names for name in (item.name.split(".")[0], item.name)}
+        return [node, *[placed(ast.Expr(_hook("module", node, ast.Constant(name))), node) for name in names]]
+
     def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
         """What is imported inside the function comes from outside, too."""
         reads = []

@@ -653,10 +653,16 @@ class Reads:
 
     def imported(self, module: str, name: str, value: Any) -> Any:
         """``from module import name`` in a function."""
-        home = sys.modules.get(module)
-        if home is None or is_library_module(home) or not hasattr(home, name):
-            return value
-        return self.read(Path(home, (("attr", name),)), value)
+        home = self.module(module)
+        return value if home is None or not hasattr(home, name) else self.read(Path(home, (("attr", name),)), value)
+
+    def module(self, name: str) -> ModuleType | None:
+        """A module of the user's that is imported in a function; another one may come in its place."""
+        home = sys.modules.get(name)
+        if home is None or is_library_module(home):
+            return None
+        self.check(Path(sys, (("attr", "modules"), ("item", name))), "is", home)
+        return home
 
     def slice(self, start: Any, stop: Any, step: Any) -> slice:
         """``start:stop:step``."""

@@ -85,6 +85,9 @@ class Inert:
     def imported(self, module: str, level: int, name: str, value: Any) -> Any:
         return value
 
+    def module(self, name: str) -> None:
+        pass
+
     def call(self, fun: Any, /, *args: Any, **kwargs: Any) -> Any:
         return follow(fun)(*args, **kwargs)
 

@@ -1305,3 +1305,35 @@ def test_what_keys_and_classes_read(fun, monkeypatch):
     for equal in (False, False, False, True, True, False):
         monkeypatch.setattr(Flagged, "equal", equal)
         assert derivative(3.0)[0] == fun(3.0)
+
+
+def by_import(x):
+    import imported_later.part as part
+
+    return x * part.scale
+
+
+def by_import_of_a_package(x):
+    import imported_later.part
+
+    return x * imported_later.part.scale
+
+
+def by_import_from(x):
+    from imported_later.part import scale
+
+    return x * scale
+
+
+@pytest.mark.parametrize(
+    "fun", [by_import, by_import_of_a_package, by_import_from, lambda x: x * __import__("imported_later").part.scale]
+)
+def test_another_module_in_the_place_of_one_that_is_imported_in_a_function(fun, monkeypatch):
+    derivative = value_and_grad(fun)
+    for scale in (2.0, 2.0, 5.0, 5.0):
+        package, part = types.ModuleType("imported_later"), types.ModuleType("imported_later.part")
+        package.part, part.scale = part, scale
+        monkeypatch.setitem(sys.modules, "imported_later", package)
+        monkeypatch.setitem(sys.modules, "imported_later.part", part)
+        for _ in range(3):
+            assert derivative(3.0) == (3.0 * scale, scale)
