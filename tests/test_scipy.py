@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import subprocess
@@ -30,6 +31,7 @@ import symgrad.scipy
 from symgrad import elementwise_grad, grad, hessian, jacobian, jvp, value_and_grad, vmap
 from symgrad.errors import LeavesNumPy, NotDifferentiable
 from symgrad.ops.core import REGISTRY, Op
+from symgrad.pytree import flatten
 from symgrad.scipy import fft, integrate, interpolate, linalg, ndimage, optimize, signal, sparse, special, stats
 from symgrad.testing import check_grads
 
@@ -1009,6 +1011,107 @@ def test_filters_keep_single_precision():
         ours, theirs = (getattr(getattr(module, part), function) for module in (symgrad.scipy, scipy))
         assert ours(x).dtype == theirs(x).dtype == grad(lambda x: np.sum(ours(x)))(x).dtype == np.float32  # noqa: B023
         np.testing.assert_allclose(ours(x), theirs(x), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [int, bool, np.int8, np.float16, np.float32])
+@pytest.mark.parametrize("name", ["dct", "idct", "dctn", "idctn"])
+def test_cosine_transforms_of_small_numbers(name, dtype):
+    """Of integers they were zeros."""
+    x = np.array([[1, 0, 3, 2], [0, 1, 1, 5]]).astype(dtype)
+    for type, norm in itertools.product((2, 3), (None, "ortho")):
+        ours, theirs = (getattr(module.fft, name)(x, type, norm=norm) for module in (symgrad.scipy, scipy))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+        assert ours.dtype == theirs.dtype
+
+
+@pytest.mark.filterwarnings("ignore:Calling")  # SciPy will take no booleans
+@pytest.mark.parametrize("dtype", [int, np.int8, bool])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "signal.detrend",
+        "signal.fftconvolve",
+        "signal.filtfilt",
+        "signal.sosfiltfilt",
+        "signal.savgol_filter",
+        "linalg.lstsq",
+        "linalg.pinvh",
+        "linalg.lu",
+        "linalg.lu_factor",
+    ],
+)
+def test_of_integers(name, dtype):
+    """The results had been cut off to integers."""
+    part, function = name.split(".")
+    x, square = np.array([3, 0, 1, 2, 0, 7, 1, 0, 1, 1, 4, 0]).astype(dtype), np.array([[1, 0], [3, 2]]).astype(dtype)
+    given = {
+        "fftconvolve": (x, x[:3]),
+        "filtfilt": ([0.5, 0.2], [1.0, 0.1], x),
+        "sosfiltfilt": (scipy.signal.butter(1, 0.3, output="sos"), x),
+        "savgol_filter": (x, 4, 2),
+        "lstsq": (square, square[0]),
+        "pinvh": (square,),
+        "lu": (square,),
+        "lu_factor": (square,),
+    }.get(function, (x,))
+    found, expected = (flatten(getattr(getattr(module, part), function)(*given))[0] for module in (symgrad.scipy, scipy))
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6)  # of int8, some of SciPy's are in single precision
+
+
+def test_images_of_integers():
+    """Their results are integers in SciPy."""
+    x = np.arange(12).reshape(3, 4)
+    for fun in (
+        ndimage.sobel,
+        ndimage.laplace,
+        ndimage.uniform_filter,
+        lambda x: ndimage.gaussian_filter(x, 1.0),
+        lambda x: ndimage.map_coordinates(x, np.ones((2, 3)), order=1),
+        lambda x: ndimage.convolve1d(x > 3, [1.0, 2.0]),
+    ):
+        with pytest.raises(NotDifferentiable, match=r"of integers rounds to integers; give it image.astype\(float\)"):
+            grad(lambda w: np.sum(fun(x) * w))(1.0)  # noqa: B023
+    widths = np.array([1.0, 0.5])
+    np.testing.assert_allclose(ndimage.gaussian_filter(x * 1.0, widths), scipy.ndimage.gaussian_filter(x * 1.0, widths))
+    assert ndimage.map_coordinates(x.astype(np.float32), np.ones((2, 3)), order=1).dtype == np.float32
+    assert ndimage.convolve1d(x.astype(np.float32), [1j, 2.0]).dtype == np.complex64
+
+
+def test_splines_are_of_double_precision():
+    x = np.array([0.0, 0.7, 1.5, 2.0, 3.1], np.float32)
+    at = np.array([0.11, 2.7, np.nan], np.float32)
+    for name in ("CubicSpline", "PchipInterpolator"):
+        for nu in (0, 1, 4):
+            ours, theirs = (getattr(module.interpolate, name)(x, np.cos(x))(at, nu) for module in (symgrad.scipy, scipy))
+            np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+            assert ours.dtype == theirs.dtype
+    with pytest.raises(ValueError, match="complex values neither rise nor fall"):
+        interpolate.PchipInterpolator(x, x * 1j)
+
+
+def test_points_outside():
+    """What to do with them has SciPy's defaults; a coordinate that is NaN is nowhere."""
+    x = np.array([0.0, 1.0, 2.0])
+    for fill in (0.0, (1.0, 2.0), np.nan):
+        for module in (interpolate, scipy.interpolate):
+            with pytest.raises(ValueError, match="interpolation range"):
+                module.interp1d(x, x, fill_value=fill)(3.0)
+    with pytest.raises(ValueError, match="Cannot extrapolate and raise"):
+        interpolate.interp1d(x, x, bounds_error=True, fill_value="extrapolate")
+    values, at = np.arange(9).reshape(3, 3), np.array([[np.nan, 1.0], [0.4, 2.0], [5.0, np.nan]])
+    for method in ("linear", "nearest"):
+        ours, theirs = (
+            module.RegularGridInterpolator((x, x), values * 1.0, method, bounds_error=False, fill_value=7.0)
+            for module in (interpolate, scipy.interpolate)
+        )
+        np.testing.assert_allclose(ours(at), theirs(at))
+        for point in (np.array([0.3, 1.2]), np.array([0.3, 1.2, 1.0, 2.0])):
+            assert ours(point).shape == theirs(point).shape
+        with pytest.raises(ValueError, match="out of bounds"):
+            interpolate.RegularGridInterpolator((x, x), values, method)(at)
+    with pytest.raises(NotDifferentiable, match="no derivative rule for method='cubic'"):
+        ours(at, method="cubic")
 
 
 def test_plain_arrays_go_to_scipy():

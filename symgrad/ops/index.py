@@ -151,6 +151,12 @@ def array_of(a: Any) -> Any:
     return np.asarray(a) if traced is None else traced.adopt(a)
 
 
+def floating(a: Any) -> Any:
+    """The same, of floating-point numbers."""
+    a = array_of(a)
+    return a if a.dtype.kind in "fc" else a.astype(float)
+
+
 def listed(a: Any) -> Any:
     """Lists as ``array_of`` has them; anything else as it is, Python's numbers among it, whose type gives way to arrays'."""
     return array_of(a) if isinstance(a, (list, tuple)) else a

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.ops.core import A, Op, Sample, composite, op
-from symgrad.ops.index import array_of
+from symgrad.ops.index import array_of, floating
 from symgrad.ops.reduction import along, vector_shape
 
 # -- interpolation -------------------------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 )
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Central differences inside, one-sided ones at the ends."""
-    f = array_of(f)
+    f = floating(f)
     ndim = np.ndim(f)
     axes = range(ndim) if axis is None else [i % ndim for i in (axis if isinstance(axis, tuple) else (axis,))]
     varargs = tuple(map(array_of, varargs))
@@ -135,7 +135,6 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         raise TypeError("invalid number of arguments")
     if edge_order > 2:
         raise ValueError("'edge_order' greater than 2 not supported")
-    f = f if f.dtype.kind in "fc" else f.astype(float)
     found = []
     for i, step in zip(axes, varargs, strict=True):
         if np.shape(f)[i] < edge_order + 1:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.fft as sf
 
 from symgrad.errors import NotDifferentiable
-from symgrad.ops.index import array_of
+from symgrad.ops.index import array_of, floating
 from symgrad.ops.reduction import along, vector_shape
 
 fft, ifft, rfft, irfft, hfft, ihfft = np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft, np.fft.hfft, np.fft.ihfft
@@ -60,9 +60,10 @@ def _sized(x: Any, type: int, n: int | None, axis: int, norm: Any, options: Any)
         or options.get("orthogonalize") is not None
     ):
         raise NotDifferentiable("scipy.fft.dct and idct are here for types 2 and 3, without n=, and norm=None or 'ortho'")
-    x = array_of(x)
+    x = floating(x)
     if np.iscomplexobj(x):
         raise NotDifferentiable("scipy.fft.dct and idct are here for real arrays")
+    x = x.astype(np.float32) if x.dtype == np.float16 else x
     return x, axis % np.ndim(x)
 
 

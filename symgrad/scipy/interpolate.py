@@ -9,13 +9,19 @@ import numpy as np
 import scipy.interpolate as si
 
 from symgrad.errors import NotDifferentiable
-from symgrad.ops.index import array_of
+from symgrad.ops.index import array_of, floating
 from symgrad.ops.reduction import vector_shape
-from symgrad.scipy.plain import plain_values
 
 
 def __getattr__(name: str) -> Any:
     return getattr(si, name)
+
+
+def _double(x: Any) -> Any:
+    """An array in double precision, in which SciPy makes splines."""
+    x = array_of(x)
+    dtype = np.result_type(x.dtype, float)
+    return x if x.dtype == dtype else x.astype(dtype)
 
 
 class CubicHermiteSpline:
@@ -26,13 +32,13 @@ class CubicHermiteSpline:
 
     def __init__(self, x: Any, y: Any, dydx: Any, axis: int = 0, extrapolate: bool | None = None) -> None:
         self._take(x, y, axis, extrapolate)
-        self._slopes = np.moveaxis(array_of(dydx), axis, 0)
+        self._slopes = np.moveaxis(_double(dydx), axis, 0)
 
     def _take(self, x: Any, y: Any, axis: int, extrapolate: bool | None) -> None:
         if extrapolate not in (True, False, None):
             raise ValueError(f"extrapolate={extrapolate!r} is not here; choose True or False")
-        self.x, self.extrapolate = array_of(x), extrapolate is None or extrapolate
-        y = array_of(y)
+        self.x, self.extrapolate = _double(x), extrapolate is None or extrapolate
+        y = _double(y)
         self.axis = axis % np.ndim(y)
         self.y = np.moveaxis(y, axis, 0)
         if np.ndim(self.x) != 1 or np.shape(self.x)[0] != np.shape(self.y)[0] or np.shape(self.x)[0] < 2:
@@ -54,7 +60,7 @@ class CubicHermiteSpline:
         coefficients = [low, slope, (rise - slope) / h - bend, bend / h]
         for _ in range(nu):
             coefficients = [k * c for k, c in enumerate(coefficients)][1:]
-        value: Any = 0.0 * low
+        value: Any = 0.0 * (low + t)
         for c in reversed(coefficients):
             value = value * t + c
         if not self.extrapolate:
@@ -110,6 +116,8 @@ class PchipInterpolator(CubicHermiteSpline):
 
     def __init__(self, x: Any, y: Any, axis: int = 0, extrapolate: bool | None = None) -> None:
         self._take(x, y, axis, extrapolate)
+        if np.iscomplexobj(self.y):
+            raise ValueError("complex values neither rise nor fall")
         h = np.reshape(np.diff(self.x), vector_shape(0, np.ndim(self.y)))
         rise = np.diff(self.y, axis=0) / h
         if np.shape(self.x)[0] == 2:
@@ -145,7 +153,8 @@ def make_interp_spline(x: Any, y: Any, k: int = 3, t: Any = None, bc_type: Any =
 class interp1d:
     """Lines between the points (``kind="linear"``), or the spline of degree 3 through them (``"cubic"``).
 
-    Outside, a ``ValueError``, ``fill_value``, or with ``fill_value="extrapolate"`` what the first and last polynomials give.
+    Outside, a ``ValueError``; ``fill_value`` with ``bounds_error=False``; what the first and last polynomials give with
+    ``fill_value="extrapolate"``.
     """
 
     def __init__(
@@ -170,8 +179,9 @@ class interp1d:
         self._spline = CubicSpline(x, y) if kind in ("cubic", 3) else None
         self.x, self._y, self._fill = x, y, fill_value
         self._extrapolates = isinstance(fill_value, str) and fill_value == "extrapolate"
-        self._strict = not self._extrapolates and (np.ndim(fill_value) == 0 and bool(np.isnan(plain_values(fill_value)))
-            if bounds_error is None and not isinstance(fill_value, tuple) else bool(bounds_error))  # fmt: skip
+        if self._extrapolates and bounds_error:
+            raise ValueError("Cannot extrapolate and raise at the same time.")
+        self._strict = not self._extrapolates and (bounds_error is None or bounds_error)
 
     def __call__(self, x: Any) -> Any:
         """The values at ``x``."""
@@ -200,11 +210,10 @@ class RegularGridInterpolator:
     def __init__(
         self, points: Any, values: Any, method: str = "linear", bounds_error: bool = True, fill_value: Any = np.nan, **rest: Any
     ) -> None:
-        if method not in ("linear", "nearest") or rest:
-            given = f"method={method!r}" if not rest else f"{next(iter(rest))}="
-            raise NotDifferentiable(f"RegularGridInterpolator has no derivative rule for {given}; choose 'linear' or 'nearest'")
-        self.grid, self.values = [array_of(axis) for axis in points], array_of(values)
-        self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
+        if rest:
+            raise NotDifferentiable(f"RegularGridInterpolator has no derivative rule for {next(iter(rest))}=")
+        self.grid, self.values = [array_of(axis) for axis in points], floating(values)
+        self.method, self.bounds_error, self.fill_value = self._known(method), bounds_error, fill_value
         for i, axis in enumerate(self.grid):
             if np.ndim(axis) != 1 or np.shape(axis)[0] != np.shape(self.values)[i] or np.shape(axis)[0] < 2:
                 raise ValueError(
@@ -215,26 +224,34 @@ class RegularGridInterpolator:
             if bool(np.any(np.diff(self.grid[i]) <= 0)):
                 raise ValueError(f"The points in dimension {i} must be strictly ascending or descending")
 
+    @staticmethod
+    def _known(method: str) -> str:
+        if method not in ("linear", "nearest"):
+            raise NotDifferentiable(
+                f"RegularGridInterpolator has no derivative rule for method={method!r}; choose 'linear' or 'nearest'"
+            )
+        return method
+
     def __call__(self, xi: Any, method: str | None = None) -> Any:
         """The values at points, of which the last axis of ``xi`` has the coordinates; or it is a tuple of them."""
         at = np.stack(np.broadcast_arrays(*map(array_of, xi)), axis=-1) if isinstance(xi, tuple) else array_of(xi)
-        if np.shape(at)[-1:] != (len(self.grid),) and np.ndim(at) == 1 and len(self.grid) == 1:
-            at = at[:, None]
+        if np.ndim(at) == 1:
+            at = np.reshape(at, (-1, len(self.grid)))
         if np.shape(at)[-1:] != (len(self.grid),):
             raise ValueError(f"the points have {np.shape(at)[-1]} coordinates, the grid {len(self.grid)}")
         flat = np.reshape(at, (-1, len(self.grid)))
-        outside, places, shares = np.zeros(np.shape(flat)[0], bool), [], []
+        outside, nowhere, places, shares = False, np.any(np.isnan(flat), axis=1), [], []
         for i, axis in enumerate(self.grid):
             x, last = flat[:, i], np.shape(axis)[0] - 2
             place = np.clip(np.searchsorted(axis, x, side="right") - 1, 0, last)
             outside = outside | (x < axis[0]) | (x > axis[-1])
             places.append(place)
             shares.append((x - axis[place]) / (axis[place + 1] - axis[place]))
-        if self.bounds_error and bool(np.any(outside)):
+        if self.bounds_error and bool(np.any(outside | nowhere)):
             raise ValueError("One of the requested xi is out of bounds")
         column = vector_shape(0, np.ndim(self.values) - len(self.grid) + 1)
         value: Any = 0.0
-        if (method or self.method) == "nearest":
+        if (self.method if method is None else self._known(method)) == "nearest":
             value = self.values[tuple([np.where(t <= 0.5, place, place + 1) for place, t in zip(places, shares, strict=True)])]
         else:
             for corner in itertools.product((0, 1), repeat=len(places)):
@@ -245,4 +262,5 @@ class RegularGridInterpolator:
                 value = value + np.reshape(weight, column) * part
         if not self.bounds_error and self.fill_value is not None:
             value = np.where(np.reshape(outside, column), self.fill_value, value)
+        value = np.where(np.reshape(nowhere, column), np.nan, value)
         return np.reshape(value, np.shape(at)[:-1] + np.shape(self.values)[len(self.grid) :])

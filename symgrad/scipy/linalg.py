@@ -14,7 +14,7 @@ from symgrad.ops.contract import conj, transpose
 from symgrad.ops.core import A, Op, Sample, Traced
 from symgrad.ops.create import contains_traced
 from symgrad.ops.engine import IS_COMPLEX
-from symgrad.ops.index import array_of, take_at
+from symgrad.ops.index import array_of, floating, take_at
 from symgrad.ops.linalg import MIRRORED, hermitian
 from symgrad.transform.batch import Batch, rule
 from symgrad.transform.batch_rules import stacks
@@ -286,14 +286,14 @@ def pinvh(
     """The pseudo-inverse of a Hermitian matrix, of which a half is read."""
     if atol is not None or return_rank:
         raise NotDifferentiable(f"scipy.linalg.pinvh has no derivative rule for {'return_rank' if return_rank else 'atol'}=")
-    a = array_of(a)
+    a = floating(a)
     whole, dtype = MIRRORED(a if lower else hermitian(a)), np.finfo(a.dtype)
     return np.linalg.pinv(whole, rcond=max(np.shape(a)) * dtype.eps if rtol is None else rtol)
 
 
 def lstsq(a: Any, b: Any, cond: Any = None, *args: Any, **options: Any) -> Any:
     """The ``x`` of the smallest ``a @ x - b``, its square (where that is all), the rank and the singular values of ``a``."""
-    a, b = array_of(a), array_of(b)
+    a, b = floating(a), floating(b)
     x, rest, rank, s = np.linalg.lstsq(a, b, rcond=np.finfo(np.result_type(a, b)).eps if cond is None else cond)
     return x, rest[0] if np.ndim(b) == 1 and np.size(rest) else rest, rank, s
 
@@ -380,7 +380,7 @@ for op, core in ((SWAPS, 2), (ORDER, 1), (ELIMINATED, 2)):
 
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """Both factors in one matrix, and the row that each was swapped with, for ``lu_solve``."""
-    a = array_of(a)
+    a = floating(a)
     if np.ndim(a) != 2 or np.shape(a)[0] != np.shape(a)[1]:
         raise NotDifferentiable("scipy.linalg.lu_factor has a derivative rule for one square matrix; use symgrad.vmap for more")
     swaps = SWAPS(a)

@@ -20,6 +20,14 @@ def __getattr__(name: str) -> Any:
     return getattr(sn, name)
 
 
+def _image(name: str, input: Any) -> Any:
+    """An image, of no integers: of those, SciPy's results are integers, too."""
+    x = array_of(input)
+    if x.dtype.kind in "biu":
+        raise NotDifferentiable(f"scipy.ndimage.{name} of integers rounds to integers; give it image.astype(float)")
+    return x
+
+
 def _only(name: str, mode: Any, origin: Any, output: Any) -> None:
     """Raise for what is not here."""
     if output is not None or np.any(np.asarray(origin) != 0):
@@ -38,13 +46,14 @@ def convolve1d(
 ) -> Any:
     """The convolution with weights along one axis."""
     _only("convolve1d", mode, origin, output)
-    x = array_of(input)
+    x = _image("convolve1d", input)
     return window(x, _like(x, array_of(weights)), axis % np.ndim(x), mode, cval)
 
 
 def _like(x: Any, weights: Any) -> Any:
     """The weights in the precision of an image, which the result has."""
-    return weights.astype(x.dtype) if x.dtype.kind == "f" and np.isrealobj(weights) else weights
+    dtype = x.real.dtype
+    return weights.astype(np.result_type(dtype, np.complex64) if np.iscomplexobj(weights) else dtype)
 
 
 def correlate1d(
@@ -77,7 +86,7 @@ def _filtered(name: str, input: Any, weights: Any, output: Any, mode: str, cval:
     _only(name, mode, origin, output)
     if rest:
         raise NotDifferentiable(f"scipy.ndimage.{name} has no derivative rule for {next(iter(rest))}=")
-    x, first = array_of(input), int(name == "convolve")
+    x, first = _image(name, input), int(name == "convolve")
     pads = [((n - first) // 2, (n - 1 + first) // 2) for n in np.shape(weights)]
     known: Any = PADDED[mode]
     whole = np.pad(x, pads, known, **({"constant_values": cval} if mode == "constant" else {}))
@@ -185,7 +194,8 @@ def _axes(axes: Any, ndim: int) -> list[int]:
 
 
 def _each(option: Any, count: int) -> Sequence[Any]:
-    return option if isinstance(option, Sequence) and not isinstance(option, str) else [option] * count
+    several = isinstance(option, (Sequence, np.ndarray)) and not isinstance(option, str) and np.ndim(option) > 0
+    return option if several else [option] * count
 
 
 # -- values between elements ---------------------------------------------------------------------------------------
@@ -209,7 +219,7 @@ def map_coordinates(
         raise NotDifferentiable(f"scipy.ndimage.map_coordinates has no derivative rule for {given}")
     if mode not in ("constant", "nearest", "mirror", "reflect", "grid-wrap"):
         raise NotDifferentiable(f"scipy.ndimage.map_coordinates has no derivative rule for mode={mode!r}")
-    x, at = array_of(input), array_of(coordinates)
+    x, at = _image("map_coordinates", input), array_of(coordinates)
     if np.shape(at)[0] != np.ndim(x):
         raise ValueError(f"there are {np.shape(at)[0]} coordinates of an image of {np.ndim(x)} dimensions")
     sides = []
@@ -226,6 +236,7 @@ def map_coordinates(
         for _, share in corner:
             weight = weight * share
         total = total + weight * x[tuple([k for k, _ in corner])]
+    total = total if total.dtype == x.dtype else total.astype(x.dtype)
     return np.where(outside, cval, total) if mode == "constant" else total
 
 

@@ -11,7 +11,7 @@ from symgrad.errors import NotDifferentiable
 from symgrad.ir import Node
 from symgrad.ops.contract import conj
 from symgrad.ops.core import A, Op, Sample
-from symgrad.ops.index import array_of
+from symgrad.ops.index import array_of, floating
 from symgrad.ops.reduction import along, vector_shape
 from symgrad.scipy.linalg import companion
 from symgrad.transform.batch import Batch, rule
@@ -76,7 +76,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any
     ndim = np.ndim(in1)
     if axes is not None and {axis % ndim for axis in np.atleast_1d(axes).tolist()} != set(range(ndim)):
         raise NotDifferentiable("scipy.signal.fftconvolve is differentiable over all axes only; use symgrad.vmap for some")
-    return convolve(in1, in2, mode, "fft")
+    return convolve(floating(in1), floating(in2), mode, "fft")
 
 
 def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
@@ -205,7 +205,7 @@ def filtfilt(
     """``x`` through the filter forwards, and then backwards."""
     if method != "pad":
         raise NotDifferentiable(f"scipy.signal.filtfilt has no derivative rule for method={method!r}; choose 'pad'")
-    b, a, x = np.atleast_1d(array_of(b)), np.atleast_1d(array_of(a)), array_of(x)
+    b, a, x = np.atleast_1d(array_of(b)), np.atleast_1d(array_of(a)), floating(x)
     axis, size = axis % np.ndim(x), max(np.size(a), np.size(b))
     start = np.reshape(lfilter_zi(b, a), vector_shape(axis, np.ndim(x)))
     run = lambda x, first: lfilter(b, a, x, axis, start * first)[0]
@@ -235,7 +235,7 @@ def sosfilt_zi(sos: Any) -> Any:
 
 def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None) -> Any:
     """``x`` through the filters forwards, and then backwards."""
-    sos, x = array_of(sos), array_of(x)
+    sos, x = array_of(sos), floating(x)
     axis = axis % np.ndim(x)
     size = 2 * np.shape(sos)[0] + 1 - int(np.min([np.sum(sos[:, 2] == 0), np.sum(sos[:, 5] == 0)]))
     states = np.reshape(sosfilt_zi(sos), (-1, *(2 if i == axis else 1 for i in range(np.ndim(x)))))
@@ -278,6 +278,7 @@ def savgol_filter(
     ends = ss.savgol_filter(np.eye(window_length), *fit, axis=0).astype(x.dtype)
     first, last = (x[along(axis, slice(*ends))] for ends in ((0, window_length), (np.shape(x)[axis] - window_length, None)))
     middle = convolve(x, np.reshape(weights, [-1 if i == axis else 1 for i in range(np.ndim(x))]), "valid", "direct")
+    middle = middle if window_length % 2 else middle[along(axis, slice(1, None))]
     fitted = [
         np.moveaxis(np.tensordot(rows, x, (1, axis)), 0, axis) for rows, x in ((ends[:half], first), (ends[-half:], last))
     ]
@@ -288,7 +289,7 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
     """Without its mean, or the line that fits it best."""
     if type not in ("linear", "l", "constant", "c"):
         raise ValueError("Trend type must be 'linear' or 'constant'.")
-    x = array_of(data)
+    x = floating(data)
     if type[0] == "c":
         return x - np.mean(x, axis=axis, keepdims=True)
     if np.any(np.asarray(bp) != 0):
