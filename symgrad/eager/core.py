@@ -1009,8 +1009,10 @@ _BEHIND = (
 
 def writable(x: Tensor, new: Tensor | None = None, place: Any = None) -> bool:
     """Whether a write to ``x`` (of ``new``) is recorded; an error where torch forbids it. ``place``: as for ``assign``."""
-    if type(x.value) is Tracer and (x.made == "shared" or (mode.constant and x.made != "constant")):
-        raise NotDifferentiable(_BEHIND)
+    if type(x.value) is Tracer:
+        if x.made == "shared" or (mode.constant and x.made != "constant" and x.value.node.active):
+            raise NotDifferentiable(_BEHIND)
+        x.made = "constant" if mode.constant else ""
     recorded = mode.grad and (requires(x) or (new is not None and requires(new)))
     if recorded:
         if x.made:

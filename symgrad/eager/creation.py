@@ -9,10 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import NONE, Tensor, apply, assign, called, methods, wrap
+from symgrad.eager.core import NONE, Tensor, apply, assign, called, methods, numbers, wrap
 from symgrad.eager.dtypes import as_numpy, default, on_cpu, title
+from symgrad.eager.modes import mode
 from symgrad.eager.shapes import broadcast_tensors, expand, reshape, several, sizes, transpose
+from symgrad.ops.create import contains_traced
 from symgrad.ops.index import COMPLEX
+from symgrad.trace import active_trace
+from symgrad.tracer import Tracer
+
+
+def follow(tensor: Tensor) -> None:
+    """Trace a new tensor, under a derivative of symgrad's: traced values may be written into it."""
+    trace = active_trace()
+    assert trace is not None
+    tensor.value = trace.adopt(tensor.value).copy()
 
 
 def creates(make: Any) -> Any:
@@ -37,6 +48,8 @@ def creates(make: Any) -> Any:
                 out.data = wrap(np.empty(value.shape, out.value.dtype))
             return assign(out, wrap(value), make.__name__)
         tensor = wrap(value)
+        if mode.tracing and value.dtype.kind in "fc":
+            follow(tensor)
         if requires_grad:
             if value.dtype.kind not in "fc":
                 raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
@@ -50,8 +63,9 @@ def _inferred(data: Any, dtype: Any = None) -> Any:
     """The array of nested lists and numbers, in the dtype that torch infers where none is given."""
     if isinstance(data, (list, tuple)) and _holds(Tensor, data):
         data = _unwrapped(data)
+    trace = active_trace() if mode.tracing else None
     try:
-        value = np.array(data)
+        value = np.array(data) if trace is None or not contains_traced([data]) else trace.adopt(data)
     except ValueError as error:
         raise ValueError(_ragged(data) or str(error)) from None
     if value.dtype.kind in "US":
@@ -74,7 +88,7 @@ def _holds(kind: Any, data: Any) -> bool:
 
 def _unwrapped(data: Any) -> Any:
     if isinstance(data, Tensor):
-        return data.value.tolist()
+        return numbers(data).tolist()
     return [_unwrapped(x) for x in data] if isinstance(data, (list, tuple)) else data
 
 
@@ -98,7 +112,8 @@ def tensor(data: Any, *, dtype: Any = None) -> Any:
             UserWarning,
             stacklevel=3,
         )
-        value = np.array(data.value)
+        value: Any = numbers(data)
+        value = value.copy() if type(value) is Tracer else np.array(value)
     else:
         value = _inferred(data, dtype)
     return value if dtype is None or value.dtype == as_numpy(dtype) else value.astype(as_numpy(dtype))
@@ -157,7 +172,8 @@ empty = _filled("empty", 0, "A tensor with no particular numbers in it: zeros, h
 def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
     """A tensor of one number."""
     number = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    return np.full(sizes((size,)), number, as_numpy(dtype) if dtype is not None else _inferred(number).dtype)
+    made = np.broadcast_to(_inferred(number, dtype), sizes((size,)))
+    return made.copy()
 
 
 @creates

@@ -4,6 +4,7 @@ import copy
 import gc
 import math
 import pickle
+import sys
 import threading
 import warnings
 
@@ -1351,6 +1352,79 @@ def test_functions_that_make_arrays_of_traced_values(fun):
         expected = torch.autograd.grad(total(x, y), (x, y), materialize_grads=True)
         for found, slope in zip(torch.func.grad(total, (0, 1))(x.detach(), y.detach()), expected, strict=True):
             np.testing.assert_allclose(found, slope, rtol=1e-9, atol=1e-12)
+
+
+def filled(x):
+    """Rows of a new tensor, an element, what a mask selects."""
+    y = torch.zeros(3, 3, dtype=torch.float64)
+    y[0] = x
+    y[1, 2] = x[0] * x[1]
+    y[y > 1] = x[2]
+    return y.T @ x
+
+
+def written_through_views(x):
+    y = torch.full((2, 3), 0.5, dtype=torch.float64)
+    row, column = y[1], y.t()[0]
+    row.copy_(x)
+    column.mul_(x[:2])
+    return y
+
+
+def added_up(x):
+    total = torch.zeros((), dtype=torch.float64)
+    for v in x:
+        total += v * v
+    return total
+
+
+def scattered(x):
+    y = torch.ones(4, dtype=torch.float64).index_add_(0, torch.tensor([0, 0, 2]), x)
+    return y.scatter_(0, torch.tensor([1, 3]), x[:2]).cumsum(0)
+
+
+def of_what_is_read_here(x):
+    return x * torch.tensor(ARRAY) * torch.tensor([x[0].item(), SCALES[0], 1.0]) + torch.full((3,), SCALES[1]) * x**2
+
+
+def partly_constant(x):
+    """Writes under ``no_grad`` to what depends on nothing, and to a constant."""
+    m, k = torch.ones(3, dtype=torch.float64), torch.tensor(x)
+    with torch.no_grad():
+        m[0] = x[1]
+        m.add_(x)
+    m[1] = x[2] * 2
+    return m * x * k
+
+
+ARRAY, SCALES = np.array([1.0, 2.0, 3.0]), [4.0, 5.0]
+
+
+@pytest.mark.filterwarnings("ignore:To copy construct")
+@pytest.mark.parametrize("fun", [filled, written_through_views, added_up, scattered, of_what_is_read_here, partly_constant])
+def test_new_tensors_take_what_is_traced(fun, monkeypatch):
+    total = lambda x: fun(x).pow(2).sum()
+    for number, point in enumerate(([0.5, 1.5, -0.7], [0.5, 1.5, -0.7], [2.0, -0.5, 1.25], [0.5, 1.5, -0.7])):
+        if number == 3:
+            monkeypatch.setattr(sys.modules[__name__], "ARRAY", ARRAY * 2)
+            monkeypatch.setattr(sys.modules[__name__], "SCALES", [7.0, 5.0])
+        x = torch.tensor(point, dtype=torch.float64, requires_grad=True)
+        (slope,) = torch.autograd.grad(total(x), x)
+        x = x.detach()
+        np.testing.assert_allclose(torch.func.grad(total)(x), slope, rtol=1e-12)
+        np.testing.assert_allclose(torch.vmap(torch.func.grad(total))(torch.stack([x, x])), [slope, slope], rtol=1e-12)
+
+
+def test_what_a_gradient_flows_to_is_not_written_to_under_no_grad():
+    def fun(x):
+        y = torch.zeros(3)
+        y[0] = x[1]
+        with torch.no_grad():
+            y[1] = x[0]
+        return y.sum()
+
+    with pytest.raises(NotDifferentiable, match="a write through"):
+        torch.func.grad(fun)(torch.ones(3))
 
 
 @pytest.mark.parametrize("p", [0, 0.5, 1, 2, 3, INF])
