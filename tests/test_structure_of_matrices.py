@@ -79,6 +79,35 @@ def test_a_likelihood_needs_one_inverse():
     assert "tril" not in code
 
 
+def chain(n):
+    """A point that ``n`` joints move."""
+
+    def fun(angles):
+        turned, at = np.eye(3), np.zeros(3)
+        for k in range(n):
+            c, s = np.cos(angles[k]), np.sin(angles[k])
+            joint = [[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]] if k % 2 else [[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]]
+            turned = turned @ np.array(joint)
+            at = at + turned @ np.array([1.0, 0.5, 0.25])
+        return np.sum((at - 1.0) ** 2)
+
+    return fun
+
+
+def test_chains_of_products_stay_as_long_as_they_are():
+    products = {}
+    for n in (20, 40):
+        angles = np.linspace(-0.5, 0.7, n)
+        with without("structure"):
+            plain = grad(chain(n))
+        with without("scalarize"):
+            derivative = grad(chain(n))
+        for _ in range(3):
+            np.testing.assert_allclose(derivative(angles), plain(angles), rtol=1e-11)
+        products[n] = len(re.findall(r"dot\(|multiply\(", derivative.source(angles, fast=True)))
+    assert products[40] < 2.1 * products[20]  # what came back from each joint went back through all before it by itself
+
+
 def test_what_is_not_positive_definite_is_still_refused():
     def fun(k, y):
         chol = np.linalg.cholesky(k)

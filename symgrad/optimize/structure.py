@@ -78,6 +78,11 @@ def _is_turned(node: Node, of: Node) -> bool:
     return is_op(node, np.transpose) and not node.params and node.args[0] is of
 
 
+def _halved(a: Node, b: Node) -> Node | None:
+    """``L`` of ``inv(L).T @ inv(L)``, which is the inverse of what it is the factor of."""
+    return b.args[0] if is_op(b, np.linalg.inv) and _factored(b.args[0]) is not None and _is_turned(a, b) else None
+
+
 @rewrite(np.diag, rules=STRUCTURE, exact=True)
 def diagonal(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """Of a matrix, ``diag`` is another word for ``diagonal``."""
@@ -90,7 +95,7 @@ def diagonal(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
 
 @rewrite(np.matmul, rules=STRUCTURE)
 def product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """A product with a diagonal matrix, or one of rank one, or a sum that has one."""
+    """A product with a diagonal matrix, or one of rank one, or a sum of such."""
     a, b = args
     if not _is_real_matrix(node) or not _is_real_matrix(a) or not _is_real_matrix(b):
         return None
@@ -105,14 +110,15 @@ def product(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
             u, w = pair
             return s.call(np.outer, u, s.call(np.matmul, w, y)) if left else s.call(np.outer, s.call(np.matmul, y, u), w)
         parts = x.args if is_op(x, np.subtract) or is_op(x, np.add) else ()
-        if all(part.aval == x.aval for part in parts) and any(_is_thin(part) for part in parts):
-            pairs = [(part, y) if left else (y, part) for part in parts]
+        pairs = [(part, y) if left else (y, part) for part in parts]
+        # all of them: one that is multiplied in full is one more product, and one more for each matrix in a chain of them
+        if pairs and all(
+            part.aval == x.aval and (_is_thin(part) or _halved(*pair) is not None)
+            for part, pair in zip(parts, pairs, strict=True)
+        ):
             return s.call(x.op.key, *(s.make(node.op, pair, (), node.aval) for pair in pairs))
-    inner = b.args[0] if is_op(b, np.linalg.inv) else None
-    matrix = _factored(inner) if inner is not None else None
-    if matrix is not None and inner is not None and _is_turned(a, b):  # inv(L).T @ inv(L)
-        return s.graph.add(INVERSE, (inner,), (), node.aval)
-    return None
+    factor = _halved(a, b)
+    return None if factor is None else s.graph.add(INVERSE, (factor,), (), node.aval)
 
 
 @rewrite(np.matmul, rules=STRUCTURE)
