@@ -173,6 +173,10 @@ def plain(derivative: Derivative[..., Any], args: tuple[Any, ...], kwargs: dict[
 
 def vjp(fun: Any, primals: tuple[Any, ...], has_aux: bool) -> Any:
     """``symgrad.vjp`` of a function of tensors."""
+    if mode.tracing:  # within another derivative
+        out, inner, *rest = api.vjp(on_tensors(fun, mode.recording), *pytree.map_tree(_to_value, primals), has_aux=has_aux)
+        pulled = lambda cotangent: pytree.map_tree(_to_tensor, inner(pytree.map_tree(_to_value, cotangent)))
+        return (pytree.map_tree(_to_tensor, out), pulled, *pytree.map_tree(_to_tensor, rest))
     leaves, tree = pytree.flatten(primals)
     values: Derivative[..., Any] = Derivative("function", on_tensors(fun, mode.grad), {})
     step = Step(lambda *given: values(*tree.unflatten(given)))
@@ -191,6 +195,9 @@ def vjp(fun: Any, primals: tuple[Any, ...], has_aux: bool) -> Any:
 def jvp(fun: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...], has_aux: bool) -> Any:
     """``symgrad.jvp`` of a function of tensors."""
     leaves, tree = pytree.flatten((primals, tangents))
+    if mode.tracing:
+        both = pytree.map_tree(_to_value, (primals, tangents))
+        return pytree.map_tree(_to_tensor, api.jvp(on_tensors(fun, mode.recording), *both, has_aux=has_aux))
     inner = on_tensors(fun, mode.grad)
     values: Derivative[..., Any] = Derivative("function", lambda xs, ts: api.jvp(inner, xs, ts, has_aux=has_aux), {})
     return Step(lambda *given: values(*tree.unflatten(given)))(*leaves)

@@ -1415,6 +1415,28 @@ def test_new_tensors_take_what_is_traced(fun, monkeypatch):
         np.testing.assert_allclose(torch.vmap(torch.func.grad(total))(torch.stack([x, x])), [slope, slope], rtol=1e-12)
 
 
+def test_products_with_jacobians_within_derivatives():
+    k, x = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.0, -2.0, 0.5])
+    for fun, slope in (
+        (lambda x: torch.func.jvp(lambda y: y**2 * x, (k,), (x,))[1].sum(), 4 * k * x),
+        (lambda x: torch.func.jvp(lambda y: (y * x, y), (x,), (k,), has_aux=True)[1].sum(), k),
+        (lambda x: torch.func.vjp(lambda y: y**2 * x, k)[1](x)[0].sum(), 4 * k * x),
+        (lambda x: torch.func.vjp(lambda y: (y**3, x * 2), x, has_aux=True)[1](k)[0].sum(), 6 * k * x),
+    ):
+        for _ in range(3):
+            np.testing.assert_allclose(torch.func.grad(fun)(x), slope, rtol=1e-6)
+
+
+def test_running_statistics_are_constants_under_derivatives():
+    def fun(x):
+        mean, var = torch.zeros(2), torch.ones(2)
+        return F.batch_norm(x, mean, var, training=True).pow(3).sum() + mean.sum() + var.sum()
+
+    x = torch.tensor([[1.0, 2.0], [3.0, 5.0], [4.0, 4.5]], requires_grad=True)
+    (slope,) = torch.autograd.grad(fun(x), x)
+    np.testing.assert_allclose(torch.func.grad(fun)(x.detach()), slope, rtol=1e-4, atol=1e-5)
+
+
 def test_what_a_gradient_flows_to_is_not_written_to_under_no_grad():
     def fun(x):
         y = torch.zeros(3)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.eager import ops, reductions
-from symgrad.eager.core import Tensor, apply, assign, axis_of, called, labelled, plain, requires, unlike, wrap
+from symgrad.eager.core import Tensor, apply, assign, axis_of, called, labelled, numbers, plain, requires, unlike, wrap
 from symgrad.eager.dtypes import title
 from symgrad.eager.indexing import flat_places, narrow, within
 from symgrad.eager.modes import mode
@@ -609,7 +609,8 @@ def _normalised(x: Tensor, axes: tuple[int, ...], eps: float) -> Any:
 def _keep(kept: Any, new: Any, momentum: float, verb: str) -> None:
     """Move a running statistic, if it is kept at all, towards a new one."""
     if kept is not None:
-        assign(kept, wrap((kept.value * (1 - momentum) + new * momentum).astype(kept.value.dtype)), verb)
+        new = numbers(wrap(new)) * momentum
+        assign(kept, wrap((kept.value * (1 - momentum) + new).astype(kept.value.dtype)), verb)
 
 
 def batch_norm(
