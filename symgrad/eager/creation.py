@@ -172,8 +172,8 @@ empty = _filled("empty", 0, "A tensor with no particular numbers in it: zeros, h
 def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
     """A tensor of one number."""
     number = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    made = np.broadcast_to(_inferred(number, dtype), sizes((size,)))
-    return made.copy()
+    shape, kind = sizes((size,)), as_numpy(dtype) if dtype is not None else _inferred(number).dtype
+    return np.broadcast_to(number, shape).astype(kind) if type(number) is Tracer else np.full(shape, number, kind)
 
 
 @creates

@@ -342,7 +342,9 @@ def matrix_exp(A: Tensor) -> Any:
 def _matrix_exp(a: Any) -> Any:
     """A Taylor polynomial of ``a / 2**n``, small enough for that, squared ``n`` times."""
     norm = np.abs(a).sum(-2).max(initial=0)
-    n = max(0, math.ceil(math.log2(norm))) if norm > 0 and np.isfinite(norm) else 0
+    n = 0
+    while 2.0**n < norm < np.inf:
+        n += 1
     x = a / 2.0**n
     one = np.eye(a.shape[-1], dtype=a.dtype)
     y = np.broadcast_to(one, a.shape)

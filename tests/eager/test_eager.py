@@ -1339,6 +1339,7 @@ def test_kinks_are_torchs_under_derivatives_too(fun, x, slopes):
         lambda x, y: torch.quantile(x * y, 0.3, dim=1),
         lambda x, y: torch.quantile(x + y, torch.tensor([0.2, 0.8]).double()),
         lambda x, y: torch.nanquantile(x * y, 0.7),
+        lambda x, y: torch.matrix_exp(x @ y.T * 3),
     ],
 )
 def test_functions_that_make_arrays_of_traced_values(fun):
