@@ -379,7 +379,10 @@ def triu(input: Tensor, diagonal: int = 0) -> Any:
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """The diagonal of a matrix."""
     dim1, dim2 = axis_of(dim1, input.value.ndim), axis_of(dim2, input.value.ndim)
-    return apply(DIAGONAL, (input,), {"offset": offset, "axis1": dim1, "axis2": dim2})
+    view = apply(DIAGONAL, (input,), {"offset": offset, "axis1": dim1, "axis2": dim2})
+    if type(view.value) is Tracer:
+        _writable(view.value.like, input.value.like)
+    return view
 
 
 @function

@@ -1379,6 +1379,13 @@ def added_up(x):
     return total
 
 
+def on_diagonals(x):
+    y = torch.zeros(2, 3, 3, dtype=torch.float64)
+    y.diagonal(0, 1, 2).copy_(x)
+    y[0].diagonal(1).add_(x[:2] * 2)
+    return y @ y[1]
+
+
 def scattered(x):
     y = torch.ones(4, dtype=torch.float64).index_add_(0, torch.tensor([0, 0, 2]), x)
     return y.scatter_(0, torch.tensor([1, 3]), x[:2]).cumsum(0)
@@ -1402,7 +1409,9 @@ ARRAY, SCALES = np.array([1.0, 2.0, 3.0]), [4.0, 5.0]
 
 
 @pytest.mark.filterwarnings("ignore:To copy construct")
-@pytest.mark.parametrize("fun", [filled, written_through_views, added_up, scattered, of_what_is_read_here, partly_constant])
+@pytest.mark.parametrize(
+    "fun", [filled, written_through_views, added_up, on_diagonals, scattered, of_what_is_read_here, partly_constant]
+)
 def test_new_tensors_take_what_is_traced(fun, monkeypatch):
     total = lambda x: fun(x).pow(2).sum()
     for number, point in enumerate(([0.5, 1.5, -0.7], [0.5, 1.5, -0.7], [2.0, -0.5, 1.25], [0.5, 1.5, -0.7])):
