@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from symgrad import compile, grad, value_and_grad, without
+from symgrad import compile, grad, hessian, jacobian, value_and_grad, without
 from symgrad.optimize import masks
 
 RNG = np.random.default_rng(0)
@@ -91,6 +91,35 @@ def test_what_is_not_finite_is_masked_as_ever(fun, bad):
             np.testing.assert_allclose(derivative(x), slope, rtol=1e-13)
         assert [str(one.message) for one in found] == [str(one.message) for one in expected]
     np.testing.assert_allclose(derivative(X), other(X), rtol=1e-13)
+    assert derivative.cache_info().misses == 2
+
+
+def roots(p):
+    return np.sum(np.sqrt(p[0] * X) / (p[1] + X) * np.log(p[2] * X))
+
+
+def curves(p):
+    return np.sqrt(p[0] * X) * np.log(p[2] + p[1] * X)
+
+
+@pytest.mark.parametrize(("derive", "fun"), [(hessian, roots), (jacobian, curves)])
+def test_matrices_of_derivatives_have_no_masks_either(derive, fun):
+    with without("masks"):
+        other = derive(fun)
+    derivative, p = derive(fun), np.array([0.5, 1.5, 2.0])
+    np.testing.assert_allclose(compiled(derivative, p), compiled(other, p), rtol=1e-12)
+    assert is_strict(derivative, p)
+    assert "depends" not in derivative.source(p, fast=True)
+    assert "depends" in other.source(p, fast=True)
+    assert not is_strict(other, p)
+    for bad in (
+        np.array([0.0, 1.5, 2.0]),
+        np.array([0.5, 0.0, 0.0]),
+        np.array([0.5, 1.5, np.inf]),
+        np.array([np.nan, 1.5, 2.0]),
+    ):
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(derivative(bad), other(bad), rtol=1e-12)
     assert derivative.cache_info().misses == 2
 
 

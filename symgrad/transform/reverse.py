@@ -80,6 +80,11 @@ def _sweep_without_masks(
     trace.lean = False
     with np.errstate(all="ignore"):
         plain = _sweep(trace, outputs, wrt, order, False, True, None, None)
+    note_unmasked(trace, found, plain)
+
+
+def note_unmasked(trace: Trace, found: Sequence[Any], plain: Sequence[Any]) -> None:
+    """Note results without masks beside those with them."""
     for masked, other in zip(found, plain, strict=True):
         if type(masked) is not Tracer or type(other) is not Tracer or masked.node is other.node:
             continue

@@ -18,7 +18,7 @@ from symgrad.trace import Trace
 from symgrad.tracer import Tracer
 from symgrad.transform.batch import Alike, Batch, line_up, rule_of
 from symgrad.transform.lanes import as_mask, hot_of, moving
-from symgrad.transform.reverse import path
+from symgrad.transform.reverse import note_unmasked, path
 
 
 def at_units(trace: Trace, unit: Tracer, linear: Sequence[Any], scale: complex = 1.0) -> list[Any]:
@@ -37,14 +37,23 @@ def at_units(trace: Trace, unit: Tracer, linear: Sequence[Any], scale: complex =
         x.node.name = x.node.name or node.name
     order = [node for node in order if node not in alone]
     hot = hot_of(ancestors(ends), trace.lookup) if trace.double_where else set[Node]()
-    b = Batch(trace, units.shape[0], known)
-    flows = set(order)
+    size, flows = units.shape[0], set(order)
+    plain = b = Batch(trace, size, dict(known))
     if any([is_steep(node, [arg for arg in node.args if arg in flows], hot) for node in order]):
         reach, eye = _chosen(trace, alone, unit.node), _eye(trace, aval, np.dtype(bool))
         reach = {node: eye if reach.get(node) is None else np.logical_and(eye, as_mask(reach[node])) for node in known}
-        b = Units(trace, units.shape[0], known, hot, reach)
+        b = Units(trace, size, known, hot, reach)
     trace.phase = outer
     b.run(order)
+    found = _results(b, linear)
+    if isinstance(b, Units) and b.cleaned and trace.symbolic and not trace.depth:
+        with np.errstate(all="ignore"):
+            plain.run(order)
+        note_unmasked(trace, found, _results(plain, linear))
+    return found
+
+
+def _results(b: Batch, linear: Sequence[Any]) -> list[Any]:
     return [b.value(x.node) if isinstance(x, Tracer) and x.node in b.known else None for x in linear]
 
 
@@ -52,7 +61,7 @@ class Units(Batch):
     """The batch of a linear map at unit vectors.
 
     ``reach`` has masks of where a value may depend on each vector; what is not in it may anywhere. Elsewhere, what is
-    ``unclean`` may be NaN.
+    ``unclean`` may be NaN. ``cleaned`` is whether a mask was needed.
     """
 
     def __init__(self, trace: Trace, size: int, known: dict[Node, Any], hot: set[Node], reach: dict[Node, Any]) -> None:
@@ -60,6 +69,7 @@ class Units(Batch):
         self.hot = hot
         self.reach = reach
         self.unclean: set[Node] = set()
+        self.cleaned = False
 
     def run(self, order: Sequence[Node]) -> None:
         """Batch the nodes in ``order``; what others need afterwards is clean."""
@@ -92,6 +102,7 @@ class Units(Batch):
                 mask.node.name = "depends"
             self.known[node] = np.where(mask, self.known[node], 0)
             self.unclean.discard(node)
+            self.cleaned = True
 
     def reached(self, node: Node, flags: list[bool]) -> Any:
         """The mask of a node: its rule, run on those of its arguments; None if nothing is known of them."""
