@@ -106,11 +106,8 @@ class Selections:
     def _held(self, unread: set[int]) -> list[Node]:
         """The masks of selections that were set aside and that somebody else holds; all others are forgotten."""
         waiting = [(node, self.masks.pop(node, None), self.trace.values.pop(node, None)) for node in self.aside]
-        self.aside, self._known, self._wholes = (
-            {},
-            {},
-            {key: whole for key, whole in self._wholes.items() if key[0] not in self.aside},
-        )
+        self._wholes = {key: whole for key, whole in self._wholes.items() if key[0] not in self.aside}
+        self.aside, self._known = {}, {}
         for node, *_ in waiting:
             self.sources.pop(node, None)
             for known in (self.places, self.total, self.zero, self.divided):
