@@ -564,10 +564,16 @@ class Trace:
         self.values[node] = value
         if op.sized and self.lanes:
             self.guards.append(Guard(node, None, user_line()))
-        if self.trying and self.user and op.name.startswith("np.linalg"):
+        if self.user and (self._is_at_a_place(op, nodes) or (self.trying and op.name.startswith("np.linalg"))):
             self.required.append(node)
         self._annotate(node)
         return node
+
+    def _is_at_a_place(self, op: Op, nodes: Sequence[Node]) -> bool:
+        """Whether it reads or writes where a number says, which there may be no element at."""
+        if self.lanes or (op is not index.GETITEM and op is not index.SETITEM):
+            return False
+        return any([node.active and not node.aval.shape for node in nodes[len(op.rules) :]]) and not self.iterates
 
     def _value(self, op: Op, values: list[Any], params: dict[str, Any]) -> Any:
         """The result of ``op``; where values are but examples, and there is nothing at an index, that with another one."""

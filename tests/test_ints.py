@@ -152,3 +152,20 @@ def test_batches_of_ints_that_no_array_holds():
     rows = vmap(lambda x: int(x * 1e19) % 7 * x + (int(x * 1e300) > 0))
     for x in ([1.2, 2.3, -3.1], [1.7, 2.3, 3.1], [-1.2, 5.3, -3.1], [1.2, 2.3, -3.1]):
         np.testing.assert_allclose(rows(np.array(x)), [int(v * 1e19) % 7 * v + (int(v * 1e300) > 0) for v in x])
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: TABLE[int(x[0])] + x[1] ** 2,
+        lambda x: np.take(TABLE, int(x[0])) + x[1] ** 2,
+        lambda x: 0 * x[int(x[0])] + x[1] ** 2,
+    ],
+)
+def test_there_is_nothing_beyond_the_end(fun):
+    """Though the gradient does not hang on what is there."""
+    derivative = grad(fun)
+    for x in (1.0, 2.5, 0.0, 1.5, 2.0):
+        np.testing.assert_allclose(derivative(np.array([x, 3.0, 1.0])), [0, 6, 0])
+    with pytest.raises(IndexError, match="out of bounds"):
+        derivative(np.array([99.0, 3.0, 1.0]))
