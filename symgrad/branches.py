@@ -12,7 +12,7 @@ import numpy as np
 from symgrad.ir import CONST, Aval, Graph, Node
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import ITEM, NAMED, NOT, TO_NUMPY
-from symgrad.ops.index import SETITEM
+from symgrad.ops.index import GETITEM, SETITEM, Hole
 from symgrad.patterns import EXIT, INT, TEST, UNSEEN, Key, Note, Part, joined, number_of
 from symgrad.trace import Trace
 from symgrad.transform.loop import Body, Course, Loop, loop_of
@@ -21,15 +21,22 @@ from symgrad.ways import Parts, Unclear, Way, joined_kind, narrow, same_step, su
 _FLAGS = (TEST, EXIT, UNSEEN)
 
 
+Span = tuple[int, int]  # the least and the largest value that an index may have
+
+
 class _Put(NamedTuple):
-    """What several ways write to one place of one array: the array, the number of each and what is known of it, the place."""
+    """What several ways write to one place of one array: the array, the number of each and what is known of it, the place.
+
+    Those that write nothing (``some``) write what is there.
+    """
 
     base: Parts
     numbers: list[tuple[Parts, Any]]
-    place: list[Parts]
+    place: list[Any]  # as ``_index`` says
     params: Any
     kind: Any  # that all numbers have in the end
     like: Any  # one of the steps, for its name and line
+    some: bool
 
 
 def may_go_on(op: Any) -> bool:
@@ -47,10 +54,17 @@ def outside(there: dict[Key, Part], part: Part) -> Part:
 
 class Builder:
     """Writes ways down as one: ``kinds`` is what is known of each local that they leave behind, ``begin`` of what they find;
-    ``blank`` makes arrays that stand in for any."""
+    ``blank`` makes arrays that stand in for any; ``span`` tells how far the index of a loop around goes, or None's, that of
+    this one."""
 
-    def __init__(self, kinds: dict[Key, Any], begin: dict[Key, Any], blank: Callable[[Aval], Node]) -> None:
-        self.kinds, self.begin, self.blank = kinds, begin, blank
+    def __init__(
+        self,
+        kinds: dict[Key, Any],
+        begin: dict[Key, Any],
+        blank: Callable[[Aval], Node],
+        span: Callable[[Node | None], Span | None],
+    ) -> None:
+        self.kinds, self.begin, self.blank, self.span = kinds, begin, blank, span
         self.keys = sorted(kinds, key=repr)
 
     def grow(self, out: Any, ways: list[Way], depth: int, made: dict[int, Any], outer: Callable[[Part], Any]) -> dict[Key, Any]:
@@ -114,7 +128,7 @@ class Builder:
     def _parted(
         self, out: Any, ways: list[Way], depth: int, test: Any, made: dict[int, Any], outer: Callable[[Part], Any]
     ) -> dict[Key, Any]:
-        """What there is after a decision. What all ways leave alike does not go through it; of what all write to one place of
+        """What there is after a decision. What all ways leave alike does not go through it; of what they write to one place of
         one array, the number does, and is written there afterwards."""
         of = functools.partial(_there, made, outer)
         alike = [key for key in self.keys if self._is_alike(key, ways, made)]
@@ -124,10 +138,13 @@ class Builder:
             kinds["put", *key] = put.kind
             after = zip(ways, put.numbers, strict=True)
             ways = [replace(way, after={**way.after, ("put", *key): number}) for way, number in after]
-        found = Builder(kinds, self.begin, self.blank)._decided(out, ways, depth, test, made, outer)
+        read = {("read", key): self._read(out, put, of) for key, put in puts.items() if put.some}
+        found = Builder(kinds, self.begin, self.blank, self.span)._decided(
+            out, ways, depth, test, made, lambda part: read[part] if part in read else outer(part)
+        )
         found |= {key: self._left(out, key, ways[0], of) for key in alike}
         for key, put in puts.items():
-            args = [of(put.base), found.pop(("put", *key)), *map(of, put.place)]
+            args = [of(put.base), found.pop(("put", *key)), *[_made(out, one, of) for one in put.place]]
             found[key] = out.add(SETITEM, args, put.params, self.kinds[key], put.like)
         return found
 
@@ -138,21 +155,70 @@ class Builder:
         return alike and len({aval for _, aval in after}) == 1
 
     def _put(self, key: Key, ways: list[Way], made: dict[int, Any]) -> _Put | None:
-        """What all ways write to one place of one array; None where they do something else."""
+        """What ways write to one place of one array; None where they do something else, or where those that write nothing
+        might have no such place."""
         ends = [[*way.after[key][0].values()] for way in ways]
-        if any([len(parts) != 1 or parts[0][0] != "step" or parts[0][1] in made for parts in ends]):
+        writes = [len(parts) == 1 and parts[0][0] == "step" and parts[0][1] not in made for parts in ends]
+        if not any(writes):
             return None
-        steps = [way.steps[parts[0][1]] for way, parts in zip(ways, ends, strict=True)]
+        steps = [way.steps[parts[0][1]] for way, parts, one in zip(ways, ends, writes, strict=True) if one]
         if any([op is not SETITEM or (params, aval) != (steps[0][1], self.kinds[key]) for op, params, aval, _ in steps]):
             return None
         base, every, *place = zip(*[args for *_, args in steps], strict=True)
-        if not all([_is_common(parts, made) for parts in (base, *place)]):
+        others = [way.after[key][0] for way, one in zip(ways, writes, strict=True) if not one]
+        writers = [way for way, one in zip(ways, writes, strict=True) if one]
+        indices = [[_index(way, parts, made) for way, parts in zip(writers, some, strict=True)] for some in place]
+        if not _is_common((*base, *others), made) or any([one is None or one != some[0] for some in indices for one in some]):
             return None
-        numbers = [(parts, self._aval(way, parts)) for way, parts in zip(ways, every, strict=True)]
+        writer = writers[0]
+        row = self._row(writer, [parts[0] for parts in place], steps[0]) if others else None
+        if others and row is None:
+            return None
+        written, there = iter(every), {("read", key): ("read", key)}
+        numbers: list[tuple[Parts, Any]] = []
+        for way, one in zip(ways, writes, strict=True):
+            numbers.append((parts := next(written), self._aval(way, parts)) if one else (there, row))
         computed = [aval for parts, aval in numbers if not _is_known(parts)] or [numbers[0][1]]
         kind = functools.reduce(lambda one, other: one and joined_kind(one, other), computed)
-        like = ways[0].nodes[ends[0][0][1]]
-        return kind and _Put(base[0], numbers, [parts[0] for parts in place], steps[0][1], kind, like)
+        like = writer.nodes[ends[writes.index(True)][0][1]]
+        return kind and _Put(base[0], numbers, [some[0] for some in indices], steps[0][1], kind, like, bool(others))
+
+    def _read(self, out: Any, put: _Put, of: Callable[[Parts], Any]) -> Any:
+        """What is at a place before a decision."""
+        row = next(aval for parts, aval in put.numbers if any([part[0] == "read" for part in parts.values()]))
+        return out.add(GETITEM, [of(put.base), *[_made(out, one, of) for one in put.place]], put.params, row, None)
+
+    def _row(self, way: Way, place: Sequence[Parts], step: Any) -> Aval | None:
+        """What is known of an element, or a row, of an array; None where iterations that do not write it might have none."""
+        _, params, aval, _ = step
+        spec, spans = dict(params)["spec"], [self._span(way, parts) for parts in place]
+        if len(spec) > len(aval.shape) or not any([type(part) is Hole for part in spec]):
+            return None
+        for part, length in zip(spec, aval.shape, strict=False):
+            span = spans[part.number] if type(part) is Hole else (part, part) if type(part) is int else None
+            if span is None or not -length <= span[0] <= span[1] < length:
+                return None
+        rest = aval.shape[len(spec) :]
+        return Aval(rest, aval.dtype, "array" if rest else "scalar")
+
+    def _span(self, way: Way, parts: Parts) -> Span | None:
+        """The least and the largest value that an integer may have; None where that is not known."""
+        spans = [self._span_of(way, part) for part in parts.values()]
+        known = [span for span in spans if span is not None]
+        return None if len(known) < len(spans) else (min(low for low, _ in known), max(high for _, high in known))
+
+    def _span_of(self, way: Way, part: Part) -> Span | None:
+        kind, *rest = part
+        if kind == "index":
+            return self.span(None)
+        if kind == "step":
+            op, _, _, args = way.steps[rest[0]]
+            spans = [self._span(way, parts) for parts in args]
+            return _SPANS[op](*spans) if op in _SPANS and None not in spans else None
+        if kind not in ("same", "value"):
+            return None
+        number = dict(rest[0].params)["value"] if rest[0].op is CONST else None
+        return (number, number) if type(number) is int else self.span(rest[0])
 
     def _aval(self, way: Way, parts: Parts) -> Any:
         """What is known of a value that a way reads; None where it may be one of several."""
@@ -306,6 +372,26 @@ def _is_common(every: Sequence[Parts], made: dict[int, Any]) -> bool:
     return not others and kind not in ("again", "anew") and (kind != "step" or what in made)
 
 
+def _index(way: Way, parts: Parts, made: dict[int, Any]) -> Any:
+    """An integer that is there before ways part, as a part, or how it is made of such; None where that is not sure."""
+    part, *others = parts.values()
+    if others or part[0] in ("again", "anew"):
+        return None
+    if part[0] != "step" or part[1] in made:
+        return part
+    op, params, aval, args = way.steps[part[1]]
+    found = tuple([_index(way, one, made) for one in args])
+    return None if op not in _SPANS or None in found else ("made", op, params, aval, found)
+
+
+def _made(out: Any, index: Any, of: Callable[[Parts], Any]) -> Any:
+    """Such an integer, written down."""
+    if index[0] != "made":
+        return of({index: index})
+    _, op, params, aval, args = index
+    return out.add(op, [_made(out, one, of) for one in args], params, aval, None)
+
+
 def _is_known(parts: Parts) -> bool:
     """Whether it is a number that is known beforehand, which takes on another kind."""
     return all(map(_is_number, parts.values()))
@@ -314,6 +400,22 @@ def _is_known(parts: Parts) -> bool:
 def _is_number(part: Part) -> bool:
     """Whether it is a number of the user's code; the index of a loop around is none."""
     return part[0] == "value" or (part[0] == "same" and part[1].op is CONST)
+
+
+def _divided(a: Span, b: Span) -> Span | None:
+    return (a[0] // b[0], a[1] // b[1]) if b[0] == b[1] > 0 else None
+
+
+# how far integers go that are made of others
+_SPANS: dict[Any, Callable[..., Span | None]] = {
+    NAMED: lambda a: a,
+    REGISTRY[np.add]: lambda a, b: (a[0] + b[0], a[1] + b[1]),
+    REGISTRY[np.subtract]: lambda a, b: (a[0] - b[1], a[1] - b[0]),
+    REGISTRY[np.negative]: lambda a: (-a[1], -a[0]),
+    REGISTRY[np.multiply]: lambda a, b: (min(products := [x * y for x in a for y in b]), max(products)),
+    REGISTRY[np.floor_divide]: _divided,
+    REGISTRY[np.remainder]: lambda a, b: (0, b[0] - 1) if b[0] == b[1] > 0 else None,
+}
 
 
 def _zero(kind: Aval) -> Any:

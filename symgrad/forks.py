@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.branches import Builder, Steps, may_go_on, outside
+from symgrad.branches import Builder, Span, Steps, may_go_on, outside
 from symgrad.ir import CAPTURED, COMPARED, CONST, INPUT, Aval, Node, ancestors
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT
@@ -321,7 +321,7 @@ class _Reader:
                 for way in ways.values():
                     way.after[UNSEEN] = {UNSEEN: ("carry", UNSEEN)}, BOOL
             outer = functools.partial(outside, there)
-            left = Builder(end, begin, self._blank).grow(steps, [ways[key] for key in sorted(ways)], 0, {}, outer)
+            left = Builder(end, begin, self._blank, self._span).grow(steps, [ways[key] for key in sorted(ways)], 0, {}, outer)
             unseen = {UNSEEN: there[UNSEEN]} if UNSEEN in there else {}
             there, begin = {**unseen, **left}, {**end, **dict.fromkeys(unseen, BOOL)}
         if TEST in there and not all(whole[:-1]):  # it ends there
@@ -412,6 +412,20 @@ class _Reader:
             raise Unclear
         node: Node = self.trace.constant_like(0.0, kind).node
         return node
+
+    def _span(self, index: Node | None) -> Span | None:
+        """How far the index of a loop goes: of this one, or one around it."""
+        if index is None:
+            values = [dict(bound.at.params)["value"] for bound in self.bounds[:-1] if bound.at is not None]
+            return (min(values), max(values)) if len(values) == len(self.bounds) - 1 else None
+        if index.op is not INDEX:
+            return None
+        number = dict(index.params)["loop"]
+        what = next((roller.what for roller in self.trace.rollers if roller.serial == number), None)
+        if what is None:
+            return None
+        ends = what.start, what.start + what.step * (what.length - 1)
+        return min(ends), max(ends)
 
     def _kept(self, first: int, stretches: list[Stretch], ways: list[Taken]) -> Ways:
         """What later calls may know of these ways."""

@@ -445,3 +445,88 @@ def test_random_loops(seed: int) -> None:
         patch.setattr(iterables, "FEWEST", 4)
         patch.setattr(rolling, "FAR", 5)
         agrees_with_dynamic(program)
+
+
+def written_at_times(x):
+    y, s = np.zeros(len(x)), 0.0
+    for i in range(len(x)):
+        s = 0.9 * s + x[i]
+        if s > 0.5:
+            y[i] = s
+            s = 0.0
+    return np.sum(y**2) + s
+
+
+def written_from_the_end(x):
+    y, s = x * 1.0, 0.0
+    for i in range(len(x) - 1):
+        s = 0.5 * s - x[i] * y[i]
+        if s > 0:
+            y[len(x) - 1 - i] = s * x[i]
+        elif s > -1:
+            y[len(x) - 1 - i] += s
+    return np.sum(np.sin(y)) * s
+
+
+def rows_written_at_times(x):
+    y, s = np.ones((len(x), 2)), x[0]
+    for i in range(1, len(x)):
+        s = s * 0.7 + x[i]
+        if s * x[i] > 0:
+            y[i - 1] = np.array([s, 1.0])
+    return np.sum(y * y * s)
+
+
+def pairs_written_at_times(x):
+    d = np.zeros((len(x), len(x)))
+    for i in range(1, len(x)):
+        for j in range(1, len(x)):
+            if x[i] > x[j]:
+                d[i, j] = d[i - 1, j - 1] + x[i] * x[j]
+            elif x[i] * x[j] < 0:
+                d[i, j] = d[i - 1, j]
+    return np.sum(d)
+
+
+def written_where_there_is_room(x):
+    """Iterations that write nothing have no such place."""
+    y, s = np.zeros(3), 0.0
+    for i in range(len(x)):
+        s = 0.8 * s + x[i]
+        if i < 3 and s > 0:
+            y[i] = s
+    return np.sum(y**2) + s
+
+
+@pytest.mark.parametrize(
+    ("fun", "put"),
+    [
+        (written_at_times, True),
+        (written_from_the_end, True),
+        (rows_written_at_times, True),
+        (pairs_written_at_times, True),
+        (written_where_there_is_room, False),
+    ],
+    ids=lambda what: getattr(what, "__name__", ""),
+)
+def test_what_some_iterations_write_is_a_number_that_all_write(fun, put):
+    """A copy of the array for each iteration would be quadratic."""
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in np.random.default_rng(9).normal(size=(12, 9)):
+        (value, slope), (_, other) = derivative(x), dynamic(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(slope, other, rtol=1e-11, atol=1e-13)
+    assert ("put_" in derivative.source(x)) is put
+
+
+def test_rows_that_become_something_else_are_computed_at_once():
+    def fun(x):
+        y = x * 1.0
+        for i in range(len(x)):
+            y[i] = np.sin(y[i]) * x[i] if y[i] > 0.2 else y[i] ** 2
+        return np.sum(y)
+
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in np.random.default_rng(10).normal(size=(8, 9)):
+        np.testing.assert_allclose(derivative(x)[1], dynamic(x)[1], rtol=1e-11)
+    assert "for " not in derivative.source(x).split("# backward")[1]

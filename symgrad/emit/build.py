@@ -409,6 +409,7 @@ class Builder:
         self.hiding: set[Node] = set()  # what has that in its expression
         self.outputs = {node for leaf in program.leaves() for node in leaf.nodes()}
         self.common: dict[int, deque[Node]] = {}  # of a tree, by identity: what all its ends need, in order
+        self.later: dict[int, set[Node]] = {}  # of a tree: what may raise an error before it has been decided on
         self.last_phase: str | None = None
         self.loop_phase: str | None = None  # of the loop whose body is printed
         self.lines_shown: set[tuple[str, int]] = set()
@@ -422,7 +423,7 @@ class Builder:
             if node.op is INPUT:
                 self._input(node, block)
         assert program.root is not None
-        self.common = _common(program.root)
+        self.common, self.later = _common(program.root), _later(program.root, self.nodes)
         self._tree(program.root, block, set())
         header = f"{signature.name}({signature.parameters})"
         rows = statements(self._finished(block))
@@ -513,8 +514,10 @@ class Builder:
     def _before(self, branch: Branch, done: set[Node]) -> list[Node]:
         """What to compute before a branch: what its condition needs, and what every side needs that came earlier."""
         needed, common = ancestors([branch.node], known=done), self.common[id(branch)]
+        later, left = self.later.get(id(branch), ()), list[Node]()
         while common and common[0].index < branch.node.index:
-            needed.append(common.popleft())
+            (left if common[0] in later else needed).append(common.popleft())
+        common.extendleft(reversed(left))
         return sorted({*needed}.difference(done), key=lambda node: node.index)
 
     def _leaf(self, leaf: Leaf, block: list[Any], done: set[Node]) -> None:
@@ -944,6 +947,40 @@ def _common(root: Tree) -> dict[int, deque[Node]]:
                 common = deque([node for node in common if node in other])
             found[id(tree)] = common
     return found
+
+
+def _later(root: Tree, nodes: Sequence[Node]) -> dict[int, set[Node]]:
+    """Of trees in which it is decided on how many elements a mask selects: what is made of those elements.
+
+    The code knows how many there are, and takes the last one, say.
+    """
+    masks: dict[int, set[Node]] = {}  # of a tree: those whose counts it decides on
+    trees = [*preorder(root)]
+    for tree in reversed([tree for tree in trees if isinstance(tree, Branch)]):
+        own = _counted(tree.node)
+        masks[id(tree)] = {
+            *([] if own is None else [own]),
+            *[m for child in tree.cases.values() for m in masks.get(id(child), ())],
+        }
+    every = {mask for some in masks.values() for mask in some}
+    made = {
+        mask: {node for node in nodes if node.op in _SELECTING and mask in node.args[len(node.op.rules) :]} for mask in every
+    }
+    for node in nodes if every else ():
+        for some in made.values():
+            if not some.isdisjoint(node.args):
+                some.add(node)
+    return {id(tree): set().union(*[made[mask] for mask in masks[id(tree)]]) for tree in trees if masks.get(id(tree))}
+
+
+def _counted(node: Node) -> Node | None:
+    """The mask of which it is the count; None of anything else."""
+    while node.op in (engine.TO_PYTHON, engine.ASTYPE):
+        node = node.args[0]
+    return node.args[0] if node.op is REGISTRY[np.count_nonzero] else None
+
+
+_SELECTING = (index.GETITEM, index.SETITEM, index.SCATTER, index.INDEX_ADD)
 
 
 def mark(statements: Sequence[Any], node: Node | None, hidden: bool = False) -> None:

@@ -141,6 +141,7 @@ class FastBuilder(BlockBuilder):
         self.root: dict[Node, Node] = {}  # of a view, the node that owns the memory
         self.members: dict[Node, list[Node]] = {}
         self.reads: dict[Node, set[Node]] = {}
+        self.numbers: dict[Any, np.generic] = {}  # of NumPy's that the code names, by kind and value
         self.owner: dict[Node, str] = {}  # variables whose arrays this code may overwrite once they are dead
         self.free: dict[tuple[Any, ...], list[str]] = {}
         self.order: dict[Node, bool | None] = {}
@@ -706,6 +707,9 @@ class FastBuilder(BlockBuilder):
         if type(value) is float and value in (math.inf, -math.inf):
             infinite = name(self.bind("inf", math.inf))
             return infinite if value > 0 else ast.UnaryOp(ast.USub(), infinite)
+        if isinstance(value, np.generic):  # to make one costs more than most that is done with it
+            kept = self.numbers.setdefault((value.dtype, value.tobytes()), value)
+            return name(self.bind("number" if value else "zero", kept))
         return super()._number(value)
 
     def _is_contiguous(self, node: Node) -> bool:

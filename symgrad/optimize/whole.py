@@ -15,8 +15,9 @@ import numpy as np
 from symgrad.ir import CAPTURED, INPUT, Aval, Node
 from symgrad.ir import Sequence as ListAval
 from symgrad.ops import create, engine, index
+from symgrad.ops.core import REGISTRY
 from symgrad.optimize.loops import STACK
-from symgrad.optimize.lower import INNER
+from symgrad.optimize.lower import BITS, INNER, SELECT
 from symgrad.optimize.rewriting import ops_of
 from symgrad.optimize.scalars import NUMBERS, PLAIN
 from symgrad.transform.loop import Body, Loop
@@ -47,6 +48,8 @@ def all_small(nodes: Sequence[Node], ends: Sequence[Node], inside: bool = False,
     return not inside or not any(is_long(end) for end in ends if end not in tables)
 
 
+_OF_MASKS = ops_of(create.ZEROS, np.where, np.count_nonzero, np.any, np.all, np.logical_not, np.logical_and, np.logical_or)
+
 _tables: weakref.WeakKeyDictionary[Body, dict[int, set[Node]]] = weakref.WeakKeyDictionary()  # they are asked for often
 
 
@@ -65,7 +68,7 @@ def tables_of(body: Body) -> dict[int, set[Node]]:
 def _found_tables(body: Body) -> dict[int, set[Node]]:
     found: dict[int, set[Node]] = {}
     for i, (item, after) in enumerate(zip(body.carry, body.after, strict=True)):
-        if not isinstance(item.aval, Aval) or not item.aval.shape or item.aval.dtype != np.float64:
+        if not isinstance(item.aval, Aval) or not item.aval.shape or item.aval.dtype not in NUMBERS:
             continue
         table, places = {item}, is_long(item)
         for node in body.nodes():
@@ -133,10 +136,18 @@ def is_left(node: Node) -> bool:
         return False
     if is_cell(node):
         return node.op is not index.GETITEM and node.aval.dtype == node.args[1].aval.dtype == np.float64
-    if any(not isinstance(value.aval, Aval) or value.aval.dtype != np.float64 for value in (node, *node.args)):
-        return node.op is STACK
+    if any(not isinstance(value.aval, Aval) or not _is_of_numbers(value.aval) for value in (node, *node.args)):
+        return node.op in (STACK, BITS, SELECT)
+    if any(value.aval.shape and value.aval.dtype == bool for value in (node, *node.args)):
+        return node.op in _OF_MASKS
     write = node.op in (index.SCATTER, index.SETITEM, index.INDEX_ADD) and len(node.args) == len(node.op.rules)
-    return write or node.op in _LEFT
+    inner = node.op is REGISTRY[np.matmul] and not node.aval.shape
+    return write or inner or node.op in _LEFT
+
+
+def _is_of_numbers(aval: Aval) -> bool:
+    """Whether it is of floats, or a mask; or one of Python's numbers."""
+    return aval.dtype == np.float64 or aval.dtype == bool or (not aval.shape and aval.dtype in NUMBERS)
 
 
 def _is_data(node: Node) -> bool:

@@ -158,7 +158,7 @@ class _Sides:
     def _summed(self, side: _Side, item: Node, end: Node, test: Node) -> Callable[[Node, list[Node]], Node] | None:
         """What a side does to a value that it only adds to, done outside of it."""
         terms = side.reading.terms(item, end)
-        if not terms or any([term.flag is not None for term in terms]):
+        if not terms or any([term.flag is not None or term.reads is not None for term in terms]):
             return None
         given = [(side.given(term.node, term.puts), [side.what(place, False) for place in term.places]) for term in terms]
 

@@ -18,7 +18,7 @@ class Term(NamedTuple):
     """One thing that is done to a value: ``node`` is added to it (or subtracted from it, if not ``adds``), by ``steps``.
 
     With a ``spec``, that is done at ``places``; if it ``puts``, it is written there, or takes the value's place; with a
-    ``flag``, where that is true.
+    ``flag``, where that is true. It may be made of what it ``reads`` there.
     """
 
     node: Node
@@ -28,6 +28,7 @@ class Term(NamedTuple):
     places: tuple[Node, ...] = ()
     puts: bool = False
     flag: Node | None = None
+    reads: Node | None = None
 
     @property
     def line(self) -> Any:
@@ -76,17 +77,16 @@ class Reading:
             return Term(value, (writer,), True, spec, tuple(places), True)
         part = readers[0]
         same = part.op is index.GETITEM and part.args == (node, *places) and dict(part.params)["spec"] == spec
-        if len(readers) > 2 or not same or self.readers[part] != [value] or self.readers[value] != [writer]:
+        if len(readers) > 2 or not same:
             return None
-        if not {value, part}.isdisjoint(self.ends):
-            return None
-        if value.op is WHERE and value.args[2] is part:
-            return Term(value.args[1], (part, writer), True, spec, tuple(places), True, value.args[0])
+        whole = Term(value, (part, writer), True, spec, tuple(places), True, reads=part)
+        if self.readers[part] != [value] or self.readers[value] != [writer] or not {value, part}.isdisjoint(self.ends):
+            return whole
         if value.op not in (ADD, SUBTRACT) or value.args[0] is value.args[1]:
-            return None
+            return whole
         a, b = value.args
         if (value.op is SUBTRACT and a is not part) or value.aval.dtype != writer.aval.dtype:
-            return None
+            return whole
         return Term(b if a is part else a, (part, value, writer), value.op is ADD, spec, tuple(places))
 
 

@@ -130,6 +130,10 @@ class _Together(Batch):
         order = self._in_order([item for item, found in terms.items() if not found])
         self._constants()
         self._rows()
+        for item, (term, *_) in [(item, found) for item, found in terms.items() if found]:
+            rows = self.rows.get(term.steps[-1])
+            if term.reads is not None and rows is not None:
+                self.known[term.reads] = self._row(self.starts[item], rows)
         for item in order:
             values = self._values(self.ends[item], item.aval)
             first = np.reshape(self.starts[item], (1, *item.aval.shape))
@@ -155,6 +159,8 @@ class _Together(Batch):
         if any([term.flag is not None and not term.spec for term in terms]):
             return terms if len(terms) == 1 else []
         own = set()
+        if any([term.reads is not None for term in terms[1:]]):  # what another one has written
+            return []
         for term in terms:
             rows = self._together(item.aval.shape, term.spec, term.places) if term.spec else None
             self.rows[term.steps[-1]] = rows
@@ -206,9 +212,6 @@ class _Together(Batch):
         rows = self.rows[term.steps[-1]]
         if rows is not None:
             others = [self._same(place) for place in rows.others]
-            if term.flag is not None:
-                flags = line_up(self._values(term.flag, term.flag.aval), 0, len(values.shape) - 1)
-                values = np.where(flags, values, index.GETITEM(total, *others, spec=rows.spec))
             return (index.SETITEM if term.puts else index.INDEX_ADD)(total, values, *others, spec=rows.spec)
         if all(map(self._is_same, term.places)):
             return index.INDEX_ADD(total, np.sum(values, axis=0), *map(self._same, term.places), spec=term.spec)
@@ -275,10 +278,14 @@ class _Together(Batch):
             if node.op is index.GETITEM and node.args[0] in self.alike and node not in self.known:
                 rows = self._together(node.args[0].aval.shape, dict(node.params)["spec"], node.args[1:])
                 if rows is not None:
-                    x, others = self.alike[node.args[0]], [self._same(place) for place in rows.others]
-                    every = range(len(x))
-                    whole = len(rows.spec) == 1 and every[slice(*rows.spec[0])] == every
-                    self.known[node] = x if whole else index.GETITEM(x, *others, spec=rows.spec)
+                    self.known[node] = self._row(self.alike[node.args[0]], rows)
+
+    def _row(self, x: Any, rows: Rows) -> Any:
+        """The rows of an array."""
+        every = range(len(x))
+        if len(rows.spec) == 1 and every[slice(*rows.spec[0])] == every:
+            return x
+        return index.GETITEM(x, *[self._same(place) for place in rows.others], spec=rows.spec)
 
     def _together(self, shape: tuple[int, ...], spec: index.Spec, places: Sequence[Node]) -> Rows | None:
         """The rows that all iterations name by ``spec`` and ``places``, each another one; None for anything else."""
