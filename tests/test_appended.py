@@ -345,3 +345,31 @@ def test_a_list_of_some_items_that_a_function_changes():
     derivative = value_and_grad(changed_by_a_function)
     for x in np.random.default_rng(8).normal(size=(12, 6)):
         assert derivative(x)[0] == pytest.approx(changed_by_a_function(x), rel=1e-12)
+
+
+def of_two_lists(x, p):
+    a, s = [], p
+    for i in range(len(x)):
+        s = s * 0.8 + x[i]
+        if 0 < s < 1.5:
+            a.append(-s)
+            s = 0.0
+    b = []
+    for v in x:
+        if v < -1 or v > 0.1:
+            continue
+        b.append(p)
+    c = [v for v in x if v > 0]
+    total = (np.median(a) if a else x[2]) + sum(v * v for v in b)
+    return total * (np.mean(np.square(c)) if len(c) > 1 else 1.0) + (np.std(a) if len(a) > 1 else p)
+
+
+def test_what_hangs_on_how_many_there_are_is_computed_after_that_is_known():
+    """Code divides by no count that may be zero, and reads no item that may not be there (warnings are errors here)."""
+    rng = np.random.default_rng(1059)
+    derivative = value_and_grad(of_two_lists, (0, 1))
+    for k in range(60):
+        x, p = rng.normal(size=5) * (0.01 if k % 10 == 9 else 1.0), float(rng.normal())
+        x = -np.abs(x) if k % 10 == 8 else x
+        assert derivative(x, p)[0] == pytest.approx(of_two_lists(x, p), rel=1e-12)
+    assert "raises an error" not in derivative.explain()

@@ -950,9 +950,9 @@ def _common(root: Tree) -> dict[int, deque[Node]]:
 
 
 def _later(root: Tree, nodes: Sequence[Node]) -> dict[int, set[Node]]:
-    """Of trees in which it is decided on how many elements a mask selects: what is made of those elements.
+    """Of trees in which it is decided on how many elements a mask selects: what is made of those elements, or divided by that.
 
-    The code knows how many there are, and takes the last one, say.
+    The code knows how many there are, and takes the last one, say; or that there are some.
     """
     masks: dict[int, set[Node]] = {}  # of a tree: those whose counts it decides on
     trees = [*preorder(root)]
@@ -963,24 +963,30 @@ def _later(root: Tree, nodes: Sequence[Node]) -> dict[int, set[Node]]:
             *[m for child in tree.cases.values() for m in masks.get(id(child), ())],
         }
     every = {mask for some in masks.values() for mask in some}
-    made = {
-        mask: {node for node in nodes if node.op in _SELECTING and mask in node.args[len(node.op.rules) :]} for mask in every
-    }
+    made = dict[Node, set[Node]]((mask, set()) for mask in every)
     for node in nodes if every else ():
-        for some in made.values():
-            if not some.isdisjoint(node.args):
+        selected = node.args[len(node.op.rules) :] if node.op in _SELECTING else ()
+        divided = _counted(node.args[1]) if node.op is REGISTRY[np.true_divide] else None
+        for mask, some in made.items():
+            if mask in selected or mask is divided or not some.isdisjoint(node.args):
                 some.add(node)
     return {id(tree): set().union(*[made[mask] for mask in masks[id(tree)]]) for tree in trees if masks.get(id(tree))}
 
 
 def _counted(node: Node) -> Node | None:
-    """The mask of which it is the count; None of anything else."""
-    while node.op in (engine.TO_PYTHON, engine.ASTYPE):
-        node = node.args[0]
-    return node.args[0] if node.op is REGISTRY[np.count_nonzero] else None
+    """The mask of whose count it is made; None of anything else."""
+    while node.op in _OF_COUNTS:
+        node = next((arg for arg in node.args if arg.op is not CONST), node.args[0])
+    return node.args[0] if node.op in _COUNTS and len(node.args) == 1 else None
 
 
 _SELECTING = (index.GETITEM, index.SETITEM, index.SCATTER, index.INDEX_ADD)
+_COUNTS = tuple(REGISTRY[fun] for fun in (np.count_nonzero, np.any))
+_TESTS = (np.greater, np.greater_equal, np.less, np.less_equal, np.equal, np.not_equal)
+_OF_COUNTS = (
+    engine.TO_PYTHON, engine.TO_NUMPY, engine.ASTYPE, engine.BOOL, engine.NOT,
+    *[REGISTRY[fun] for fun in (*_TESTS, np.subtract, np.sqrt)],
+)  # fmt: skip
 
 
 def mark(statements: Sequence[Any], node: Node | None, hidden: bool = False) -> None:
