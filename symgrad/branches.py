@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,19 +52,26 @@ def outside(there: dict[Key, Part], part: Part) -> Part:
     return there[part[1]] if part[0] == "carry" else part
 
 
+@dataclass
+class Spans:
+    """How far the index of a loop ``of`` which ways are goes, or, for None, that of this one; whether that was of use."""
+
+    of: Callable[[Node | None], Span | None]
+    used: bool = False
+
+
 class Builder:
     """Writes ways down as one: ``kinds`` is what is known of each local that they leave behind, ``begin`` of what they find;
-    ``blank`` makes arrays that stand in for any; ``span`` tells how far the index of a loop around goes, or None's, that of
-    this one."""
+    ``blank`` makes arrays that stand in for any; ``spans`` tells how far indices go."""
 
     def __init__(
         self,
         kinds: dict[Key, Any],
         begin: dict[Key, Any],
         blank: Callable[[Aval], Node],
-        span: Callable[[Node | None], Span | None],
+        spans: Spans,
     ) -> None:
-        self.kinds, self.begin, self.blank, self.span = kinds, begin, blank, span
+        self.kinds, self.begin, self.blank, self.spans = kinds, begin, blank, spans
         self.keys = sorted(kinds, key=repr)
 
     def grow(self, out: Any, ways: list[Way], depth: int, made: dict[int, Any], outer: Callable[[Part], Any]) -> dict[Key, Any]:
@@ -139,7 +146,7 @@ class Builder:
             after = zip(ways, put.numbers, strict=True)
             ways = [replace(way, after={**way.after, ("put", *key): number}) for way, number in after]
         read = {("read", key): self._read(out, put, of) for key, put in puts.items() if put.some}
-        found = Builder(kinds, self.begin, self.blank, self.span)._decided(
+        found = Builder(kinds, self.begin, self.blank, self.spans)._decided(
             out, ways, depth, test, made, lambda part: read[part] if part in read else outer(part)
         )
         found |= {key: self._left(out, key, ways[0], of) for key in alike}
@@ -174,6 +181,7 @@ class Builder:
         row = self._row(writer, [parts[0] for parts in place], steps[0]) if others else None
         if others and row is None:
             return None
+        self.spans.used |= row is not None
         written, there = iter(every), {("read", key): ("read", key)}
         numbers: list[tuple[Parts, Any]] = []
         for way, one in zip(ways, writes, strict=True):
@@ -210,7 +218,7 @@ class Builder:
     def _span_of(self, way: Way, part: Part) -> Span | None:
         kind, *rest = part
         if kind == "index":
-            return self.span(None)
+            return self.spans.of(None)
         if kind == "step":
             op, _, _, args = way.steps[rest[0]]
             spans = [self._span(way, parts) for parts in args]
@@ -218,7 +226,7 @@ class Builder:
         if kind not in ("same", "value"):
             return None
         number = dict(rest[0].params)["value"] if rest[0].op is CONST else None
-        return (number, number) if type(number) is int else self.span(rest[0])
+        return (number, number) if type(number) is int else self.spans.of(rest[0])
 
     def _aval(self, way: Way, parts: Parts) -> Any:
         """What is known of a value that a way reads; None where it may be one of several."""

@@ -261,6 +261,8 @@ class Calls(Reads):
         if fun.signature:
             return np.vectorize(element, fun.otypes, None, fun.excluded, fun.cache, fun.signature)(*args, **kwargs)
         kinds = fun.otypes or ""
+        if (found := self._one_by_one(inner, args, kinds) if not (kwargs or fun.excluded or fun.cache) else None) is not None:
+            return found
         made = np.vectorize(element, "O" * max(len(kinds), 1), None, fun.excluded, fun.cache)  # traced values stay objects
         result = made(*args, **kwargs)
         if not kinds and isinstance(result.flat[0], tuple):
@@ -272,6 +274,22 @@ class Calls(Reads):
             for part, kind in zip(parts, kinds, strict=True)
         )
         return parts if isinstance(result, tuple) else parts[0]
+
+    def _one_by_one(self, fun: Any, args: Sequence[Any], kinds: str) -> Any:
+        """The results for one array, or two, in a loop, which may be rolled up; None where they are not all floats."""
+        shape = np.broadcast_shapes(*map(np.shape, args))
+        if len(args) not in (1, 2) or kinds not in ("", "d") or not shape or 0 in shape or not self.trace.symbolic:
+            return None
+        columns = [np.ravel(np.broadcast_to(arg, shape)) for arg in args]
+        if not kinds:  # the first one tells NumPy the kind of all
+            first = self.call(fun, *[column[0].item() for column in columns])
+            if np.ndim(first) or np.asarray(plain(first)).dtype != np.float64:
+                return None
+        each: Any = _each if len(args) == 1 else _each_pair
+        results = instrumented(each, Frame(self, each))(fun, *columns)  # type: ignore[misc]
+        if not create.is_of_numbers(results):
+            return None
+        return np.reshape(create.array(self.trace, results).astype(float), shape)
 
     def _call_getter(self, fun: Any, owner: Any) -> Any:
         """``operator.itemgetter``, ``attrgetter`` and ``methodcaller``, which cannot change."""
@@ -881,6 +899,23 @@ def handed(value: Any, follow: Callable[[Any], Any]) -> Any:
         return type(value)([handed(item, follow) for item in value])
     handler = of_class(type(value), "__call__")
     return follow(MethodType(handler, value) if is_users(handler) else value)
+
+
+# The loops of ``np.vectorize``, which run instrumented; the name of the function is one that they do not look at.
+
+
+def _each(__symgrad_fun: Any, values: Any) -> Any:
+    results = []
+    for value in values:
+        results.append(__symgrad_fun(value.item()))
+    return results
+
+
+def _each_pair(__symgrad_fun: Any, firsts: Any, seconds: Any) -> Any:
+    results = []
+    for first, second in zip(firsts, seconds, strict=True):
+        results.append(__symgrad_fun(first.item(), second.item()))
+    return results
 
 
 def _bound_to(owner: Any, method: Any) -> Any:

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.branches import Builder, Span, Steps, may_go_on, outside
+from symgrad.branches import Builder, Span, Spans, Steps, may_go_on, outside
 from symgrad.ir import CAPTURED, COMPARED, CONST, INPUT, Aval, Node, ancestors
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT
@@ -119,6 +119,7 @@ class Fork(NamedTuple):
     """A pattern with decisions in it, what was decided on, and what is known of the locals that go round."""
 
     pattern: Pattern
+    together: Pattern | None  # for all iterations at once: only those write into arrays that do; None if that is the pattern
     decided: set[Node]
     fixed: dict[Node, tuple[Any, Any]]  # what was looked at that no iteration changes: what was seen, and where
     kinds: dict[Key, Any]
@@ -298,17 +299,26 @@ class _Reader:
                 plain = set().union(*[plain_after(way, plain, stretch.kinds) for way in ways.values()])
         kept = self._kept(first, stretches, every)
         several = any([len(ways) > 1 for ways in every])
-        pattern, kinds = self._written(stretches, every)
-        return Fork(pattern, self.decided, self.fixed, kinds, self.anew, kept, several)
+        pattern, together, kinds = self._written(stretches, every)
+        return Fork(pattern, together, self.decided, self.fixed, kinds, self.anew, kept, several)
 
-    def _written(self, stretches: list[Stretch], every: list[Taken]) -> tuple[Pattern, dict[Key, Any]]:
-        """These ways as one pattern, stretch by stretch; and what is known of the locals that it carries."""
+    def _written(self, stretches: list[Stretch], every: list[Taken]) -> tuple[Pattern, Pattern | None, dict[Key, Any]]:
+        """These ways as one pattern, stretch by stretch, and as ``Fork.together``; what is known of the locals it carries."""
         for names, ways in zip(same_locals(stretches, every), every, strict=True):
             for parts in parts_of(ways.values()):
                 called(parts, names)
         kinds, whole = stretches[-1].kinds, [is_whole(ways) for ways in every]
         if not all(whole):
             kinds = {**kinds, UNSEEN: BOOL}
+        spans = Spans(self._span)
+        pattern = self._built(stretches, every, kinds, whole, spans)
+        together = self._built(stretches, every, kinds, whole, Spans(lambda index: None)) if spans.used else None
+        return pattern, together, kinds
+
+    def _built(
+        self, stretches: list[Stretch], every: list[Taken], kinds: dict[Key, Any], whole: list[bool], spans: Spans
+    ) -> Pattern:
+        """The pattern; all ways of which stretches are ``whole`` are known."""
         steps = Steps(self.trace, kinds)
         there: dict[Key, Part] = {key: ("carry", key) for key in kinds}
         begin = {key: kinds[key] for key in self.moving | ({UNSEEN} & kinds.keys())}
@@ -321,14 +331,14 @@ class _Reader:
                 for way in ways.values():
                     way.after[UNSEEN] = {UNSEEN: ("carry", UNSEEN)}, BOOL
             outer = functools.partial(outside, there)
-            left = Builder(end, begin, self._blank, self._span).grow(steps, [ways[key] for key in sorted(ways)], 0, {}, outer)
+            left = Builder(end, begin, self._blank, spans).grow(steps, [ways[key] for key in sorted(ways)], 0, {}, outer)
             unseen = {UNSEEN: there[UNSEEN]} if UNSEEN in there else {}
             there, begin = {**unseen, **left}, {**end, **dict.fromkeys(unseen, BOOL)}
         if TEST in there and not all(whole[:-1]):  # it ends there
             seen = steps.add(NOT, [there[UNSEEN]], (), BOOL, None)
             both = AND if kinds[TEST].kind == "python" else REGISTRY[np.logical_and]
             there[TEST] = steps.add(both, [there[TEST], seen], (), kinds[TEST], None)
-        return Pattern(steps.steps, there, steps.notes), kinds
+        return Pattern(steps.steps, there, steps.notes)
 
     def _cut(self, begun: set[Node], known: Ways | None) -> list[Stretch]:
         """The stretches between the places where all ways meet."""

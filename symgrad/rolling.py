@@ -663,14 +663,14 @@ class Roller:
             views = {key for key in found.pattern.after if key in held and held[key].base is not None}
             if any([self._read_outside(key) or key[0] not in self.names.targets for key in views]):
                 continue
-            pattern, decided, fixed, self.kinds, self.anew, ways, several = found
-            self.pattern = pattern._replace(after={key: part for key, part in pattern.after.items() if key not in views})
+            pattern, together, decided, fixed, self.kinds, self.anew, ways, several = found
             if not (several or self.open) and len(bounds) <= FAR:  # what all calls do is faster without a loop
                 alone = alone or (known, ways)
                 continue
             start = bounds[first]
             flag = self._flag(first) if UNSEEN in self.kinds else None
-            if self._replace(first):
+            at_once = together is not None and self._replaced(together, views, first, True)
+            if at_once or self._replaced(pattern, views, first, False):
                 for grown in lists:
                     grown.spread()
                 trace.recalled |= known is not None and (id(known) in own or self.place not in trace.ways)
@@ -688,12 +688,18 @@ class Roller:
                     trace.guards[-1] = trace.guards[-1]._replace(unseen=True)
                 length = start.length
                 self.boundaries, self.pattern, self.tests = [], None, []
-                del found, pattern, decided, start, bounds, held, known, ways, every, others, tries, alone
+                del found, pattern, together, decided, start, bounds, held, known, ways, every, others, tries, alone
                 trace.forget(length)
                 return
             self.boundaries = bounds
         if alone is not None:
             self._keep(way, *alone)
+
+    def _replaced(self, pattern: Pattern, views: set[Key], first: int, together: bool) -> bool:
+        """Whether a loop with this pattern, but for ``views``, is in the graph now; if that is to be ``together``, only all
+        iterations at once."""
+        self.pattern = pattern._replace(after={key: part for key, part in pattern.after.items() if key not in views})
+        return self._replace(first, together=together)
 
     def _way(self) -> tuple[Any, ...] | None:
         """How this call came to the loop: what it looked at before, and saw; None where that is much."""
@@ -872,7 +878,7 @@ class Roller:
     def _read_outside(self, key: Key) -> bool:
         return key[0] not in self.private or len(key) > 1
 
-    def _replace(self, first: int, ahead: int | None = 0) -> bool:
+    def _replace(self, first: int, ahead: int | None = 0, together: bool = False) -> bool:
         """Put the loop from iteration ``first`` on into the graph, if it can be."""
         start, end = self.boundaries[first], self.boundaries[-1]
         wanted = self._wanted(start, end)
@@ -924,6 +930,8 @@ class Roller:
                 if key not in aliases:
                     self._rebind(end.holds[key], key, result)
             return True
+        if together:
+            return False
         op, args = loop_of(body, course), (*firsts, *invariants)
         node = trace.add(op, args, (), tuple(trace.aval(value) for value in values))  # type: ignore[arg-type]
         (trace.likes if later else trace.values)[node] = values

@@ -252,3 +252,39 @@ def test_what_comes_first_is_computed_first(text):
         o = Numbered()
         found.append((names["fun"](noted, o), o.count, names["G"], calls))
     assert found[0] == found[1]
+
+
+@np.vectorize
+def in_three_parts(t):
+    if t > 1:
+        return np.log(t)
+    elif t > 0:
+        return t * t
+    return 0.5 * t
+
+
+def shown(x):
+    return np.sum(in_three_parts(x.reshape(2, -1)) @ np.arange(1.0, 5.0))
+
+
+def of_a_lambda(x):
+    return np.sum(np.vectorize(lambda t: t * t if t > 0 else -t)(x))
+
+
+def of_two(x):
+    return np.sum(np.vectorize(lambda a, b: a * b if a > b else a - b)(x, x[::-1]))
+
+
+def cut_off(x):
+    """NumPy takes the first result for what all are: integers, at times."""
+    return np.sum(np.vectorize(lambda t: 0 if t < 0 else t)(x)) + x[0]
+
+
+@pytest.mark.parametrize(("fun", "misses"), [(shown, 8), (of_a_lambda, 5), (of_two, 5), (cut_off, 24)])
+def test_functions_that_numpy_vectorizes_are_called_in_a_loop(fun, misses):
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in np.random.default_rng(4).normal(size=(24, 8)):
+        (value, slope), (_, other) = derivative(x), dynamic(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(slope, other, rtol=1e-11, atol=1e-13)
+    assert derivative.cache_info().misses <= misses
