@@ -505,3 +505,19 @@ def test_random_loops(seed: int) -> None:
         patch.setattr(vectorize, "WORTH", 0)
         patch.setattr(iterables, "FEWEST", 4)
         agrees_with_dynamic(program)
+
+
+def test_long_arrays_that_iterations_write_to_count_once():
+    """Not once for each iteration, which would be more than fits into memory."""
+
+    def deposited(x):
+        z = np.zeros(len(x) + 1)
+        for i in range(len(x)):
+            if x[i] > 0:
+                z[i] += x[i] ** 2
+        return np.sum(z**2)
+
+    x = np.random.default_rng(0).normal(size=3000)
+    derivative = value_and_grad(deposited)
+    np.testing.assert_allclose(derivative(x)[1], np.where(x > 0, 4 * x**3, 0), rtol=1e-12)
+    assert "for " not in derivative.source(x).split("z = np.zeros")[-1]

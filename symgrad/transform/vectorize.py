@@ -78,7 +78,8 @@ def _pays(body: Body, count: int) -> bool:
     sizes = sum([math.prod(aval.shape) for aval in avals])
     if sides:  # what decisions hang on is computed as it is written
         sizes += sum([CALL for node in nodes if type(node.aval) is Aval and _is_call(node)])
-    size = sum([aval.nbytes for aval in avals])
+    written = [node.aval.nbytes for node in nodes if node.op in (index.SETITEM, index.INDEX_ADD)]  # once, for all iterations
+    size = sum([aval.nbytes for aval in avals]) - sum(written)
     return bool(count * sizes >= worth * len(avals) and size <= ROW * len(avals) and count * size <= ALL)
 
 
