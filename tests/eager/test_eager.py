@@ -758,8 +758,8 @@ def test_schedules(name):
         assert scheduler.get_last_lr() == [group["lr"] for group in optimizer.param_groups]
         again.load_state_dict(optimizer.state_dict())
         resumed.load_state_dict(pickle.loads(pickle.dumps(scheduler.state_dict())))
-        scheduler.step()
-        resumed.step()
+        for stepping in (optimizer, scheduler, again, resumed):
+            stepping.step()
         assert resumed.get_last_lr() == scheduler.get_last_lr()
 
 
@@ -767,8 +767,8 @@ def test_schedules_work_together():
     optimizer, first = scheduled("ExponentialLR", {"gamma": 0.9})
     second = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
     for _ in range(4):
-        first.step()
-        second.step()
+        for stepping in (optimizer, first, second):
+            stepping.step()
     assert math.isclose(optimizer.param_groups[0]["lr"], 0.1 * 0.9**4 * 0.25)
 
 

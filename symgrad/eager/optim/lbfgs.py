@@ -10,7 +10,8 @@ import numpy as np
 
 from symgrad.eager.core import Tensor, plain, user_line, whole, wrap
 from symgrad.eager.modes import enable_grad
-from symgrad.eager.optim.optimizers import Optimizer, check
+from symgrad.eager.optim.optimizer import Optimizer
+from symgrad.eager.optim.optimizers import check
 
 
 class Point(NamedTuple):

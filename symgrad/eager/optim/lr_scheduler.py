@@ -6,11 +6,14 @@ Most say how the next rate follows from the present one, so that several may wor
 from __future__ import annotations
 
 import math
+import warnings
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from symgrad.eager.optim.optimizers import Optimizer
+from symgrad.eager.core import Tensor
+from symgrad.eager.optim.optimizer import Optimizer
 
 Rates = Callable[[int], float]
 
@@ -19,31 +22,57 @@ class LRScheduler:
     """Changes the rates of an optimiser's groups, at once and at each ``step()``."""
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
-        if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
-        self.optimizer, self.last_epoch = optimizer, last_epoch
+        self.optimizer, self.last_epoch = _checked(optimizer), last_epoch
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", group["lr"])
+                group.setdefault("initial_lr", float(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(f"param 'initial_lr' is not specified in param_groups[{i}] when resuming an optimizer")
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.start()
+
+    def start(self) -> None:
+        """The first epoch's rates."""
+        self._step_count = 0
         self.step()
 
     def rate(self, lr: float, base: float, group: int) -> float:
         """The rate of a group at ``last_epoch``, from the one before and the first one."""
         raise NotImplementedError
 
+    def get_lr(self) -> list[float]:
+        """The rates at ``last_epoch``, one a group, from those before: what own schedulers say."""
+        return [
+            self.rate(float(group["lr"]), base, i)
+            for i, (group, base) in enumerate(zip(self.optimizer.param_groups, self.base_lrs, strict=True))
+        ]
+
     def step(self) -> None:
         """The next epoch's rates."""
+        if self._step_count == 1 and not self.optimizer.stepped:
+            warnings.warn(_ORDER, stacklevel=2)
+        self._step_count += 1
         self.last_epoch += 1
-        for i, (group, base) in enumerate(zip(self.optimizer.param_groups, self.base_lrs, strict=True)):
-            group["lr"] = self.rate(group["lr"], base, i)
-        self._last_lr = self.get_last_lr()
+        self.set_rates(self.get_lr())
+
+    def restart(self) -> None:
+        """The first epoch's rates once more."""
+        self.last_epoch = 0
+        self.set_rates(self.base_lrs)
+        self.set_rates(self.get_lr())
+
+    def set_rates(self, rates: Sequence[float]) -> None:
+        """Give each group its rate; a tensor is written to."""
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+        self._last_lr = _rates(self.optimizer)
 
     def get_last_lr(self) -> list[float]:
         """The rates, one a group."""
-        return [group["lr"] for group in self.optimizer.param_groups]
+        return self._last_lr
 
     def state_dict(self) -> dict[str, Any]:
         """All but the optimiser, and functions."""
@@ -52,6 +81,37 @@ class LRScheduler:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what ``state_dict`` gave."""
         vars(self).update(state_dict)
+
+
+def _checked(optimizer: Optimizer) -> Optimizer:
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+    return optimizer
+
+
+def _rates(optimizer: Optimizer) -> list[Any]:
+    return [lr.clone() if isinstance(lr, Tensor) else lr for lr in (group["lr"] for group in optimizer.param_groups)]
+
+
+def _each(name: str, optimizer: Optimizer, value: Any) -> list[float]:
+    """An option of each group, given as one for all or as a list."""
+    count = len(optimizer.param_groups)
+    if not isinstance(value, (list, tuple)):
+        return [value] * count
+    if len(value) != count:
+        raise ValueError(
+            f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, param_groups has "
+            f"{count}."
+        )
+    return list(value)
+
+
+_ORDER = (
+    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call them in the "
+    "opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result in PyTorch skipping the "
+    "first value of the learning rate schedule. See more details at "
+    "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+)
 
 
 def _has_function(value: Any) -> bool:
@@ -77,6 +137,12 @@ class MultiplicativeLR(LambdaLR):
 
     def rate(self, lr: float, base: float, group: int) -> float:
         return float(lr * self.lr_lambdas[group](self.last_epoch)) if self.last_epoch > 0 else lr
+
+    def restart(self) -> None:
+        """The first epoch's rates once more, which here are no more than what the rates are times the functions."""
+        self.last_epoch = 0
+        rates = zip(_rates(self.optimizer), self.lr_lambdas, strict=True)
+        self.set_rates([float(lr) * function(0) for lr, function in rates])
 
 
 class StepLR(LRScheduler):
@@ -184,7 +250,286 @@ class CosineAnnealingLR(LRScheduler):
         return now / before * (lr - self.eta_min) + self.eta_min
 
 
-class ReduceLROnPlateau:
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """Half a wave down to ``eta_min`` in ``T_0`` epochs, then from the top again, each time ``T_mult`` times as long."""
+
+    def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1) -> None:
+        if not isinstance(T_0, int) or T_0 <= 0:
+            raise ValueError(f"Expected positive integer T_0, but got {T_0}")
+        if not isinstance(T_mult, int) or T_mult < 1:
+            raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
+        if not isinstance(eta_min, (float, int)):
+            raise ValueError(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}")
+        self.T_0, self.T_i, self.T_mult, self.eta_min, self.T_cur = T_0, T_0, T_mult, eta_min, float(last_epoch)
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, lr: float, base: float, group: int) -> float:
+        return self.eta_min + (base - self.eta_min) * (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+
+    def step(self, epoch: float | None = None) -> None:
+        """The next epoch's rates, or those of an epoch, which need not be a whole number."""
+        if epoch is None and self.last_epoch >= 0:
+            epoch = self.last_epoch + 1
+            self.T_cur += 1
+            if self.T_cur >= self.T_i:
+                self.T_cur %= self.T_i
+                self.T_i *= self.T_mult
+        else:
+            epoch = epoch or 0
+            if epoch < 0:
+                raise ValueError(f"Expected non-negative epoch, but got {epoch}")
+            count = epoch // self.T_0
+            if self.T_mult > 1:
+                count = int(math.log(epoch / self.T_0 * (self.T_mult - 1) + 1, self.T_mult))
+                passed = self.T_0 * (self.T_mult**count - 1) / (self.T_mult - 1)
+            else:
+                passed = count * self.T_0
+            self.T_cur, self.T_i = epoch - passed, self.T_0 * self.T_mult ** int(count)
+        self.last_epoch = math.floor(epoch)
+        self.set_rates(self.get_lr())
+
+
+class _Cycle(LRScheduler):
+    """Rates that go up and down and, if asked for, momenta that go down and up."""
+
+    def cycle(self, cycle_momentum: bool, base_momentum: Any, max_momentum: Any, last_epoch: int) -> None:
+        """Begin with the momenta."""
+        self.cycle_momentum, optimizer = cycle_momentum, self.optimizer
+        if not cycle_momentum:
+            return
+        if not {"momentum", "betas"} & set(optimizer.defaults):
+            raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+        least, most = _each("base_momentum", optimizer, base_momentum), _each("max_momentum", optimizer, max_momentum)
+        if last_epoch == -1:
+            for group, low, high in zip(optimizer.param_groups, least, most, strict=True):
+                _set_momentum(group, high)
+                group["max_momentum"], group["base_momentum"] = high, low
+
+
+def _set_momentum(group: dict[str, Any], momentum: float) -> None:
+    if "betas" in group:
+        group["betas"] = (momentum, *group["betas"][1:])
+    else:
+        group["momentum"] = momentum
+
+
+class CyclicLR(_Cycle):
+    """Up from ``base_lr`` to ``max_lr`` and down again, over and over, all the way or less and less far."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        base_lr: float | list[float],
+        max_lr: float | list[float],
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: str = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None,
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: float | list[float] = 0.8,
+        max_momentum: float | list[float] = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
+        self.optimizer = _checked(optimizer)
+        base_lrs = _each("base_lr", optimizer, base_lr)
+        if last_epoch == -1:
+            self.set_rates(base_lrs)
+        self.max_lrs = _each("max_lr", optimizer, max_lr)
+        self.total_size = float(step_size_up) + float(step_size_up if step_size_down is None else step_size_down)
+        self.step_ratio = step_size_up / self.total_size
+        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
+            raise ValueError("mode is invalid and scale_fn is None")
+        self.mode, self.gamma, self._scale = mode, gamma, scale_fn
+        self.scale_mode = scale_mode if scale_fn else "iterations" if mode == "exp_range" else "cycle"
+        self.cycle(cycle_momentum, base_momentum, max_momentum, last_epoch)
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = base_lrs
+
+    def scale_fn(self, x: float) -> float:
+        """How far a cycle (the first is 1) or an epoch goes."""
+        if self._scale is not None:
+            return self._scale(x)
+        return float({"triangular": 1.0, "triangular2": 0.5 ** (x - 1), "exp_range": self.gamma**x}[self.mode])
+
+    def rate(self, lr: float, base: float, group: int) -> float:
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        x = 1.0 + self.last_epoch / self.total_size - cycle
+        up = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
+        scale = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        options = self.optimizer.param_groups[group]
+        if self.cycle_momentum:
+            high = options["max_momentum"]
+            _set_momentum(options, high - (high - options["base_momentum"]) * up * scale)
+        return base + (self.max_lrs[group] - base) * up * scale
+
+
+class OneCycleLR(_Cycle):
+    """Up from ``max_lr / div_factor`` to ``max_lr``, and down to far less than at first."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        max_lr: float | list[float],
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: str = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: float | list[float] = 0.85,
+        max_momentum: float | list[float] = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 10000.0,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ) -> None:
+        self.optimizer = _checked(optimizer)
+        counts: dict[str, Any] = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
+        if total_steps is not None:
+            counts = {"total_steps": total_steps}
+        if None in counts.values():
+            raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
+        for name, count in counts.items():
+            if not isinstance(count, int) or count <= 0:
+                raise ValueError(f"Expected positive integer {name}, but got {count}")
+        self.total_steps = math.prod(counts.values())
+        if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
+            raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
+        self.anneal_strategy, up, last = anneal_strategy, pct_start * self.total_steps, self.total_steps - 1
+        rise, high, low = ("initial_lr", "max_lr"), "max_momentum", "base_momentum"
+        if three_phase:
+            self._phases = [
+                (up - 1, *rise, high, low),
+                (2 * up - 2, *rise[::-1], low, high),
+                (last, "initial_lr", "min_lr", high, high),
+            ]
+        else:
+            self._phases = [(up - 1, *rise, high, low), (last, "max_lr", "min_lr", low, high)]
+        if last_epoch == -1:
+            for group, most in zip(optimizer.param_groups, _each("max_lr", optimizer, max_lr), strict=True):
+                first = most / div_factor
+                group.update(initial_lr=first, max_lr=most, min_lr=first / final_div_factor)
+        self.cycle(cycle_momentum, base_momentum, max_momentum, last_epoch)
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, lr: float, base: float, group: int) -> float:
+        step, options, ends = self.last_epoch, self.optimizer.param_groups[group], [phase[0] for phase in self._phases]
+        if step > self.total_steps:
+            raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")
+        i = min(bisect_left(ends, step), len(ends) - 1)
+        begin = ends[i - 1] if i else 0.0
+        passed = (step - begin) / (ends[i] - begin)
+
+        def between(first: str, last: str) -> Any:
+            start, end = options[first], options[last]
+            if self.anneal_strategy == "linear":
+                return start + (end - start) * passed
+            return end + (start - end) / 2 * (1 + math.cos(math.pi * passed))
+
+        _, low, high, *momenta = self._phases[i]
+        if self.cycle_momentum:
+            _set_momentum(options, between(*momenta))
+        return float(between(low, high))
+
+
+class _Several(LRScheduler):
+    """Schedulers of one optimiser."""
+
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None, purpose: str = "") -> None:
+        name = type(self).__name__
+        if not schedulers:
+            raise ValueError(f"{name} expects at least one scheduler{purpose}, but got no scheduler.")
+        self.optimizer = optimizer or schedulers[0].optimizer
+        for i, scheduler in enumerate(schedulers):
+            if not hasattr(scheduler, "optimizer"):
+                raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
+            if isinstance(scheduler, ReduceLROnPlateau):
+                raise ValueError(
+                    f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be specified "
+                    f"when calling `step`, but got one at index {i} in the given schedulers sequence."
+                )
+            if scheduler.optimizer is not self.optimizer:
+                raise ValueError(
+                    f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
+                    f"{type(scheduler).__name__} at index {i} has {scheduler.optimizer}, which is different from "
+                    f"{type(self.optimizer).__name__}."
+                )
+        self._schedulers = schedulers
+
+    def restart(self) -> None:
+        raise NotImplementedError(f"{type(self).__name__} cannot begin at a milestone of another scheduler")
+
+    def state_dict(self) -> dict[str, Any]:
+        """The states of the schedulers, and what else there is."""
+        return {**super().state_dict(), "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what ``state_dict`` gave."""
+        super().load_state_dict({name: value for name, value in state_dict.items() if name != "_schedulers"})
+        for scheduler, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
+            scheduler.load_state_dict(state)
+
+
+class ChainedScheduler(_Several):
+    """Several schedulers at once."""
+
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
+        super().__init__(schedulers, optimizer, " to be chained")
+        self._last_lr = _rates(self.optimizer)
+
+    def step(self) -> None:
+        """The next epoch's rates."""
+        for scheduler in self._schedulers:
+            scheduler.step()
+        self._last_lr = _rates(self.optimizer)
+
+
+class SequentialLR(_Several):
+    """One scheduler after the other; ``milestones`` are the epochs at which the next one begins."""
+
+    def __init__(
+        self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int], last_epoch: int = -1
+    ) -> None:
+        super().__init__(schedulers, optimizer)
+        if len(milestones) != len(schedulers) - 1:
+            raise ValueError(
+                "Sequential Schedulers expects number of schedulers provided to be one more than the number of milestone "
+                f"points, but got number of schedulers {len(schedulers)} and the number of milestones to be equal to "
+                f"{len(milestones)}"
+            )
+        self._milestones, self.last_epoch = milestones, last_epoch + 1
+        self.set_rates([group["initial_lr"] for group in optimizer.param_groups])
+        _undo(self)
+        first = schedulers[bisect_right(milestones, 0)]
+        first.start()
+        self._last_lr = first.get_last_lr()
+
+    def step(self) -> None:
+        """The next epoch's rates."""
+        self.last_epoch += 1
+        i = bisect_right(self._milestones, self.last_epoch)
+        scheduler = self._schedulers[i]
+        if i > 0 and self._milestones[i - 1] == self.last_epoch:
+            scheduler.restart()
+        else:
+            scheduler.step()
+        self._last_lr = scheduler.get_last_lr()
+
+
+def _undo(scheduler: LRScheduler) -> None:
+    """Take back the step that schedulers make when they are made."""
+    if isinstance(scheduler, _Several):
+        for part in scheduler._schedulers:
+            _undo(part)
+    else:
+        scheduler.last_epoch -= 1
+
+
+class ReduceLROnPlateau(LRScheduler):
     """``factor`` times less, once the metric has been no better for ``patience`` epochs."""
 
     def __init__(
@@ -205,7 +550,7 @@ class ReduceLROnPlateau:
             raise ValueError(f"mode {mode} is unknown!")
         if threshold_mode not in ("rel", "abs"):
             raise ValueError(f"threshold mode {threshold_mode} is unknown!")
-        self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
+        self.optimizer, self.mode, self.factor, self.patience = _checked(optimizer), mode, factor, patience
         self.threshold, self.threshold_mode, self.cooldown, self.eps = threshold, threshold_mode, cooldown, eps
         count = len(optimizer.param_groups)
         self.min_lrs = list(min_lr) if isinstance(min_lr, (list, tuple)) else [min_lr] * count
@@ -213,8 +558,9 @@ class ReduceLROnPlateau:
             raise ValueError(f"expected {count} min_lrs, got {len(self.min_lrs)}")
         self.best = math.inf if mode == "min" else -math.inf
         self.num_bad_epochs = self.cooldown_counter = self.last_epoch = 0
+        self._last_lr = _rates(optimizer)
 
-    def step(self, metrics: Any) -> None:
+    def step(self, metrics: Any) -> None:  # type: ignore[override]
         """What has come of an epoch."""
         current = float(metrics)
         self.last_epoch += 1
@@ -225,18 +571,14 @@ class ReduceLROnPlateau:
             self.cooldown_counter -= 1
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
-            for group, least in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
-                lower = max(group["lr"] * self.factor, least)
-                if group["lr"] - lower > self.eps:
-                    group["lr"] = lower
+            before = [float(group["lr"]) for group in self.optimizer.param_groups]
+            after = [max(lr * self.factor, least) for lr, least in zip(before, self.min_lrs, strict=True)]
+            self.set_rates([new if old - new > self.eps else old for old, new in zip(before, after, strict=True)])
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+        self._last_lr = _rates(self.optimizer)
 
     def is_better(self, a: float, best: float) -> bool:
         """Whether ``a`` is better than ``best``, by more than the threshold."""
         sign = 1 if self.mode == "max" else -1
         margin = self.threshold * (best if self.threshold_mode == "rel" else 1)
         return sign * (a - best) > (margin if math.isfinite(margin) else 0)
-
-    get_last_lr = LRScheduler.get_last_lr
-    state_dict = LRScheduler.state_dict
-    load_state_dict = LRScheduler.load_state_dict

@@ -1,137 +1,27 @@
-"""``SGD``, ``Adam``, ``AdamW`` and ``RMSprop``: steps along gradients that ``backward`` has left in ``.grad``."""
+"""``SGD``, ``Adam`` and their kin: steps along gradients that ``backward`` has left in ``.grad``."""
 
 from __future__ import annotations
 
 import math
-import warnings
-from collections import defaultdict
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import Tensor, user_line, whole, wrap
-from symgrad.eager.modes import enable_grad
+from symgrad.eager.core import Tensor, whole, wrap
+from symgrad.eager.optim.optimizer import Optimizer, counted
+
+Betas = tuple[float, float]
 
 
-class Optimizer:
-    """Parameters in groups with their options, and what is remembered of each between steps."""
-
-    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
-        self.defaults = defaults
-        self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
-        self.param_groups: list[dict[str, Any]] = []
-        if isinstance(params, Tensor):
-            raise TypeError(
-                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got torch.FloatTensor"
-            )
-        groups = list(params)
-        if not groups:
-            raise ValueError("optimizer got an empty parameter list")
-        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
-            self.add_param_group(group)
-
-    def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """More parameters, with options of their own."""
-        params = param_group["params"]
-        params = [params] if isinstance(params, Tensor) else list(params)
-        for p in params:
-            if not isinstance(p, Tensor):
-                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
-            if p.node is not None:
-                raise ValueError("can't optimize a non-leaf Tensor")
-        if len({id(p) for p in params}) < len(params):
-            warnings.warn(_DUPLICATES, stacklevel=3)
-        if {id(p) for group in self.param_groups for p in group["params"]} & {id(p) for p in params}:
-            raise ValueError("some parameters appear in more than one parameter group")
-        self.param_groups.append(
-            {**param_group, "params": params, **{k: v for k, v in self.defaults.items() if k not in param_group}}
-        )
-
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients."""
-        for group in self.param_groups:
-            for p in group["params"]:
-                if set_to_none:
-                    p._grad = None
-                elif p._grad is not None:
-                    p._grad = wrap(np.zeros_like(p.value))
-
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Move the parameters. ``closure`` computes the loss anew, and its gradients."""
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
-        line = user_line()
-        with np.errstate(all="ignore"):
-            for group in self.param_groups:
-                for p in group["params"]:
-                    if p._grad is not None:
-                        g = np.asarray(p._grad.value)
-                        self.move(p, whole(p), -g if group["maximize"] else g, group)
-                        p.counter[0] += 1
-                        p.counter[1:] = ("step", line)
-        return loss
-
-    def move(self, p: Tensor, value: Any, g: Any, group: dict[str, Any]) -> None:
-        """Move one parameter, in its own memory."""
-        raise NotImplementedError
-
-    def state_dict(self) -> dict[str, Any]:
-        """The state and the options, with numbers in place of the parameters."""
-        order = self._order()
-        groups = [
-            {**{k: v for k, v in group.items() if k != "params"}, "params": [order[id(p)] for p in group["params"]]}
-            for group in self.param_groups
-        ]
-        return {"state": {order[id(p)]: dict(values) for p, values in self.state.items()}, "param_groups": groups}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what ``state_dict`` gave."""
-        if len(state_dict["param_groups"]) != len(self.param_groups):
-            raise ValueError("loaded state dict has a different number of parameter groups")
-        params = [p for group in self.param_groups for p in group["params"]]
-        for group, saved in zip(self.param_groups, state_dict["param_groups"], strict=True):
-            if len(saved["params"]) != len(group["params"]):
-                raise ValueError(
-                    "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
-                )
-            group.update({k: v for k, v in saved.items() if k != "params"})
-        self.state.clear()
-        for i, values in state_dict["state"].items():
-            self.state[params[i]] = dict(values)  # whose tensors are shared, as in torch
-
-    def _order(self) -> dict[int, int]:
-        params: Iterable[Tensor] = (p for group in self.param_groups for p in group["params"])
-        return {id(p): i for i, p in enumerate(params)}
-
-    def __repr__(self) -> str:
-        lines = [f"{type(self).__name__} ("]
-        for i, group in enumerate(self.param_groups):
-            lines += [""] * (i > 0) + [f"Parameter Group {i}"]
-            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
-        return "\n".join([*lines, ")"])
-
-
-_DUPLICATES = (
-    "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see "
-    "github.com/pytorch/pytorch/issues/40967 for more information"
-)
-
-
-def check(**options: float) -> None:
+def check(betas: Betas = (0.0, 0.0), **options: float) -> None:
     """Raise for an option below zero."""
-    titles = {
-        "lr": "learning rate",
-        "weight_decay": "weight_decay value",
-        "momentum": "momentum value",
-        "eps": "epsilon value",
-        "alpha": "alpha value",
-    }
+    titles = {"lr": "learning rate", "eps": "epsilon value"}
     for name, value in options.items():
-        if value < 0:
-            raise ValueError(f"Invalid {titles[name]}: {value}")
+        if not value >= 0:
+            raise ValueError(f"Invalid {titles.get(name, f'{name} value')}: {value}")
+    for i, beta in enumerate(betas):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
 
 
 def _plus(x: Any, factor: Any, y: Any, z: Any = None) -> Any:
@@ -140,6 +30,31 @@ def _plus(x: Any, factor: Any, y: Any, z: Any = None) -> Any:
         return x + factor * (y if z is None else y * z)
     product = np.float32(factor) * y.astype(np.float64)
     return (x + (product if z is None else product * z)).astype(np.float32)
+
+
+def _decayed(value: Any, g: Any, group: dict[str, Any]) -> Any:
+    """The gradient with weight decay, or without, where that acts on the parameter itself."""
+    if not group["weight_decay"]:
+        return g
+    if group.get("decoupled_weight_decay"):
+        value *= 1 - group["lr"] * group["weight_decay"]
+        return g
+    return _plus(g, group["weight_decay"], value)
+
+
+def _reals(*arrays: Any) -> list[Any]:
+    """The arrays or, of complex ones, first the real parts and then the imaginary ones, which are moved as if alone."""
+    return [arrays] if arrays[0].dtype.kind != "c" else [[x.real for x in arrays], [x.imag for x in arrays]]
+
+
+def _mean(mean: Any, g: Any, weight: float) -> None:
+    """Move a running mean towards the gradient."""
+    mean[...] = _plus(mean, weight, g - mean)
+
+
+def _mean_of_squares(mean: Any, g: Any, beta: float) -> None:
+    """Move a running mean of squares towards that of the gradient."""
+    mean[...] = _plus(mean * beta, 1, mean.dtype.type(1 - beta) * g, g)
 
 
 class SGD(Optimizer):
@@ -173,8 +88,7 @@ class SGD(Optimizer):
         super().__init__(params, {**options, **rest})
 
     def move(self, p: Tensor, value: Any, g: Any, group: dict[str, Any]) -> None:
-        if group["weight_decay"]:
-            g = _plus(g, group["weight_decay"], value)
+        g = _decayed(value, g, group)
         if group["momentum"]:
             state = self.state[p]
             buffer = state.get("momentum_buffer")
@@ -195,7 +109,7 @@ class Adam(Optimizer):
         self,
         params: Any,
         lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
+        betas: Betas = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
         amsgrad: bool = False,
@@ -207,10 +121,8 @@ class Adam(Optimizer):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        check(lr=lr, eps=eps, weight_decay=weight_decay)
-        for i, beta in enumerate(betas):
-            if not 0.0 <= beta < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        check(lr=lr, eps=eps)
+        check(betas, weight_decay=weight_decay)
         options = {
             "lr": lr,
             "betas": betas,
@@ -224,27 +136,17 @@ class Adam(Optimizer):
         super().__init__(params, {**options, **rest, "decoupled_weight_decay": decoupled})
 
     def move(self, p: Tensor, value: Any, g: Any, group: dict[str, Any]) -> None:
-        state = self.state[p]
-        if not state:
-            state["step"] = wrap(np.array(0, np.float32))
-            state["exp_avg"], state["exp_avg_sq"] = wrap(np.zeros_like(value)), wrap(np.zeros_like(value))
-            if group["amsgrad"]:
-                state["max_exp_avg_sq"] = wrap(np.zeros_like(value))
+        names = ["exp_avg", "exp_avg_sq", *["max_exp_avg_sq"] * group["amsgrad"]]
+        step, kept = self.remembered(p, *names)
         beta1, beta2 = group["betas"]
-        state["step"].value += 1
-        step, first, second = float(state["step"].value), state["exp_avg"].value, state["exp_avg_sq"].value
-        if group["weight_decay"]:
-            if group["decoupled_weight_decay"]:
-                value *= 1 - group["lr"] * group["weight_decay"]
-            else:
-                g = _plus(g, group["weight_decay"], value)
-        first[...] = _plus(first, 1 - beta1, g - first)
-        second[...] = _plus(second * beta2, 1, value.dtype.type(1 - beta2) * g, g)
-        if group["amsgrad"]:
-            np.maximum(state["max_exp_avg_sq"].value, second, out=state["max_exp_avg_sq"].value)
-            second = state["max_exp_avg_sq"].value
-        scale = np.sqrt(second) / math.sqrt(1 - beta2**step) + group["eps"]
-        value -= group["lr"] / (1 - beta1**step) * first / scale
+        g = _decayed(value, g, group)
+        for x, d, mean, square, *largest in _reals(value, g, *kept):
+            _mean(mean, d, 1 - beta1)
+            _mean_of_squares(square, d, beta2)
+            for most in largest:
+                square = np.maximum(most, square, out=most)
+            scale = np.sqrt(square) / math.sqrt(1 - beta2**step) + group["eps"]
+            x -= group["lr"] / (1 - beta1**step) * mean / scale
 
 
 class AdamW(Adam):
@@ -252,7 +154,7 @@ class AdamW(Adam):
 
     decoupled = True
 
-    def __init__(self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+    def __init__(self, params: Any, lr: float = 1e-3, betas: Betas = (0.9, 0.999), eps: float = 1e-8,
                  weight_decay: float = 1e-2, amsgrad: bool = False, **options: Any) -> None:  # fmt: skip
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **options)
 
@@ -287,23 +189,276 @@ class RMSprop(Optimizer):
         super().__init__(params, {**options, **rest})
 
     def move(self, p: Tensor, value: Any, g: Any, group: dict[str, Any]) -> None:
-        state, alpha = self.state[p], group["alpha"]
-        if not state:
-            state["step"] = wrap(np.array(0, np.float32))
-            kept = ["square_avg", *["momentum_buffer"] * (group["momentum"] > 0), *["grad_avg"] * group["centered"]]
-            state.update({name: wrap(np.zeros_like(value)) for name in kept})
-        state["step"].value += 1
-        if group["weight_decay"]:
-            g = _plus(g, group["weight_decay"], value)
-        square = state["square_avg"].value
-        square[...] = _plus(square * alpha, 1, value.dtype.type(1 - alpha) * g, g)
-        if group["centered"]:
-            mean = state["grad_avg"].value
-            mean[...] = _plus(mean, 1 - alpha, g - mean)
-            square = _plus(square, -1, mean, mean)
-        step = g / (np.sqrt(square) + group["eps"])
-        if group["momentum"] > 0:
-            buffer = state["momentum_buffer"].value
-            buffer[...] = buffer * group["momentum"] + step
-            step = buffer
-        value -= group["lr"] * step
+        momentum, alpha = group["momentum"], group["alpha"]
+        _, kept = self.remembered(p, "square_avg", *["momentum_buffer"] * (momentum > 0), *["grad_avg"] * group["centered"])
+        g = _decayed(value, g, group)
+        for x, d, square, *others in _reals(value, g, *kept):
+            _mean_of_squares(square, d, alpha)
+            if group["centered"]:
+                _mean(others[-1], d, 1 - alpha)
+                square = _plus(square, -1, others[-1], others[-1])
+            step = d / (np.sqrt(square) + group["eps"])
+            if momentum > 0:
+                step = np.add(others[0] * momentum, step, out=others[0])
+            x -= group["lr"] * step
+
+
+class Adagrad(Optimizer):
+    """Steps over the root of the sum of the gradients' squares."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        start = initial_accumulator_value
+        check(lr=lr, lr_decay=lr_decay, weight_decay=weight_decay, initial_accumulator_value=start, eps=eps)
+        options = {
+            "lr": lr,
+            "lr_decay": lr_decay,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "initial_accumulator_value": start,
+        }
+        rest = {"foreach": foreach, "maximize": maximize, "differentiable": differentiable, "fused": fused}
+        super().__init__(params, {**options, **rest})
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """More parameters, whose sums begin here."""
+        super().add_param_group(param_group)
+        group = self.param_groups[-1]
+        for p in group["params"]:
+            start = group["initial_accumulator_value"]
+            total = np.full_like(whole(p), complex(start, start) if p.is_complex() else start)
+            self.state[p] = {"step": counted(0), "sum": wrap(total)}
+
+    def move(self, p: Tensor, value: Any, g: Any, group: dict[str, Any]) -> None:
+        step, kept = self.remembered(p, "sum")
+        lr = group["lr"] / (1 + (step - 1) * group["lr_decay"])
+        g = _decayed(value, g, group)
+        for x, d, total in _reals(value, g, *kept):
+            total[...] = _plus(total, 1, d, d)
+            x -= lr * d / (np.sqrt(total) + group["eps"])
+
+
+class Adadelta(Optimizer):
+    """Steps as long as the root of a running mean of past ones' squares, over that of the gradients' squares."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check(lr=lr)
+        if not 0.0 <= rho <= 1.0:
+            raise ValueError(f"Invalid rho value: {rho}")
+        check(eps=eps, weight_decay=weight_decay)
+        options = {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
+        super().__init__(params, {**options, "capturable": capturable, "foreach": foreach, "differentiable": differentiable})
+
+    def move(self, p: Tensor, value: Any, g: Any, group: dict[str, Any]) -> None:
+        _, kept = self.remembered(p, "square_avg", "acc_delta")
+        g = _decayed(value, g, group)
+        for x, d, square, steps in _reals(value, g, *kept):
+            _mean_of_squares(square, d, group["rho"])
+            step = np.sqrt(steps + group["eps"]) / np.sqrt(square + group["eps"]) * d
+            _mean_of_squares(steps, step, group["rho"])
+            x[...] = _plus(x, -group["lr"], step)
+
+
+class Adamax(Optimizer):
+    """``Adam``, with a running maximum in place of the mean of squares."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 2e-3,
+        betas: Betas = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        check(lr=lr, eps=eps)
+        check(betas, weight_decay=weight_decay)
+        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach}
+        super().__init__(params, {**options, "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
+
+    def move(self, p: Tensor, value: Any, g: Any, group: dict[str, Any]) -> None:
+        step, kept = self.remembered(p, "exp_avg", "exp_inf")
+        beta1, beta2 = group["betas"]
+        g = _decayed(value, g, group)
+        for x, d, mean, most in _reals(value, g, *kept):
+            _mean(mean, d, 1 - beta1)
+            np.maximum(most * beta2, np.abs(d) + group["eps"], out=most)
+            x -= group["lr"] / (1 - beta1**step) * mean / most
+
+
+class NAdam(Optimizer):
+    """``Adam`` with Nesterov's momentum."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 2e-3,
+        betas: Betas = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check(lr=lr, eps=eps)
+        check(betas, weight_decay=weight_decay, momentum_decay=momentum_decay)
+        options = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "momentum_decay": momentum_decay,
+            "decoupled_weight_decay": decoupled_weight_decay,
+        }
+        rest = {"maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable}
+        super().__init__(params, {**options, **rest})
+
+    def move(self, p: Tensor, value: Any, g: Any, group: dict[str, Any]) -> None:
+        step, (*kept, product) = self.remembered(p, "exp_avg", "exp_avg_sq", mu_product=1.0)
+        beta1, beta2 = group["betas"]
+        g = _decayed(value, g, group)
+        now, later = (beta1 * (1 - 0.5 * 0.96 ** (i * group["momentum_decay"])) for i in (step, step + 1))
+        product *= now
+        for x, d, mean, square in _reals(value, g, *kept):
+            _mean(mean, d, 1 - beta1)
+            _mean_of_squares(square, d, beta2)
+            scale = np.sqrt(square / (1 - beta2**step)) + group["eps"]
+            x += -group["lr"] * (1 - now) / (1 - float(product)) * d / scale
+            x += -group["lr"] * later / (1 - float(product) * later) * mean / scale
+
+
+class RAdam(Optimizer):
+    """``Adam``, whose steps are scaled once the mean of squares is of enough of them."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: Betas = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check(lr=lr, eps=eps)
+        check(betas, weight_decay=weight_decay)
+        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
+        rest = {"foreach": foreach, "capturable": capturable, "decoupled_weight_decay": decoupled_weight_decay}
+        super().__init__(params, {**options, **rest, "differentiable": differentiable})
+
+    def move(self, p: Tensor, value: Any, g: Any, group: dict[str, Any]) -> None:
+        step, kept = self.remembered(p, "exp_avg", "exp_avg_sq")
+        beta1, beta2 = group["betas"]
+        g = _decayed(value, g, group)
+        most = 2 / (1 - beta2) - 1
+        many = most - 2 * step * beta2**step / (1 - beta2**step)
+        for x, d, mean, square in _reals(value, g, *kept):
+            _mean(mean, d, 1 - beta1)
+            _mean_of_squares(square, d, beta2)
+            move = mean / (1 - beta1**step) * group["lr"]
+            if many > 5:
+                move = move * (math.sqrt(1 - beta2**step) / (np.sqrt(square) + group["eps"]))
+                move = move * math.sqrt((many - 4) * (many - 2) * most / ((most - 4) * (most - 2) * many))
+            x -= move
+
+
+class ASGD(Optimizer):
+    """Gradient descent, which keeps a mean of the parameters, ``ax``, in the state."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        check(lr=lr, weight_decay=weight_decay)
+        options = {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach}
+        super().__init__(params, {**options, "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
+
+    def move(self, p: Tensor, value: Any, g: Any, group: dict[str, Any]) -> None:
+        lr = group["lr"]
+        step, (mean, eta, mu) = self.remembered(p, "ax", eta=lr, mu=1.0)
+        g = _decayed(value, g, group)
+        value *= 1 - group["lambd"] * float(eta)
+        value[...] = _plus(value, -float(eta), g)
+        mean[...] = value if mu == 1 else mean + (value - mean) * value.dtype.type(mu)
+        eta[...] = lr / (1 + group["lambd"] * lr * step) ** group["alpha"]
+        mu[...] = 1 / max(1, step - group["t0"])
+
+
+class Rprop(Optimizer):
+    """Steps by the signs of gradients, longer while a sign stays, shorter where it has changed."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50),
+        *,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check(lr=lr)
+        if not 0.0 < etas[0] < 1.0 < etas[1]:
+            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
+        options = {"lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize}
+        super().__init__(params, {**options, "differentiable": differentiable, "capturable": capturable})
+
+    def move(self, p: Tensor, value: Any, g: Any, group: dict[str, Any]) -> None:
+        new = not self.state[p]
+        _, kept = self.remembered(p, "prev", "step_size")
+        shorter, longer = group["etas"]
+        for x, d, before, size in _reals(value, g, *kept):
+            if new:
+                size[...] = group["lr"]
+            sign = np.sign(d * before)
+            size *= np.where(sign > 0, longer, np.where(sign < 0, shorter, 1)).astype(size.dtype)
+            np.clip(size, *group["step_sizes"], out=size)
+            before[...] = np.where(sign < 0, 0, d)
+            x -= np.sign(before) * size
