@@ -32,6 +32,7 @@ from symgrad import ordering, standard
 from symgrad.guards import Path, same_value
 from symgrad.instrument import HOOKS, instrumented
 from symgrad.ir import INPUT
+from symgrad.iterables import table
 from symgrad.kinds import CACHED, UNBOUND, refuse_type
 from symgrad.likeness import Derived, Ruled
 from symgrad.ops import create
@@ -261,7 +262,7 @@ class Calls(Reads):
         if fun.signature:
             return np.vectorize(element, fun.otypes, None, fun.excluded, fun.cache, fun.signature)(*args, **kwargs)
         kinds = fun.otypes or ""
-        if (found := self._one_by_one(inner, args, kinds) if not (kwargs or fun.excluded or fun.cache) else None) is not None:
+        if not fun.cache and (found := self._one_by_one(fun, inner, args, kwargs)) is not None:
             return found
         made = np.vectorize(element, "O" * max(len(kinds), 1), None, fun.excluded, fun.cache)  # traced values stay objects
         result = made(*args, **kwargs)
@@ -275,18 +276,33 @@ class Calls(Reads):
         )
         return parts if isinstance(result, tuple) else parts[0]
 
-    def _one_by_one(self, fun: Any, args: Sequence[Any], kinds: str) -> Any:
-        """The results for one array, or two, in a loop, which may be rolled up; None where they are not all floats."""
-        shape = np.broadcast_shapes(*map(np.shape, args))
-        if len(args) not in (1, 2) or kinds not in ("", "d") or not shape or 0 in shape or not self.trace.symbolic:
+    def _one_by_one(self, fun: Any, inner: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """The results for the cells of arrays in a loop, which may be rolled up; None where they are not all floats."""
+        given: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
+        asked = [place for place in given if place not in fun.excluded]
+        arrays = {place: given[place] for place in asked if np.ndim(given[place])}
+        given |= {place: given[place].item() for place in asked if not np.ndim(given[place]) and hasattr(given[place], "item")}
+        shape = np.broadcast_shapes(*map(np.shape, arrays.values()))
+        kinds = [np.dtype(kind) for kind in fun.otypes or ()]
+        if kinds not in ([], [np.dtype(float)]) or not shape or 0 in shape or not self.trace.symbolic:
             return None
-        columns = [np.ravel(np.broadcast_to(arg, shape)) for arg in args]
+        columns = [np.ravel(np.broadcast_to(arg, shape)) for arg in arrays.values()]
+
+        def element(*cells: Any) -> Any:
+            found = given | {place: cell.item() for place, cell in zip(arrays, cells, strict=True)}
+            return self.call(inner, *[found.pop(i) for i in range(len(args))], **found)
+
+        def number(*cells: Any) -> Any:
+            found = element(*cells)
+            return float(found) if type(found) in (int, bool) else found
+
         if not kinds:  # the first one tells NumPy the kind of all
-            first = self.call(fun, *[column[0].item() for column in columns])
+            first = element(*[column[0] for column in columns])
             if np.ndim(first) or np.asarray(plain(first)).dtype != np.float64:
                 return None
-        each: Any = _each if len(args) == 1 else _each_pair
-        results = instrumented(each, Frame(self, each))(fun, *columns)  # type: ignore[misc]
+        each: Any = _each
+        tables = [table(column, 1, self.trace.once) or column for column in columns]
+        results = instrumented(each, Frame(self, each))(number, *tables)  # type: ignore[misc]
         if not create.is_of_numbers(results):
             return None
         return np.reshape(create.array(self.trace, results).astype(float), shape)
@@ -901,20 +917,11 @@ def handed(value: Any, follow: Callable[[Any], Any]) -> Any:
     return follow(MethodType(handler, value) if is_users(handler) else value)
 
 
-# The loops of ``np.vectorize``, which run instrumented; the name of the function is one that they do not look at.
-
-
-def _each(__symgrad_fun: Any, values: Any) -> Any:
+def _each(__symgrad_fun: Any, *columns: Any) -> Any:
+    """The loop of ``np.vectorize``, which runs instrumented; the name of the function is one that it does not look at."""
     results = []
-    for value in values:
-        results.append(__symgrad_fun(value.item()))
-    return results
-
-
-def _each_pair(__symgrad_fun: Any, firsts: Any, seconds: Any) -> Any:
-    results = []
-    for first, second in zip(firsts, seconds, strict=True):
-        results.append(__symgrad_fun(first.item(), second.item()))
+    for cells in zip(*columns, strict=True):
+        results.append(__symgrad_fun(*cells))
     return results
 
 

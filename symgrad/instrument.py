@@ -21,6 +21,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from symgrad.comprehensions import unrolled
+from symgrad.decisions import decided
 from symgrad.lists import appended, marked
 from symgrad.liveness import live_between, read_later, used_between
 from symgrad.nests import joined
@@ -35,6 +36,7 @@ from symgrad.syntax import (
     parts_of,
     placed,
     walk,
+    with_private_names,
 )
 
 HOOKS = "__symgrad__"
@@ -86,7 +88,9 @@ def _rewrite(fun: FunctionType, kind: type[_Calls | _Rewriter]) -> CodeType | No
     if plain is None or not _same_code(plain, code):
         return None
     rewriter = kind(frozenset(free), owner)
-    tree = copied(node) if kind is _Calls else marked(joined(unrolled(copied(node), fun.__globals__)))
+    tree = copied(node) if owner is None else with_private_names(copied(node), owner)
+    if kind is _Rewriter:
+        tree = decided(marked(joined(unrolled(tree, fun.__globals__))), fun, owner)
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner)
 
 
@@ -242,6 +246,9 @@ def _hook(name: str, at: ast.AST, *args: ast.expr) -> ast.Call:
     return placed(ast.Call(target, list(args), []), at)  # type: ignore[no-any-return]
 
 
+_LISTING = ("locals", "vars", "dir")  # without arguments, what there is in a frame: the hooks, too
+
+
 class _Calls(ast.NodeTransformer):
     """Puts the hooks for calls in, and those for ``@``, ``np.r_`` and ``np.c_``.
 
@@ -260,7 +267,10 @@ class _Calls(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
-        return node if _called_name(node) in FRAME_READERS else _followed(node)
+        name = _called_name(node)
+        if name not in FRAME_READERS:
+            return _followed(node)
+        return _hook("frame_reader", node, ast.Constant(name), node) if name in _LISTING and not node.args else node
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         self.generic_visit(node)
@@ -564,12 +574,12 @@ class _Rewriter(ast.NodeTransformer):
         nested = _nested(node.target) if isinstance(node.target, (ast.Tuple, ast.List)) else None
         used = used_between(node, tested)
         anew = {*names_stored(node.target), *({*stored} - used[0] - self.later[-1])}
-        decides = any([isinstance(item, (ast.If, ast.IfExp)) for item in walk(node)])
+        decides = node.decides  # type: ignore[attr-defined]
         known = [ast.Constant(tested), ast.Constant(nested), _constant(tuple(sorted(anew))), ast.Constant(decides)]
         lists, chosen = self._appended(loop, node)
         known.append(_constant(tuple(lists)))
         facts = [*map(_constant, (private, stored)), *known]
-        start = assigned(loop, _hook("loop", node.iter, self._over(node.iter), *facts), node)
+        start = assigned(loop, _hook("loop", node.iter, self._over(node.iter, decides), *facts), node)
         node.iter = placed(ast.Name(loop, ast.Load()), node.iter)
         before, self.places = self.places, [*self.places, *_places(node)]
         node.target = self.visit(node.target)
@@ -646,7 +656,7 @@ class _Rewriter(ast.NodeTransformer):
         """A name for a loop; the names that it assigns and nothing else reads, None where others run between its iterations;
         all that it assigns; statements that trace its numbers; whether it ends by an ``if``, which is marked with that name."""
         self._loops += 1
-        loop = f"{HOOKS[:-2]}_loop_{self._loops}"
+        loop = f"{HOOKS[:-2]}_loop_{self._loops}__"  # no name that a class makes its own
         self.scopes[-1][0].add(loop)
         way_out = None if isinstance(node, ast.While) and not isinstance(node.test, ast.Constant) else _way_out(node.body)
         inside = Counter[str]()
@@ -682,7 +692,7 @@ class _Rewriter(ast.NodeTransformer):
                 if chosen:  # some iterations may not
                     more = sorted(made_of & stores - target)
                     first += [ast.Expr(_hook("filled", node, names[0], ast.Name(item, ast.Load()))) for item in more]
-        decides = any([isinstance(item, ast.If) for item in walk(node)])
+        decides = node.decides  # type: ignore[union-attr]
         for name in sorted(_looked_up(node, stores | target) - stores - target):
             if name in settled or not self._local(name):
                 read = self.visit(placed(ast.Name(name, ast.Load()), node))
@@ -725,14 +735,15 @@ class _Rewriter(ast.NodeTransformer):
         node.body = self._body(node.body)
         return node
 
-    def _over(self, node: ast.expr) -> Any:
-        """What a ``for`` statement runs over; ``zip`` and its like are left to the hook, which may do it by index."""
+    def _over(self, node: ast.expr, decides: bool) -> Any:
+        """What a ``for`` statement, which ``decides``, runs over; ``zip`` and its like are left to the hook, which may do it by
+        index."""
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or self._local(node.func.id):
             return self.visit(node)
-        starred = any(isinstance(arg, ast.Starred) for arg in node.args) or any(item.arg is None for item in node.keywords)
-        if node.func.id not in ("zip", "enumerate", "reversed") or starred:
+        if node.func.id not in ("zip", "enumerate", "reversed") or any(item.arg is None for item in node.keywords):
             return self.visit(node)
-        made = _hook("over", node, self.visit(node.func), *[self._over(arg) for arg in node.args])
+        args = [self._over(arg, decides) for arg in node.args]
+        made = _hook("over", node, self.visit(node.func), ast.Constant(decides), *args)
         made.keywords = [placed(ast.keyword(item.arg, self.visit(item.value)), item) for item in node.keywords]
         return placed(made, node)
 

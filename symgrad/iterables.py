@@ -59,15 +59,15 @@ class Over(NamedTuple):
         return self._replace(at=lambda i: self.at(i * self.step + self.start), start=0, step=1)
 
 
-def over(value: Any) -> Over | None:
-    """A traced array, a range, a table, or what was made of them; None for anything else."""
+def over(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = lambda array: array) -> Over | None:
+    """A traced array, a range, a ``table``, or what was made of them; None for anything else."""
     if isinstance(value, Over):
         return value
     if type(value) is Tracer and np.ndim(value.value) > 0:
         return Over(len(value), lambda i: value[i])
     if type(value) is range:
         return Over(len(value), lambda i: i, value.start, value.step)
-    return table(value)
+    return table(value, fewest, once)
 
 
 def table(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = lambda array: array) -> Over | None:
@@ -114,9 +114,11 @@ def columns(
     return _listed(value, before, at, tables)
 
 
-def paired(fun: Any, args: Sequence[Any], options: dict[str, Any]) -> Over | None:
+def paired(
+    fun: Any, args: Sequence[Any], options: dict[str, Any], fewest: int | None, once: Callable[[Any], Any]
+) -> Over | None:
     """``zip``, ``enumerate`` or ``reversed`` of something that is run over by index; None where that is not possible."""
-    found = [over(arg) for arg in args]
+    found = [over(arg, fewest, once) for arg in args]
     if not any([part is not None or type(arg) is Tracer for part, arg in zip(found, args, strict=True)]):
         return None
     parts = []
@@ -151,8 +153,9 @@ def paired(fun: Any, args: Sequence[Any], options: dict[str, Any]) -> Over | Non
 
 
 def _looked_up(value: Any) -> Over | None:
-    """A list of numbers beside what is traced: Python looks at the index."""
-    if type(value) not in (list, tuple) or not {type(item) for item in value} <= _KINDS:
+    """Numbers beside what is traced: Python looks at the index."""
+    array = type(value) is np.ndarray and value.ndim and value.dtype.kind in "biufc"
+    if not array and (type(value) not in (list, tuple) or not {type(item) for item in value} <= _KINDS):
         return None
     return _listed(value, [], lambda i: value[i.look(int) if type(i) is Tracer else i])
 

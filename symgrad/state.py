@@ -98,10 +98,12 @@ class State(Calls):
             return None
         return columns([*self.unpacked(value, nested)], value, fewest, self.trace.once)
 
-    def over(self, fun: Any, *args: Any, **options: Any) -> Any:
-        """``zip``, ``enumerate`` or ``reversed`` as what a ``for`` statement runs over."""
+    def over(self, fun: Any, decides: bool, *args: Any, **options: Any) -> Any:
+        """``zip``, ``enumerate`` or ``reversed`` as what a ``for`` statement runs over; ``decides`` as in ``loop``."""
         if fun in (zip, enumerate, reversed) and self.trace.symbolic:
-            found = paired(fun, [arg if type(arg) is Over else self.iterate(arg) for arg in args], options)
+            fewest = SHORTEST if decides else None
+            given = [arg if type(arg) is Over else self.iterate(arg) for arg in args]
+            found = paired(fun, given, options, fewest, self.trace.once)
             if found is not None:
                 return found
         return self.call(fun, *[arg.items() if type(arg) is Over else arg for arg in args], **options)
@@ -329,7 +331,7 @@ class Finished(State):
         """What it runs over."""
         return value
 
-    def over(self, fun: Any, *args: Any, **options: Any) -> Any:
+    def over(self, fun: Any, decides: bool, *args: Any, **options: Any) -> Any:
         """A call, like any."""
         return fun(*args, **options)
 

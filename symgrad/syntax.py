@@ -88,6 +88,39 @@ def fresh(name: str, taken: set[str]) -> str:
     return name
 
 
+def in_class(name: str, owner: str) -> str:
+    """What a name in a class is for Python: of two underscores at its beginning it makes a private one."""
+    return f"_{owner.lstrip('_')}{name}" if name[:2] == "__" != name[-2:] and owner.strip("_") else name
+
+
+def with_private_names(node: Any, owner: str) -> Any:
+    """A method, changed in place: the variables are named as Python does, when it has compiled it. Functions and classes in it
+    keep their names, which can be seen."""
+    names = {part.name for part in walk(node) if isinstance(part, _DEFINITIONS)}
+    waiting = [part for part in parts_of(node) if not isinstance(part, ast.ClassDef)]
+    while waiting:
+        part: Any = waiting.pop()
+        waiting += [inner for inner in parts_of(part) if not isinstance(inner, ast.ClassDef)]
+        for field in _NAMED.get(type(part), ()):
+            name = getattr(part, field)
+            if type(name) is list:
+                setattr(part, field, [in_class(item, owner) for item in name])
+            elif name is not None and name not in names:
+                setattr(part, field, in_class(name, owner))
+    return node
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_NAMED: dict[type, tuple[str, ...]] = {
+    **dict.fromkeys([ast.arg, ast.keyword], ("arg",)),
+    **dict.fromkeys([ast.ExceptHandler, ast.MatchAs, ast.MatchStar], ("name",)),
+    **dict.fromkeys([ast.Global, ast.Nonlocal], ("names",)),
+    ast.Name: ("id",),
+    ast.alias: ("asname",),
+    ast.MatchMapping: ("rest",),
+}
+
+
 def names_read(node: ast.AST) -> Counter[str]:
     """How often each name is read in a part of a tree."""
     names: list[str] = []

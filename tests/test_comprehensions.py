@@ -280,7 +280,49 @@ def cut_off(x):
     return np.sum(np.vectorize(lambda t: 0 if t < 0 else t)(x)) + x[0]
 
 
-@pytest.mark.parametrize(("fun", "misses"), [(shown, 8), (of_a_lambda, 5), (of_two, 5), (cut_off, 24)])
+def huber_of(t, delta):
+    return 0.5 * t * t if abs(t) < delta else delta * (abs(t) - 0.5 * delta)
+
+
+def beside_a_number(x):
+    return np.sum(np.vectorize(huber_of)(x, 0.7) * x)
+
+
+def beside_an_argument(x):
+    return np.sum(np.vectorize(huber_of)(x, x[0] ** 2))
+
+
+def by_name(x):
+    return np.sum(np.vectorize(huber_of)(x, delta=np.float64(0.7)) * x)
+
+
+def left_out(x):
+    return np.sum(np.vectorize(lambda t, w: huber_of(t, w[1]), excluded=[1, "w"])(x, w=[0.1, 0.7]) * x)
+
+
+def of_three(x):
+    return np.sum(np.vectorize(lambda a, b, c: a * b + c if a > c else a - b)(x, x[::-1], np.cos(x)))
+
+
+def beside_places(x):
+    return np.sum(np.vectorize(lambda a, k: a**2 if k % 2 else (a if a > 0 else -a * k))(x, np.arange(len(x))))
+
+
+def of_a_kind(x):
+    return np.sum(np.vectorize(lambda t: 0 if t < 0 else t * 2, otypes=[float])(x))
+
+
+def in_a_table(x):
+    return np.sum(np.vectorize(lambda a, b: a * b if a > b else 0.0)(x[:, None], x))
+
+
+VECTORIZED = [
+    *[(shown, 8), (of_a_lambda, 5), (of_two, 5), (cut_off, 24), (beside_a_number, 6), (beside_an_argument, 8), (by_name, 6)],
+    *[(left_out, 6), (of_three, 6), (beside_places, 6), (of_a_kind, 4), (in_a_table, 4)],
+]
+
+
+@pytest.mark.parametrize(("fun", "misses"), VECTORIZED)
 def test_functions_that_numpy_vectorizes_are_called_in_a_loop(fun, misses):
     derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
     for x in np.random.default_rng(4).normal(size=(24, 8)):
@@ -288,3 +330,127 @@ def test_functions_that_numpy_vectorizes_are_called_in_a_loop(fun, misses):
         assert value == pytest.approx(fun(x), rel=1e-12)
         np.testing.assert_allclose(slope, other, rtol=1e-11, atol=1e-13)
     assert derivative.cache_info().misses <= misses
+
+
+WEIGHTS = [0.5, 0.2, 0.7, 1.1, 0.3, 0.9, 0.1, 0.4]
+
+
+def beside_a_list(x):
+    total = 0.0
+    for w, t in zip(WEIGHTS, x, strict=True):
+        total += w * huber_of(t, 0.7)
+    return total
+
+
+def in_columns(x):
+    total, columns = 0.0, [x, x[::-1] ** 2]
+    for t, u in zip(*columns, strict=True):
+        total += huber_of(t, u)
+    return total
+
+
+def beside_labels(x):
+    out = []
+    for t, k in zip(x, [0, 1, 0, 1, 1, 0, 0, 1], strict=True):
+        if k == 1:
+            out.append(t**2)
+        else:
+            out.append(t if t > 0 else -t * k)
+    return np.sum(np.array(out) ** 2)
+
+
+class Penalty:
+    delta = 0.7
+
+    def each(self, t):
+        return huber_of(t, self.delta)
+
+    def __call__(self, x):
+        return sum([w * self.each(t) for w, t in zip(WEIGHTS, x, strict=True)], x[0])
+
+
+@pytest.mark.parametrize("fun", [beside_a_list, in_columns, beside_labels, Penalty()])
+def test_loops_over_short_lists_that_call_what_decides_are_rolled_up(fun):
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in np.random.default_rng(4).normal(size=(24, 8)):
+        (value, slope), (_, other) = derivative(x), dynamic(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(slope, other, rtol=1e-11, atol=1e-13)
+    assert derivative.cache_info().misses <= 4
+
+
+class __Private:
+    __weights = WEIGHTS
+
+    def __each(self, t):
+        return huber_of(t, 0.7)
+
+    def of_privates(self, x):
+        total = 0.0
+        for w, t in zip(self.__weights, x, strict=True):
+            total += w * self.__each(t)
+        return total
+
+    def private_locals(self, x):
+        __total, __out = 0.0, []
+        for __t in x:
+            if __t > 0:
+                __total += __t
+            else:
+                __out.append(__t**2)
+        return __total * sum(__out)
+
+    def until(self, x):
+        __s, __n = abs(x[0]), 1
+        while __s < 10 and __n < 20:
+            __s, __n = __s * 1.5 + x[1] ** 2, __n + 1
+        return __s * __n
+
+    @staticmethod
+    def of_nobody(x):
+        total = 0.0
+        for t in x:
+            total += t * t if t > 0 else -t
+        return total
+
+    @classmethod
+    def of_the_class(cls, x):
+        return sum([w * t if t > 0 else -t for w, t in zip(cls.__weights, x, strict=True)])
+
+    def inner(self, x):
+        def __of(v):
+            out = []
+            for t in v:
+                out.append(t * t if t > 0 else -t)
+            return out
+
+        return sum(__of(x)) + sum(__of(x**2))
+
+
+private = __Private()
+METHODS = [private.of_privates, private.private_locals, private.until, private.of_nobody, private.of_the_class, private.inner]
+
+
+@pytest.mark.parametrize("fun", METHODS)
+def test_loops_in_methods_are_rolled_up_as_others_are(fun):
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in np.random.default_rng(4).normal(size=(24, 8)):
+        (value, slope), (_, other) = derivative(x), dynamic(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(slope, other, rtol=1e-11, atol=1e-13)
+    assert derivative.cache_info().misses <= 4
+
+
+class Listing:
+    def known(self, x):
+        total = 0.0
+        for t in x:
+            total += t
+        return total + 100 * len(locals()) + 10 * len(vars()) + len(dir())
+
+
+def test_locals_of_a_method_are_its_own():
+    derivative, x = value_and_grad(Listing().known), np.arange(4.0)
+    for mode in ("auto", "dynamic"):
+        derivative = value_and_grad(Listing().known, mode=mode)
+        assert [derivative(x)[0] for _ in range(3)] == [Listing().known(x)] * 3

@@ -68,7 +68,7 @@ class Inert:
     def loop(self, value: Any, *facts: Any) -> Any:
         return value
 
-    def over(self, fun: Any, *args: Any, **options: Any) -> Any:
+    def over(self, fun: Any, decides: bool, *args: Any, **options: Any) -> Any:
         return self.call(fun, *args, **options)
 
     def number(self, loop: Any, name: str, value: Any, *facts: Any) -> Any:

@@ -17,7 +17,7 @@ ROOT = Path(symgrad.__file__).parent
 LAYERS = """
     errors buffers parallel runtime ir equal pytree syntax
     comprehensions nests liveness lists
-    frames instrument progress origins guards kinds likeness
+    frames instrument decisions progress origins guards kinds likeness
     ops.core
     ops
     tracer
