@@ -513,7 +513,9 @@ class Calls(Reads):
             if name in IMPURE_NAMES:
                 return False
             self.check(Path(fun.__globals__, (("in", name),)), "is", False)
-            return True
+            space = _builtins_of(fun)
+            value = space.get(name, abs)
+            return _is_pythons(value) or self._steady(value, Path(space, path.steps), names)
         return self._steady(fun.__globals__[name], path, names)
 
     def _steady(self, value: Any, path: Path, names: set[str]) -> bool:
@@ -936,6 +938,15 @@ def _is_plain(value: Any) -> bool:
     return type(value) in (int, float, str, bool, type(None))
 
 
+def _builtins_of(fun: FunctionType) -> dict[str, Any]:
+    return fun.__builtins__  # type: ignore[attr-defined, no-any-return]
+
+
+def _is_pythons(value: Any) -> bool:
+    """Whether what a builtin name stands for is Python's own, not what somebody has put there."""
+    return isinstance(value, (type, BuiltinFunctionType)) and value.__module__ == "builtins"
+
+
 class Frame:
     """The hooks as one function sees them: with its own globals and closure cells."""
 
@@ -947,7 +958,9 @@ class Frame:
         """A global or builtin name."""
         if name not in self._space:
             self._state.check(Path(self._space, (("in", name),)), "is", False)
-            return value
+            if _is_pythons(value):
+                return value
+            return self._state.read(Path(_builtins_of(self._fun), (("item", name),)), value)
         return self._state.read(Path(self._space, (("item", name),)), value)
 
     def cell(self, name: str, value: Any) -> Any:

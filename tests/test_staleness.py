@@ -6,11 +6,13 @@ effects. ``pytest --hypothesis-profile=deep`` reads every capture in every place
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
 import enum
 import functools
 import importlib
 import inspect
+import linecache
 import operator
 import pickle
 import sys
@@ -1337,3 +1339,24 @@ def test_another_module_in_the_place_of_one_that_is_imported_in_a_function(fun, 
         monkeypatch.setitem(sys.modules, "imported_later.part", part)
         for _ in range(3):
             assert derivative(3.0) == (3.0 * scale, scale)
+
+
+@pytest.mark.parametrize("source", [True, False])
+def test_names_that_somebody_has_put_among_pythons_own(source, monkeypatch):
+    code = "def fun(x):\n    return np.sum(x) * SOMEWHERE"
+    space = {"np": np}
+    exec(compile(code, "<somewhere>", "exec"), space)
+    if source:
+        monkeypatch.setitem(linecache.cache, "<somewhere>", (len(code), None, code.splitlines(True), "<somewhere>"))
+    gradient = grad(space["fun"])
+    for value in (2.0, 3.0, np.array(4.0), 5):
+        monkeypatch.setattr(builtins, "SOMEWHERE", value, raising=False)
+        for _ in range(CALLS):
+            assert gradient(X).tolist() == [value, value]
+    space["SOMEWHERE"] = 7.0
+    assert gradient(X).tolist() == [7.0, 7.0]
+    del space["SOMEWHERE"]
+    assert gradient(X).tolist() == [5.0, 5.0]
+    monkeypatch.delattr(builtins, "SOMEWHERE")
+    with pytest.raises(NameError):
+        gradient(X)
