@@ -10,9 +10,9 @@ import numpy as np
 from symgrad.eager import ops
 from symgrad.eager.core import NONE, Fused, Tensor, apply, axis_of, called, labelled, method, methods, plain, wrap
 from symgrad.eager.creation import complex, meshgrid
-from symgrad.eager.dtypes import Size
+from symgrad.eager.dtypes import Size, title
 from symgrad.eager.indexing import flat_index, gather, getitem, index_select, narrow, scatter, scatter_add
-from symgrad.eager.pointwise import FUNCTIONS, function
+from symgrad.eager.pointwise import FUNCTIONS, function, in_place
 from symgrad.eager.shapes import (
     cat,
     diagonal,
@@ -174,6 +174,8 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
         return wrap(np.repeat(np.arange(input.value.size), input.value))
     x = input if dim is not None else reshape(input, (-1,))
     axis = axis_of(dim or 0, x.value.ndim)
+    if np.min(plain(repeats), initial=0) < 0:
+        raise RuntimeError("Repeats must be non-negative" if isinstance(repeats, int) else "repeats can not be negative")
     if isinstance(repeats, int):
         shape = x.value.shape
         apart = expand(unsqueeze(x, axis + 1), (*shape[: axis + 1], repeats, *shape[axis + 1 :]))
@@ -240,6 +242,8 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Any:
     """Windows of ``size`` along a dimension, ``step`` apart, as a new last dimension."""
     axis = axis_of(dimension, self.value.ndim)
     longest = self.value.shape[axis] if self.value.ndim else 1
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
     if size > longest:
         raise RuntimeError(f"maximum size for tensor at dimension {axis} is {longest} but size is {size}")
     if step <= 0:
@@ -376,6 +380,23 @@ def _table(index: Tensor, axis: int, shape: tuple[int, ...]) -> Tensor:
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
     """A copy, with slices of ``source`` at places along a dimension."""
     axis = axis_of(dim, input.value.ndim)
+    if source.value.dtype != input.value.dtype:
+        dtypes = f"(self) {title(input.value.dtype)} and (source) {title(source.value.dtype)}"
+        raise RuntimeError(f"index_copy_(): self and source expected to have the same dtype, but got {dtypes}")
+    if source.value.ndim not in (0, input.value.ndim) and input.value.ndim:
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
+            f"dimensionality ({source.value.ndim}), destination dimensionality ({input.value.ndim})"
+        )
+    count = source.value.shape[axis] if source.value.ndim else 1
+    if index.value.size != count:
+        raise IndexError(f"index_copy_(): Number of indices ({index.value.size}) should be equal to source.size(dim) ({count})")
+    own, other = (x.value.shape[:axis] + x.value.shape[axis + 1 :] for x in (input, source))
+    if own != other:
+        shown = (f"slice shape: {' '.join(map(str, shape))} at dimension {axis}" for shape in (own, other))
+        raise RuntimeError(
+            f"index_copy_(): Source/destination tensor must have same slice shapes. Destination {' and source '.join(shown)}."
+        )
     source = source if input.value.ndim else reshape(source, ())
     table = _table(index, axis, source.value.shape)
     return labelled(scatter(input, axis, table, source), "IndexCopyBackward0")
@@ -474,6 +495,10 @@ def sum_to_size(self: Tensor, *size: Any) -> Any:
     axes = [i + lead for i, (m, n) in enumerate(zip(shape, self.value.shape[lead:], strict=True)) if m == 1 != n]
     result = self.sum(axes, keepdim=True) if axes else self
     return result.sum(tuple(range(lead))) if lead else result
+
+
+for _fun in (index_copy, index_reduce, scatter_reduce, put, masked_scatter):
+    in_place(_fun.__name__, _fun)
 
 
 def broadcast_shapes(*shapes: Any) -> Size:

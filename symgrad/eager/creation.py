@@ -13,6 +13,7 @@ from symgrad.eager.core import NONE, Tensor, apply, assign, called, methods, num
 from symgrad.eager.dtypes import as_numpy, default, on_cpu, title
 from symgrad.eager.modes import mode
 from symgrad.eager.shapes import broadcast_tensors, expand, reshape, several, sizes, transpose
+from symgrad.ops.core import Traced
 from symgrad.ops.create import contains_traced
 from symgrad.ops.index import COMPLEX
 from symgrad.trace import active_trace
@@ -74,12 +75,30 @@ def _inferred(data: Any, dtype: Any = None) -> Any:
         odd = next((x for x in value.ravel() if not isinstance(x, (int, float, np.generic))), data)
         raise RuntimeError(f"Could not infer dtype of {type(odd).__name__}")
     if dtype is not None:
+        if not isinstance(data, (np.ndarray, np.generic)):
+            _check_fits(value, as_numpy(dtype))
         return value.astype(as_numpy(dtype))
     if isinstance(data, (np.ndarray, np.generic)) or (isinstance(data, (list, tuple)) and _holds(np.generic, data)):
         return value
     if value.dtype.kind == "f":
         return value.astype(default.real)
     return value.astype(default.complex) if value.dtype.kind == "c" else value
+
+
+def _check_fits(value: Any, wanted: np.dtype[Any]) -> None:
+    """Raise for Python's numbers that cannot be of a dtype."""
+    kind = value.dtype.kind
+    if isinstance(value, Traced) or not value.size:
+        return
+    if kind == "c" and wanted.kind in "iuf":
+        raise TypeError(
+            "must be real number, not complex" if wanted.kind == "f" else "'complex' object cannot be interpreted as an integer"
+        )
+    if kind in "iuf" and wanted.kind in "iu":
+        most = np.iinfo(wanted).max
+        least = np.iinfo(wanted).min if kind == "f" or wanted.kind == "i" else -most
+        if not (value.min() >= least and value.max() <= most):
+            raise RuntimeError(f"value cannot be converted to type {wanted.name} without overflow")
 
 
 def _holds(kind: Any, data: Any) -> bool:
@@ -247,6 +266,11 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
     """Coordinates of a grid."""
     given = several(tensors)
+    for x in given:
+        if x.value.ndim > 1:
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {x}")
+    if indexing not in ("ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     shape = tuple([x.value.size for x in given])
     grid = [expand(reshape(x, (1,) * i + (-1,) + (1,) * (len(given) - i - 1)), shape) for i, x in enumerate(given)]
     return tuple(grid) if indexing == "ij" or len(grid) < 2 else tuple(transpose(x, 0, 1) for x in grid)

@@ -49,6 +49,9 @@ def _index_of(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any], Label]:
     parts: list[Any] = []
     arrays: list[Any] = []
     steps: list[str] = []
+    if _is_many(key):
+        warnings.warn(_NOT_A_TUPLE, stacklevel=4)
+        key = tuple(key)
     keys = tuple(map(_of_bytes, key)) if isinstance(key, tuple) else (_of_bytes(key),)
     shape, axis = x.value.shape, 0
     for part in keys:
@@ -102,6 +105,20 @@ def _index_of(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any], Label]:
 
 
 _PLAIN = {int, type(None)}
+
+
+_NOT_A_TUPLE = (
+    "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
+    "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which "
+    "will result either in an error or a different result"
+)
+
+
+def _is_many(key: Any) -> bool:
+    """Whether a list is as many indices, as torch takes it (and as NumPy did): one with lists, tensors, slices … in it."""
+    if not isinstance(key, list) or len(key) >= 32:
+        return False
+    return any(part is None or part is Ellipsis or isinstance(part, (list, tuple, range, str, slice, Tensor)) for part in key)
 
 
 def _index_array(part: Any) -> Any:
@@ -188,16 +205,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     if arrays:
         kept = self.value.dtype
         value = value.to(kept) if isinstance(value, Tensor) and value.value.dtype != kept else value
-        try:
-            new = apply(index.SETITEM, (self, value, *arrays), {"spec": spec}, "IndexPutBackward0")
-        except IndexError as error:
-            raise IndexError(_out_of_range(self, spec, arrays) or str(error)) from None
-        except ValueError:
-            place = self.value[index.fill(spec, arrays)].shape
-            raise RuntimeError(
-                f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape "
-                f"{list(place)}"
-            ) from None
+        new = _put(self, value, spec, arrays, index.SETITEM)
         assign(self, new, "index_put_")
         return
     if not isinstance(value, Tensor):
@@ -227,8 +235,26 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
 def index_put_(self: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
     """Write ``values`` at places given by index tensors, or add them there."""
     spec, arrays, _ = _index_of(self, tuple(indices))
-    op = index.INDEX_ADD if accumulate else index.SETITEM
-    return assign(self, apply(op, (self, values, *arrays), {"spec": spec}, "IndexPutBackward0"), "index_put_")
+    if isinstance(values, Tensor) and values.value.dtype != self.value.dtype:
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {title(self.value.dtype)} for the destination "
+            f"and {title(values.value.dtype)} for the source."
+        )
+    return assign(self, _put(self, values, spec, arrays, index.INDEX_ADD if accumulate else index.SETITEM), "index_put_")
+
+
+def _put(x: Tensor, values: Any, spec: Any, arrays: Any, op: Any) -> Tensor:
+    """A copy of a tensor, with values written to, or added at, what an index leads to."""
+    try:
+        return apply(op, (x, values, *arrays), {"spec": spec}, "IndexPutBackward0")  # type: ignore[no-any-return]
+    except IndexError as error:
+        raise IndexError(_out_of_range(x, spec, arrays) or str(error)) from None
+    except ValueError:
+        place = x.value[index.fill(spec, arrays)].shape
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape "
+            f"{list(place)}"
+        ) from None
 
 
 @function
@@ -241,7 +267,9 @@ def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
     """One number at places along a dimension."""
     axis = axis_of(dim, input.value.ndim)
-    mask = np.isin(np.arange(input.value.shape[axis] if input.value.ndim else 1), index.value)
+    n = input.value.shape[axis] if input.value.ndim else 1
+    _in_range(index.value, -n, n, axis)
+    mask = np.isin(np.arange(n), index.value % max(n, 1))
     shaped = mask.reshape(vector_shape(axis, input.value.ndim))
     label = f"IndexFillBackward{int(isinstance(value, Tensor))}"
     return labelled(FUNCTIONS["masked_fill"](input, wrap(shaped), value), (label, 2))
@@ -254,8 +282,16 @@ methods(__getitem__=getitem, __setitem__=setitem)
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Any:
     """A range along a dimension."""
     axis = axis_of(dim, input.value.ndim)
-    if start + length > input.value.shape[axis]:
-        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({input.value.shape[axis]}).")
+    if not input.value.ndim:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    n, start = input.value.shape[axis], int(start)
+    if not -n <= start <= n:
+        raise IndexError(f"start out of range (expected to be in range of [-{n}, {n}], but got {start})")
+    start += n * (start < 0)
+    if start + length > n:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
     return labelled(getitem(input, along(axis, slice(start, start + length))), "SliceBackward0")
 
 
@@ -278,12 +314,20 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if places.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
-    try:
-        if not input.value.ndim:
-            return apply(ops.GATHER, (input, places.reshape(())), {"shape": ()}, "IndexSelectBackward0")
-        return apply(ops.TAKE, (input, places.reshape(-1)), {"axis": axis})
-    except IndexError:
-        raise IndexError("index out of range in self") from None
+    _in_range(places, 0, input.value.shape[axis] if input.value.ndim else 1)
+    if not input.value.ndim:
+        if places.size != 1:
+            raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {places.size} value(s)")
+        return apply(ops.GATHER, (input, places.reshape(())), {"shape": ()}, "IndexSelectBackward0")
+    return apply(ops.TAKE, (input, places.reshape(-1)), {"axis": axis})
+
+
+def _in_range(places: Any, least: int, end: int, axis: int | None = None) -> None:
+    """Raise for places that do not exist; of traced ones nothing is known."""
+    if not isinstance(places, Traced) and places.size and not (least <= places.min() and places.max() < end):
+        wrong = places[(places < least) | (places >= end)].flat[0]
+        which = f"index {wrong} is out of bounds for dimension {axis} with size {end}"
+        raise IndexError("index out of range in self" if axis is None else which)
 
 
 @function
@@ -303,7 +347,7 @@ def _table(x: Tensor, dim: int, places: Tensor, label: str) -> Any:
     """A table of places along a dimension as places in the flattened tensor."""
     shape, table = x.value.shape, places.value
     axis = axis_of(dim, len(shape))
-    if not shape or not table.size:
+    if not table.size or (not shape and table.ndim < 2):
         return table.astype(_INT64)
     if table.ndim != len(shape):
         raise RuntimeError(f"Index tensor must have the same number of dimensions as {label} tensor")
@@ -440,8 +484,11 @@ def _scattered(x: Tensor, dim: int, places: Tensor, src: Any, adds: bool) -> Any
 def index_add(input: Tensor, dim: int, index: Tensor, source: Any, *, alpha: Any = 1) -> Any:
     """``input`` with rows of ``source`` added at places along a dimension."""
     axis = axis_of(dim, input.value.ndim)
+    if source.value.dtype != input.value.dtype:
+        dtypes = f"self ({title(input.value.dtype)}) and source ({title(source.value.dtype)})"
+        raise RuntimeError(f"index_add_(): {dtypes} must have the same scalar type")
     shapes = [x.value.shape[:axis] + x.value.shape[axis + 1 :] for x in (input, source)]
-    if shapes[0] != shapes[1]:
+    if shapes[0] != shapes[1] or (input.value.ndim == 0 and source.value.ndim):
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
             f"{list(input.value.shape)} source.shape = {list(source.value.shape)}"
@@ -449,7 +496,13 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Any, *, alpha: Any
     rows = source if alpha == 1 else source * alpha
     if not input.value.ndim:
         return labelled(reshape(index_add(reshape(input, (1,)), dim, index, reshape(rows, (-1,))), ()), "IndexAddBackward0")
-    return apply(ops.INDEX_ADD, (input, rows, index.value), {"axis": axis})
+    if index.value.size != source.value.shape[axis]:
+        raise RuntimeError(
+            f"index_add_(): Number of indices ({index.value.size}) should be equal to source.size({axis}) "
+            f"({source.value.shape[axis]})"
+        )
+    _in_range(index.value, 0, input.value.shape[axis])
+    return apply(ops.INDEX_ADD, (input, rows, index.value.reshape(-1)), {"axis": axis})
 
 
 for _fun in (scatter, scatter_add, index_add, index_fill):

@@ -9,8 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import NAMES, NONE, Fused, Tensor, apply, called, known, labelled, plain, variant, wrap
-from symgrad.eager.pointwise import FUNCTIONS, where
+from symgrad.eager import products
+from symgrad.eager.core import (
+    NAMES,
+    NONE,
+    Fused,
+    Tensor,
+    apply,
+    axis_of,
+    called,
+    known,
+    labelled,
+    methods,
+    plain,
+    variant,
+    wrap,
+)
+from symgrad.eager.pointwise import FUNCTIONS, function, in_place, where
 from symgrad.eager.products import dot, matmul, mm
 from symgrad.eager.reductions import amax, amin, named, vector_norm
 from symgrad.eager.shapes import movedim, reshape, unsqueeze
@@ -310,6 +325,37 @@ def vander(x: Tensor, *, N: int | None = None) -> Any:
     return FUNCTIONS["cat"]((wrap(np.ones((*shape, min(n, 1)), x.value.dtype)), powers), -1)
 
 
+@function
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Any:
+    """Slices along a dimension, scaled down where their ``p``-norm is more than ``maxnorm``."""
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    ndim = input.value.ndim
+    if ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {ndim} dimensions")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    axis = axis_of(dim, ndim)
+    norm = vector_norm(input, p, tuple([i for i in range(ndim) if i != axis]), True)
+    scale = where(norm > maxnorm, maxnorm / (norm + 1e-7), 1.0)
+    return labelled(input * scale, "RenormBackward0")
+
+
+in_place("renorm", renorm)
+
+
+def _vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Any:
+    """The powers of each element of a vector, the highest first."""
+    if x.value.ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    powers = vander(x, N=N) if x.value.size else wrap(np.zeros((0, N or 0), x.value.dtype))
+    return powers if increasing else powers.flip(1)
+
+
+FUNCTIONS["vander"] = _vander
+methods(adjoint=lambda self: self.mH)
+
+
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
     """The ``X`` of ``A @ X == B`` (or ``X @ A == B``), of which only a triangle of ``A`` counts."""
     _check_square("solve_triangular", A)
@@ -460,7 +506,7 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool 
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Any:
     """Cross products."""
-    return labelled(np.cross(input, other, axis=dim), "LinalgCrossBackward0")
+    return products.cross(input, other, dim)
 
 
 for _name, _fun in {

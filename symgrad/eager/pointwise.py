@@ -646,6 +646,10 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
     """``value`` where the mask is set."""
     if mask.value.dtype.kind != "b":
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {c_name(mask.value.dtype)}")
+    if np.ndim(value):
+        raise RuntimeError(
+            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {np.ndim(value)} dimension(s)."
+        )
     kind = input.value.dtype
     filled = value.to(kind) if isinstance(value, Tensor) else kind.type(value)
     label = ("MaskedFillBackward1", 2, 1) if isinstance(value, Tensor) else "MaskedFillBackward0"

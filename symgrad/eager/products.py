@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import string
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,7 +27,7 @@ from symgrad.eager.core import (
     wrap,
 )
 from symgrad.eager.dtypes import c_name, title
-from symgrad.eager.pointwise import FUNCTIONS, function
+from symgrad.eager.pointwise import FUNCTIONS, function, in_place
 from symgrad.eager.shapes import expand, reshape, several, unsqueeze
 from symgrad.ops.contract import matmul_a, matmul_b
 
@@ -306,14 +307,21 @@ def _check_equation(equation: str, operands: Sequence[Tensor]) -> None:
         raise RuntimeError(f"einsum(): {many} operands were provided than specified in the equation")
     sizes: dict[str, int] = {}
     for i, (term, x) in enumerate(zip(terms, operands, strict=True)):
+        shape = x.value.shape
         if "." in term:
-            continue
-        if len(term) != x.value.ndim:
+            first, _, last = term.partition("...")
+            if len(first + last) > x.value.ndim:
+                raise RuntimeError(
+                    f"einsum(): the number of subscripts in the equation ({len(first + last)}) is more than the number of "
+                    f"dimensions ({x.value.ndim}) for operand {i}"
+                )
+            shape, term = (*shape[: len(first)], *shape[x.value.ndim - len(last) :]), first + last
+        elif len(term) != x.value.ndim:
             raise RuntimeError(
                 f"einsum(): the number of subscripts in the equation ({len(term)}) does not match the number of dimensions "
                 f"({x.value.ndim}) for operand {i} and no ellipsis was given"
             )
-        for letter, n in zip(term, x.value.shape, strict=True):
+        for letter, n in zip(term, shape, strict=True):
             seen = sizes.get(letter, 1)
             if seen != n and 1 not in (seen, n):
                 raise RuntimeError(
@@ -455,8 +463,18 @@ def kron(input: Tensor, other: Tensor) -> Any:
 
 
 @function
-def cross(input: Tensor, other: Tensor, dim: int = -1) -> Any:
-    """Cross products along a dimension."""
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Any:
+    """Cross products along a dimension: the first one of size 3, unless told."""
+    if input.value.ndim != other.value.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    if dim is None:
+        warnings.warn("Using torch.cross without specifying the dim arg is deprecated.", UserWarning, stacklevel=2)
+        dim = next((i for i, n in enumerate(input.value.shape) if n == 3), None)
+        if dim is None:
+            raise RuntimeError("no dimension of size 3 in input")
+    size = input.value.shape[axis_of(dim, input.value.ndim)]
+    if size != 3:
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {size} and {size}")
     return labelled(np.cross(input, other, axis=dim), "LinalgCrossBackward0")
 
 
@@ -472,4 +490,7 @@ def inner(input: Tensor, other: Tensor) -> Any:
     return labelled(np.inner(input, other), ("ViewBackward0", label))
 
 
-FUNCTIONS.update(einsum=einsum, tensordot=tensordot)
+for _fun in (addmm, addmv, addr, baddbmm, addbmm):
+    in_place(_fun.__name__, _fun)
+FUNCTIONS.update(einsum=einsum, tensordot=tensordot, ger=outer)
+methods(ger=outer)

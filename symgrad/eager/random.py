@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.eager.core import NONE, Fused, Tensor, apply, assign, called, method, plain, wrap
+from symgrad.eager.core import NONE, Fused, Tensor, apply, assign, called, method, methods, plain, wrap
 from symgrad.eager.creation import creates, like
 from symgrad.eager.dtypes import as_numpy, default
 from symgrad.eager.shapes import sizes
@@ -283,6 +283,9 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
             keys = rows / source.exponential(rows.size).astype(rows.dtype).reshape(rows.shape)
         picked = np.argsort(-keys, axis=1, kind="stable")[:, :num_samples]
     return wrap((picked if value.ndim > 1 else picked[0]).astype(np.int64))
+
+
+methods(bernoulli=bernoulli, multinomial=multinomial)
 
 
 @method

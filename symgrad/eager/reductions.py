@@ -62,6 +62,11 @@ def _axes(dim: Any, keepdim: bool, ndim: int) -> dict[str, Any]:
     return params
 
 
+def _truth_axes(dim: Any, keepdim: bool, ndim: int) -> dict[str, Any]:
+    """The same for ``all`` and ``any``, to which no dimensions are none, and not all."""
+    return {"axis": ()} if isinstance(dim, (list, tuple)) and not dim else _axes(dim, keepdim, ndim)
+
+
 _AXIS: Any = lambda name: lambda node: f"{name}Backward{int('axis' in node.params)}"
 NAMES.update({
     np.sum: _AXIS("Sum"), np.mean: _AXIS("Mean"), np.prod: _AXIS("Prod"), np.std: "StdBackward0", np.var: "VarBackward0",
@@ -303,7 +308,7 @@ DIST = Fused(
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
     """``log(sum(exp(input)))``, without overflow."""
     axis = axis_of(dim, input.value.ndim)
-    axes = axis if isinstance(axis, tuple) else (axis,)
+    axes = (axis if isinstance(axis, tuple) else (axis,)) or tuple(range(input.value.ndim))
     params = {"axis": axes if input.value.ndim else (), "keepdims": keepdim}
     return apply_floating(ops.LOGSUMEXP, input, params)
 
@@ -393,13 +398,13 @@ def argmin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
 @function
 def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """Whether all elements are true."""
-    return wrap(np.all(input.value, **_axes(dim, keepdim, input.value.ndim)))
+    return wrap(np.all(input.value, **_truth_axes(dim, keepdim, input.value.ndim)))
 
 
 @function
 def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """Whether one element is true."""
-    return wrap(np.any(input.value, **_axes(dim, keepdim, input.value.ndim)))
+    return wrap(np.any(input.value, **_truth_axes(dim, keepdim, input.value.ndim)))
 
 
 @function
@@ -486,7 +491,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """The ``k`` largest (or smallest) elements along ``dim``, and their places."""
     axis = axis_of(dim, input.value.ndim)
-    if k > (input.value.shape[axis] if input.value.ndim else 1):
+    if not 0 <= k <= (input.value.shape[axis] if input.value.ndim else 1):
         raise RuntimeError("selected index k out of range")
     order = _order(input.value, axis, largest)
     order = order[along(axis, slice(k))] if input.value.ndim else order

@@ -99,6 +99,9 @@ def _shape_error(shape: tuple[int, ...], value: Any) -> RuntimeError:
 
 
 def _reshaped(x: Tensor, shape: tuple[int, ...], label: str) -> Any:
+    for i, n in enumerate(shape):
+        if n < -1:
+            raise RuntimeError(f"invalid shape dimension {n} at index {i} of shape {list(shape)}")
     try:
         return apply(RESHAPE, (x,), {"shape": shape}, label)
     except ValueError:
@@ -149,6 +152,8 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
     """The dimensions from ``start_dim`` to ``end_dim`` as one."""
     shape = input.value.shape or (1,)
     first, last = axis_of(start_dim, len(shape)), axis_of(end_dim, len(shape))
+    if first > last:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if first == last and input.value.ndim:
         return input
     return reshape(input, (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]))
@@ -197,6 +202,8 @@ def _expanded(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
             f"({len(shape)}) must be greater or equal to the number of dimensions in the tensor ({len(own)})"
         )
     for i, n in enumerate(shape):
+        if n == -1 and i < more:
+            raise RuntimeError(f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {i}")
         have = own[i - more] if i >= more else 1
         if n not in (-1, have) and have != 1:
             raise RuntimeError(
@@ -296,11 +303,20 @@ methods(swapaxes=transpose, swapdims=transpose)
 @function
 def movedim(input: Tensor, source: Any, destination: Any) -> Any:
     """Dimensions moved to other places."""
-    source, destination = np.atleast_1d(source).tolist(), np.atleast_1d(destination).tolist()
-    ndim = input.value.ndim
-    rest = [i for i in range(ndim) if i not in [s % ndim for s in source]]
-    for d, s in sorted(zip([d % ndim for d in destination], [s % ndim for s in source], strict=True)):
-        rest.insert(d, s)
+    ndim, ends = input.value.ndim, [np.atleast_1d(dims).tolist() for dims in (source, destination)]
+    if len(ends[0]) != len(ends[1]):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({ends[0]} dims) should contain the same number of dims as "
+            f"destination ({ends[1]} dims)"
+        )
+    for name, dims in zip(("source", "destination"), ends, strict=True):
+        dims[:] = [axis_of(dim, ndim) for dim in dims]
+        if len(set(dims)) < len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({dims})")
+    rest = [i for i in range(ndim) if i not in ends[0]]
+    for d, s in sorted(zip(ends[1], ends[0], strict=True)):
+        if ndim:
+            rest.insert(d, s)
     return apply(TRANSPOSE, (input,), {"axes": tuple(rest)})
 
 
@@ -316,7 +332,15 @@ def t(input: Tensor) -> Any:
 
 
 methods(T=property(lambda self: apply(TRANSPOSE, (self,), NONE, "PermuteBackward0")))
-methods(mT=property(lambda self: transpose(self, -2, -1) if self.value.ndim else self))
+
+
+def _mt(self: Tensor) -> Any:
+    if self.value.ndim == 1:
+        raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    return transpose(self, -2, -1) if self.value.ndim else self
+
+
+methods(mT=property(_mt), broadcast_to=lambda self, *size: broadcast_to(self, size[0] if isinstance(size[0], tuple) else size))
 _hermitian = property(lambda self: transpose(self, -2, -1).conj() if self.is_complex() else transpose(self, -2, -1))
 methods(H=_hermitian, mH=_hermitian)
 
@@ -346,13 +370,17 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Any:
     if isinstance(shifts, (tuple, list)) and not shifts:
         raise RuntimeError("`shifts` required")
     lengths = [len(x) if isinstance(x, (tuple, list)) else 1 for x in (shifts, dims) if x is not None]
-    if dims is not None and lengths[0] != lengths[1]:
-        raise RuntimeError(f"shifts and dimensions must align. shifts: {lengths[0]}, dims:{lengths[1]}")
+    if (dims is not None or lengths[0] > 1) and lengths[0] != lengths[-1] * (dims is not None):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {lengths[0]}, dims:{0 if dims is None else lengths[1]}")
     params = {"shift": shifts if isinstance(shifts, int) else tuple(shifts)}
     if dims is not None:
         if not input.value.ndim:
             raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-        params["axis"] = dims if isinstance(dims, int) else tuple(dims)
+        params["axis"] = (
+            axis_of(dims, input.value.ndim)
+            if isinstance(dims, int)
+            else tuple([axis_of(dim, input.value.ndim) for dim in dims])
+        )
     return apply(known(np.roll), (input,), params)
 
 
@@ -544,13 +572,24 @@ def _views(op: Any, x: Tensor, params: dict[str, Any], label: Label = None) -> A
 @function
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Any:
     """Pieces of one size, or of the given sizes, along ``dim``."""
+    if not tensor.value.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
     axis = axis_of(dim, tensor.value.ndim)
     n = tensor.value.shape[axis]
     if isinstance(split_size_or_sections, int):
+        if split_size_or_sections < 0:
+            raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size_or_sections}")
+        if n and not split_size_or_sections:
+            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
         cuts = (*range(0, n, split_size_or_sections), n) if n else (0, 0)
         label = "SplitBackward0"
     else:
         cuts, label = tuple(np.cumsum([0, *split_size_or_sections]).tolist()), "SplitWithSizesBackward0"
+        if any(size < 0 for size in split_size_or_sections):
+            raise RuntimeError(
+                "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes="
+                f"{list(split_size_or_sections)}"
+            )
         if cuts[-1] != n:
             raise RuntimeError(
                 f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {axis}), but "
@@ -564,7 +603,10 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
     """About equal pieces along ``dim``."""
     if not input.value.ndim:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    return split(input, max(1, math.ceil(input.value.shape[axis_of(dim, input.value.ndim)] / chunks)), dim)
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    n = input.value.shape[axis_of(dim, input.value.ndim)]
+    return split(input, math.ceil(n / chunks) if n else [0] * chunks, dim)
 
 
 @function

@@ -228,7 +228,7 @@ def test_views_see_writes():
         lambda y: y.__setitem__(torch.tensor([0, 1]), 1.5),
         lambda y: y.__setitem__(y.detach() > 1, 0.0),
         lambda y: y.copy_(y * 2),
-        lambda y: y.index_put_((torch.tensor([0, 0]),), torch.ones(2), accumulate=True),
+        lambda y: y.index_put_((torch.tensor([0, 0]),), torch.ones(2, dtype=torch.float64), accumulate=True),
         lambda y: y.masked_fill_(y.detach() > 1, 0),
     ],
 )

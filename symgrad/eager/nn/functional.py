@@ -831,6 +831,8 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
         return apply(ops.PAD, (input,), {"widths": widths, "value": value or 0})
     if mode not in _MARGINS:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if len(shape) - n not in (1, 2):
+        raise NotImplementedError(f"Padding size {len(pad)} is not supported for {len(shape)}D input tensor.")
     if mode == "reflect" and any([max(width) >= size for width, size in zip(widths, shape, strict=True) if any(width)]):
         axis = next(i for i, (width, size) in enumerate(zip(widths, shape, strict=True)) if max(width) >= size and any(width))
         raise RuntimeError(
