@@ -192,7 +192,10 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
     """A tensor of one number."""
     number = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     shape, kind = sizes((size,)), as_numpy(dtype) if dtype is not None else _inferred(number).dtype
-    return np.broadcast_to(number, shape).astype(kind) if type(number) is Tracer else np.full(shape, number, kind)
+    if type(number) is not Tracer:
+        number = np.asarray(number)
+        _check_fits(number, kind)
+    return np.broadcast_to(number, shape).astype(kind)
 
 
 @creates
@@ -222,13 +225,15 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None) -> 
         kind = np.dtype(np.int64) if all(isinstance(x, int) for x in (start, end, step)) else default.real
     if not (np.isfinite(start) and np.isfinite(end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
-    if kind.kind in "iu":
+    if kind == np.int64:
         start, end, step = int(start), int(end), int(step)
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     count = max(0, math.ceil((end - start) / step))
+    if kind.kind in "iu":
+        start, step = int(start), int(step)
     return (start + np.arange(count) * step).astype(kind)
 
 

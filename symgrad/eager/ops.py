@@ -279,7 +279,7 @@ ROUND = Fused(
     family="elementwise",
     name="round",
 )
-REAL_ANGLE = flat(np.angle, "angle")
+REAL_ANGLE = flat(lambda x: np.where(x < 0, np.pi, np.where(np.isnan(x), x, 0)).astype(x.dtype), "angle")
 COPYSIGN = Fused(
     np.copysign,
     lambda g, y, x, s: g * np.where(x == 0, 0, np.sign(x) * np.sign(y)),

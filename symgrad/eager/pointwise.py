@@ -296,7 +296,11 @@ def binary(op: Op, a: Any, b: Any, label: str | None = None, floats: bool = Fals
     same = kind is other or (_lifts(x, other) if kind is None else other is None and _lifts(y, kind))
     if not same or (floats and (other if kind is None else kind).kind not in "fc"):
         x, y = cast_alike(x, y, floats)
-    return execute(op, (a, b), [x, y], wanting, NONE, label)
+    try:
+        return execute(op, (a, b), [x, y], wanting, NONE, label)
+    except OverflowError:  # a number that the dtype of whole numbers cannot hold: torch counts on from its other end
+        x, y = (np.asarray(v).astype(other if kind is None else kind) if isinstance(v, int) else v for v in (x, y))
+        return execute(op, (a, b), [x, y], wanting, NONE, label)
 
 
 def _lifts(number: Any, kind: Any) -> bool:
@@ -480,7 +484,19 @@ def power(input: Any, exponent: Any) -> Any:
     """``input ** exponent``."""
     if isinstance(exponent, int) and exponent < 0 and isinstance(input, Tensor) and input.value.dtype.kind in "iu":
         raise RuntimeError("Integers to negative integer powers are not allowed.")
+    if (
+        isinstance(exponent, Tensor)
+        and exponent.value.dtype.kind == "i"
+        and promoted([plain(input), exponent.value]).kind == "i"
+    ):
+        return wrap(_whole_power(*cast_alike(plain(input), exponent.value)))
     return binary(ops.POWER, input, exponent, _power_label(input, exponent))
+
+
+def _whole_power(base: Any, exponent: Any) -> Any:
+    """Powers of whole numbers; those with negative exponents are 0, but of 1 and -1."""
+    below = np.where(np.abs(base) == 1, np.where(exponent % 2 == 0, 1, base), 0)
+    return np.where(exponent < 0, below, base ** np.maximum(exponent, 0)).astype(exponent.dtype)
 
 
 @function

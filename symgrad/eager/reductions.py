@@ -79,6 +79,11 @@ def _cast(input: Any, dtype: Any) -> Any:
     return input if dtype is None else input.to(dtype)
 
 
+def _counted(input: Any, dtype: Any) -> Any:
+    """The input in the dtype in which torch adds up and multiplies."""
+    return _cast(input, np.int64 if dtype is None and input.value.dtype.kind == "u" else dtype)
+
+
 @function
 def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The sum over all dimensions, or over ``dim``."""
@@ -165,14 +170,15 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 @function
 def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The product over all elements, or over ``dim``."""
-    input = _cast(input, dtype)
-    return apply(PROD, (input,), _axes(dim, keepdim, input.value.ndim), f"ProdBackward{int(dim is not None)}")
+    input = _counted(input, dtype)
+    result = apply(PROD, (input,), _axes(dim, keepdim, input.value.ndim), f"ProdBackward{int(dim is not None)}")
+    return _cast(result, dtype)
 
 
 @function
 def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """``sum`` of what is no NaN."""
-    return apply(NANSUM, (_cast(input, dtype),), _axes(dim, keepdim, input.value.ndim))
+    return _cast(apply(NANSUM, (_counted(input, dtype),), _axes(dim, keepdim, input.value.ndim)), dtype)
 
 
 NANSUM = Fused(
@@ -398,13 +404,18 @@ def argmin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
 @function
 def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """Whether all elements are true."""
-    return wrap(np.all(input.value, **_truth_axes(dim, keepdim, input.value.ndim)))
+    return _truth(np.all(input.value, **_truth_axes(dim, keepdim, input.value.ndim)), input)
 
 
 @function
 def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """Whether one element is true."""
-    return wrap(np.any(input.value, **_truth_axes(dim, keepdim, input.value.ndim)))
+    return _truth(np.any(input.value, **_truth_axes(dim, keepdim, input.value.ndim)), input)
+
+
+def _truth(found: Any, input: Tensor) -> Tensor:
+    """Booleans, or bytes of bytes."""
+    return wrap(found.astype(np.uint8) if input.value.dtype == np.uint8 else found)
 
 
 @function
@@ -513,6 +524,8 @@ def nanquantile(input: Tensor, q: Any, dim: Any = None, keepdim: bool = False, *
 def _quantiles(name: str, input: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str) -> Any:
     if not input.value.size:
         raise RuntimeError(f"{name}() input tensor must be non-empty")
+    if input.value.dtype not in (np.float32, np.float64):
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
     ndim, shape = input.value.ndim, input.value.shape
     axis = 0 if dim is None else axis_of(dim, ndim)
     levels = q.value if isinstance(q, Tensor) else np.asarray(q, input.value.dtype)
@@ -554,21 +567,21 @@ def _quantiles(name: str, input: Tensor, q: Any, dim: Any, keepdim: bool, interp
 @function
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     """Running sums along ``dim``."""
-    input = _cast(input, dtype)
+    input = _counted(input, dtype)
     axis = axis_of(dim, input.value.ndim)
     if not input.value.ndim:
         return labelled(input.clone(), "CumsumBackward0")
-    return apply(known(np.cumsum), (input,), {"axis": axis})
+    return _cast(apply(known(np.cumsum), (input,), {"axis": axis}), dtype)
 
 
 @function
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     """Running products along ``dim``."""
-    input = _cast(input, dtype)
+    input = _counted(input, dtype)
     axis = axis_of(dim, input.value.ndim)
     if not input.value.ndim:
         return labelled(input.clone(), "CumprodBackward0")
-    return apply(CUMPROD, (input,), {"axis": axis})
+    return _cast(apply(CUMPROD, (input,), {"axis": axis}), dtype)
 
 
 def _running(name: str, arg: Any) -> Any:

@@ -423,7 +423,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Any:
 @function
 def trace(input: Tensor) -> Any:
     """The sum of the diagonal."""
-    return np.trace(input)
+    return np.trace(input.to(np.int64) if input.value.dtype.kind == "u" else input)
 
 
 for _fun in (tril, triu):

@@ -34,6 +34,8 @@ def _unary(name: str, scipys: str | None = None, label: str | None = None) -> An
     @called(name, f"SciPy's ``{scipys or name}`` of each element.")
     def fun(input: Tensor, *, out: Any = None) -> Any:
         title = label or f"Special{name.title().replace('_', '')}Backward0"
+        if input.value.dtype == np.float16:  # for which SciPy gives other dtypes
+            return delivered(fun(input.to(np.float32)).to(np.float16), out, name)
         return delivered(apply_floating(_scipy(scipys or name), input, label=title), out, name)
 
     return fun
