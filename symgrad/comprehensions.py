@@ -12,11 +12,12 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from symgrad.syntax import (
-    FRAME_READERS,
+    LOCAL_READERS,
     MODULES,
     FunctionNode,
     assigned,
     copied,
+    declared,
     fresh,
     located,
     names_read,
@@ -37,8 +38,8 @@ def unrolled(function: FunctionNode, own: Collection[str]) -> FunctionNode:
         if isinstance(node, ast.FunctionDef):
             parts = [*walk(node)]
             names = {item.id for item in parts if isinstance(item, ast.Name)}
-            if names.isdisjoint(FRAME_READERS) and not any([isinstance(item, (ast.Nonlocal, ast.Global)) for item in parts]):
-                local = {*names_stored(node), *[item.arg for item in parts if isinstance(item, ast.arg)]}
+            if names.isdisjoint(LOCAL_READERS):
+                local = {*names_stored(node), *[item.arg for item in parts if isinstance(item, ast.arg)]} - declared(node)
                 _Unroller(names | local, local, _TAKES_ALL - {*own, *local}).generic_visit(node)
     return function
 

@@ -30,7 +30,7 @@ def decided(node: FunctionNode, fun: FunctionType, owner: str | None) -> Functio
     def branches(call: ast.Call) -> bool:
         called = call.func
         if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "self":
-            return _branches(getattr(kind, in_class(called.attr, owner or ""), None))
+            return _branches(getattr(kind, in_class(called.attr, owner), None))
         if not isinstance(called, ast.Name):
             return False
         within = inner.get(called.id)

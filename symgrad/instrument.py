@@ -27,9 +27,11 @@ from symgrad.liveness import live_between, read_later, used_between
 from symgrad.nests import joined
 from symgrad.syntax import (
     FRAME_READERS,
+    MODULES,
     FunctionNode,
     assigned,
     copied,
+    in_class,
     located,
     names_read,
     names_stored,
@@ -246,6 +248,11 @@ def _hook(name: str, at: ast.AST, *args: ast.expr) -> ast.Call:
     return placed(ast.Call(target, list(args), []), at)  # type: ignore[no-any-return]
 
 
+def _attribute(node: ast.Attribute, owner: str | None) -> ast.Call:
+    """The attribute of an object, in the class ``owner``, by way of the hooks."""
+    return _hook("attribute", node, node.value, ast.Constant(in_class(node.attr, owner)))
+
+
 _LISTING = ("locals", "vars", "dir")  # without arguments, what there is in a frame: the hooks, too
 
 
@@ -265,8 +272,17 @@ class _Calls(ast.NodeTransformer):
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
         return node
 
-    def visit_Call(self, node: ast.Call) -> Any:
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
         self.generic_visit(node)
+        plain = isinstance(node.value, ast.Name) and node.value.id in MODULES
+        return node if plain or not isinstance(node.ctx, ast.Load) else _attribute(node, self.owner)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        if isinstance(node.func, ast.Attribute):  # a method, nearly always
+            self.generic_visit(node.func)
+            node.args, node.keywords = [*map(self.visit, node.args)], [*map(self.visit, node.keywords)]
+        else:
+            self.generic_visit(node)
         name = _called_name(node)
         if name not in FRAME_READERS:
             return _followed(node)
@@ -357,12 +373,6 @@ class _Rewriter(ast.NodeTransformer):
                 return False
         return False
 
-    def _mangled(self, name: str) -> str:
-        """A private name of a class, as the class has it."""
-        if self.owner and name.startswith("__") and not name.endswith("__") and self.owner.strip("_"):
-            return f"_{self.owner.lstrip('_')}{name}"
-        return name
-
     # ---- scopes ----
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
@@ -446,7 +456,7 @@ class _Rewriter(ast.NodeTransformer):
         if not isinstance(node.ctx, ast.Load) or self._local(node.id):
             return node
         kind = "cell" if node.id in self.free else "glob"
-        return _hook(kind, node, ast.Constant(self._mangled(node.id)), node)
+        return _hook(kind, node, ast.Constant(node.id), node)
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         if not isinstance(node.ctx, ast.Load) and self._outer_chain(node.value):
@@ -454,7 +464,7 @@ class _Rewriter(ast.NodeTransformer):
         node.value = self.visit(node.value)
         if not isinstance(node.ctx, ast.Load):
             return node
-        return _hook("attribute", node, node.value, ast.Constant(self._mangled(node.attr)))
+        return _attribute(node, self.owner)
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         if isinstance(node.ctx, ast.Load):

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from symgrad.syntax import FRAME_READERS, FunctionNode, copied, names_stored, parts_of, placed, walk
+from symgrad.syntax import LOCAL_READERS, FunctionNode, copied, declared, names_stored, parts_of, placed, walk
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _SCOPES = (
@@ -46,17 +46,17 @@ def marked(function: FunctionNode) -> FunctionNode:
     for node in [*walk(function)]:
         if isinstance(node, ast.FunctionDef):
             names = {item.id for item in walk(node) if isinstance(item, ast.Name)}
-            if names.isdisjoint(FRAME_READERS) and not any([isinstance(i, (ast.Global, ast.Nonlocal)) for i in walk(node)]):
-                _mark(node)
+            if names.isdisjoint(LOCAL_READERS):
+                _mark(node, declared(node))
     return function
 
 
-def _mark(function: ast.FunctionDef) -> None:
+def _mark(function: ast.FunctionDef, others: set[str]) -> None:
     uses = [*_uses(function.body, ())]
     for block, loop, around in _fors(function.body, ()):
         before = {name for item in block[: block.index(loop)] if isinstance(item, ast.Assign) for name in names_stored(item)}
         loop.kept = []  # type: ignore[attr-defined]
-        for name, _, some, _ in appended(loop, before):
+        for name, _, some, _ in appended(loop, before - others):
             handed = _handed(name, [use for use in uses if loop not in use.around], around) if some else None
             if handed is not None:
                 loop.kept.append(name)  # type: ignore[attr-defined]
@@ -123,7 +123,7 @@ def _fors(statements: list[ast.stmt], around: tuple[ast.AST, ...]) -> Iterator[t
             yield statements, statement, around
         if not isinstance(statement, _SCOPES):
             inner = (*around, statement) if isinstance(statement, _LOOPS) else around
-            for field in ("body", "orelse", "finalbody"):
+            for field in ("body", "orelse", "finalbody", "handlers", "cases"):
                 yield from _fors(getattr(statement, field, []), inner)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from symgrad.syntax import (
-    FRAME_READERS,
+    LOCAL_READERS,
     MODULES,
     FunctionNode,
     assigned_first,
@@ -51,7 +51,7 @@ class _Joiner(ast.NodeTransformer):
     def __init__(self, function: FunctionNode) -> None:
         self.function = function
         self.names = {item.id for item in walk(function) if isinstance(item, ast.Name)}
-        self.quiet = self.names.isdisjoint(FRAME_READERS)
+        self.quiet = self.names.isdisjoint(LOCAL_READERS)
 
     def visit_FunctionDef(self, node: Any) -> Any:
         return node

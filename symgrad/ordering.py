@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import Aval
+from symgrad.ir import CONST, Aval
 from symgrad.ops.elementwise import EXTREME
-from symgrad.ops.engine import TO_NUMPY, TO_PYTHON
+from symgrad.ops.engine import INDEX, TO_NUMPY, TO_PYTHON
 from symgrad.trace import Trace
 from symgrad.tracer import Tracer
 
@@ -102,6 +102,10 @@ def _kind_of(column: Sequence[Any]) -> _Kind | None:
     if {*map(type, column)} in ({int}, {float}):
         return TO_PYTHON
     kinds = {_kind_of_number(x) for x in column if not _is_literal(x)}
+    if len(kinds) > 1:  # a number that a loop has put into a local is a plain one
+        kinds = {
+            _kind_of_number(x) for x in column if not _is_literal(x) and not (type(x) is Tracer and x.node.op in (CONST, INDEX))
+        }
     return TO_PYTHON if kinds == {"python"} else TO_NUMPY if kinds == {"scalar"} else None
 
 

@@ -36,7 +36,10 @@ from symgrad.forks import Ways, fork, meeting
 from symgrad.ir import CAPTURED, COMPARED, CONST, Aval, Graph, Node, ancestors, aval_of, content_of
 from symgrad.iterables import Over
 from symgrad.ops.core import REGISTRY
-from symgrad.ops.engine import AND, INDEX, ITEM, NAMED, NOT, TO_NUMPY
+from symgrad.ops.elementwise import EXTREME
+from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NAMED, NOT, TO_NUMPY, TO_PYTHON
+from symgrad.ops.engine import BOOL as BOOL_OF
+from symgrad.ops.index import GETITEM, SETITEM
 from symgrad.patterns import (
     EXIT,
     INT,
@@ -632,11 +635,15 @@ class Roller:
     def _fork(self) -> None:
         """Put a ``Loop`` in place of iterations that went different ways, if what they did is understood."""
         trace, hooks = self.trace, self.trace.hooks
-        if trace.impure or trace.trying or trace.lanes or hooks is None or hooks.impure or hooks.effects:
+        if trace.impure or trace.lanes or hooks is None or hooks.impure or hooks.effects:
             return
         if (self.what is None or self.tested) and not self.open:
             return
         bounds, way = self.boundaries, self._way()
+        if trace.trying and (
+            self.what is None or any(map(_may_raise, trace.graph.nodes[bounds[0].length : bounds[-1].length]))
+        ):
+            return  # an exception may be caught that the loop's code would not raise
         lists = [*self.grown.values()]
         noted = [sum([owner is one.owner for owner in trace.writes]) for one in lists]
         if not all([one.is_as_noted(often, len(bounds) - 1) for one, often in zip(lists, noted, strict=True)]):
@@ -1161,6 +1168,21 @@ def _needed(nodes: list[Node], users: list[Node]) -> list[Node]:
             wanted.update(node.args)
             found.append(node)
     return found[::-1]
+
+
+def _may_raise(node: Node) -> bool:
+    """Whether an operation in an iteration may raise an exception, of other values; what hangs on none has not."""
+    if not node.active or node.op in _HARMLESS:
+        return False
+    if node.op in (GETITEM, SETITEM):
+        return any([arg.active for arg in node.args[len(node.op.rules) :]])
+    known = isinstance(node.op.key, np.ufunc) and node.aval.dtype.kind in "bf"
+    return not known or (node.aval.kind == "python" and node.op.key not in _TOTAL)
+
+
+_HARMLESS = (ITEM, NAMED, TO_NUMPY, TO_PYTHON, EXTREME, AND, NOT, IDENTITY, BOOL_OF)
+_TOTAL = frozenset([np.add, np.subtract, np.multiply, np.negative, np.absolute, np.less, np.less_equal, np.greater])
+_TOTAL |= {np.greater_equal, np.equal, np.not_equal}
 
 
 def _is_steady(op: Any, params: Any, aval: Any, parts: tuple[Part, ...]) -> bool:

@@ -6,6 +6,7 @@ What it reads and writes is in ``symgrad.reads``, what it calls in ``symgrad.cal
 from __future__ import annotations
 
 import abc
+import contextlib
 import functools
 import itertools
 import sys
@@ -412,6 +413,15 @@ class Plain(Finished):
             refuse_type(fun)
         return fun(*args, **kwargs) if inside is None else inside(*args, **kwargs)
 
+    def attribute(self, owner: Any, name: str) -> Any:
+        """``owner.name``, of which properties of the user's are followed."""
+        fixed = None if type(owner) is Tracer else of_class(type(owner), name)
+        if type(fixed) is property and is_users(fixed.fget):
+            return self.call(fixed.fget, owner)
+        if type(fixed) is functools.cached_property and is_users(fixed.func) and name not in vars(owner):
+            vars(owner)[name] = self.call(fixed.func, owner)
+        return getattr(owner, name)
+
     @staticmethod
     def _of_numpy(fun: BuiltinFunctionType | FunctionType) -> bool:
         return isinstance(getattr(fun, "__self__", None), np.ufunc) or fun in create.ARRAYS
@@ -441,23 +451,26 @@ def watch(trace: Trace, fun: Any, state: State | None = None, given: Sequence[An
     trace.hooks = Plain(trace, set(), True) if state is None and plain else state
 
 
+_LETTING = (np.errstate, warnings.catch_warnings, contextlib.nullcontext)  # managers that let each exception through
+
+
 class _Manager:
     """What a ``with`` statement enters and leaves, with its methods followed."""
 
     def __init__(self, state: State, value: Any) -> None:
-        self.state, self.value = state, value
+        self.state, self.value, self.catches = state, value, type(value) not in _LETTING
         for name in ("__enter__", "__exit__"):  # as Python asks, and with its words
             if not hasattr(type(value), name):
                 with value:
                     pass
 
     def __enter__(self) -> Any:
-        self.state.trace.trying += 1
+        self.state.trace.trying += self.catches
         self.state.catching += isinstance(self.value, warnings.catch_warnings)
         return self._call("__enter__")
 
     def __exit__(self, *error: Any) -> Any:
-        self.state.trace.trying -= 1
+        self.state.trace.trying -= self.catches
         self.state.catching -= isinstance(self.value, warnings.catch_warnings)
         swallowed = self._call("__exit__", *error)
         if swallowed and error[0] is not None:

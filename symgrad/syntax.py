@@ -10,6 +10,7 @@ from typing import Any
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 # these look at the frame that calls them, so they cannot be called on its behalf
 FRAME_READERS = frozenset({"super", "locals", "globals", "eval", "exec", "vars", "dir", "breakpoint"})
+LOCAL_READERS = FRAME_READERS - {"super"}  # these see all locals
 MODULES = frozenset(["np", "numpy", "math"])  # names whose functions decide on nothing, and change no argument
 LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.GeneratorExp)  # what may read a name when it is called
 
@@ -88,9 +89,10 @@ def fresh(name: str, taken: set[str]) -> str:
     return name
 
 
-def in_class(name: str, owner: str) -> str:
+def in_class(name: str, owner: str | None) -> str:
     """What a name in a class is for Python: of two underscores at its beginning it makes a private one."""
-    return f"_{owner.lstrip('_')}{name}" if name[:2] == "__" != name[-2:] and owner.strip("_") else name
+    private = owner is not None and owner.strip("_") and name.startswith("__") and not name.endswith("__")
+    return f"_{owner.lstrip('_')}{name}" if owner and private else name
 
 
 def with_private_names(node: Any, owner: str) -> Any:
@@ -144,6 +146,11 @@ def assigned_first(body: Sequence[ast.stmt], names: Sequence[Any]) -> list[str]:
             ]
         seen |= {item.id for item in walk(statement) if isinstance(item, ast.Name)}
     return found
+
+
+def declared(node: ast.AST) -> set[str]:
+    """The names that a function, or one in it, declares to be another one's, or the module's."""
+    return {name for part in walk(node) if isinstance(part, (ast.Global, ast.Nonlocal)) for name in part.names}
 
 
 def names_stored(node: ast.AST) -> Iterator[str]:
