@@ -109,7 +109,7 @@ class Builder:
         last = max([what for parts in parting for kind, what in parts.values() if kind == "step"], default=-1)
         for steps in zip(*[way.steps[start:] for way in ways], strict=False):
             first, *others = steps
-            if any([same_step(first, other) is None for other in others]):
+            if any([first[0] is not other[0] or same_step(first, other) is None for other in others]):
                 break
             pairs = [pair for other in others for pair in zip(first[3], other[3], strict=True)]
             if any([one.keys().isdisjoint(theirs) for one, theirs in pairs]):

@@ -1,7 +1,9 @@
-"""Which loops may decide on something in an iteration: they have ``if``s in them, or call a function of the user's that has.
+"""Which loops may decide on something in an iteration, and what else may change there, as far as the code of what they call
+tells.
 
-It is a guess, from the names that are called as they are when the function is first traced: short lists of numbers are worth
-a table in such loops, whose iterations then are one code, and are read one after the other in others, which is faster.
+Loops decide that have ``if``s in them, or call a function of the user's that has. It is a guess, from what the names stand for
+when the function is first traced, and only about what is faster: short lists of numbers are worth a table in such loops, whose
+iterations then are one code, and numbers in objects that change there are traced from the beginning.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import dis
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -22,28 +24,43 @@ _IFS = (ast.If, ast.IfExp)
 
 
 def decided(node: FunctionNode, fun: FunctionType, owner: str | None) -> FunctionNode:
-    """The node of ``fun``, a method of the class ``owner``, whose loops know whether they decide."""
+    """The node of ``fun``, a method of the class ``owner``, whose loops know whether they decide (``decides``), and whether
+    what they call puts something into containers (``fills``), or into which attributes (``attributes``)."""
     space = _space(fun)
     inner = {part.name: part for part in walk(node) if isinstance(part, ast.FunctionDef)}
     kind = space.get(owner) if owner else None
 
-    def branches(call: ast.Call) -> bool:
-        called = call.func
-        if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "self":
-            return _branches(getattr(kind, in_class(called.attr, owner), None))
-        if not isinstance(called, ast.Name):
-            return False
-        within = inner.get(called.id)
-        return _has_ifs(within, lambda call: False) if within is not None else _branches(space.get(called.id))
+    def called(call: ast.Call) -> Any:
+        name = call.func
+        if isinstance(name, ast.Attribute) and isinstance(name.value, ast.Name) and name.value.id == "self":
+            return getattr(kind, in_class(name.attr, owner), None)
+        return inner.get(name.id, space.get(name.id)) if isinstance(name, ast.Name) else None
 
     for loop in walk(node):
         if isinstance(loop, _LOOPS):
-            loop.decides = _has_ifs(loop, branches)  # type: ignore[union-attr]
+            every = [called(part) for part in walk(loop) if isinstance(part, ast.Call)]
+            nodes = [loop, *[item for item in every if isinstance(item, ast.FunctionDef)]]
+            steps = [step for item in every for step in _steps(item)]
+            ifs = any([isinstance(part, _IFS) for item in nodes for part in walk(item)])
+            loop.decides = ifs or any(map(_is_jump, steps))  # type: ignore[union-attr]
+            loop.fills = any([step.opname == "STORE_SUBSCR" for step in steps])  # type: ignore[union-attr]
+            loop.attributes = _stored(steps)  # type: ignore[union-attr]
     return node
 
 
-def _has_ifs(node: ast.AST, branches: Callable[[ast.Call], bool]) -> bool:
-    return any([isinstance(part, _IFS) or (isinstance(part, ast.Call) and branches(part)) for part in walk(node)])
+def changing(kind: type) -> tuple[str, ...]:
+    """The attributes that methods of a class of the user's put something into, if they decide on anything."""
+    methods = [item for base in kind.__mro__ for name, item in vars(base).items() if name != "__init__" and is_users(item)]
+    steps = [step for method in methods for step in _steps(method)]
+    return _stored(steps) if any(map(_is_jump, steps)) else ()
+
+
+def _stored(steps: Sequence[dis.Instruction]) -> tuple[str, ...]:
+    return tuple(sorted({step.argval for step in steps if step.opname == "STORE_ATTR"}))
+
+
+def _is_jump(step: dis.Instruction) -> bool:
+    return "IF_TRUE" in step.opname or "IF_FALSE" in step.opname
 
 
 def _space(fun: FunctionType) -> Mapping[str, Any]:
@@ -55,16 +72,15 @@ def _space(fun: FunctionType) -> Mapping[str, Any]:
     return found
 
 
-def _branches(fun: Any, depth: int = 0) -> bool:
-    """Whether the code of a function of the user's, or of one that it calls, has a branch in it."""
+def _steps(fun: Any, depth: int = 0) -> list[dis.Instruction]:
+    """What the code of a function of the user's does, with that of those that it calls by name."""
     if not isinstance(fun, FunctionType) or not is_users(fun) or depth > DEEPEST:
-        return False
+        return []
     space = _space(fun)
-    return _jumps(fun.__code__) or any([_branches(space.get(name), depth + 1) for name in names_in(fun.__code__)])
+    more = [step for name in names_in(fun.__code__) for step in _steps(space.get(name), depth + 1)]
+    return [*_instructions(fun.__code__), *more]
 
 
-def _jumps(code: CodeType) -> bool:
+def _instructions(code: CodeType) -> list[dis.Instruction]:
     inner = [item for item in code.co_consts if isinstance(item, CodeType)]
-    return any(["IF_TRUE" in step.opname or "IF_FALSE" in step.opname for step in dis.get_instructions(code)]) or any(
-        map(_jumps, inner)
-    )
+    return [*dis.get_instructions(code), *[step for item in inner for step in _instructions(item)]]

@@ -685,15 +685,23 @@ class _Rewriter(ast.NodeTransformer):
         places = {*self.places, *[name for item in walk(node) if isinstance(item, ast.For) for name in _places(item)]}
         counting |= {name for statement in below for name in (*_flags(statement), *_noted_places(statement, places))}
         first: list[ast.stmt] = []
+        decides = node.decides  # type: ignore[union-attr]
         chosen = {name for statement in below for name in names_stored(statement)} & stores
         for name in sorted((stores - target) & (inside.keys() | (chosen - set(private)))):
             facts = ast.Name(loop, ast.Load()), ast.Constant(name), ast.Name(name, ast.Load())
-            read = _hook("number", node, *facts, ast.Constant(name in counting), ast.Constant(bool(chosen)))
+            read = _hook("number", node, *facts, ast.Constant(name in counting), ast.Constant(bool(chosen) or decides))
             first.append(assigned(name, read, node))
         for statement in _below_ifs(node.body, bool(chosen)):  # a number that is put in place of what goes round
             if isinstance(statement, ast.Assign):
-                reset = [place for place in _resets(statement) if place[0].id in stores & (inside.keys() | chosen)]
+                known = stores & (inside.keys() | chosen)
+                reset = [(item, i) for item, i in _resets(statement) if not isinstance(item, ast.Name) or item.id in known]
                 statement.numbers = loop, reset  # type: ignore[attr-defined]
+        put, used = _put_into(below), _used_by_calls(node)
+        calls = ast.Constant(node.fills), _constant(node.attributes)  # type: ignore[union-attr]
+        for name in sorted((put.keys() | used) & inside.keys() & self.scopes[-1][0] - target):
+            owned = _constant(tuple([(*place, counts) for place, counts in put.get(name, {}).items()]))
+            owner = ast.Constant(name), ast.Name(name, ast.Load())
+            first.append(ast.Expr(_hook("numbers", node, ast.Name(loop, ast.Load()), *owner, owned, *calls)))
         settled = self.scopes[-1][0] - stores - target
         for name, made_of in _filled(node):
             if name in settled:
@@ -702,7 +710,6 @@ class _Rewriter(ast.NodeTransformer):
                 if chosen:  # some iterations may not
                     more = sorted(made_of & stores - target)
                     first += [ast.Expr(_hook("filled", node, names[0], ast.Name(item, ast.Load()))) for item in more]
-        decides = node.decides  # type: ignore[union-attr]
         for name in sorted(_looked_up(node, stores | target) - stores - target):
             if name in settled or not self._local(name):
                 read = self.visit(placed(ast.Name(name, ast.Load()), node))
@@ -786,9 +793,12 @@ class _Rewriter(ast.NodeTransformer):
         node.value = self.visit(node.value)
         if loop:
             node.value = _renamed(node.value)
-        for name, i in reset:
+        for target, i in reset:
             given = node.value if i is None else node.value.elts[i]  # type: ignore[attr-defined]
-            number = _hook("number", given, ast.Name(loop, ast.Load()), ast.Constant(name.id), given, ast.Constant(True))
+            facts = [ast.Name(loop, ast.Load()), ast.Constant(ast.unparse(target)), given, ast.Constant(True)]
+            if not isinstance(target, ast.Name):
+                facts += [ast.Constant(False), copied(target.value)]
+            number = _hook("number", given, *facts)
             if i is None:
                 node.value = number
             else:
@@ -1078,17 +1088,61 @@ def _renamed(value: ast.expr) -> Any:
     return value
 
 
-def _resets(statement: ast.Assign) -> list[tuple[ast.Name, int | None]]:
-    """The names that get numbers, and where: ``v = 0.0``, ``v = 1.0 if x > 0 else -1.0``, ``v, w = w, 0.0``."""
+def _resets(statement: ast.Assign) -> list[tuple[Any, int | None]]:
+    """The names that get numbers, and where: ``v = 0.0``, ``v = 1.0 if x > 0 else -1.0``, ``v, w = w, 0.0``; and so do items
+    and attributes: ``state["v"] = 0.0``."""
     target, value = statement.targets[0], statement.value
     if len(statement.targets) > 1:
         return []
-    if isinstance(target, ast.Name):
+    if isinstance(target, ast.Name) or _place(target) is not None:
         return [(target, None)] if _may_be_number(value) else []
     if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple) or len(target.elts) != len(value.elts):
         return []
     pairs = enumerate(zip(target.elts, value.elts, strict=True))
-    return [(name, i) for i, (name, part) in pairs if isinstance(name, ast.Name) and _may_be_number(part)]
+    placed = [(item, part, i) for i, (item, part) in pairs if isinstance(item, ast.Name) or _place(item) is not None]
+    return [(item, i) for item, part, i in placed if _may_be_number(part)]
+
+
+def _place(target: ast.AST) -> tuple[str, tuple[str, Any]] | None:
+    """The name of an object, and the place in it, that is assigned: ``state["v"]``, ``pair[0]``, ``state.v``."""
+    if not isinstance(target, (ast.Subscript, ast.Attribute)) or not isinstance(target.value, ast.Name):
+        return None
+    if isinstance(target, ast.Attribute):
+        return target.value.id, ("attr", target.attr)
+    key = target.slice.value if isinstance(target.slice, ast.Constant) else None
+    return (target.value.id, ("item", key)) if isinstance(key, (str, int)) else None
+
+
+def _root(target: ast.AST) -> str | None:
+    """The name of what has that in it into which something is put: ``state["pair"][0]``, ``state.pair[0]``."""
+    if not isinstance(target, (ast.Subscript, ast.Attribute)) or isinstance(target.value, ast.Name):
+        return None
+    while isinstance(target, (ast.Subscript, ast.Attribute)):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else None
+
+
+def _put_into(statements: list[Any]) -> dict[str, dict[tuple[str, Any], bool]]:
+    """The places in objects that statements assign, of each object's name; whether they count there."""
+    found: dict[str, dict[tuple[str, Any], bool]] = {}
+    for statement in statements:
+        if isinstance(statement, (ast.Assign, ast.AugAssign)):
+            counts = isinstance(statement, ast.AugAssign)
+            for target in (
+                [statement.target] if isinstance(statement, ast.AugAssign) else [item for item, _ in _pairs(statement)]
+            ):
+                name, place = _place(target) or (_root(target), ("within", None))
+                if name is not None:
+                    found.setdefault(name, {})[place] = counts or found.get(name, {}).get(place, False)
+    return found
+
+
+def _used_by_calls(node: ast.AST) -> set[str]:
+    """The names of what calls in a loop are given, and of objects whose methods are called."""
+    calls = [part for part in walk(node) if isinstance(part, ast.Call)]
+    methods = [part.func.value for part in calls if isinstance(part.func, ast.Attribute)]
+    given = [arg for part in calls if isinstance(part.func, ast.Name) or methods for arg in part.args]
+    return {item.id for item in [*methods, *given] if isinstance(item, ast.Name)}
 
 
 def _flags(statement: ast.stmt) -> list[str]:

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir import CONST, Aval
+from symgrad.ir import Aval
 from symgrad.ops.elementwise import EXTREME
-from symgrad.ops.engine import INDEX, TO_NUMPY, TO_PYTHON
+from symgrad.ops.engine import TO_NUMPY, TO_PYTHON
 from symgrad.trace import Trace
 from symgrad.tracer import Tracer
 
@@ -28,8 +28,8 @@ def extreme(trace: Trace, fun: Any, items: Sequence[Any], keys: Sequence[Any]) -
 
     Which one it is is a decision if the items are no numbers.
 
-    It is the first one that none is beyond, so that NaN is passed over where it does not come first. A plain number beside
-    them (``max(0, x)``) is of their kind.
+    It is the first one that none is beyond, so that NaN is passed over where it does not come first. A Python number beside
+    NumPy's (``max(0, x)``) is of their kind.
     """
     columns = _columns(items)
     if len(keys) < 2 or not _are_numbers(keys):
@@ -98,15 +98,11 @@ def _columns(items: Sequence[Any]) -> list[tuple[Sequence[Any], _Kind]] | None:
 
 
 def _kind_of(column: Sequence[Any]) -> _Kind | None:
-    """Whose numbers these are; None for other things, and those of several kinds."""
+    """Whose numbers these are, NumPy's if some are; None for other things."""
     if {*map(type, column)} in ({int}, {float}):
         return TO_PYTHON
     kinds = {_kind_of_number(x) for x in column if not _is_literal(x)}
-    if len(kinds) > 1:  # a number that a loop has put into a local is a plain one
-        kinds = {
-            _kind_of_number(x) for x in column if not _is_literal(x) and not (type(x) is Tracer and x.node.op in (CONST, INDEX))
-        }
-    return TO_PYTHON if kinds == {"python"} else TO_NUMPY if kinds == {"scalar"} else None
+    return TO_PYTHON if kinds == {"python"} else TO_NUMPY if kinds and kinds <= {"python", "scalar"} else None
 
 
 def _are_numbers(keys: Sequence[Any]) -> bool:

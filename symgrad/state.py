@@ -9,9 +9,11 @@ import abc
 import contextlib
 import functools
 import itertools
+import operator
 import sys
+import types
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Protocol
 
@@ -31,6 +33,7 @@ from symgrad.calls import (
     reads_memory,
     sparse_product,
 )
+from symgrad.decisions import changing
 from symgrad.drafts import Drafts
 from symgrad.guards import Path
 from symgrad.instrument import HOOKS, instrumented
@@ -39,7 +42,7 @@ from symgrad.kinds import CACHED, UNBOUND, Within, refuse_type
 from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import BOOL, NAMED, NOT, TO_PYTHON
-from symgrad.origins import CONTAINERS, is_users, needs_drafts, of_class
+from symgrad.origins import CONTAINERS, is_users, is_users_class, needs_drafts, of_class
 from symgrad.reads import MAX_ITEMS, TABLED, rebuilt
 from symgrad.rolling import SHORTEST, Roller
 from symgrad.trace import Trace
@@ -147,16 +150,66 @@ class State(Calls):
             return None
         return Roller(self.trace, None, private, stored, targets=targets)
 
-    def number(self, loop: Any, name: str, value: Any, counts: bool, chooses: bool = False) -> Any:
-        """A local that a loop reads and assigns, as it begins: a plain number is traced from here on.
+    def number(self, loop: Any, name: str, value: Any, counts: bool, chooses: bool = False, *owner: Any) -> Any:
+        """A local that a loop reads and assigns, as it begins: a plain number is traced from here on, and so are those in a
+        tuple.
 
         An int only where the loop ``counts`` with it; others are likely to be looked at. Where the loop ``chooses`` what it
-        assigns, traced numbers are under names of their own, too.
+        assigns, traced numbers are under names of their own, too. ``owner``: the number goes into this one instead.
         """
         if chooses and type(value) is Tracer and type(loop) is Roller:
             return self.renamed(value, name)
-        kinds = (float, complex, np.float64, np.float32, *([int, bool] if counts else []))
-        return loop.number(name, value) if type(loop) is Roller and type(value) in kinds else value
+        if type(loop) is not Roller or (owner and self._places(*owner) is None):
+            return value
+        return self._number(loop, name, value, counts, 0 if chooses else DEEPEST)
+
+    def _number(self, loop: Roller, name: str, value: Any, counts: bool, depth: int) -> Any:
+        """A plain number traced, or a container with those in it."""
+        if type(value) in (float, complex, np.float64, np.float32) or (counts and type(value) in (int, bool)):
+            return loop.number(name, value)
+        if depth < DEEPEST and (type(value) in (list, dict) or isinstance(value, tuple)):
+            return self._numbers_in(loop, name, value, [(key, counts) for key in _keys(value)], depth + 1)
+        return value
+
+    def numbers(
+        self, loop: Any, name: str, owner: Any, places: Sequence[tuple[str, Any, bool]], fills: bool, attributes: Sequence[str]
+    ) -> None:
+        """An object whose items, or attributes, some iterations of a loop assign, as it begins: plain numbers there are traced
+        from here on. They do at these ``places``, some of which are within items; and what they call ``fills`` containers, and
+        puts something into these ``attributes``."""
+        within = self._places(owner) if type(loop) is Roller else None
+        deep = [counts for kind, _, counts in places if kind == "within"]
+        if within is owner:
+            known = [(key, counts) for kind, key, counts in places if kind == "item"]
+            known += [(key, any(deep)) for key in _keys(owner)] if fills or deep else []
+        else:
+            known = [(key, counts) for kind, key, counts in places if kind == "attr"]
+            known += [(key, True) for key in (*attributes, *changing(type(owner)))]
+            known += [(key, any(deep)) for key in within or ()] if deep else []
+        if within is not None:
+            self._numbers_in(loop, name, within, known, 1 if fills or deep else DEEPEST)
+
+    def _numbers_in(self, loop: Roller, name: str, owner: Any, places: Iterable[tuple[Any, bool]], depth: int) -> Any:
+        """A container whose plain numbers at these ``places``, if there are any, are traced; a tuple is another one."""
+        if self.path_of(owner) is not None:
+            return owner
+        fixed = isinstance(owner, tuple)
+        made = [*owner] if fixed else owner
+        for key, counts in places:
+            if key in (made if type(made) is dict else range(len(made))):
+                made[key] = self._number(loop, f"{name}[{key!r}]", made[key], counts, depth)
+        if not fixed or all(map(operator.is_, made, owner)):
+            return owner
+        return tuple(made) if type(owner) is tuple else type(owner)._make(made) if hasattr(owner, "_make") else owner
+
+    def _places(self, owner: Any) -> Any:
+        """A list or a dictionary of the function's own, or the attributes of an object that it has made; None for others."""
+        if type(owner) is Tracer or self.path_of(owner) is not None:
+            return None
+        if type(owner) in (list, dict):
+            return owner
+        own = is_users_class(type(owner)) or type(owner) is types.SimpleNamespace
+        return getattr(owner, "__dict__", None) if own else None
 
     def renamed(self, value: Any, place: str) -> Any:
         """A number under one more name, in a loop: the names go round on their own."""
@@ -451,7 +504,14 @@ def watch(trace: Trace, fun: Any, state: State | None = None, given: Sequence[An
     trace.hooks = Plain(trace, set(), True) if state is None and plain else state
 
 
+DEEPEST = 3  # containers in containers whose numbers are looked at as a loop begins
+FEW = 8  # items of one that are
 _LETTING = (np.errstate, warnings.catch_warnings, contextlib.nullcontext)  # managers that let each exception through
+
+
+def _keys(value: Any) -> Sequence[Any]:
+    """Where there may be numbers in a small container."""
+    return [] if len(value) > FEW else [*value] if type(value) is dict else range(len(value))
 
 
 class _Manager:

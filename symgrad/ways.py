@@ -11,7 +11,7 @@ import numpy as np
 from symgrad.ir import CONST, Aval, Node
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.elementwise import EXTREME
-from symgrad.ops.engine import NAMED
+from symgrad.ops.engine import NAMED, TO_NUMPY, TO_PYTHON
 from symgrad.patterns import INT, Boundary, Key, Note, Part
 
 # operators that give a Python number of Python numbers; of these, those that may raise, or give another kind
@@ -20,6 +20,7 @@ _RISKY = frozenset([_POWER, *[REGISTRY[ufunc] for ufunc in (np.true_divide, np.f
 _OPERATORS = _RISKY | {
     NAMED,
     EXTREME,
+    TO_NUMPY,  # it may stand for both, see ``_one_op``
     *[REGISTRY[ufunc] for ufunc in (np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute)],
 }
 
@@ -67,7 +68,7 @@ def unite(one: Way, other: Way) -> None:
         kind = same_step(mine, theirs)
         if kind is None:
             raise Unclear
-        one.steps[i] = (*mine[:2], kind, mine[3])
+        one.steps[i] = (_one_op(mine, theirs), mine[1], kind, mine[3])
         for parts, others in zip(mine[3], theirs[3], strict=True):
             narrow(parts, others)
     for (parts, _), (others, _) in zip(one.tests, other.tests, strict=True):
@@ -183,8 +184,15 @@ def is_whole(ways: Iterable[tuple[bool, ...]]) -> bool:
 
 def same_step(one: Step, other: Step) -> Any:
     """What is known of the result of a step that is the same; None where it is another one."""
-    same = one[:2] == other[:2] and len(one[3]) == len(other[3])
+    same = _one_op(one, other) is not None and one[1] == other[1] and len(one[3]) == len(other[3])
     return joined_kind(one[2], other[2]) if same else None
+
+
+def _one_op(one: Step, other: Step) -> Any:
+    """The operation of both: of a number that was Python's first, and then NumPy's, the latter; None where there is none."""
+    if one[0] is other[0]:
+        return one[0]
+    return TO_NUMPY if {one[0], other[0]} == {TO_NUMPY, TO_PYTHON} else None
 
 
 def joined_kind(one: Any, other: Any) -> Any:

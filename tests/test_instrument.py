@@ -74,6 +74,8 @@ class Inert:
     def number(self, loop: Any, name: str, value: Any, *facts: Any) -> Any:
         return value
 
+    def numbers(self, *facts: Any) -> None: ...
+
     def negated(self, value: Any) -> bool:
         return not value
 
