@@ -29,7 +29,7 @@ from symgrad.eager.core import (
 from symgrad.eager.dtypes import as_numpy, title
 from symgrad.eager.indexing import flat_places, gather
 from symgrad.eager.pointwise import FUNCTIONS, apply_alike, apply_floating, binary, function, in_place
-from symgrad.ops.core import Op, count, expand
+from symgrad.ops.core import Op, Traced, count, expand
 from symgrad.ops.reduction import along, vector_shape
 from symgrad.tracer import Tracer
 
@@ -260,8 +260,18 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
     if ord != 2:
         params["ord"] = ord
         if type(x.value) is Tracer:
-            return apply(_ELEMENTS_NORM, (x,), params)
+            return _traced_norm(x, ord, params.get("axis"), keepdim)
     return apply(NORM, (x,), params)
+
+
+def _traced_norm(x: Tensor, ord: Any, axis: Any, keepdim: bool) -> Any:
+    """The norms of vectors: NumPy's, which is recorded, of matrices is another one."""
+    shape = x.value.shape
+    axes = tuple(range(len(shape))) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    kept = [i for i in range(len(shape)) if i not in axes]
+    rows = [*[shape[i] for i in kept], math.prod([shape[i] for i in axes])]
+    found = apply(NORM, (shapes.reshape(shapes.permute(x, (*kept, *axes)), rows),), {"ord": ord, "axis": -1})
+    return shapes.reshape(found, [1 if i in axes else n for i, n in enumerate(shape)]) if keepdim else found
 
 
 def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: bool = False) -> Any:
@@ -275,7 +285,6 @@ def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: bool = False) -> Any
 
 
 NORM = variant(known(np.linalg.norm), fun=_norm)
-_ELEMENTS_NORM = Fused(_norm, name="linalg_vector_norm")  # where NumPy's, which is of matrices, would be recorded
 NONZERO = Fused(  # the 0-norm, through which torch's gradient does not go at all
     lambda a, axis=None, keepdims=False: _add(a != 0, axis, a.real.dtype, None, keepdims),
     lambda g, y, a, axis=None, keepdims=False: None,
@@ -295,6 +304,8 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
 @function
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Any:
     """The ``p``-norm of the difference."""
+    if Tracer in (type(plain(input)), type(plain(other))):
+        return vector_norm(input - other, p)
     return apply_alike(DIST, (input, other), {"ord": p})
 
 
@@ -456,7 +467,9 @@ _FIRST = np.zeros((), np.int64)  # the place of the only element
 def picked(input: Tensor, places: Any, axis: int, keepdim: bool, label: str) -> Any:
     """The elements at ``places`` along an axis, and these places."""
     values = pick(input, places, axis, keepdim, label)
-    return values, wrap(np.expand_dims(places, axis) if keepdim and input.value.ndim else np.asarray(places))
+    if keepdim and input.value.ndim:
+        return values, wrap(np.expand_dims(places, axis))
+    return values, wrap(places if isinstance(places, Traced) else np.asarray(places))
 
 
 @function

@@ -1309,6 +1309,10 @@ AT_KINKS = [  # as torch has it: a function, where, its slopes
     (torch.sigmoid, [-1e4, 0, 1e4], [0, 0.25, 0]),
     (F.silu, [-1e4, 0, 1e4], [0, 0.5, 1]),
     (lambda x: F.multi_margin_loss(x, LABELS[:1]), [1, 0, 0.5], [-1 / 3, 0, 1 / 3]),
+    (lambda x: torch.dist(x, torch.tensor([1.0, 2.0]).double()), [1, 2], [0, 0]),
+    (lambda x: x.norm(0.5), [0, 1, 4], [0, 3, 1.5]),
+    (lambda x: x.reshape(2, 2).norm(-1, (0, 1), keepdim=True), [0, 1, 2, 4], [0, 0, 0, 0]),
+    (lambda x: x.max(0).values * x.max(0).indices.dtype.itemsize, [1, 3, 2], [0, 8, 0]),
 ]
 
 
