@@ -389,14 +389,8 @@ _GELU = math.sqrt(2 / math.pi)
 GELU = Fused(_first(_gelu), _gelu_rule, family="elementwise", name="gelu", keeps=_gelu, kernel="GeluKernelImpl")
 SILU = Fused(_first(_silu), _silu_rule, family="elementwise", name="silu", keeps=_silu, kernel="silu_cpu", kinds="fc")
 ELU = Fused(_elu, _elu_rule, family="elementwise", name="elu", kernel="elu_cpu")
-AT_LEAST = Fused(
-    _traced(lambda x, eps: np.where(x < eps, eps, x), lambda x, eps: np.maximum(x, eps)),
-    lambda g, y, x, eps: g * (x >= eps),
-    family="elementwise",
-    name="clone",
-)
 _raised = _ruled(np.maximum, lambda g, y, x, eps: g, lambda g, y, x, eps: 0)
-RAISED = Fused(  # the same, with the slope of what was there
+RAISED = Fused(  # no less than ``eps``, with the slope of what was there
     lambda x, eps: _raised(x, eps),
     lambda g, y, x, eps: g,
     family="elementwise",

@@ -23,6 +23,7 @@ from symgrad.eager.nn.losses import (
     hinge_embedding_loss,
     margin_ranking_loss,
     multi_margin_loss,
+    multilabel_margin_loss,
     multilabel_soft_margin_loss,
     pairwise_distance,
     poisson_nll_loss,
@@ -49,7 +50,11 @@ from symgrad.eager.nn.windows import (
     conv_transpose1d,
     conv_transpose2d,
     conv_transpose3d,
+    fold,
     interpolate,
+    lp_pool1d,
+    lp_pool2d,
+    lp_pool3d,
     max_pool1d,
     max_pool2d,
     max_pool3d,
@@ -481,6 +486,8 @@ def cross_entropy(
     by_class = places.shape != input.value.shape
     if not by_class and places.dtype.kind in "iu":
         raise RuntimeError(f"Expected floating point type for target with class probabilities, got {title(places.dtype)}")
+    if not by_class and ignore_index >= 0:
+        raise RuntimeError("ignore_index is not supported for floating point target")
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     if by_class and not label_smoothing:
@@ -567,7 +574,14 @@ def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Any:
 
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Any:
     """Each row less its mean, over its deviation."""
-    return apply(ops.LAYER_NORM, (input, weight, bias), _of_rows(_row_shape(input, normalized_shape), eps))
+    shape = _row_shape(input, normalized_shape)
+    for name, part in (("weight", weight), ("bias", bias)):
+        if part is not None and part.value.shape != shape:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(part.value.shape)} "
+                f"and normalized_shape = {list(shape)}"
+            )
+    return apply(ops.LAYER_NORM, (input, weight, bias), _of_rows(shape, eps))
 
 
 def _row_shape(x: Tensor, normalized_shape: Any) -> tuple[int, ...]:
@@ -625,6 +639,8 @@ def batch_norm(
 ) -> Any:
     """Each channel less its mean, over its deviation: those of the batch while training, which are kept, else those kept."""
     axes = (0, *range(2, input.value.ndim))
+    if training and (running_mean is None) != (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
     if not training:
         if running_mean is None or running_var is None:
             raise RuntimeError("running_mean and running_var must be defined in evaluation mode")
@@ -805,13 +821,9 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Any:
     """The cosine of the angle between rows."""
     x1, x2 = broadcast_tensors(x1, x2)
-    one, two = (x / labelled(_at_least(reductions.vector_norm(x, 2, dim, True), eps), "CloneBackward0") for x in (x1, x2))
+    norms = (reductions.vector_norm(x, 2, dim, True) for x in (x1, x2))
+    one, two = (x / apply(ops.RAISED, (norm,), {"eps": eps}, "CloneBackward0") for x, norm in zip((x1, x2), norms, strict=True))
     return (one * two).sum(dim)
-
-
-def _at_least(norm: Tensor, eps: float) -> Any:
-    """A copy of a norm, in which small values count as constants."""
-    return apply(ops.AT_LEAST, (norm,), {"eps": eps})
 
 
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Any:

@@ -175,6 +175,22 @@ def multi_margin_loss(
     return labelled(reduced(loss, reduction), "MultiMarginLossBackward0")
 
 
+def multilabel_margin_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Any:
+    """How far all of the right classes, those before the first -1, are from leading all others by 1."""
+    reduction = reduction_of(reduction, size_average, reduce)
+    x, places = input.reshape(-1, input.value.shape[-1]), target.value.reshape(-1, input.value.shape[-1])
+    right = np.cumprod(places >= 0, axis=1).astype(bool)
+    classes = np.arange(x.value.shape[1])
+    wrong = ~((places[:, :, None] == classes) & right[:, :, None]).any(1)
+    counted = (right[:, :, None] & wrong[:, None, :]).astype(x.value.dtype)
+    gap = FUNCTIONS["relu"](1 - unsqueeze(gather(x, 1, wrap(np.where(right, places, 0))), 2) + unsqueeze(x, 1))
+    loss = (gap * wrap(counted)).sum((1, 2)) / x.value.shape[1]
+    loss = loss if input.value.ndim == 2 else loss.reshape(())
+    return labelled(reduced(loss, reduction), "MultilabelMarginLossBackward0")
+
+
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
     """The norms of the differences of rows."""
     return labelled(vector_norm(x1 - x2 + eps, p, -1, keepdim), "NormBackward1")

@@ -89,6 +89,16 @@ def _alike(x: Tensor, weight: Tensor, bias: Any) -> None:
 # -- convolutions --------------------------------------------------------------------------------------------------
 
 
+def _check_steps(steps: Sequence[int], edges: Sequence[int], apart: Sequence[int]) -> None:
+    """Refuse windows that stand still, or begin within the input."""
+    if min(edges) < 0:
+        raise RuntimeError("negative padding is not supported")
+    if min(steps) <= 0:
+        raise RuntimeError("non-positive stride is not supported")
+    if min(apart) <= 0:
+        raise RuntimeError("non-positive dilation is not supported")
+
+
 def _conv(d: int) -> Callable[..., Any]:
     @called(f"conv{d}d", f"Products with a kernel that moves along {'one dimension' if d == 1 else f'{d} dimensions'}.")
     def fun(
@@ -123,6 +133,7 @@ def _conv(d: int) -> Callable[..., Any]:
             x = apply(ops.PAD, (x,), {"widths": widths, "value": 0})
             sizes, padding = list(x.value.shape[2:]), 0
         edges = _each(0 if padding == "valid" else padding, d)
+        _check_steps(steps, edges, apart)
         tables = [_windows(*args) for args in zip(sizes, kernel, steps, edges, apart, strict=True)]
         cols = _taken(x, _joined(tables, sizes), d)
         count, window = cols.value.shape[1:]
@@ -155,6 +166,13 @@ def _conv_transpose(d: int) -> Callable[..., Any]:
         n, channels, *sizes = x.value.shape
         _, each, *kernel = weight.value.shape
         steps, edges, more, apart = (_each(option, d) for option in (stride, padding, output_padding, dilation))
+        _check_steps(steps, edges, apart)
+        for o, s, a in zip(more, steps, apart, strict=True):
+            if o >= max(s, a):
+                raise RuntimeError(
+                    "output padding must be smaller than either stride or dilation, but got output_padding: "
+                    f"{o} stride: {s} dilation: {a}"
+                )
         whole = [
             (m - 1) * s - 2 * p + a * (k - 1) + o + 1
             for m, s, p, a, k, o in zip(sizes, steps, edges, apart, kernel, more, strict=True)
@@ -186,6 +204,31 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     count, window = cols.value.shape[1:]
     y = reshape(permute(reshape(cols, (n, channels, count, window)), (0, 1, 3, 2)), (n, channels * window, count))
     return squeeze(y, 0) if alone else labelled(y, "Im2ColBackward0")
+
+
+def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
+    """Images of windows that are added up: the transpose of ``unfold``."""
+    x, alone = _batched(input, 1)
+    sizes, kernel = _each(output_size, 2), _each(kernel_size, 2)
+    options = zip(sizes, kernel, *(_each(option, 2) for option in (stride, padding, dilation)), strict=True)
+    places = _joined([_windows(*args) for args in options], sizes)
+    (n, rows, columns), (count, window) = x.value.shape, places.shape
+    if rows % window:
+        raise RuntimeError(
+            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)="
+            f"{rows} and kernel_size={kernel}."
+        )
+    if columns != count:
+        raise RuntimeError(
+            f"Given output_size={sizes} and kernel_size={kernel}, expected size of input's dimension 2 to match the calculated "
+            f"number of sliding blocks {count}, but got input.size(2)={columns}."
+        )
+    size, channels = math.prod(sizes), rows // window
+    cols = reshape(permute(reshape(x, (n, channels, window, count)), (0, 1, 3, 2)), (n * channels, count, window))
+    shape = (n * channels, size + 1)
+    y = apply(ops.ADD_ROWS, (cols, np.where(places < 0, size, places)), {"axis": 1, "shape": shape})
+    y = reshape(y[:, :size], (n, channels, *sizes))
+    return squeeze(y, 0) if alone else labelled(y, "Col2ImBackward0")
 
 
 # -- pooling -------------------------------------------------------------------------------------------------------
@@ -236,6 +279,8 @@ def _avg_pool(d: int) -> Callable[..., Any]:
             starts = np.arange(len(table)) * step - edge
             inside = np.minimum(starts + k, n + edge) - starts if count_include_pad else (table >= 0).sum(1)
             counts = np.multiply.outer(counts, inside)
+        if divisor_override == 0:
+            raise RuntimeError("divisor must be not zero")
         if divisor_override is not None:
             counts = np.full(counts.shape, divisor_override)
         total = _taken(x, _joined(tables, sizes), d).sum(-1)
@@ -247,6 +292,21 @@ def _avg_pool(d: int) -> Callable[..., Any]:
 
 
 avg_pool1d, avg_pool2d, avg_pool3d = map(_avg_pool, (1, 2, 3))
+
+
+def _lp_pool(d: int) -> Callable[..., Any]:
+    mean = (avg_pool1d, avg_pool2d, avg_pool3d)[d - 1]
+
+    @called(f"lp_pool{d}d", "The norm of each window.")
+    def fun(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
+        total = mean(input**norm_type, kernel_size, stride, 0, ceil_mode)
+        total = FUNCTIONS["sign"](total) * FUNCTIONS["relu"](FUNCTIONS["abs"](total))
+        return (total * math.prod(_each(kernel_size, d))) ** (1.0 / norm_type)
+
+    return fun
+
+
+lp_pool1d, lp_pool2d, lp_pool3d = map(_lp_pool, (1, 2, 3))
 
 
 def _largest(x: Tensor, tables: Sequence[Table], d: int, return_indices: bool, alone: bool, label: str) -> Any:
