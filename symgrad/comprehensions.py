@@ -3,12 +3,17 @@
 ``y = np.sum([f(v) for v in x])`` runs as ``listed = []``, ``for v_ in x: listed.append(f(v_))``, ``y = np.sum(listed)``; so
 does ``sum(f(v) for v in x)``. ``sum(f(v) for v in x if c)`` runs as ``total = 0`` and a loop with ``total = total + f(v_)``
 below an ``if``. What comes first in the statement is computed first.
+
+Where a builtin takes all that ``map`` and ``filter`` give, they are such comprehensions; ``functools.reduce`` is a loop, too,
+and ``y += [v]`` is ``y.append(v)`` if ``y`` is a list for sure.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+import functools
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from symgrad.syntax import (
@@ -32,26 +37,63 @@ _IN_ORDER = (ast.Attribute, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List, ast.key
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.Return, ast.Expr)
 
 
-def unrolled(function: FunctionNode, own: Collection[str]) -> FunctionNode:
-    """The function, changed in place: its comprehensions are loops. ``own``: names that do not stand for the builtins."""
+def unrolled(function: FunctionNode, own: Mapping[str, Any]) -> FunctionNode:
+    """The function, changed in place: its comprehensions are loops. ``own``: the module's names, no more those of builtins."""
     for node in [*walk(function)]:
         if isinstance(node, ast.FunctionDef):
             parts = [*walk(node)]
             names = {item.id for item in parts if isinstance(item, ast.Name)}
             if names.isdisjoint(LOCAL_READERS):
                 local = {*names_stored(node), *[item.arg for item in parts if isinstance(item, ast.arg)]} - declared(node)
-                _Unroller(names | local, local, _TAKES_ALL - {*own, *local}).generic_visit(node)
+                builtins = (_TAKES_ALL | {"map", "filter", "zip"}) - {*own, *local}
+                folds = {name for name, value in own.items() if value is functools.reduce} - local
+                folds |= {f"{name}.reduce" for name, value in own.items() if value is functools and name not in local}
+                _append_items(node, declared(node))
+                _Unroller(names | local, local, builtins, folds).generic_visit(node)
     return function
+
+
+def _append_items(function: ast.FunctionDef, others: Collection[str]) -> None:
+    """``y += [v]`` becomes ``y.append(v)``, where all that the function assigns to ``y`` are new lists."""
+    stored = Counter(names_stored(function))
+    made = Counter[str]()
+    added = []
+    for part in walk(function):
+        if isinstance(part, ast.Assign) and isinstance(part.value, (ast.List, ast.ListComp)):
+            made.update([target.id for target in part.targets if isinstance(target, ast.Name)])
+        elif isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name) and _is_one_item(part):
+            made[part.target.id] += 1
+            added.append(part)
+    for part in added:
+        name = part.target.id  # type: ignore[union-attr]
+        if made[name] == stored[name] and name not in others:
+            append = ast.Attribute(ast.Name(name, ast.Load()), "append", ast.Load())
+            call = located(placed(ast.Expr(ast.Call(append, part.value.elts, [])), part))  # type: ignore[attr-defined]
+            _replace(function, part, call)
+
+
+def _is_one_item(node: ast.AugAssign) -> bool:
+    items = node.value.elts if isinstance(node.value, ast.List) and isinstance(node.op, ast.Add) else []
+    return len(items) == 1 and not isinstance(items[0], ast.Starred)
+
+
+def _replace(tree: ast.AST, old: ast.stmt, new: ast.stmt) -> None:
+    for part in walk(tree):
+        for field in ("body", "orelse", "finalbody"):
+            statements = getattr(part, field, None)
+            if isinstance(statements, list) and any([item is old for item in statements]):
+                statements[:] = [new if item is old else item for item in statements]
 
 
 class _Unroller(ast.NodeTransformer):
     """Writes the comprehensions of one function as loops; those of functions in it have their own turn.
 
-    ``names`` are taken; those that are ``local`` only it assigns; the ``builtins`` are what they are.
+    ``names`` are taken; those that are ``local`` only it assigns; the ``builtins`` are what they are, and ``folds`` stand for
+    ``functools.reduce``.
     """
 
-    def __init__(self, names: set[str], local: Collection[str], builtins: Collection[str]) -> None:
-        self.names, self.local, self.builtins = names, local, builtins
+    def __init__(self, names: set[str], local: Collection[str], builtins: Collection[str], folds: Collection[str]) -> None:
+        self.names, self.local, self.builtins, self.folds = names, local, builtins, folds
 
     def visit_FunctionDef(self, node: Any) -> Any:
         return node
@@ -88,12 +130,16 @@ class _Unroller(ast.NodeTransformer):
             if isinstance(part, ast.Starred):
                 return None
             found = None
+            self._spell_out(part)
             if isinstance(part, ast.ListComp) and _decides(part):
                 found = self._loop(node, place, part)
             elif self._adds_some(part):
                 found = self._total(node, place, part.args[0])
             elif self._takes_all(part) and _decides(part.args[0]):
-                found = self._loop(part, ("args", 0), part.args[0])
+                whole = part.func.id == "list"  # of a list that nobody else has
+                found = self._loop(node if whole else part, place if whole else ("args", 0), part.args[0])
+            elif self._folds(part):
+                found = self._fold(node, place, part)
             elif isinstance(part, _IN_ORDER):
                 found = self._found(part)
             if found is not None:
@@ -110,6 +156,52 @@ class _Unroller(ast.NodeTransformer):
             name = fresh("first", self.names)
             _put(parent, where, placed(ast.Name(name, ast.Load()), value))
             yield assigned(name, value, value)
+
+    def _spell_out(self, call: Any) -> None:
+        """``sum(map(f, x))`` becomes ``sum(f(v) for v in x)``, and ``list(filter(f, x))`` a comprehension with an ``if``."""
+        if not self._is_builtin(call, _TAKES_ALL) or len(call.args) != 1:
+            return
+        inner: Any = call.args[0]
+        if not self._is_builtin(inner, ("map", "filter")) or inner.keywords or len(inner.args) < 2:
+            return
+        fun, *over = inner.args
+        kept = inner.func.id == "filter"
+        names = [fresh("item", self.names) for _ in over]
+        given = [placed(ast.Name(name, ast.Load()), inner) for name in names]
+        made = given[0] if kept and _is_none(fun) else _called(fun, given)
+        if (
+            any([isinstance(item, ast.Starred) for item in over])
+            or made is None
+            or (len(over) > 1 and "zip" not in self.builtins)
+        ):
+            return
+        targets = [placed(ast.Name(name, ast.Store()), inner) for name in names]
+        target = targets[0] if len(over) == 1 else placed(ast.Tuple(targets, ast.Store()), inner)
+        each = over[0] if len(over) == 1 else placed(ast.Call(ast.Name("zip", ast.Load()), over, []), inner)
+        clause = ast.comprehension(target, each, [made] if kept else [], 0)
+        call.args[0] = located(placed(ast.GeneratorExp(copied(given[0]) if kept else made, [clause]), inner))
+
+    def _is_builtin(self, call: Any, names: Collection[str]) -> bool:
+        named = isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+        return named and call.func.id in names and call.func.id in self.builtins
+
+    def _folds(self, call: Any) -> bool:
+        """Whether it is ``functools.reduce(f, x, start)``."""
+        if not isinstance(call, ast.Call) or len(call.args) != 3 or call.keywords or ast.unparse(call.func) not in self.folds:
+            return False
+        plain = not any([isinstance(arg, ast.Starred) for arg in call.args])
+        return plain and _called(call.args[0], [ast.Name("a", ast.Load()), ast.Name("b", ast.Load())]) is not None
+
+    def _fold(self, parent: Any, place: Any, call: Any) -> list[ast.stmt]:
+        """What computes, in a loop, what ``functools.reduce`` gives."""
+        fun, over, start = call.args
+        every, name, item = [fresh(word, self.names) for word in ("over", "total", "item")]
+        _put(parent, place, placed(ast.Name(name, ast.Load()), call))
+        made = _called(fun, [placed(ast.Name(one, ast.Load()), call) for one in (name, item)])
+        assert made is not None
+        body = self._written(assigned(name, made, call))
+        loop = placed(ast.For(ast.Name(item, ast.Store()), ast.Name(every, ast.Load()), body, []), call)
+        return [assigned(every, over, call), assigned(name, start, call), located(loop)]
 
     def _takes_all(self, call: Any) -> bool:
         """Whether it is ``sum(... for ...)`` or its like."""
@@ -153,6 +245,28 @@ class _Unroller(ast.NodeTransformer):
             body = self._written(located(statement))
             statement = placed(ast.For(clause.target, clause.iter, body, []), comprehension)
         return located(statement)  # type: ignore[no-any-return]
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _called(fun: ast.expr, given: list[Any]) -> Any:
+    """What a function gives for these names: the expression of a lambda, or a call by a name; None for what is neither."""
+    if isinstance(fun, ast.Name):
+        return placed(ast.Call(copied(fun), given, []), fun)
+    if not isinstance(fun, ast.Lambda) or len(fun.args.args) != len(given):
+        return None
+    args = fun.args
+    if args.posonlyargs or args.vararg or args.kwonlyargs or args.kwarg or args.defaults:
+        return None
+    parts, names = [*walk(fun.body)], dict(zip([arg.arg for arg in args.args], given, strict=True))
+    if any([isinstance(part, (ast.Lambda, ast.NamedExpr, ast.comprehension, ast.Yield, ast.Await)) for part in parts]):
+        return None
+    body = copied(fun.body)
+    for part in [part for part in walk(body) if isinstance(part, ast.Name) and part.id in names]:
+        part.id = names[part.id].id
+    return body
 
 
 def _computed(node: Any) -> Iterator[tuple[Any, Any]]:

@@ -111,6 +111,8 @@ class Program:
         trunk: dict[Any, Tree] = {None: self.root}
         found = _merge(trunk, tree, leaf, left)
         self.root = trunk[None]
+        if found is None and left is None and all([one.seen < 2 for one in self.leaves()]):
+            self.root, found = tree, leaf  # the loop may be another one: what a single call did answers for nothing yet
         return found
 
     def _adopt(self, source: Graph, node: Node, mapping: dict[Node, Node]) -> Node:

@@ -259,7 +259,7 @@ class Roller:
         if self.forked:
             within = frame.f_code.co_cellvars, frame.f_code.co_freevars  # which functions may assign that it calls
             self.names = self.names._replace(stored=self.names.stored.union(*within))
-        self.place = (math.inf, frame.f_code, frame.f_lineno)
+        self.place = (math.inf, frame.f_code, frame.f_lineno, frame.f_lasti)
         if not self.boundaries:
             self.start = trace.graph.next_index
         if trace.selections is not None:

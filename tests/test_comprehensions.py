@@ -1,6 +1,8 @@
 """Comprehensions that decide: loops like any other, with the names and the order that Python has."""
 
 import ast
+import functools
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -454,3 +456,63 @@ def test_locals_of_a_method_are_its_own():
     for mode in ("auto", "dynamic"):
         derivative = value_and_grad(Listing().known, mode=mode)
         assert [derivative(x)[0] for _ in range(3)] == [Listing().known(x)] * 3
+
+
+def mapped(x):
+    return sum(map(huber, x)) + np.sum(np.array(list(map(abs, x))) ** 3)
+
+
+def mapped_side_by_side(x):
+    return sum(map(lambda a, b, c: a * b if a > c else c, x, x[::-1], np.cos(x))) + max(map(abs, x))
+
+
+def filtered(x):
+    return sum(filter(lambda t: t > 0, x)) + np.sum(np.array(list(filter(None, x))) ** 2)
+
+
+def reduced(x):
+    return functools.reduce(lambda a, t: 0.5 * a + t if t > 0 else a, x, 1.0) * reduce(max, x, -10.0)
+
+
+def reduced_to_a_pair(x):
+    return reduce(lambda a, t: (a[0] + t, a[1]) if t > 0 else (a[0], a[1] - t), x, (0.0, 1.0))[1]
+
+
+def reduced_without_a_start(x):
+    return functools.reduce(lambda a, b: a * b + 1, x)
+
+
+def added_item_by_item(x):
+    out = []
+    for t in x:
+        if t > 0:
+            out += [t * t]
+    return np.sum(np.array(out)) * len(out)
+
+
+def added_to_another_name(x):
+    out = []
+    other = out
+    for t in x:
+        out += [t if t > 0 else -t]
+    return sum(other)
+
+
+def added_to_an_array(x):
+    out = np.zeros(1)
+    for t in x:
+        out += [huber(t)]
+    return out[0]
+
+
+FUNCTIONAL = [mapped, mapped_side_by_side, filtered, reduced, reduced_to_a_pair, added_item_by_item, added_to_an_array]
+
+
+@pytest.mark.parametrize("fun", [*FUNCTIONAL, added_to_another_name, reduced_without_a_start])
+def test_map_filter_and_reduce_are_loops(fun):
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in np.random.default_rng(4).normal(size=(24, 8)):
+        (value, slope), (_, other) = derivative(x), dynamic(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(slope, other, rtol=1e-11, atol=1e-13)
+    assert derivative.cache_info().misses <= (24 if fun is added_to_another_name else 4)
