@@ -28,10 +28,10 @@ def extreme(trace: Trace, fun: Any, items: Sequence[Any], keys: Sequence[Any]) -
 
     Which one it is is a decision if the items are no numbers.
 
-    It is the first one that none is beyond, so that NaN is passed over where it does not come first. A Python number beside
-    NumPy's (``max(0, x)``) is of their kind.
+    It is the first one that none is beyond, so that NaN is passed over where it does not come first. A plain number beside
+    them (``max(0, x)``) is of their kind.
     """
-    columns = _columns(items)
+    columns = _columns(trace, items)
     if len(keys) < 2 or not _are_numbers(keys):
         return None
     if len(keys) >= MANY or columns is None:
@@ -52,7 +52,7 @@ def extreme(trace: Trace, fun: Any, items: Sequence[Any], keys: Sequence[Any]) -
 
 def ordered(trace: Trace, items: Sequence[Any], keys: Sequence[Any], reverse: bool) -> list[Any] | None:
     """``items`` in the order of their keys, those alike in theirs; None where these are no numbers, or one is NaN."""
-    columns = _columns(items)
+    columns = _columns(trace, items)
     if len(keys) < SOME or not _are_numbers(keys) or columns is None:
         return None
     array = trace.gather(list(keys))
@@ -86,23 +86,25 @@ def _row(items: Sequence[Any], numbers: list[Any]) -> Any:
     return tuple(numbers) if type(items[0]) is tuple else numbers[0]
 
 
-def _columns(items: Sequence[Any]) -> list[tuple[Sequence[Any], _Kind]] | None:
+def _columns(trace: Trace, items: Sequence[Any]) -> list[tuple[Sequence[Any], _Kind]] | None:
     """The numbers of which items are made, and whose these are; None for other items."""
     columns: list[Sequence[Any]] = [items]
     if type(items[0]) is tuple:
         if len({len(item) if type(item) is tuple else 0 for item in items} - {0}) != 1:
             return None
         columns = [*zip(*items, strict=True)]
-    kinds = [_kind_of(column) for column in columns]
+    kinds = [_kind_of(trace, column) for column in columns]
     return None if None in kinds else [*zip(columns, kinds, strict=True)]  # type: ignore[list-item]
 
 
-def _kind_of(column: Sequence[Any]) -> _Kind | None:
-    """Whose numbers these are, NumPy's if some are; None for other things."""
+def _kind_of(trace: Trace, column: Sequence[Any]) -> _Kind | None:
+    """Whose numbers these are; None for other things, and those of several kinds, but in loops, where Python's numbers become
+    NumPy's in the course of it."""
     if {*map(type, column)} in ({int}, {float}):
         return TO_PYTHON
     kinds = {_kind_of_number(x) for x in column if not _is_literal(x)}
-    return TO_PYTHON if kinds == {"python"} else TO_NUMPY if kinds and kinds <= {"python", "scalar"} else None
+    mixed = trace.iterates and kinds == {"python", "scalar"}
+    return TO_PYTHON if kinds == {"python"} else TO_NUMPY if kinds == {"scalar"} or mixed else None
 
 
 def _are_numbers(keys: Sequence[Any]) -> bool:
