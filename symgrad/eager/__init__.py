@@ -115,5 +115,11 @@ from symgrad.eager.random import (
 
 pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
 globals().update(_FUNCTIONS)
+_shared = """
+    adaptive_avg_pool1d avg_pool1d bilinear celu celu_ channel_shuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d
+    conv_transpose3d cosine_similarity dropout group_norm hardshrink layer_norm max_pool1d max_pool2d max_pool3d
+    pairwise_distance pixel_shuffle pixel_unshuffle prelu rms_norm rrelu rrelu_ selu selu_ threshold threshold_
+"""
+globals().update({name: getattr(nn.functional, name) for name in _shared.split()})
 _names = (f"{name}_" for name in (*_FUNCTIONS, "fill", "zero", "detach"))
 globals().update({name: getattr(Tensor, name) for name in _names if hasattr(Tensor, name)})

@@ -98,11 +98,6 @@ _REFUSED = {
 relu, silu = _activation("relu", ops.RELU), _activation("silu", ops.SILU)
 
 
-def relu_(input: Tensor) -> Any:
-    """``relu``, written into its argument."""
-    return relu(input, inplace=True)
-
-
 def logsigmoid(input: Tensor) -> Any:
     """``log(sigmoid(input))``, without overflow."""
     return apply(ops.LOG_SIGMOID, (input,))
@@ -132,7 +127,8 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
 
 def selu(input: Tensor, inplace: bool = False) -> Any:
     """``elu``, scaled so that it normalises itself."""
-    y = apply(ops.ELU, (input,), {"alpha": 1.6732632423543772, "scale": 1.0507009873554805})
+    params = {"alpha": 1.6732632423543772, "scale": 1.0507009873554805}
+    y = apply(ops.ELU, (input,), params, f"EluBackward{int(inplace)}")
     return _maybe_in_place(input, y, inplace, "selu")
 
 
@@ -161,7 +157,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
     """``input``, and ``alpha * (exp(input / alpha) - 1)`` below zero."""
     if not alpha:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    y = apply(ops.CELU, (input,), {"alpha": alpha}, "CeluBackward0")
+    y = apply(ops.CELU, (input,), {"alpha": alpha}, f"CeluBackward{int(inplace)}")
     return _maybe_in_place(input, y, inplace, "celu")
 
 
@@ -205,7 +201,7 @@ def tanhshrink(input: Tensor) -> Any:
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Any:
     """``input`` where it is above a threshold, else ``value``."""
-    y = apply(ops.THRESHOLD, (input,), {"threshold": threshold, "value": value})
+    y = apply(ops.THRESHOLD, (input,), {"threshold": threshold, "value": value}, f"ThresholdBackward{int(inplace)}")
     return _maybe_in_place(input, y, inplace, "threshold")
 
 
@@ -231,13 +227,25 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
-        y = labelled(leaky_relu(input, (lower + upper) / 2), "RreluWithNoiseBackward0")
+        y = labelled(leaky_relu(input, (lower + upper) / 2), f"RreluWithNoiseBackward{int(inplace)}")
         return _maybe_in_place(input, y, inplace, "rrelu")
     value = input.value
     drawn = default_generator.uniform(int((value <= 0).sum()), np.dtype(np.float64)) * (upper - lower) + lower
     slopes = np.ones(value.shape, value.dtype)
     slopes[value <= 0] = drawn
-    return _maybe_in_place(input, labelled(input * wrap(slopes), "RreluWithNoiseBackward0"), inplace, "rrelu")
+    return _maybe_in_place(input, labelled(input * wrap(slopes), f"RreluWithNoiseBackward{int(inplace)}"), inplace, "rrelu")
+
+
+def _in_place(fun: Any) -> Any:
+    @called(f"{fun.__name__}_", f"``{fun.__name__}``, written into its argument.")
+    def written(*args: Any, **options: Any) -> Any:
+        return fun(*args, **options, inplace=True)
+
+    return written
+
+
+relu_, elu_, selu_, celu_ = map(_in_place, (relu, elu, selu, celu))
+leaky_relu_, hardtanh_, threshold_, rrelu_ = map(_in_place, (leaky_relu, hardtanh, threshold, rrelu))
 
 
 def softsign(input: Tensor) -> Any:
