@@ -53,6 +53,9 @@ class Context:
         """Keep inputs and outputs for ``backward``."""
         self._saved = tensors
 
+    def save_for_forward(self, *tensors: Any) -> None:
+        """What ``jvp`` would read: nothing is kept, as forward mode through own functions is refused."""
+
     def mark_non_differentiable(self, *tensors: Any) -> None:
         """Say that these outputs have no gradient."""
         self._constant = tensors

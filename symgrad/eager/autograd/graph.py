@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import MappingProxyType
 from typing import Any
 
-from symgrad.eager.core import Node, Tensor
+from symgrad.eager.core import Node, Tensor, user_line
 from symgrad.eager.modes import Switch
 
-__all__ = ["Node", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = ["Node", "increment_version", "save_on_cpu", "saved_tensors_hooks"]
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Count one more write to a tensor, or to several, whose memory was written to behind their backs."""
+    for x in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        x.counter[0] += 1
+        x.counter[1:] = ("increment_version", user_line())
 
 
 class saved_tensors_hooks(Switch):
