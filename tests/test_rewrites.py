@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from symgrad import grad, runtime, value_and_grad, without
+from symgrad import elementwise_grad, grad, runtime, value_and_grad, without
 from symgrad.ir import Graph, aval_of
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize import rewriting
@@ -793,6 +793,20 @@ def test_interpolation_searches_once():
     assert alone.count("runtime.search(") == 1
     assert "runtime.interpolate(" in alone
     np.testing.assert_array_equal(runtime.interpolate(odd, xp, gap, np.searchsorted(xp, odd, "right")), np.interp(odd, xp, gap))
+
+
+@pytest.mark.parametrize("argnums", [0, 2, (0, 1, 2)])
+def test_slopes_of_interpolation_cost_one_search(argnums):
+    rng = np.random.default_rng(0)
+    xp, fp = np.sort(rng.normal(size=50)), rng.normal(size=50)
+    xp[7], fp[20:23], fp[30:33] = xp[8], [1.0, 3.0, 2.0], [1.0, 2.0, 2.5]
+    x = rng.permutation(np.concatenate((rng.normal(size=20_000), xp, xp - 1e-12, xp + 1e-12, [np.nan, np.inf, -np.inf])))
+    fun = lambda x, xp, fp: np.sum(np.sin(x) * np.interp(x, xp, fp))
+    plain = elementwise_grad(lambda x, xp, fp: np.interp(x, xp, fp))
+    with np.errstate(all="ignore"):
+        few = [plain(x[i : i + 1000], xp, fp) for i in range(0, len(x), 1000)]
+        np.testing.assert_array_equal(plain(x, xp, fp), np.concatenate(few))
+        assert str(grad(fun, argnums).source(x, xp, fp, fast=True)).count("runtime.search(") == 1
 
 
 def test_sums_before_short_rows_in_the_code_that_runs():

@@ -18,11 +18,20 @@ def _slope(x: Any, xp: Any, fp: Any) -> Any:
     """The slope at ``x``: 0 outside, at a knot the one nearest to 0 of those that lie between its two sides."""
     xp, fp = _double(xp), _double(fp)
     steps = np.diff(fp) / np.diff(xp)
-    steps = np.concatenate((steps[:1], steps, steps[-1:]))
-    left, right = (steps[np.searchsorted(xp, x, side=side)] for side in ("left", "right"))
-    turn = np.real(np.conj(left) * right if np.iscomplexobj(fp) else left * right) <= 0
-    slope = np.where((left != right) & turn, 0, np.where(np.abs(left) < np.abs(right), left, right))
-    return np.where((x < xp[0]) | (x > xp[-1]), 0, slope)
+    sides = np.concatenate((steps[:1], steps, steps[-1:]))
+    if np.size(x) < 4 * np.size(xp) + 1000:
+        slope = _flatter(sides[np.searchsorted(xp, x)], sides[np.searchsorted(xp, x, side="right")])
+        return np.where((x >= xp[0]) & (x <= xp[-1]), slope, 0)
+    at_knots = _flatter(sides[np.searchsorted(xp, xp)], sides[np.searchsorted(xp, xp, side="right")])
+    i = np.searchsorted(xp, x, side="right")  # the search is most of the time: one is enough for many
+    outside = np.zeros_like(steps[:1])
+    return np.concatenate((outside, steps, outside, at_knots))[i + np.where(x == xp[i - 1], np.size(xp), 0)]
+
+
+def _flatter(left: Any, right: Any) -> Any:
+    """The slope nearest to 0 of those that lie between two."""
+    turn = np.real(np.conj(left) * right if np.iscomplexobj(left) else left * right) <= 0
+    return np.where((left != right) & turn, 0, np.where(np.abs(left) < np.abs(right), left, right))
 
 
 def _double(points: Any) -> Any:
@@ -34,7 +43,7 @@ def _double(points: Any) -> Any:
 def _place(x: Any, xp: Any) -> tuple[Any, Any]:
     """Which segment ``x`` is in, and how far, from 0 to 1."""
     i, xp = np.clip(np.searchsorted(xp, x, side="right") - 1, 0, np.size(xp) - 2), _double(xp)
-    return i, np.clip((x - xp[i]) / (xp[i + 1] - xp[i]), 0, 1)
+    return i, np.clip((x - xp[i]) / np.diff(xp)[i], 0, 1)
 
 
 def interp_x(g: Any, y: Any, x: Any, xp: Any, fp: Any) -> Any:
@@ -46,8 +55,8 @@ def interp_xp(g: Any, y: Any, x: Any, xp: Any, fp: Any) -> Any:
     if np.size(xp) < 2:
         return np.zeros_like(xp)
     (i, t), xp, fp = _place(x, xp), _double(xp), _double(fp)
-    shift = -g * ((fp[i + 1] - fp[i]) / (xp[i + 1] - xp[i]))
-    shift = np.where((x < xp[0]) | (x > xp[-1]), 0, shift)
+    shift = -g * (np.diff(fp) / np.diff(xp))[i]
+    shift = np.where((x >= xp[0]) & (x <= xp[-1]), shift, 0)
     return _spread(shift * (1 - t), i, xp) + _spread(shift * t, i + 1, xp)
 
 
