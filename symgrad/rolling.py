@@ -84,7 +84,8 @@ class Roller:
     """Watches one loop statement. ``what`` is what a ``for`` statement runs over; ``private`` are the names of the locals
     that the loop assigns and nothing else reads, ``stored`` all that its body assigns; ``tested`` says that the loop ends by
     a test in its body, not by exhaustion; ``targets`` are the locals that each iteration assigns before it reads them, if it
-    begins where the body does; ``lists`` are those that it only appends to, and reads so far from the end."""
+    begins where the body does; ``lists`` are those that it only appends to, and reads so far from the end; ``decides``
+    says that it is likely to be rolled up however short it is."""
 
     def __init__(
         self,
@@ -95,6 +96,7 @@ class Roller:
         tested: bool = False,
         targets: Sequence[str] = (),
         lists: Sequence[tuple[str, int, bool]] = (),
+        decides: bool = False,
     ) -> None:
         self.lists = {name: (deepest, some) for name, deepest, some in (() if tested else lists)}
         self.grown = dict[str, Grown]()
@@ -119,6 +121,7 @@ class Roller:
         self.joins: set[int] = set()  # the statements that were seen to decide on something
         self.kept = False  # whether iterations stay in memory, rolled up or not
         self.leaps = what is None or tested or what.length >= FAR
+        self.windows = what is not None and not tested and (decides or what.length >= FAR)  # whether slices move with the index
         self.many = MANY  # items of containers that are looked at between two iterations
         self.ahead = 0  # iterations that the last leap ran
         self.alike = 0  # iterations in a row

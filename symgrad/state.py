@@ -92,7 +92,7 @@ class State(Calls):
             value = found
         if private is None or value.length < SHORTEST or not self.trace.symbolic:
             return value.items()
-        return Roller(self.trace, value, private, stored, tested, targets, lists)
+        return Roller(self.trace, value, private, stored, tested, targets, lists, decides)
 
     def _table(self, value: Any, nested: bool | None, fewest: int | None) -> Over | None:
         """Plain numbers, or tuples of them that are unpacked, as a table."""

@@ -28,7 +28,7 @@ from symgrad.ir import CAPTURED, COMPARED, CONST, INPUT, Aval, Graph, Node, aval
 from symgrad.ops import create, index
 from symgrad.ops.abstract import like_result, stand_in
 from symgrad.ops.core import REGISTRY, Op, as_numpy
-from symgrad.ops.engine import IDENTITY, ITEM, LAYOUT, STOP, TO_ARRAY, TO_PYTHON
+from symgrad.ops.engine import IDENTITY, INDEX, ITEM, LAYOUT, STOP, TO_ARRAY, TO_PYTHON
 from symgrad.selections import Selections
 from symgrad.tracer import EINSUM, NUMBERS, Peek, Run, Tracer, escaped, plain
 
@@ -468,6 +468,30 @@ class Trace:
         """Whether what runs now is part of an iteration of a loop."""
         return any([roller.boundaries for roller in self.rollers])
 
+    def window(self, x: Tracer, key: Any) -> Any:
+        """``x[i - 2 : i + 1]`` in a loop that is likely to be rolled up: a view still, by places that hang on the index, which
+        nobody looks at; None for other indices."""
+        parts = key if type(key) is tuple else (key,)
+        moving = [n for n, part in enumerate(parts) if type(part) is slice and type(part.start) is type(part.stop) is Tracer]
+        if len(moving) != 1 or not all([type(part) is slice for part in parts]) or np.ndim(x.like) < len(parts):
+            return None
+        axis = moving[0]
+        start, stop, step = parts[axis].start, parts[axis].stop, parts[axis].step
+        (root, often, _), (other, as_often, _) = _linear(start.node), _linear(stop.node)
+        known = [roller for roller in self.rollers if roller.windows and roller.boundaries]
+        if root is not other or often != as_often or step not in (None, 1) or root.op is not INDEX or self.lanes:
+            return None
+        if not 0 <= start.value < stop.value <= x.like.shape[axis] or dict(root.params)["loop"] not in [
+            r.serial for r in known
+        ]:
+            return None
+        rest = [index.Slice(part.start, part.stop, part.step) for part in parts]
+        spec = *rest[:axis], index.Hole(0), *rest[axis + 1 :]
+        places = start + np.arange(stop.value - start.value)
+        found = self.record(index.GETITEM, (x, places), {"spec": spec})
+        found.base, found.how, found.seen = x, (index.GETITEM, (places,), {"spec": spec}), x.version
+        return found
+
     def takes(self, mask: Tracer) -> bool:
         """Whether how many elements a mask selects need not be known here and now."""
         if self.selects and self.selections is None:
@@ -760,6 +784,22 @@ class Tape(Trace):
 
 
 _BY_LAYOUT = (REGISTRY[np.reshape], REGISTRY[np.ravel])
+
+
+def _linear(node: Node) -> tuple[Node, int, int]:
+    """Of what an int is so many times, and so much more than that: ``3 * i - 2`` is of ``i``."""
+    often, more = 1, 0
+    while node.op.key in (np.add, np.subtract, np.multiply) and len(numbers := [x for x in node.args if x.op is CONST]) == 1:
+        (other,) = [x for x in node.args if x is not numbers[0]]
+        number = dict(numbers[0].params)["value"]
+        if type(number) is not int or (node.op.key is np.subtract and node.args[0] is numbers[0]):
+            break
+        often, more = (often * number, more) if node.op.key is np.multiply else (often, more)
+        more += often * number * {np.add: 1, np.subtract: -1, np.multiply: 0}[node.op.key]
+        node = other
+    return node, often, more
+
+
 _DIVISIONS = frozenset({np.true_divide, np.floor_divide, np.remainder})
 _SMALL = 4096  # bytes
 _BIG = 131_072

@@ -108,11 +108,13 @@ class Run(Protocol):
     taken: list[tuple[weakref.ReferenceType[Tracer], Run]]
     selections: Any
     exemplary: bool
+    rollers: Any
 
     @property
     def iterates(self) -> bool: ...
 
     def takes(self, mask: Tracer) -> bool: ...
+    def window(self, x: Tracer, key: Any) -> Any: ...
     def written(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any: ...
     def record(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any: ...
     def run(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Node: ...
@@ -506,6 +508,8 @@ class Tracer(Traced):
             found = self.value[key]
             if type(found) is not np.ndarray:
                 return found
+        if self.tape.rollers and (found := self.tape.window(self, key)) is not None:
+            return found
         spec, arrays = split_index(key, self)
         return self.tape.record(index.GETITEM, (self, *arrays), {"spec": spec})
 

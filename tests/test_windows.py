@@ -1,0 +1,248 @@
+"""Slices that move with a loop's index, ``x[i : i + 3]``: views of what they are taken from, at which nobody looks."""
+
+import numpy as np
+import pytest
+
+from symgrad import value_and_grad, without
+
+
+def spread(x):
+    s = 0.0
+    for i in range(2, len(x)):
+        w = x[i - 2 : i + 1]
+        s += np.max(w) - np.min(w)
+    return s
+
+
+def written_as_a_whole(x):
+    y = x * 1.0
+    for i in range(1, len(x) - 1):
+        w = y[i - 1 : i + 2]
+        w -= np.mean(w)
+    return np.sum(y**2)
+
+
+def relaxed(x):
+    y = np.sin(x)
+    for i in range(1, len(x) - 1):
+        w = y[i - 1 : i + 2]
+        y[i] = w[0] * 0.5 + w[2]
+    return np.sum(y**2)
+
+
+def read_after_a_write(x):
+    y = np.sin(x)
+    s = 0.0
+    for i in range(1, len(x) - 1):
+        w = y[i - 1 : i + 2]
+        y[i] = 2 * y[i]
+        s += w[1] * w[0]
+    return s
+
+
+def blocks(x):
+    s = 0.0
+    for i in range(0, len(x) // 4):
+        b = x[i * 4 : (i + 1) * 4]
+        if b[0] > 0:
+            s += b @ b
+        else:
+            s += np.sum(b)
+    return s
+
+
+def rows(x):
+    X = x.reshape(-1, 2)
+    s = 0.0
+    for i in range(len(X) - 2):
+        W = X[i : i + 3]
+        s += np.sum(W.T @ W) ** 0.5
+    return s
+
+
+def columns_of_rows(x):
+    X = x.reshape(-1, 2)
+    s = 0.0
+    for i in range(len(X) - 2):
+        W = X[i : i + 3, :1]
+        if W[0, 0] > 0:
+            s += np.sum(W) ** 2
+    return s
+
+
+def columns(x):
+    X = x.reshape(2, -1)
+    s = 0.0
+    for i in range(X.shape[1] - 2):
+        W = X[:, i : i + 3]
+        if W[0, 0] > 0:
+            s += np.sum(W) ** 2
+        else:
+            s += np.prod(W[1])
+    return s
+
+
+def beyond_the_ends(x):
+    s = 0.0
+    for i in range(-2, len(x)):
+        w = x[i : i + 3]
+        s += np.sum(w**2) if len(w) else 1.0
+    return s
+
+
+def cut_off_at_the_end(x):
+    s = 0.0
+    for i in range(len(x)):
+        w = x[i : i + 3]
+        if x[i] > 0:
+            s += np.mean(w) ** 2
+    return s
+
+
+def growing(x):
+    s = 0.0
+    for i in range(len(x)):
+        s += np.sum(x[: i + 1]) * np.sum(x[i:]) if x[i] > 0 else 0.0
+    return s
+
+
+def added_into(x):
+    y = np.zeros(len(x))
+    for i in range(2, len(x) - 2):
+        y[i - 1 : i + 2] += x[i - 1 : i + 2] ** 2
+    return np.sum(y * np.arange(len(x)))
+
+
+def kept(x):
+    out = []
+    for i in range(len(x) - 3):
+        out.append(x[i : i + 4])
+    return np.sum(np.array(out) @ np.arange(4.0))
+
+
+def kept_and_read(x):
+    out = []
+    for i in range(len(x) - 3):
+        out.append(x[i : i + 4])
+    x2 = out[0]
+    return np.sum(np.stack(out) ** 2) * np.sum(x2)
+
+
+def kept_while_written(x):
+    y = x.copy()
+    keep = []
+    for i in range(len(x) - 3):
+        w = y[i : i + 2]
+        keep.append(w)
+        y[i] = y[i + 1] * y[i + 3]
+    return sum(k[0] * k[1] for k in keep)
+
+
+def diffusion(x):
+    k = np.array([1.0, -2.0, 1.0])
+    u = x.copy()
+    for _ in range(3):
+        v = u.copy()
+        for i in range(1, len(u) - 1):
+            v[i] = u[i] + 0.1 * np.dot(k, u[i - 1 : i + 2])
+        u = v
+    return np.sum(u**2)
+
+
+def pairs(x):
+    s = 0.0
+    for i in range(len(x) - 3):
+        for j in range(i + 1, len(x) - 3):
+            d = x[i : i + 3] - x[j : j + 3]
+            q = d @ d
+            if q < 2:
+                s += q
+    return s
+
+
+def until(x):
+    s = 0.0
+    i = 0
+    while i < len(x) - 2 and s < 5:
+        w = x[i : i + 3]
+        s += w @ w
+        i += 1
+    return s
+
+
+def best(x):
+    best = x[0:3]
+    for i in range(len(x) - 2):
+        w = x[i : i + 3]
+        if np.sum(w) > np.sum(best):
+            best = w
+    return best @ best
+
+
+def last_of_them(x):
+    y = x * 1.0
+    w = y[0:2]
+    for i in range(len(x) - 2):
+        w = y[i : i + 2]
+    w[0] = 5.0 * x[1]
+    return np.sum(y**2)
+
+
+def written_into(x):
+    y = x * 1.0
+    w = y[0:2]
+    for i in range(len(x) - 2):
+        w = y[i : i + 2]
+        if w[0] > 0:
+            w[0] = w[0] * 2
+    w[0] = 5.0 * x[1]
+    return np.sum(y**2)
+
+
+def views_of_views(x):
+    s = 0.0
+    for i in range(len(x) - 2):
+        w = x[i : i + 2]
+        v = w[::-1]
+        u = w[1:]
+        if v[0] > 0:
+            s += v @ w + u[0]
+    return s
+
+
+CODE = [spread, rows, columns_of_rows, columns, kept, views_of_views, diffusion]
+OTHERS = [
+    *[written_as_a_whole, relaxed, read_after_a_write, blocks, beyond_the_ends, cut_off_at_the_end, growing, added_into],
+    *[kept_and_read, kept_while_written, pairs, until, best, last_of_them, written_into],
+]
+
+
+@pytest.mark.parametrize("size", [12, 48])
+@pytest.mark.parametrize("fun", [*CODE, *OTHERS])
+def test_slices_that_move_are_numpys(fun, size):
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in np.random.default_rng(1).normal(size=(8, size)):
+        kept = x.copy()
+        (value, slope), (_, other) = derivative(x), dynamic(x)
+        np.testing.assert_array_equal(x, kept)
+        assert value == pytest.approx(fun(x.copy()), rel=1e-10)
+        np.testing.assert_allclose(slope, other, rtol=1e-9, atol=1e-11)
+    assert fun in OTHERS or derivative.cache_info().misses <= 4
+
+
+def test_a_long_loop_over_windows_is_done_at_once():
+    def smoothness(x):
+        total = 0.0
+        for i in range(1, len(x) - 1):
+            total += np.dot(x[i - 1 : i + 2], [1.0, -2.0, 1.0]) ** 2
+        return total
+
+    derivative = value_and_grad(smoothness)
+    for x in np.random.default_rng(1).normal(size=(3, 300)):
+        value, slope = derivative(x)
+        second = np.convolve(x, [1.0, -2.0, 1.0], "valid")
+        assert value == pytest.approx(second @ second)
+        np.testing.assert_allclose(slope, np.convolve(2 * second, [1.0, -2.0, 1.0]), rtol=1e-10, atol=1e-12)
+    assert len(derivative.source(x).splitlines()) < 40
+    with without("vectorize"):
+        np.testing.assert_allclose(value_and_grad(smoothness)(x)[1], slope, rtol=1e-10, atol=1e-12)
