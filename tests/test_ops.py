@@ -67,6 +67,8 @@ def check_first_order(case: Case) -> None:
     grads = pullback(weights)
     assert [(g.shape, g.dtype) for g in grads] == [(x.shape, x.dtype) for x in primals]
     close(case.symmetric(grads), gradient(case, weights), 1e-6, "reverse")
+    large = pullback([x * 2.0**300 for x in weights])
+    close([g / 2.0**300 for g in large], grads, 1e-9, "reverse, of large cotangents")
     pushed = jvp(case, primals, tangents)[1]
     assert [np.result_type(t) for t in pushed] == [np.result_type(x) for x in case.outputs]
     close(pushed, along(case, primals, tangents), 1e-6, "forward")

@@ -32,6 +32,7 @@ from symgrad.eager.shapes import movedim, reshape, unsqueeze
 from symgrad.eager.values import clone
 from symgrad.ops.contract import conj, transpose
 from symgrad.ops.core import REGISTRY, Op
+from symgrad.ops.engine import STOP
 from symgrad.ops.linalg import EIG, hermitian, pinv_vjp
 
 __all__ = [
@@ -402,12 +403,21 @@ def _matrix_exp(a: Any) -> Any:
 
 
 def _matrix_exp_rule(g: Any, y: Any, a: Any) -> Any:
-    """The corner of the exponential of a matrix twice as large (Higham, "Functions of Matrices", 2008, eq. 3.16)."""
-    n = np.shape(a)[-1]
+    """The corner of the exponential of a matrix twice as large (Higham, "Functions of Matrices", 2008, eq. 3.16).
+
+    It is linear in ``g``, which is made about as large as ``a``: beside a far larger one, ``a`` would be lost.
+    """
+    n, size = np.shape(a)[-1], STOP(_largest(plain(g))) / STOP(_largest(plain(a)))
     turned = transpose(a)
     below = np.concatenate((np.zeros_like(turned), turned), -1)
-    whole = MATRIX_EXP(np.concatenate((np.concatenate((turned, g), -1), below), -2))
-    return whole[..., :n, n:]
+    whole = MATRIX_EXP(np.concatenate((np.concatenate((turned, g / size), -1), below), -2))
+    return whole[..., :n, n:] * size
+
+
+def _largest(a: Any) -> Any:
+    """The size of the largest element of matrices; 1 where all are zero."""
+    size = np.max(np.abs(a), axis=(-2, -1), keepdims=True, initial=0)
+    return np.where(size > 0, size, np.ones_like(size))
 
 
 MATRIX_EXP: Fused = Fused(_matrix_exp, _matrix_exp_rule, name="linalg_matrix_exp")
@@ -474,6 +484,8 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Any:
 
 def qr(A: Tensor, mode: str = "reduced") -> Any:
     """An orthogonal matrix times a triangular one."""
+    if mode == "r":
+        return _qr(wrap(np.zeros(0, A.value.dtype)), np.linalg.qr(A, mode="r"))
     return _qr(*np.linalg.qr(A, mode=mode))  # type: ignore[call-overload]
 
 
@@ -486,13 +498,20 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> 
     """A norm of vectors, or of matrices where ``dim`` has two of them or ``ord`` is one of matrices."""
     if ord is None:
         return vector_norm(A, 2, dim, keepdim)
-    if (dim is None and A.value.ndim == 1) or isinstance(dim, int):
+    if dim is None and A.value.ndim not in (1, 2):
+        ndim = A.value.ndim
+        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {ndim}D.")
+    if not isinstance(ord, str) and ((dim is None and A.value.ndim == 1) or isinstance(dim, int)):
         return vector_norm(A, ord, dim, keepdim)
     return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim)
 
 
 def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Any:
     """A norm of matrices."""
+    if isinstance(dim, int):
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dim}")
+    if ord not in ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf):
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     if ord == "fro":
         return vector_norm(A, 2, dim, keepdim)
     if ord in (1, -1, np.inf, -np.inf):

@@ -13,7 +13,7 @@ from symgrad.ir import Node
 from symgrad.ops.contract import conj, transpose
 from symgrad.ops.core import A, Op, Sample, Traced
 from symgrad.ops.create import contains_traced
-from symgrad.ops.engine import IS_COMPLEX
+from symgrad.ops.engine import IS_COMPLEX, STOP
 from symgrad.ops.index import array_of, floating, take_at
 from symgrad.ops.linalg import MIRRORED, hermitian
 from symgrad.transform.batch import Batch, rule
@@ -459,11 +459,20 @@ def _function(fun: Any, moved: Any, samples: list[Sample], **options: Any) -> Op
 
 
 def _in_blocks(fun: Any, a: Any, e: Any) -> Any:
-    """The function of ``[[a, e], [0, a]]`` holds the derivative at ``a`` in the direction ``e``."""
-    n = np.shape(a)[-1]
-    upper = np.concatenate((a, e), axis=-1)
+    """The function of ``[[a, e], [0, a]]`` holds the derivative at ``a`` in the direction ``e``.
+
+    That is linear in ``e``, which is made about as large as ``a``: beside a far larger one, ``a`` would be lost.
+    """
+    n, size = np.shape(a)[-1], STOP(_largest(e)) / STOP(_largest(a))
+    upper = np.concatenate((a, e / size), axis=-1)
     lower = np.concatenate((np.zeros_like(a), a), axis=-1)
-    return fun(np.concatenate((upper, lower), axis=-2))[..., :n, n:]
+    return fun(np.concatenate((upper, lower), axis=-2))[..., :n, n:] * size
+
+
+def _largest(a: Any) -> Any:
+    """The size of the largest element of matrices; 1 where all are zero."""
+    size = np.max(np.abs(a), axis=(-2, -1), keepdims=True, initial=0)
+    return np.where(size > 0, size, np.ones_like(size))
 
 
 def _root_moved(a: Any, y: Any, e: Any) -> Any:

@@ -1505,3 +1505,14 @@ def test_distances_that_are_none(shapes, options, message):
         F.pdist(torch.ones(3))
     with pytest.raises(RuntimeError, match="X1 got: Long"):
         torch.cdist(torch.ones(2, 2, dtype=torch.int64), torch.ones(2, 2))
+
+
+def test_large_cotangents_leave_the_matrix_exponential_its_digits():
+    x = torch.tensor([[0.5, -1.0], [2.0, 0.25]], dtype=torch.float64, requires_grad=True)
+    slopes = []
+    for scale in (1.0, 2.0**300):
+        (g,) = torch.autograd.grad(torch.linalg.matrix_exp(x).sum() * scale, x, create_graph=True)
+        (second,) = torch.autograd.grad((g / scale).pow(2).sum(), x)
+        slopes.append((g.detach().numpy() / scale, second.numpy()))
+    np.testing.assert_allclose(slopes[0][0], slopes[1][0], rtol=1e-12)
+    np.testing.assert_allclose(slopes[0][1], slopes[1][1], rtol=1e-12)
