@@ -49,6 +49,7 @@ from symgrad.origins import (
     PURE_RECEIVERS,
     RANDOM,
     STATEFUL,
+    functions_of,
     hides,
     home_of,
     is_library,
@@ -58,6 +59,7 @@ from symgrad.origins import (
     is_users,
     is_users_class,
     names_in,
+    names_of,
     needs_drafts,
     of_class,
     own_ways,
@@ -457,7 +459,37 @@ class Calls(Reads):
         """``left @ right``."""
         if of_sparse(left, right):
             return sparse_product(self.given(left), self.given(right))
-        return self.whole(left) @ self.whole(right)
+        return self.operand(left) @ self.operand(right)
+
+    def operand(self, value: Any) -> Any:
+        """One side of an operator: an object with operators of its own as what has them followed."""
+        kind = type(value)
+        if kind in QUICK or isinstance(value, (Traced, *PLAIN, *CONTAINERS, np.ndarray)):
+            return self.whole(value)
+        return Operand(self, value) if own_ways(kind) & OPERATORS.keys() else self.whole(value)
+
+    def operated(self, apply: Any, name: str, operands: tuple[Any, ...]) -> Any:
+        """What an operator makes of operands of which one is an object, in the order in which Python asks them."""
+        operands = tuple([item.value if type(item) is Operand else item for item in operands])
+        kinds = list(map(type, operands))
+        sides = [(kinds[0], f"__{name}__", operands)]
+        if len(operands) > 1 and kinds[0] is not kinds[1]:
+            back = (kinds[1], f"__r{name}__", operands[::-1])
+            first = issubclass(kinds[1], kinds[0]) and of_class(kinds[1], back[1]) is not of_class(kinds[0], back[1])
+            sides.insert(0 if first else 1, back)
+        for kind, way, (owner, *others) in sides:
+            fun, follows = of_class(kind, way), is_users_class(kind)
+            if fun is None:
+                continue
+            if follows and not isinstance(fun, FunctionType):
+                break
+            made = self.call(self.special(kind, way), owner, *others) if follows else fun(owner, *others)
+            if made is not NotImplemented and isinstance(owner, (Traced, np.ndarray, np.generic)):
+                self._operands(others)  # NumPy has asked them itself
+            if made is not NotImplemented:
+                return made
+        self._operands(operands)
+        return apply(*operands)
 
     def _sparse(self, value: Any) -> Any:
         """A sparse array from outside, as what stands for it is read."""
@@ -542,16 +574,39 @@ class Calls(Reads):
             return all([self._steady_class(base, names) for base in value.__mro__ if is_users_class(base)])
         return False
 
-    def _steady_class(self, kind: type, names: set[str]) -> bool:
-        """Whether the methods of a class are harmless, and nothing else of it is read."""
-        for name, item in kind.__dict__.items():
-            if isinstance(item, FunctionType):
-                self.check(Path(kind, (("attr", name),)), "is", item)
-                if not self.harmless(item):
+    def is_harmless_way(self, kind: type, *names: str) -> bool:
+        """Whether special methods of a class, and what of the class they reach by name, read nothing else from outside."""
+        waiting, known = {"__init__", "__post_init__", *names}, set()
+        while waiting:
+            name = waiting.pop()
+            home = next((base for base in kind.__mro__ if name in base.__dict__), None)
+            if name not in known and home is not None and is_users_class(home):
+                known.add(name)
+                if not self._steady_item(kind, name, home):
                     return False
-            elif name in names and not isinstance(item, types.MemberDescriptorType):
-                return False
+                waiting |= names_of(home.__dict__[name])
         return True
+
+    def _steady_class(self, kind: type, names: set[str]) -> bool:
+        """Whether the methods of a class are harmless, and so is what else of it is read."""
+        methods = {name for name, item in kind.__dict__.items() if isinstance(item, FunctionType)}
+        names = names.union(methods, *[names_of(kind.__dict__[name]) for name in methods])
+        return all([self._steady_item(kind, name, kind) for name in kind.__dict__ if name in names])
+
+    def _steady_item(self, kind: type, name: str, home: type) -> bool:
+        """Whether what a class has under this name, by the class ``home``, reads nothing from outside; it is guarded."""
+        item = home.__dict__[name]
+        if isinstance(item, types.MemberDescriptorType):
+            return True
+        if isinstance(item, PLAIN) and not own_ways(type(item)):
+            self.check(Path(kind, (("attr", name),)), "eq", item)
+            return True
+        if isinstance(item, (staticmethod, classmethod)):  # a class gives what they make of their functions
+            self.check(Path(home, (("attr", "__dict__"), ("item", name))), "is", item)
+        else:
+            self.check(Path(kind, (("attr", name),)), "is", item)
+        functions = functions_of(item)
+        return bool(functions) and all(map(self.harmless, functions))
 
     def _call_opaque(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A function whose inside is not followed: it must not see objects from outside that can change."""
@@ -704,6 +759,10 @@ class Calls(Reads):
             args = tuple(map(self.shown, args))
         if fun is iter and len(args) == 1:
             return iter(self.iterate(args[0]))
+        if fun in _OPERATING:
+            sides = [*map(self.operand, args)]
+            if any([type(side) is Operand for side in sides]):
+                return fun(*sides, **kwargs)
         if fun is pow and len(args) == 3:
             args = tuple(map(_counted, args))
         module = home_of(fun)
@@ -945,6 +1004,33 @@ def _builtins_of(fun: FunctionType) -> dict[str, Any]:
 def _is_pythons(value: Any) -> bool:
     """Whether what a builtin name stands for is Python's own, not what somebody has put there."""
     return isinstance(value, (type, BuiltinFunctionType)) and value.__module__ == "builtins"
+
+
+class Operand:
+    """An object of a user's class, within an expression, as one side of an operator: the class's method is followed."""
+
+    __slots__ = ("state", "value")
+    __array_ufunc__ = None  # NumPy leaves it to the methods below
+
+    def __init__(self, state: Calls, value: Any) -> None:
+        self.state, self.value = state, value
+
+
+def _operator(apply: Any, name: str, swapped: bool = False) -> Any:
+    def method(self: Operand, *others: Any) -> Any:
+        return self.state.operated(apply, name, (*others, self) if swapped else (self, *others))
+
+    return method
+
+
+_BINARY = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "or", "xor")
+OPERATORS = {f"__{name}__": _operator(getattr(operator, f"__{name}__"), name) for name in ("neg", "pos", "invert", "abs")}
+for _name in _BINARY:
+    _apply = divmod if _name == "divmod" else getattr(operator, f"__{_name}__")
+    OPERATORS |= {f"__{_name}__": _operator(_apply, _name), f"__r{_name}__": _operator(_apply, _name, swapped=True)}
+for _name, _method in OPERATORS.items():
+    setattr(Operand, _name, _method)
+_OPERATING = frozenset({abs, divmod, *[getattr(operator, name) for name in OPERATORS if hasattr(operator, name)]})
 
 
 class Frame:

@@ -504,8 +504,8 @@ class _Rewriter(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         if isinstance(node.op, ast.MatMult):
             return _product(self.generic_visit(node))
-        right = "shown" if isinstance(node.op, ast.Mod) else "whole"
-        node.left, node.right = self._whole(node.left), self._whole(node.right, right)
+        right = "shown" if isinstance(node.op, ast.Mod) else "operand"
+        node.left, node.right = self._whole(node.left, "operand"), self._whole(node.right, right)
         return node
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
@@ -514,7 +514,7 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(node.op, ast.Not):
             node.operand = _hook("test", node.operand, self.visit(node.operand))
         else:
-            node.operand = self._whole(node.operand)
+            node.operand = self._whole(node.operand, "operand")
         return node
 
     def visit_Compare(self, node: ast.Compare) -> Any:
@@ -826,7 +826,7 @@ class _Rewriter(ast.NodeTransformer):
         effects = self._effects(node.target, node.value)
         if isinstance(node.target, ast.Name) and not effects:  # it may be a second name of something outside
             name = ast.Name(node.target.id, ast.Load())
-            effects = [placed(ast.Expr(_hook("wrote_into", node.target, name)), node.target)]
+            effects = [placed(ast.Expr(_hook("wrote_into", node.target, _hook("changed", node.target, name))), node.target)]
         node.value = self._kept(self._whole(node.value), [node.target])
         node.target = self.visit(node.target)
         return [*effects, node]

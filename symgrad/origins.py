@@ -161,6 +161,17 @@ def names_in(code: CodeType) -> set[str]:
     return names
 
 
+def functions_of(item: Any) -> list[FunctionType]:
+    """The functions that something in the body of a class is, or is made of."""
+    parts = (item.fget, item.fset) if isinstance(item, property) else (getattr(item, "__func__", item),)
+    return [part for part in parts if isinstance(part, FunctionType)]
+
+
+def names_of(item: Any) -> set[str]:
+    """The names that those look up."""
+    return set().union(*[names_in(fun.__code__) for fun in functions_of(item)])
+
+
 def of_class(kind: type, name: str) -> Any:
     """What a class, not an instance, has under this name."""
     for base in kind.__mro__:

@@ -47,6 +47,7 @@ from symgrad.origins import (
     is_plain_key,
     is_users,
     is_users_class,
+    names_of,
     of_class,
     own_ways,
     setters,
@@ -183,6 +184,10 @@ class Reads:
 
     def harmless(self, fun: Any) -> bool:
         """Whether a function reads nothing from outside: see ``symgrad.calls``."""
+        raise NotImplementedError
+
+    def is_harmless_way(self, kind: type, *names: str) -> bool:
+        """The same of special methods of a class: see ``symgrad.calls``."""
         raise NotImplementedError
 
     # ---- values from outside ----
@@ -374,7 +379,7 @@ class Reads:
         if path is not None and (ways or isinstance(value, Iterator)):
             what = f"{kind.__name__}.{min(ways)}" if ways else "its consumption"
             self.stop(f"{path!r} is used, and {what} is not followed")
-        elif ways and not all([self.harmless(of_class(kind, name)) for name in ways]):
+        elif ways and not (self.is_harmless_way(kind, *ways) and all(map(self.harmless, _functions_in(value)))):
             self.stop(f"the special methods of {kind.__name__} read from outside, and are not followed")
 
     # ---- hooks: reads ----
@@ -693,6 +698,12 @@ class Reads:
         self._operand(value)
         return value
 
+    def changed(self, value: Any) -> Any:
+        """What an augmented assignment begins with."""
+        if type(value) not in QUICK and not isinstance(value, CONTAINERS):
+            self._operand(value)
+        return value
+
     def compared(self, value: Any) -> Any:
         """One side of ``==``, ``<`` and their kin."""
         if type(value) in QUICK:
@@ -788,8 +799,9 @@ class Reads:
             decided = len(self.trace.guards) > self.trace.decides  # other iterations may not write into it
             if decided or any([type(x) is Tracer and x.node.active for x in met]):
                 self.trace.admit(owner)  # now, so that what it holds is not read as a plain number before
-        if not all(map(self.harmless, setters(type(owner)))):
-            self.stop(f"what is called as a {type(owner).__name__} is assigned to reads from outside, and is not followed")
+        kind, found = type(owner), setters(type(owner))
+        if found and not (all(map(self.harmless, found)) and self.is_harmless_way(kind, *set().union(*map(names_of, found)))):
+            self.stop(f"what is called as a {kind.__name__} is assigned to reads from outside, and is not followed")
         path = self.path_of(owner)
         if path is not None and not isinstance(owner, (*PLAIN, tuple, frozenset)):
             self.effect(f"{path!r} is changed, which is outside the function")
@@ -864,6 +876,11 @@ class Reads:
         op, rest, params = tracer.how
         found = None if array is None else op.fun(array, *[r.value if type(r) is Tracer else r for r in rest], **params)
         return found if found is not None and np.may_share_memory(found, array) else None
+
+
+def _functions_in(value: Any) -> list[FunctionType]:
+    """The functions that an object has as attributes, which its methods may call."""
+    return [item for item in getattr(value, "__dict__", {}).values() if isinstance(item, FunctionType)]
 
 
 def _makes_a_copy(key: Any) -> bool:

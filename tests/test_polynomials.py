@@ -121,3 +121,11 @@ def test_rules_of_quadrature_are_numbers():
     for _ in range(3):
         derivative(x, 0.3)
     assert "linalg" not in derivative.source(x, 0.3)
+
+
+def test_operators_of_polynomials_are_compiled():
+    """They ran at each call, as methods that are not followed."""
+    derivative = grad(lambda c: (Polynomial(c) * Polynomial(c) + 1.0 - Polynomial(c) ** 2 // Polynomial([1.0, 2.0]))(0.5))
+    for scale in (1.0, 2.0, 3.0, 4.0):
+        derivative(A * scale)
+    assert derivative.cache_info().misses == 2

@@ -1360,3 +1360,136 @@ def test_names_that_somebody_has_put_among_pythons_own(source, monkeypatch):
     monkeypatch.delattr(builtins, "SOMEWHERE")
     with pytest.raises(NameError):
         gradient(X)
+
+
+FACTOR = {"f": 1.0}
+
+
+class Dual:
+    """Numbers with operators that read attributes of their class."""
+
+    factor, steps = 1.0, np.array([1.0, 2.0])
+
+    def __init__(self, a, fun=None):
+        self.a, self.fun = a, fun
+
+    @staticmethod
+    def lifted(other):
+        return other if isinstance(other, Dual) else Dual(other)
+
+    @property
+    def scale(self):
+        return FACTOR["f"]
+
+    def scaled(self):
+        return self.a * FACTOR["f"]
+
+    def __add__(self, other):
+        return Dual(self.a + self.factor * self.lifted(other).a)
+
+    __radd__ = __add__
+
+    def __mul__(self, other):
+        return self.a * self.steps[0] * other
+
+    def __sub__(self, other):
+        return self.a * self.scale - other.a
+
+    def __neg__(self):
+        return self.scaled()
+
+    def __abs__(self):
+        return self.scaled()
+
+    def __invert__(self):
+        return self.fun(self)
+
+    def __matmul__(self, other):
+        return self.a * self.factor * other
+
+    def __imul__(self, other):
+        self.a = self.a * self.factor * other
+        return self
+
+    def __lt__(self, other):
+        return self.a * self.factor < other.a
+
+    def __setitem__(self, i, value):
+        self.a = value * self.factor
+
+
+ONE = Dual(1.5)
+
+
+def multiplied(x):
+    d = Dual(x)
+    d *= 2.0
+    return d.a
+
+
+def assigned(x):
+    d = Dual(1.0)
+    d[0] = x
+    return d.a
+
+
+NOT_FOLLOWED = [
+    lambda x: sum([Dual(x), Dual(2.0)], 1.0).a,
+    lambda x: x * x if Dual(x) < Dual(2.5) else x,
+    multiplied,
+]
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: (Dual(x) + Dual(2 * x)).a,
+        lambda x: (2.0 + Dual(x)).a,
+        lambda x: (x + Dual(x)).a,
+        lambda x: Dual(x) * 2.0,
+        lambda x: (ONE + Dual(x)).a * x,
+        lambda x: Dual(x) - Dual(x * x),
+        lambda x: -Dual(x),
+        lambda x: abs(Dual(x)),
+        lambda x: operator.add(Dual(x), Dual(x * x)).a,
+        lambda x: ~Dual(x, lambda d: d.a * FACTOR["f"]),
+        lambda x: Dual(x) @ 3.0,
+        assigned,
+        *NOT_FOLLOWED,
+    ],
+)
+def test_what_operators_read_of_their_class(fun):
+    """They are followed; those that Python calls within ``sum``, ``<`` and ``*=`` are looked at for what they could read."""
+    derivative = value_and_grad(fun)
+
+    def check():
+        h = 1e-6
+        assert derivative(1.5) == pytest.approx((fun(1.5), (fun(1.5 + h) - fun(1.5 - h)) / (2 * h)), rel=1e-6)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for _ in range(3):
+            check()
+        assert ("dynamic" in derivative.explain()) == (fun in NOT_FOLLOWED)
+        patch.setattr(Dual, "factor", 4.0)
+        patch.setattr(Dual, "steps", np.array([5.0, 2.0]))
+        patch.setitem(FACTOR, "f", 6.0)
+        patch.setattr(ONE, "a", 2.5)
+        check()
+        for name in ("__add__", "__radd__"):
+            patch.setattr(Dual, name, lambda self, other: Dual(7.0 * self.a))
+        check()
+    check()
+
+
+class Wide(Dual):
+    def __radd__(self, other):
+        return Dual(self.a * 100 + other.a)
+
+
+def test_operators_are_asked_in_pythons_order():
+    fun = lambda x: (Dual(x) + Wide(2 * x)).a + (Wide(x) + Dual(x)).a + (np.float64(2.0) + Dual(x)).a
+    derivative = value_and_grad(fun)
+    for _ in range(4):
+        assert derivative(1.5) == pytest.approx((fun(1.5), 204.0), rel=1e-12)
+    with pytest.raises(TypeError, match=">>: 'Dual' and"):
+        grad(lambda x: Dual(x) >> x)(1.5)

@@ -233,7 +233,7 @@ bool_hook: class K:\n    n = 2\n    def __bool__(self): return self.n > 1\nC = K
 eq_hook!: class K:\n    n = 2\n    def __eq__(self, other): return self.n == other\nC = K() | (2.0 if C == 2 else 3.0) | C.n = 0
 contains_hook: class K:\n    n = 2\n    def __contains__(self, other): return self.n == other\nC = K() | (2.0 if 2 in C else 3.0) | C.n = 0
 iter_hook: class K:\n    d = [2.0]\n    def __iter__(self): return iter(self.d)\nC = K() | sum([w for w in C]) | C.d[0] = 3.0 | C.d.append(1.0)
-add_hook!: class K:\n    n = 2.0\n    def __mul__(self, other): return self.n * other\nC = K() | C * 1.5 | C.n = 3.0
+add_hook: class K:\n    n = 2.0\n    def __mul__(self, other): return self.n * other\nC = K() | C * 1.5 | C.n = 3.0
 float_hook!: class K:\n    n = 2.0\n    def __float__(self): return self.n\nC = K() | float(C) | C.n = 3.0
 str_hook!: class K:\n    n = 2.0\n    def __str__(self): return str(self.n)\nC = K() | float(str(C)) | C.n = 3.0
 format_hook!: class K:\n    n = 2.0\n    def __format__(self, s): return str(self.n)\nC = K() | float(f"{C}") | C.n = 3.0
