@@ -753,6 +753,26 @@ def test_places_of_many_numbers(n, side):
             np.testing.assert_array_equal(runtime.search(given, one, side), np.searchsorted(given, one, side))
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e-310, 1e307, 1e16])
+def test_knots_are_searched_cell_by_cell(scale):
+    rng = np.random.default_rng(0)
+    even, flat = rng.normal(size=300), np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e308, -1.7e308])
+    for spread, is_even in (
+        (even, True),
+        (np.round(even, 1), False),
+        (np.exp(20 * even), False),
+        (np.append(even, [np.inf, -np.inf]), False),
+    ):
+        with np.errstate(all="ignore"):
+            knots = np.sort(spread * scale)
+            near = [np.nextafter(knots, to) for to in (-np.inf, np.inf)]
+            x = rng.permutation(np.concatenate((knots, *near, scale * rng.normal(size=20_000), flat)))
+        for side in ("left", "right"):
+            np.testing.assert_array_equal(runtime.search(knots, x, side), np.searchsorted(knots, x, side))
+        if is_even and scale > 1e-300:
+            assert runtime._cells(knots, x.size)[1] <= 16  # without cells, 256
+
+
 @pytest.mark.parametrize("xp", [[3.0, 1.0, 2.0, 0.0], [0.0, np.nan, 2.0, 3.0], [0.0, 1.0, 2.0, np.nan]])
 def test_what_does_not_ascend_is_searched_as_numpy_does(xp):
     xp, fp, x = np.array(xp), np.array([5.0, 7.0, 6.0, 9.0]), np.random.default_rng(0).uniform(-1, 4, 5000)
