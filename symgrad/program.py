@@ -253,7 +253,7 @@ def _merge(above: dict[Any, Tree], b: Tree, leaf: Leaf, left: tuple[int, Any] | 
             if isinstance(a, Branch) or isinstance(b, Branch):
                 raise Diverged("a call took another course than an earlier one with the same decisions")
             if a.tree != b.tree or len(a.outputs) != len(b.outputs) or not _agree(a.outputs, b.outputs):
-                if _forks(a) and _forks(b) and a.seen < 2:  # both are right, and have seen other ways through a loop
+                if _loops(a) and _loops(b) and a.seen < 2:  # both are right, and have seen other ways through a loop
                     above[key] = b
                     return leaf
                 raise Diverged("a call gave another result than an earlier one with the same decisions")
@@ -346,9 +346,9 @@ def _of(nodes: Iterable[Node], numbers: dict[Node, int]) -> tuple[int, ...]:
     return tuple([numbers[node] for node in nodes])
 
 
-def _forks(leaf: Leaf) -> bool:
-    """Whether there are ``if``s in the loops that give the results."""
-    return any([getattr(node.op, "forks", False) for node in ancestors(leaf.nodes())])
+def _loops(leaf: Leaf) -> bool:
+    """Whether results are given by loops, which hold for other iterations than those that were seen."""
+    return any([hasattr(node.op, "forks") for node in ancestors(leaf.nodes())])
 
 
 def _differ_in_size(a: Node, b: Node) -> bool:
