@@ -827,6 +827,13 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(node.target, ast.Name) and not effects:  # it may be a second name of something outside
             name = ast.Name(node.target.id, ast.Load())
             effects = [placed(ast.Expr(_hook("wrote_into", node.target, _hook("changed", node.target, name))), node.target)]
+        if isinstance(node.target, (ast.Attribute, ast.Subscript)) and _is_plain_chain(node.target.value):
+            target: Any = node.target
+            named = isinstance(target, ast.Attribute)
+            key: Any = ast.Constant(in_class(target.attr, self.owner)) if named else target.slice
+            if isinstance(key, (ast.Constant, ast.Name)):
+                facts = self.visit(copied(node.target.value)), copied(key), ast.Constant(named)
+                effects = [*effects, placed(ast.Expr(_hook("changed_in", node.target, *facts)), node.target)]
         node.value = self._kept(self._whole(node.value), [node.target])
         node.target = self.visit(node.target)
         return [*effects, node]

@@ -704,6 +704,15 @@ class Reads:
             self._operand(value)
         return value
 
+    def changed_in(self, owner: Any, key: Any, named: bool) -> None:
+        """The same for an item, or an attribute if it is ``named``, of what the function has made: nothing is recorded."""
+        kind = type(owner)
+        within: Any = getattr(owner, "__dict__", None) if named else owner if kind in (list, dict) else None
+        if kind in QUICK or type(key) not in (int, str) or type(within) not in (list, dict):
+            return
+        if key in (range(-len(within), len(within)) if type(within) is list else within):
+            self.changed(within[key])
+
     def compared(self, value: Any) -> Any:
         """One side of ``==``, ``<`` and their kin."""
         if type(value) in QUICK:

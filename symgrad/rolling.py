@@ -26,7 +26,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from types import BuiltinFunctionType, CellType, CodeType, FrameType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FrameType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -1323,6 +1323,8 @@ class _Bare:
 
 def _is_bare(kind: type) -> bool:
     """Whether all that an object holds is in its ``__dict__``: it has no slots, and is no iterator, dict, set or deque."""
+    if kind is SimpleNamespace:  # whose dict is beside it in some releases
+        return True
     small = not hasattr(kind, "__next__") and kind.__basicsize__ <= _Bare.__basicsize__ and kind.__itemsize__ == 0
     return small and not any([vars(one).get("__slots__") for one in kind.__mro__])
 

@@ -77,6 +77,8 @@ class Inert:
 
     def numbers(self, *facts: Any) -> None: ...
 
+    def changed_in(self, *facts: Any) -> None: ...
+
     def negated(self, value: Any) -> bool:
         return not value
 

@@ -1427,6 +1427,19 @@ def multiplied(x):
     return d.a
 
 
+def multiplied_in_a_list(x):
+    both = [Dual(x), Dual(2.0)]
+    both[0] *= 2.0
+    return both[0].a
+
+
+def multiplied_in_an_object(x):
+    d = Dual(1.0)
+    d.inner = Dual(x)
+    d.inner *= 2.0
+    return d.inner.a
+
+
 def assigned(x):
     d = Dual(1.0)
     d[0] = x
@@ -1437,6 +1450,8 @@ NOT_FOLLOWED = [
     lambda x: sum([Dual(x), Dual(2.0)], 1.0).a,
     lambda x: x * x if Dual(x) < Dual(2.5) else x,
     multiplied,
+    multiplied_in_a_list,
+    multiplied_in_an_object,
 ]
 
 
