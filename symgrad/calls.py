@@ -336,6 +336,10 @@ class Calls(Reads):
                 setattr(follow, name, getattr(fun, name))
         return follow
 
+    def decorator(self, fun: Any) -> Any:
+        """What a function of the function's own is given to: one of the user's is followed."""
+        return self.caller(fun) if isinstance(fun, FunctionType) and is_users(fun) else fun
+
     def _call_partial(self, fun: functools.partial[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         path, inner, given, named = self.path_of(fun), fun.func, fun.args, fun.keywords
         if path is not None:

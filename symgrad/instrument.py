@@ -376,7 +376,7 @@ class _Rewriter(ast.NodeTransformer):
     # ---- scopes ----
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
-        node.decorator_list = [self.visit(item) for item in node.decorator_list]
+        node.decorator_list = [_hook("decorator", item, self.visit(item)) for item in node.decorator_list]
         node.args.defaults = [self.visit(item) for item in node.args.defaults]
         node.args.kw_defaults = [item and self.visit(item) for item in node.args.kw_defaults]
         return self.function(node)

@@ -75,6 +75,9 @@ class Inert:
     def number(self, loop: Any, name: str, value: Any, *facts: Any) -> Any:
         return value
 
+    def decorator(self, fun: Any) -> Any:
+        return fun
+
     def numbers(self, *facts: Any) -> None: ...
 
     def changed_in(self, *facts: Any) -> None: ...

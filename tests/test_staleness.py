@@ -1508,3 +1508,37 @@ def test_operators_are_asked_in_pythons_order():
         assert derivative(1.5) == pytest.approx((fun(1.5), 204.0), rel=1e-12)
     with pytest.raises(TypeError, match=">>: 'Dual' and"):
         grad(lambda x: Dual(x) >> x)(1.5)
+
+
+def remembered(fun):
+    known = {}
+
+    def asked(i):
+        if i not in known:
+            known[i] = fun(i)
+        return known[i]
+
+    return asked
+
+
+def by_the_factor(fun):
+    factor = FACTOR["f"]
+    return lambda i: factor * fun(i)
+
+
+@pytest.mark.parametrize("decorator", [remembered, by_the_factor])
+def test_decorators_of_inner_functions_are_followed(decorator, monkeypatch):
+    def fun(x):
+        @decorator
+        def squared(i):
+            return x[i] ** 2
+
+        return squared(0) + squared(0) * squared(1)
+
+    derivative, x = value_and_grad(fun), np.array([1.5, 2.0])
+    for factor in (3.0, 3.0, 3.0, 5.0, 5.0):
+        monkeypatch.setitem(FACTOR, "f", factor)
+        value, slope = derivative(x)
+        assert value == fun(x)
+        np.testing.assert_allclose(slope, value_and_grad(fun, mode="dynamic")(x)[1])
+    assert "dynamic" not in derivative.explain()
