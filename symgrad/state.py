@@ -152,16 +152,27 @@ class State(Calls):
 
     def number(self, loop: Any, name: str, value: Any, counts: bool, chooses: bool = False, *owner: Any) -> Any:
         """A local that a loop reads and assigns, as it begins: a plain number is traced from here on, and so are those in a
-        tuple.
+        tuple; and an array of plain numbers, where the loop ``chooses``.
 
         An int only where the loop ``counts`` with it; others are likely to be looked at. Where the loop ``chooses`` what it
         assigns, traced numbers are under names of their own, too. ``owner``: the number goes into this one instead.
         """
         if chooses and type(value) is Tracer and type(loop) is Roller:
+            if value.tape.draft and value.like.dtype.kind in "fc":
+                self.trace.admit(value)
             return self.renamed(value, name)
+        if chooses and type(value) is np.ndarray and type(loop) is Roller:
+            return self._own_array(value)
         if type(loop) is not Roller or (owner and self._places(*owner) is None):
             return value
         return self._number(loop, name, value, counts, 0 if chooses else DEEPEST)
+
+    def _own_array(self, value: np.ndarray[Any, Any]) -> Any:
+        """An array that the function has made of plain numbers, traced, if nothing can be written into it."""
+        if self.trace.drafts is not None or value.dtype.kind not in "fc" or self.path_of(value) is not None:
+            return value
+        filled = self.trace.filled(value)
+        return self.trace.lookup(self.trace.constant(value)[0]) if filled is None else filled
 
     def _number(self, loop: Roller, name: str, value: Any, counts: bool, depth: int) -> Any:
         """A plain number traced, or a container with those in it."""

@@ -353,9 +353,10 @@ class Trace:
         It was made while the function ran, then, and nothing will change it that a trace would not see.
         """
         array = self.graph.arrays[node]
-        if array.base is not None or not array.flags.writeable or id(array) not in self._copies:
+        if array.base is not None or id(array) not in self._copies:
             return False
-        return is_held_so_often(array, 2, held.get(id(array), 0))
+        own = 2 if array.flags.writeable else 4  # of which there is no copy
+        return is_held_so_often(array, own, held.get(id(array), 0))
 
     def stack(self, array: np.ndarray[Any, Any]) -> Tracer:
         """The traced array that an object array of Tracers stands for."""

@@ -258,12 +258,50 @@ def kept_from_before(x):
     return state[0] * before[1] + before[0] + (type(before[0]) is float)
 
 
-MISSES = {shared: 20}  # into which something is put under two names
+def perceptron(x):
+    w, points, labels = np.zeros(2), x.reshape(4, 2), [1, -1, 1, -1]
+    for _ in range(3):
+        for point, label in zip(points, labels, strict=True):
+            if label * (w @ point) <= 0.1:
+                w = w + 0.5 * label * point
+    return w @ w + 0.1 * np.sum(x)
+
+
+def transforms(x):
+    """A row of the matrix is of plain numbers."""
+    whole = np.eye(2)
+    for t in x:
+        if abs(t) < 1:
+            whole = whole @ np.array([[1.0, t], [0.0, 1.0]])
+    return np.sum(whole**2)
+
+
+def added_to(x):
+    total, step = np.zeros(3), np.arange(3.0)
+    for t in x:
+        if t > 0:
+            total += t * step
+        else:
+            total = total - step
+    return total @ total
+
+
+def two_names(x):
+    """What is added in place is seen under both."""
+    total = np.zeros(3)
+    other = total
+    for t in x:
+        if t > 0:
+            total += t
+    return total @ other
+
+
+MISSES = {shared: 20, two_names: 20}  # into which something is put under two names
 
 STATES = [in_a_list, in_a_dict, in_a_tuple, in_an_object, by_a_method, by_a_function, made_by_a_function, within_another]
 
 
-@pytest.mark.parametrize("fun", [*STATES, shared, kept_from_before])
+@pytest.mark.parametrize("fun", [*STATES, shared, kept_from_before, perceptron, transforms, added_to, two_names])
 def test_numbers_in_objects_go_round_in_loops_that_decide(fun):
     derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
     for x in np.random.default_rng(7).normal(size=(20, 8)):
