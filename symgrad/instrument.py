@@ -22,6 +22,7 @@ from typing import Any
 
 from symgrad.comprehensions import unrolled
 from symgrad.decisions import decided
+from symgrad.exits import at_the_end
 from symgrad.lists import appended, marked
 from symgrad.liveness import live_between, read_later, used_between
 from symgrad.nests import joined
@@ -92,7 +93,7 @@ def _rewrite(fun: FunctionType, kind: type[_Calls | _Rewriter]) -> CodeType | No
     rewriter = kind(frozenset(free), owner)
     tree = copied(node) if owner is None else with_private_names(copied(node), owner)
     if kind is _Rewriter:
-        tree = decided(marked(joined(unrolled(tree, fun.__globals__))), fun, owner)
+        tree = decided(marked(joined(at_the_end(unrolled(tree, fun.__globals__)))), fun, owner)
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner)
 
 

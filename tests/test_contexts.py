@@ -327,3 +327,102 @@ def test_numbers_in_objects_from_outside_stay():
         assert derivative(x)[0] == pytest.approx(fun(x))
     assert OUTSIDE == {"up": 0.0, "pair": [1.0, 2.0]}
     assert {*map(type, OUTSIDE["pair"])} == {float}
+
+
+def patience(x):
+    p, best, waited = x[0], 1e9, 0
+    for k in range(40):
+        p = p - 0.2 * (p - x[1])
+        loss = (p - x[1]) ** 2 + 0.01 * k
+        if loss < best - 1e-4:
+            best, waited = loss, 0
+        else:
+            waited += 1
+            if waited >= 3:
+                break
+    return best
+
+
+def with_an_else(x):
+    total = 0.0
+    for t in x:
+        if t > 0:
+            total += t
+            if total > 2:
+                break
+        elif t < -1:
+            continue
+        else:
+            total -= t**2
+    else:
+        total *= 2.0
+    return total
+
+
+def in_a_while(x):
+    total, i = 0.0, 0
+    while i < len(x):
+        total += x[i] ** 2
+        i += 1
+        if total > 1:
+            total *= 0.9
+        else:
+            total += 0.1
+            if x[i - 1] < -0.5:
+                break
+    return total * i
+
+
+def with_two(x):
+    total = 0.0
+    for t in x:
+        if t > 0:
+            total += t
+            if total > 2:
+                break
+        else:
+            total -= t
+            if total > 1:
+                break
+    return total
+
+
+def around_another(x):
+    total = 0.0
+    for t in x:
+        for u in x[:3]:
+            if u > t:
+                total += u - t
+                if total > 4:
+                    break
+        if total > 1:
+            total -= 0.3
+        else:
+            total += 0.1
+            if t > 1:
+                break
+    return total
+
+
+def left_by_a_return(x):
+    total = 0.0
+    for t in x:
+        if t > 0:
+            total += t
+            if total > 2:
+                break
+        else:
+            total -= t
+            if total > 1:
+                return total * 3.0
+    return total
+
+
+@pytest.mark.parametrize("fun", [patience, with_an_else, in_a_while, with_two, around_another, left_by_a_return])
+def test_loops_that_one_side_of_an_if_leaves(fun):
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in np.random.default_rng(7).normal(size=(20, 8)):
+        (value, slope), (_, other) = derivative(x), dynamic(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(slope, other, rtol=1e-10, atol=1e-12)
+    assert fun is not patience or derivative.cache_info().misses <= 4
