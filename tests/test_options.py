@@ -252,7 +252,7 @@ BESIDE = {
     "arctan2": lambda x, n: np.arctan2(x, n) + np.arctan2(n, 2 * x),
     "power of numbers": lambda x, n: x ** (n / 50) + np.power(x, n % 5),
     "power to numbers": lambda x, n: np.maximum(n, 1) ** x + np.float_power(np.maximum(n, 1), x),
-    "minimal exponents": lambda x, n: (5.0 * x) ** np.clip(n, -128, 20),
+    "minimal exponents": lambda x, n: (5.0 * x) ** np.clip(n, 0 if n.dtype.kind == "u" else -128, 20),
     "interp at numbers": lambda x, n: np.interp(90 * x, np.sort(n), [1.0, 5.0, 7.0]),
     "interp of numbers": lambda x, n: np.interp(x, [0.0, 1.0, 2.0], n),
     "gradient": lambda x, n: np.gradient(x, np.sort(n)) if n.dtype != bool else x,
