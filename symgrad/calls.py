@@ -1001,8 +1001,7 @@ def _is_plain(value: Any) -> bool:
     return type(value) in (int, float, str, bool, type(None))
 
 
-def _builtins_of(fun: FunctionType) -> dict[str, Any]:
-    return fun.__builtins__  # type: ignore[attr-defined, no-any-return]
+_builtins_of: Callable[[FunctionType], dict[str, Any]] = operator.attrgetter("__builtins__")
 
 
 def _is_pythons(value: Any) -> bool:
