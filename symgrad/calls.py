@@ -92,8 +92,8 @@ def _counted(value: Any) -> Any:
 
 
 def reads_memory(kind: Any) -> bool:
-    """Whether it is a class that takes an array by its memory, which no Tracer has."""
-    return any([kind is one for one in (memoryview, bytearray, bytes)])
+    """Whether it takes an array by its memory, which no Tracer has."""
+    return any([kind is one for one in (memoryview, bytearray, bytes, np.frombuffer)])
 
 
 def of_sparse(left: Any, right: Any) -> bool:
@@ -802,6 +802,8 @@ class Calls(Reads):
             self.wrote_into(args[0])
             return fun(*[self.stored(arg, args[0]) for arg in args], **kwargs)
         args, kwargs = self._seen(args), self._seen(kwargs)
+        if reads_memory(fun):
+            return fun(*self._out(args), **self._out(kwargs))
         if "key" not in kwargs:
             self._operands(args)
         if fun in (min, max, sorted) and args:

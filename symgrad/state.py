@@ -496,7 +496,7 @@ class Plain(Finished):
 
     def _back(self, value: Any) -> Any:
         """A function that other code will call."""
-        followed = is_users(getattr(value, "__func__", value)) and isinstance(value, (FunctionType, MethodType))
+        followed = isinstance(value, (FunctionType, MethodType)) and is_users(getattr(value, "__func__", value))
         followed = followed or isinstance(value, UNBOUND)
         return functools.wraps(value)(lambda *args, **kwargs: self.call(value, *args, **kwargs)) if followed else value
 

@@ -889,8 +889,8 @@ def split_index(key: Any, x: Tracer, sized: bool = True) -> tuple[index.Spec, li
             parts.append(index.Slice(*[None if end is None else operator.index(end) for end in _ends(part)]))
         elif part is None or part is Ellipsis or type(part) is int:
             parts.append(part)
-        elif type(part) is not Tracer and isinstance(part, np.integer):
-            parts.append(int(part))
+        elif type(part) is not Tracer and _counts(part):
+            parts.append(operator.index(part))
         else:
             if type(part) is not Tracer and not isinstance(part, np.ndarray):
                 traced = create.contains_traced(part)
@@ -904,6 +904,12 @@ def split_index(key: Any, x: Tracer, sized: bool = True) -> tuple[index.Spec, li
             parts.append(index.Hole(len(arrays)))
             arrays.append(part)
     return tuple(parts), arrays
+
+
+def _counts(part: Any) -> bool:
+    """Whether NumPy takes it as a plain number in an index: integers of others' classes, too."""
+    own = hasattr(type(part), "__index__") and not hasattr(type(part), "__array__") and not isinstance(part, bool)
+    return own or isinstance(part, np.integer)
 
 
 def _is_place(key: Any) -> bool:

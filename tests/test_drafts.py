@@ -545,6 +545,15 @@ def test_plain_arrays_by_their_memory(mode):
         filled(1.5, False)
 
 
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_memory_of_outer_arrays(mode):
+    held = np.arange(3.0)
+    derivative = grad(lambda x: np.sum(np.frombuffer(held) * x), mode=mode)
+    for number in range(4):
+        held[0] = number
+        assert np.array_equal(derivative(np.ones(3)), held)
+
+
 # -- what code in C writes -----------------------------------------------------------------------------------------
 
 

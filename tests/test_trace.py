@@ -523,6 +523,48 @@ def test_masks_whose_count_changes():
         assert np.allclose(derivative(x), np.where(x > 0, 2 * x * count, 0))
 
 
+class Place:
+    """An integer of another library's."""
+
+    def __init__(self, at):
+        self.at = at
+
+    def __index__(self):
+        return self.at
+
+
+def test_indices_that_are_integers_of_others():
+    place = Place(1)
+
+    def fun(x):
+        y = x * 2.0
+        y[place] = x[place] ** 2
+        return y[place] + np.sum(x[place, None] * y[:place]) + np.sum(x[[True, False, True]])
+
+    agrees(fun, np.array([0.5, -1.5, 2.0]))
+    derivative = grad(lambda x: x[place] ** 2)
+    for place.at in (1, 1, 1, 2, 0):
+        assert np.array_equal(derivative(np.ones(3)), 2.0 * (np.arange(3) == place.at))
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_objects_that_answer_for_any_name(mode):
+    """They are asked for nothing that the function does not ask for."""
+
+    class Columns:
+        def __init__(self, x):
+            self.x = x
+
+        def __getattr__(self, name):
+            return self.x[int(name[1:])]
+
+    def fun(x):
+        columns = Columns(x)
+        return columns.a0 * getattr(columns, "a1") * len([columns])  # noqa: B009
+
+    assert np.array_equal(grad(fun, mode=mode)(np.array([2.0, 3.0])), [3.0, 2.0])
+
+
 def test_index_errors_are_numpys():
     for bad in (lambda x: x[9], lambda x: x[0.5], lambda x: x["a"], lambda x: x[0, 0], lambda x: x[[True, False]]):
         with pytest.raises((IndexError, NotDifferentiable)):
