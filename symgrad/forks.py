@@ -28,13 +28,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.branches import Builder, Span, Spans, Steps, may_go_on, outside
-from symgrad.ir import CAPTURED, COMPARED, CONST, INPUT, Aval, Node, ancestors
+from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NOT
 from symgrad.patterns import (
     BOOL,
     EXIT,
-    INT,
     LEAVES,
     TEST,
     TRACED,
@@ -46,8 +45,8 @@ from symgrad.patterns import (
     Pattern,
     loop_number,
     number_name,
-    same_number,
 )
+from symgrad.recall import Recall
 from symgrad.trace import Guard, Trace
 from symgrad.tracer import Tracer
 from symgrad.ways import (
@@ -454,24 +453,17 @@ class _Reader:
     def _begin_as(self, known: Ways) -> None:
         """Begin as earlier calls did, or other runs, if this one does."""
         begin, moving = self.bounds[0], known.moving[-1]
-        same: dict[Node, Node] = {}  # what of theirs is what here
-        for key, node in known.nodes.items():
-            here = begin.nodes[key]
-            if same.setdefault(node, here) is not here or (self.other and joined_kind(node.aval, here.aval) is None):
-                raise Unclear
-        self.readings = [same]
-        if self.other:  # what a local held there, an iteration may have computed all the same, or have been given by its code
-            computed = _computed_from([*same], known.most)
-            self.readings.append({node: here for node, here in same.items() if node not in computed})
+        most = known.most if self.other else None
+        self.recall = recall = Recall(self.trace, known.nodes, begin.nodes, known.arrays, most)
         if any([key not in bound.nodes for bound in self.bounds for key in moving]):
             raise Unclear
         for node, seen in known.fixed.items():
-            here = self._only(node, known.arrays)
+            here = recall.only(node)
             if self.trace.computed(here) != seen[0]:
                 raise Unclear
             self.fixed[here] = seen
         for node, value in known.plain.items():
-            here = self._only(node, known.arrays)
+            here = recall.only(node)
             if self.other and not np.array_equal(self.trace.computed(here), value):
                 raise Unclear
             self.plain[here] = value
@@ -527,19 +519,19 @@ class _Reader:
 
     def _recalled(self, way: Way, stretch: Stretch, arrays: dict[Node, Any]) -> Way:
         """A way that an earlier call took, or another run."""
-        same = self.readings[0]
+        recall = self.recall
 
         def here(parts: Parts) -> Parts:
             found: Parts = {}
             for name, part in parts.items():
                 if part[0] == "same":
-                    for node in {self._here(part[1], reading, arrays) for reading in self.readings}:
+                    for node in recall.every(part[1]):
                         if self.other and node.aval != part[1].aval:
                             raise Unclear
                         found[name if node.op is CONST else ("same", node)] = ("same", node)
                 elif part[0] == "anew":  # there is none of this call's own
                     found[name] = ("anew", self.trace.constant(self.trace.once(arrays[part[1]].copy("K")))[0])
-                elif part[0] == "value" and self.other and part[1] in same and not same_number(same[part[1]], part[1]):
+                elif part[0] == "value" and recall.is_number_of_its_own(part[1]):
                     raise Unclear  # that run's own
                 else:
                     found[name] = part
@@ -559,44 +551,6 @@ class _Reader:
                 part: Part = ("carry", key) if key in stretch.there else ("same", begin)
                 after[key] = {part: part}, begin.aval
         return Way(steps, tests, after, way.nodes)
-
-    def _only(self, node: Node, arrays: dict[Node, Any]) -> Node:
-        """What it is here, however that is read."""
-        found, *others = {self._here(node, reading, arrays) for reading in self.readings}
-        if others:
-            raise Unclear
-        return found
-
-    def _here(self, node: Node, same: dict[Node, Node], arrays: dict[Node, Any]) -> Node:
-        """What an earlier call had, of what there is in this one: computed, if need be."""
-        trace = self.trace
-        for x in ancestors([node], known=same):
-            found: Node | None
-            if x.op is INPUT:
-                found = trace.graph.find(INPUT, (), x.params)
-            elif x.op is CAPTURED:
-                array = arrays[x]
-                table = not array.flags.writeable and array.base is None
-                if self.other and not table and array.size > COMPARED:
-                    raise Unclear  # it may hold something else now
-                found = trace.constant(trace.once(array) if table else array)[0]
-            elif x.op is CONST:
-                found = trace.constant(dict(x.params)["value"])[0]
-            elif x.op is IDENTITY or (x.op is INDEX and self.other):  # which has a name, or a value, of its own each time
-                found = None
-            else:
-                found = self._computed(x, [trace.lookup(same[arg]) for arg in x.args])
-            if found is None or found.aval != x.aval:
-                raise Unclear
-            same[x] = found
-        return same[node]
-
-    def _computed(self, node: Node, args: list[Any]) -> Node | None:
-        try:
-            with np.errstate(all="ignore"):
-                return self.trace.run(node.op, args, dict(node.params))
-        except Exception:
-            return None
 
     def _kinds(self) -> dict[Key, Any]:
         """What is known of each local that goes round, or is left behind: of the last that was computed."""
@@ -777,27 +731,6 @@ class _Reader:
         if x.op in (INPUT, CONST, CAPTURED) or x.index in self.again:
             return False
         return not any([node is x for key, node in b.nodes.items() if key not in stretch.read])
-
-
-def _computed_from(held: Sequence[Node], most: int) -> set[Node]:
-    """Which of these nodes so few operations make of others of them, and of constants, which may be so themselves."""
-    found: set[Node] = set()
-    known = {*held}
-    for node in held:
-        made: set[Node] = set()
-        waiting = [node]
-        while waiting and len(made) <= most:
-            x = waiting.pop()
-            if x in made or (x in known and x is not node):
-                continue
-            if x.op in (INPUT, INDEX, IDENTITY) and (x.op is not INPUT or x.aval != INT):
-                break
-            made.add(x)
-            waiting += x.args
-        else:
-            if len(made) <= most:
-                found.add(node)
-    return found
 
 
 def _is_same(key: Key, b: Boundary, c: Boundary) -> bool:

@@ -93,6 +93,10 @@ class Pattern(NamedTuple):
     originals: list[Any]  # of one iteration, for their names and lines
     there: int = 0  # how many of the first steps the iteration before has done already
 
+    def parts(self) -> list[Part]:
+        """Where all comes from that an iteration reads, and leaves behind."""
+        return [part for step in self.steps for part in step[3]] + [*self.after.values()]
+
 
 class Note:
     """What the reader of generated code may know of a node that is gone; nothing where there was none."""

@@ -60,6 +60,7 @@ from symgrad.patterns import (
     same_number,
     same_params,
 )
+from symgrad.recall import Run
 from symgrad.trace import Guard, Trace, is_held_so_often
 from symgrad.tracer import NUMBERS, Tracer
 from symgrad.transform.loop import Body, Course, Loop, loop_of
@@ -120,7 +121,7 @@ class Roller:
         self.kinds: dict[Key, Any] = {}
         self.joins: set[int] = set()  # the statements that were seen to decide on something
         self.kept = False  # whether iterations stay in memory, rolled up or not
-        self.leaps = what is None or tested or what.length >= FAR
+        self.leaps = trace.leaps and (what is None or tested or what.length >= FAR)
         self.windows = what is not None and not tested and (decides or what.length >= FAR)  # whether slices move with the index
         self.many = MANY  # items of containers that are looked at between two iterations
         self.ahead = 0  # iterations that the last leap ran
@@ -130,6 +131,11 @@ class Roller:
         self.parts: list[Tracer] = []  # of the test that is being computed, but for its last one
         self.anew: set[Node] = set()  # arrays that iterations made for themselves, if nothing else holds them
         self.held: Counter[int] = Counter()  # the values that the locals hold, by identity
+        self.wanted: tuple[list[Key], list[Key]] = (
+            [],
+            [],
+        )  # the locals that go round in the loop, and those that it leaves behind
+        self.short = False  # whether longer runs told what that is
 
     # ---- values that go round ----
 
@@ -189,7 +195,7 @@ class Roller:
     def part(self, frame: FrameType, value: Tracer, names: tuple[str, ...]) -> bool:
         """A part of the test. Those that follow are computed where it ends the loop, too, if their names stand for numbers."""
         self.parts.append(value)
-        if value.value or not self.boundaries:
+        if value.value or not (self.boundaries or self._is_within()):
             return bool(value.value)
         known = {**frame.f_builtins, **frame.f_globals, **frame.f_locals}
         return all(type(known.get(name)) in (Tracer, *NUMBERS) or known.get(name) is abs for name in names)
@@ -251,18 +257,19 @@ class Roller:
     def _boundary(self, frame: FrameType, index: Tracer | None, more: dict[Key, Tracer] | None = None) -> None:
         """An iteration begins (or, at the last boundary, the loop ends)."""
         trace = self.trace
+        self._tidy()
         self._note_decisions()
         turning = bool(self.saw) and len(self.boundaries) < FAR
         thorough = self.open or self.leaps or self.forked or turning or not self.boundaries
         self.whole &= thorough
         if self.boundaries:
             self.many = max(self.many, EACH * (len(trace.graph.nodes) - self.boundaries[-1].length))
-        if self.anew or self.forked:
+        if self.anew or self.forked or self.open:
             self.held = Counter(map(id, frame.f_locals.values()))
         if self.forked:
             within = frame.f_code.co_cellvars, frame.f_code.co_freevars  # which functions may assign that it calls
             self.names = self.names._replace(stored=self.names.stored.union(*within))
-        self.place = (math.inf, frame.f_code, frame.f_lineno, frame.f_lasti)
+        self.place = self.place or (math.inf, frame.f_code, frame.f_lineno, frame.f_lasti)  # code may have a test twice
         if not self.boundaries:
             self.start = trace.graph.next_index
         if trace.selections is not None:
@@ -348,6 +355,7 @@ class Roller:
         """All ways through the statement before meet again here."""
         if not self.boundaries:
             return
+        self._tidy()
         last, trace = self.boundaries[-1], self.trace
         before = [*last.joins.values()][-1].bound if last.joins else last
         if number in self.joins or (len(trace.guards), len(trace.peeks)) != (before.guards, before.peeks):
@@ -355,6 +363,13 @@ class Roller:
             more = None if self.counter is None else {COUNTER: self.counter}
             bound = self._seen(frame, last.at, True, more)
             last.joins[number] = Join(bound, frozenset(dead), frozenset(unused))
+
+    def _tidy(self) -> None:
+        """Forget what the statement of a loop within this one still held of its last iteration when that was rolled up."""
+        if self.trace.untidy and self.boundaries:
+            last = self.boundaries[-1]
+            self.trace.forget([*last.joins.values()][-1].bound.length if last.joins else last.length)
+            self.trace.untidy = False
 
     def _take_in(self) -> None:
         """Drafts that the iteration has made traced ones, and those that it has but read, are as if they had been
@@ -620,15 +635,63 @@ class Roller:
     def _finish(self) -> None:
         """The loop has ended as it should: put a ``Loop`` in place of the iterations that follow the pattern."""
         self.trace.quiet, self.trace.decides = False, math.inf
-        if self.forked and (self.pattern is None or self.first > 1):
+        if self.forked and (self.pattern is None or (self.first > 1 and not self.skipped)):
             self._fork()
         elif self.pattern is not None and not self.kept:
             self._forget_joins()
             if self.forked:  # nobody asks again, as it turns out
                 self.boundaries[self.first + 2 : -2] = [bound.bare() for bound in self.boundaries[self.first + 2 : -2]]
-            if not self._is_kept():
-                self._roll(2 if self.open else SHORTEST)
+            if not self._is_kept() and self._roll(2 if self.open else SHORTEST) == 0 and self.open:
+                self._tell()
+        elif self.open and not self.forked and len(self.boundaries) <= 2:
+            self._recall()
         self.boundaries, self.pattern = [], None
+
+    def _tell(self) -> None:
+        """Let runs of the statement that are too short to tell know what this one became."""
+        trace, (start, *_, end) = self.trace, self.boundaries
+        keys, late = self.wanted
+        looks = trace.guards[start.guards :] + trace.peeks[start.peeks :]
+        alike = all([look.node is start.nodes[TEST] for look in looks]) and start.writes == end.writes
+        if self.passed or not (alike and self._is_within()):
+            return
+        assert self.pattern is not None
+        met = ancestors([part[1] for part in self.pattern.parts() if part[0] == "same"])
+        arrays = {node: trace.graph.arrays[node] for node in met if node.op is CAPTURED}
+        kinds = {key: self._kind(end, key) for key in (*keys, *late)}
+        again = frozenset(trace.met[start.met : end.met])
+        place = (*self.place, Run)
+        trace.ways.pop(place, None)  # so that it comes last
+        trace.ways[place] = [Run(self.pattern, start.nodes, start.rest, keys, late, kinds, not looks, arrays, again)]
+
+    def _recall(self) -> None:
+        """Put a ``Loop`` in place of no iteration, or one, if longer runs of the statement became one."""
+        trace, hooks, place, start = self.trace, self.trace.hooks, (*self.place, Run), self.boundaries[0]
+        if trace.impure or trace.lanes or trace.trying or hooks is None or hooks.impure or hooks.effects:
+            return
+        for run in trace.ways.get(place) or trace.known_ways.get(place, ()):
+            pattern = run.here(trace, start) if self._is_within() else None
+            if pattern is None:
+                continue
+            end, holds = self.boundaries[-1], {key: trace.constant_like(0.0, run.kinds[key]) for key in run.late}
+            if end is start:
+                if not run.always:
+                    continue
+                holds |= end.holds
+                rest = {str(key[0]): TRACED for key in run.late} | end.rest
+                end = end._replace(holds=holds, nodes={key: tracer.node for key, tracer in holds.items()}, rest=rest)
+            elif not self._follows(pattern, start._replace(rest={**end.rest, **start.rest}), end):
+                continue
+            self.boundaries, self.pattern, self.first = [start, end], pattern, 0
+            self.wanted, self.kinds, self.short = (run.keys, run.late), run.kinds, True
+            del end, start, holds, pattern
+            if self._roll(1) is not None:
+                trace.recalled |= place not in trace.ways
+            return
+
+    def _is_within(self) -> bool:
+        """Whether another loop is around this one, whose iterations are to be alike."""
+        return any([roller.boundaries for roller in self.trace.rollers if roller is not self])
 
     def _forget_joins(self) -> None:
         """Nobody asks where ways meet any more."""
@@ -891,10 +954,10 @@ class Roller:
     def _replace(self, first: int, ahead: int | None = 0, together: bool = False) -> bool:
         """Put the loop from iteration ``first`` on into the graph, if it can be."""
         start, end = self.boundaries[first], self.boundaries[-1]
-        wanted = self._wanted(start, end)
+        wanted = self.wanted if self.short else self._wanted(start, end)
         if wanted is None or not all(self.trace.is_free(node, self.held) for node in self.anew):
             return False
-        keys, late = wanted
+        self.wanted = keys, late = wanted
         if self.open and not self._closed(start, end, late):
             return False
         trace = self.trace
@@ -929,7 +992,7 @@ class Roller:
         if self.open:  # what a leap has put there stands for this run alone, until the loop has ended as it should
             (trace.leaping.add if ahead else trace.leaping.discard)(self.serial)
         if self.forked:
-            often = course if course.test is None else Course(len(self.boundaries) - 1 - first)
+            often = course if course.test is None else Course(len(self.boundaries) - 1 - first + self.skipped)
             again = self._reproduced(body, often, [node for node in (*firsts, *invariants) if node is not None], values)
             if again is None:
                 return False
@@ -952,7 +1015,7 @@ class Roller:
             trace.guards[start.guards :] = [guard for guard in trace.guards[start.guards :] if guard.node not in tests]
         for i, key in enumerate(every):
             if key not in aliases:
-                self._bind(end, key, node, i, moved=ahead > 0 or self._kind(end, key) != end.nodes[key].aval)
+                self._bind(end, key, node, i, moved=ahead > 0 or self.short or self._kind(end, key) != end.nodes[key].aval)
         return True
 
     def _vectorize(
@@ -1090,7 +1153,9 @@ class Roller:
         nodes = self.trace.graph.nodes
         before = nodes[start.length - 1].index if start.length else -1
         found = {key for key, node in end.nodes.items() if node.index <= before}
-        if self.forked:  # other calls may do something to it
+        if self.short:
+            found -= {TEST, EXIT, COUNTER}
+        if self.forked or self.short:  # other calls may do something to it
             found -= {key for key in found if key in self.pattern.after and self._is_alone(end.holds[key])}
         parts: dict[int, Part | None] = {}
         for key, tracer in end.holds.items():
@@ -1151,7 +1216,7 @@ class Roller:
 
     def _kind(self, end: Boundary, key: Key) -> Any:
         """What is known of a local when the loop is over; where iterations went different ways, of what goes round."""
-        return self.kinds.get(key, end.nodes[key].aval)
+        return self.kinds[key] if key in self.kinds else end.nodes[key].aval
 
     def _course(self, first: int, keys: list[Key], ahead: int = 0) -> Course:
         if self.open and not ahead:

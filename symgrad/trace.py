@@ -35,6 +35,7 @@ from symgrad.tracer import EINSUM, NUMBERS, Peek, Run, Tracer, escaped, plain
 __all__ = ["Guard", "Tape", "Trace", "activated", "active_trace", "followed", "running", "tracing"]
 
 
+_EMPTY = aval_of([])  # what a loop that runs no iteration saves
 GONE = object()  # in place of what a trace noted a write to, and nobody can see any more
 
 
@@ -99,6 +100,8 @@ class Trace:
         self.ways: dict[Any, Any] = {}  # and of this one
         self.recalled = False  # whether it took in what earlier calls did
         self.vectorizes = True  # whether loops are done for all iterations at once, where they can be
+        self.untidy = False  # whether loops have been rolled up since an iteration around them began
+        self.leaps = True  # whether long loops may leap
         self.leaping: set[int] = set()  # loops that other calls may run more often, of which iterations were not traced
         self.watched = False  # whether in-place writes matter: there is a loop that another call may run more often
         self.met: list[int] = []  # indices of nodes, of operations that were there when they were asked for again
@@ -220,6 +223,7 @@ class Trace:
     def forget(self, start: int) -> None:
         """Drop the nodes from position ``start`` of the graph on that nothing can reach any more."""
         self.graph.sweep(start, self.values, self.likes)
+        self.untidy = True
 
     def add(self, op: Any, args: tuple[Node, ...], params: Any, aval: Any) -> Node:
         """The node of a loop or a part of its results, which somebody else computes."""
@@ -340,9 +344,7 @@ class Trace:
             self._copies[_place(value)] = (value, tracer.value, tracer.node)
 
     def check_captured(self) -> None:
-        """Note, at the end of the run, whether a captured array was changed while it ran, or a loop ended in an odd way."""
-        if self.leaping:
-            self.impure = self.impure or "the last iteration of a long loop is not like those before"
+        """Note, at the end of the run, whether a captured array was changed while it ran."""
         for array, copy, _ in self._copies.values():
             if copy is not array and not _identical(copy, array):
                 self.impure = "a plain array that the function reads is changed in place while it runs"
@@ -585,7 +587,10 @@ class Trace:
             values = [arg.value if type(arg) is Tracer else value for arg, value in zip(args, values, strict=True)]
         divides = self.trying and op.key in _DIVISIONS
         value = self._divide(op, args, values) if divides else self._value(op, values, params)
-        node = self.graph.place(Node(op, key, packed, aval_of(value)))
+        aval = aval_of(value)
+        if op.saves or (op is ITEM and aval == _EMPTY):
+            aval = _filled(op, key, params, aval)
+        node = self.graph.place(Node(op, key, packed, aval))
         self.values[node] = value
         if op.sized and self.lanes:
             self.guards.append(Guard(node, None, user_line()))
@@ -845,6 +850,15 @@ def _compute_anyway(op: Op, values: list[Any], params: dict[str, Any]) -> Any:
         if any([type(value) not in (int, float, complex) for value in values]):
             raise
         return op.fun(*map(as_numpy, values), **params).item()
+
+
+def _filled(op: Op, args: Sequence[Node], params: Any, aval: Any) -> Any:
+    """What is known of results of a loop, where a list is empty: what iterations would put there."""
+    if op is ITEM:
+        return args[0].aval[dict(params)["item"]]
+    first = len(aval) - len(op.saves)
+    lists = zip(aval[first:], op.saves, strict=True)
+    return (*aval[:first], *[_EMPTY._replace(element=saved) if known == _EMPTY else known for known, saved in lists])
 
 
 def _is_index(value: Any) -> bool:

@@ -28,7 +28,7 @@ LAYERS = """
     transform draw nans
     iterables patterns ordering
     ways
-    branches
+    branches recall
     forks
     appended
     rolling

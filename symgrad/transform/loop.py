@@ -81,6 +81,7 @@ class Loop(Op):
         self.jvp = self._jvp
         self.reach = self._reach
         self.like = self._like if course.count is not None else None
+        self.saves = [node.aval for node in body.saved]
         self.simplified: dict[bool, Loop] = {}  # as optimize.loops has made it, to the bit or not
         self._made: dict[Any, Any] = {}
 
