@@ -228,7 +228,8 @@ class _Reader:
             if any([site not in bound.joins for bound in bounds[:-1]]):
                 raise Unclear
             joins = [bound.joins[site] for bound in bounds[:-1]]
-            self._look_for_names(site, [join.bound for join in joins], joins[0].dead)
+            if joins:
+                self._look_for_names(site, [join.bound for join in joins], joins[0].dead)
 
     def _moving(self, keys: set[Key]) -> set[Key]:
         """The locals that change; and those that get a value which other calls may find changed."""
@@ -296,7 +297,7 @@ class _Reader:
             plain = before = plain | before
             for stretch, ways in zip(stretches, every, strict=True):
                 plain = set().union(*[plain_after(way, plain, stretch.kinds) for way in ways.values()])
-        kept = self._kept(first, stretches, every)
+        kept = self._kept(first, stretches, every, known)
         several = any([len(ways) > 1 for ways in every])
         pattern, together, kinds = self._written(stretches, every)
         return Fork(pattern, together, self.decided, self.fixed, kinds, self.anew, kept, several)
@@ -344,6 +345,12 @@ class _Reader:
         begins, found = self.bounds[:-1], []
         there = self.moving - {TEST, EXIT}
         read = {key for key in there if key[0] not in self.names.targets}
+        if not begins:  # in a run of no iteration, as many as others had
+            assert known is not None
+            for keys, ways in zip(known.moving[: len(self.sites)], known.taken, strict=False):
+                found.append(Stretch([], there, read, keys, {key: _left_in(ways, key) for key in keys}))
+                there = read = keys
+            return [*found, Stretch([], there, read, self.keys, self._kinds(known))]
         for i, site in enumerate(self.sites):
             joins = [bound.joins[site] for bound in self.bounds[:-1]]
             ends, dead = [join.bound for join in joins], joins[0].dead
@@ -364,7 +371,7 @@ class _Reader:
                 keys |= known.moving[i]
             found.append(Stretch([*zip(begins, ends, strict=True)], there, read, keys, self._kinds_at(ends, keys)))
             begins, there, read = ends, keys, {key for key in keys if key[0] not in joins[0].unused}
-        found.append(Stretch([*zip(begins, self.bounds[1:], strict=True)], there, read, self.keys, self._kinds()))
+        found.append(Stretch([*zip(begins, self.bounds[1:], strict=True)], there, read, self.keys, self._kinds(known)))
         return found
 
     def _moves(self, nodes: Sequence[Node], begun: set[Node]) -> bool:
@@ -436,8 +443,8 @@ class _Reader:
         ends = what.start, what.start + what.step * (what.length - 1)
         return min(ends), max(ends)
 
-    def _kept(self, first: int, stretches: list[Stretch], ways: list[Taken]) -> Ways:
-        """What later calls may know of these ways."""
+    def _kept(self, first: int, stretches: list[Stretch], ways: list[Taken], before: Ways | None) -> Ways:
+        """What later calls may know of these ways, and of those ``before``."""
         begin, taken = self.bounds[0], [{key: bare(way) for key, way in one.items()} for one in ways]
         outside = ancestors([*read_by(every_way(taken)), *self.fixed, *self.plain])
         anew = [part[1] for parts in parts_of(every_way(taken)) for part in parts.values() if part[0] == "anew"]
@@ -447,7 +454,9 @@ class _Reader:
         left = {key for key in begin.nodes if all([self._is_left(key, begin, bound) for bound in later])}
         moving = [*[stretch.keys for stretch in stretches[:-1]], self.moving]
         known = self.fixed, self.plain, begin.nodes, begin.rest, self.sites, moving, left, taken, arrays
-        most = max([c.length - b.length + c.met - b.met for b, c in itertools.pairwise(self.bounds)])
+        left &= left if before is None else before.left
+        most = max([c.length - b.length + c.met - b.met for b, c in itertools.pairwise(self.bounds)], default=0)
+        most = max(most, 0 if before is None else before.most)
         return Ways(first, *known, self.alike, self.parted, self.written, most)
 
     def _begin_as(self, known: Ways) -> None:
@@ -476,6 +485,8 @@ class _Reader:
         self.moving |= moving
         self.keys |= moving
         after = [way.after.keys() for way in known.taken[-1].values()]
+        if len(self.bounds) == 1:  # what each iteration leaves behind, and nobody reads
+            self.keys |= {key for key in set[Key]().union(*after) - begin.nodes.keys() if self._is_unread(key)}
         for key in self.keys.union(*after) - begin.nodes.keys():
             if key not in self.keys or any([key not in left for left in after]):
                 self._leave(key)
@@ -552,11 +563,14 @@ class _Reader:
                 after[key] = {part: part}, begin.aval
         return Way(steps, tests, after, way.nodes)
 
-    def _kinds(self) -> dict[Key, Any]:
+    def _kinds(self, known: Ways | None) -> dict[Key, Any]:
         """What is known of each local that goes round, or is left behind: of the last that was computed."""
         found = {}
         for key in self.keys:
             nodes = [bound.nodes[key] for bound in reversed(self.bounds) if key in bound.nodes]
+            if not nodes and known is not None:
+                found[key] = _left_in(known.taken[-1], key)
+                continue
             found[key] = next((node.aval for node in nodes if node.op not in (INDEX, CONST)), nodes[0].aval)
             if not isinstance(found[key], Aval) or (nodes[0].aval != found[key] and nodes[0].op is not INDEX):
                 raise Unclear
@@ -731,6 +745,13 @@ class _Reader:
         if x.op in (INPUT, CONST, CAPTURED) or x.index in self.again:
             return False
         return not any([node is x for key, node in b.nodes.items() if key not in stretch.read])
+
+
+def _left_in(ways: Taken, key: Key) -> Any:
+    """What is known of what ways leave in a local."""
+    if any([key not in way.after for way in ways.values()]):
+        raise Unclear
+    return functools.reduce(one_kind, [way.after[key][1] for way in ways.values()])
 
 
 def _is_same(key: Key, b: Boundary, c: Boundary) -> bool:

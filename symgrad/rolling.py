@@ -666,28 +666,43 @@ class Roller:
 
     def _recall(self) -> None:
         """Put a ``Loop`` in place of no iteration, or one, if longer runs of the statement became one."""
-        trace, hooks, place, start = self.trace, self.trace.hooks, (*self.place, Run), self.boundaries[0]
+        trace, hooks, place = self.trace, self.trace.hooks, (*self.place, Run)
         if trace.impure or trace.lanes or trace.trying or hooks is None or hooks.impure or hooks.effects:
             return
-        for run in trace.ways.get(place) or trace.known_ways.get(place, ()):
-            pattern = run.here(trace, start) if self._is_within() else None
+        if not self._is_within():
+            return
+        idle = len(self.boundaries) == 1
+        known = self._known_run(place, idle)
+        if known is not None:
+            run, self.pattern = known
+            if idle:
+                self._idles({key: run.kinds[key] for key in run.late})
+            self.first, self.wanted, self.kinds, self.short = 0, (run.keys, run.late), run.kinds, True
+            del run, known
+            if self._roll(0) is not None:
+                trace.recalled |= place not in trace.ways
+        elif idle:
+            self.forked = self.short = True
+            self._fork()
+
+    def _known_run(self, place: Any, idle: bool) -> tuple[Run, Pattern] | None:
+        """A run of the statement that this one, if it is not ``idle``, did as; and its pattern here."""
+        start, end = self.boundaries[0], self.boundaries[-1]
+        for run in self.trace.ways.get(place) or self.trace.known_ways.get(place, ()):
+            pattern = run.here(self.trace, start) if run.always or not idle else None
             if pattern is None:
                 continue
-            end, holds = self.boundaries[-1], {key: trace.constant_like(0.0, run.kinds[key]) for key in run.late}
-            if end is start:
-                if not run.always:
-                    continue
-                holds |= end.holds
-                rest = {str(key[0]): TRACED for key in run.late} | end.rest
-                end = end._replace(holds=holds, nodes={key: tracer.node for key, tracer in holds.items()}, rest=rest)
-            elif not self._follows(pattern, start._replace(rest={**end.rest, **start.rest}), end):
-                continue
-            self.boundaries, self.pattern, self.first = [start, end], pattern, 0
-            self.wanted, self.kinds, self.short = (run.keys, run.late), run.kinds, True
-            del end, start, holds, pattern
-            if self._roll(1) is not None:
-                trace.recalled |= place not in trace.ways
-            return
+            if idle or self._follows(pattern, start._replace(rest={**end.rest, **start.rest}), end):
+                return run, pattern
+        return None
+
+    def _idles(self, late: dict[Key, Any]) -> None:
+        """A loop runs no iteration: what each would leave behind, and nobody reads, is as if it was there."""
+        (start,) = self.boundaries
+        holds = {key: self.trace.constant_like(0.0, kind) for key, kind in late.items()} | start.holds
+        rest = {str(key[0]): TRACED for key in late} | start.rest
+        end = start._replace(holds=holds, nodes={key: tracer.node for key, tracer in holds.items()}, rest=rest)
+        self.boundaries, self.skipped = [start, end], -1
 
     def _is_within(self) -> bool:
         """Whether another loop is around this one, whose iterations are to be alike."""
@@ -716,6 +731,7 @@ class Roller:
             return
         every, others = self._known(way)
         own, shared = [{id(known) for known in ways} for ways in (every, others)]
+        least = 0 if self.open and self._is_within() else SHORTEST  # of a run of which others tell
         firsts = sorted({0, 1, self._settled()})
         most = functools.partial(sorted, key=Ways.many, reverse=True)  # so that all runs come to have the same
         tries: list[tuple[int, Ways | None, Sequence[int]]] = [(one.first, one, one.sites) for one in most(others[::-1])]
@@ -727,7 +743,8 @@ class Roller:
         tries += [(first, None, ()) for first, ways, sites in tries if ways is None and sites]
         alone: tuple[Ways | None, Ways] | None = None
         for first, known, sites in tries:
-            if len(bounds) - 1 - first < SHORTEST or (alone is not None and known is None):
+            count = len(bounds) - 1 - first
+            if count < (SHORTEST if known is None else least) or (alone is not None and known is None):
                 continue
             found = fork(trace, bounds[first:], first, self.names, self.put, sites, known, self.serial, id(known) not in own)
             held = bounds[-1].holds
@@ -741,13 +758,19 @@ class Roller:
                 alone = alone or (known, ways)
                 continue
             start = bounds[first]
+            self.short = count == 0
+            if self.short:
+                self.boundaries = [start]
+                self._idles({key: kind for key, kind in self.kinds.items() if key not in start.nodes and key != UNSEEN})
+                first = 0
             flag = self._flag(first) if UNSEEN in self.kinds else None
             at_once = together is not None and self._replaced(together, views, first, True)
             if at_once or self._replaced(pattern, views, first, False):
                 for grown in lists:
                     grown.spread()
                 trace.recalled |= known is not None and (id(known) in own or self.place not in trace.ways)
-                self._keep(way, known, ways)
+                if count:
+                    self._keep(way, known, ways)
                 rest = [
                     guard for guard in trace.guards[start.guards :] if guard.node not in decided and guard.node not in fixed
                 ]
@@ -764,7 +787,7 @@ class Roller:
                 del found, pattern, together, decided, start, bounds, held, known, ways, every, others, tries, alone
                 trace.forget(length)
                 return
-            self.boundaries = bounds
+            self.boundaries, self.skipped = bounds, 0
         if alone is not None:
             self._keep(way, *alone)
 
@@ -954,7 +977,7 @@ class Roller:
     def _replace(self, first: int, ahead: int | None = 0, together: bool = False) -> bool:
         """Put the loop from iteration ``first`` on into the graph, if it can be."""
         start, end = self.boundaries[first], self.boundaries[-1]
-        wanted = self.wanted if self.short else self._wanted(start, end)
+        wanted = self.wanted if self.short and not self.forked else self._wanted(start, end)
         if wanted is None or not all(self.trace.is_free(node, self.held) for node in self.anew):
             return False
         self.wanted = keys, late = wanted
