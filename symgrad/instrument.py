@@ -692,6 +692,10 @@ class _Rewriter(ast.NodeTransformer):
             facts = ast.Name(loop, ast.Load()), ast.Constant(name), ast.Name(name, ast.Load())
             read = _hook("number", node, *facts, ast.Constant(name in counting), ast.Constant(bool(chosen) or decides))
             first.append(assigned(name, read, node))
+        if any([isinstance(item, (ast.For, ast.While)) for item in node.body]):  # which may run no iteration
+            for statement in node.body:
+                if isinstance(statement, ast.Assign):
+                    statement.numbers = loop, []  # type: ignore[attr-defined]
         for statement in _below_ifs(node.body, bool(chosen)):  # a number that is put in place of what goes round
             if isinstance(statement, ast.Assign):
                 known = stores & (inside.keys() | chosen)

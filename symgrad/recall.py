@@ -125,7 +125,7 @@ class Run(NamedTuple):
 
     ``nodes`` and ``rest`` are what the locals held when it began, ``keys`` what goes round and ``late`` what is but left
     behind, of these ``kinds``. ``always``: it is the same loop for a run of no iteration. ``arrays`` are what it met, and
-    ``again`` the indices of what it computed once more.
+    ``again`` the indices of what it computed once more; ``written`` are the locals whose arrays it changed in place.
     """
 
     pattern: Pattern
@@ -137,6 +137,7 @@ class Run(NamedTuple):
     always: bool
     arrays: dict[Node, Any]
     again: frozenset[int]
+    written: list[Key]
 
     def held(self) -> Iterator[Node]:
         """The nodes that it holds, each as often as it does."""

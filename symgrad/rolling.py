@@ -652,8 +652,10 @@ class Roller:
         trace, (start, *_, end) = self.trace, self.boundaries
         keys, late = self.wanted
         looks = trace.guards[start.guards :] + trace.peeks[start.peeks :]
-        alike = all([look.node is start.nodes[TEST] for look in looks]) and start.writes == end.writes
-        if self.passed or not (alike and self._is_within()):
+        written = [key for key in keys if any([owner is start.holds[key] for owner in trace.writes[start.writes : end.writes]])]
+        seen = {id(start.holds[key]) for key in written}
+        unseen = trace.unseen_writes(start.writes, end.writes, seen)
+        if self.passed or unseen or any([look.node is not start.nodes[TEST] for look in looks]):
             return
         assert self.pattern is not None
         met = ancestors([part[1] for part in self.pattern.parts() if part[0] == "same"])
@@ -662,25 +664,28 @@ class Roller:
         again = frozenset(trace.met[start.met : end.met])
         place = (*self.place, Run)
         trace.ways.pop(place, None)  # so that it comes last
-        trace.ways[place] = [Run(self.pattern, start.nodes, start.rest, keys, late, kinds, not looks, arrays, again)]
+        trace.ways[place] = [Run(self.pattern, start.nodes, start.rest, keys, late, kinds, not looks, arrays, again, written)]
 
     def _recall(self) -> None:
         """Put a ``Loop`` in place of no iteration, or one, if longer runs of the statement became one."""
         trace, hooks, place = self.trace, self.trace.hooks, (*self.place, Run)
         if trace.impure or trace.lanes or trace.trying or hooks is None or hooks.impure or hooks.effects:
             return
-        if not self._is_within():
-            return
         idle = len(self.boundaries) == 1
         known = self._known_run(place, idle)
         if known is not None:
             run, self.pattern = known
+            written = run.written if idle else []
             if idle:
                 self._idles({key: run.kinds[key] for key in run.late})
             self.first, self.wanted, self.kinds, self.short = 0, (run.keys, run.late), run.kinds, True
             del run, known
             if self._roll(0) is not None:
                 trace.recalled |= place not in trace.ways
+                for key in written:  # in other calls
+                    array = self.boundaries[-1].holds[key]
+                    array.written = trace.graph.next_index
+                    trace.writes.append(array)
         elif idle:
             self.forked = self.short = True
             self._fork()
@@ -731,7 +736,7 @@ class Roller:
             return
         every, others = self._known(way)
         own, shared = [{id(known) for known in ways} for ways in (every, others)]
-        least = 0 if self.open and self._is_within() else SHORTEST  # of a run of which others tell
+        least = 0 if self.open else SHORTEST  # of a run of which others tell
         firsts = sorted({0, 1, self._settled()})
         most = functools.partial(sorted, key=Ways.many, reverse=True)  # so that all runs come to have the same
         tries: list[tuple[int, Ways | None, Sequence[int]]] = [(one.first, one, one.sites) for one in most(others[::-1])]
@@ -1179,7 +1184,7 @@ class Roller:
         if self.short:
             found -= {TEST, EXIT, COUNTER}
         if self.forked or self.short:  # other calls may do something to it
-            found -= {key for key in found if key in self.pattern.after and self._is_alone(end.holds[key])}
+            found -= {key for key in found if key in self.pattern.after and self._is_alone(key, end.holds[key])}
         parts: dict[int, Part | None] = {}
         for key, tracer in end.holds.items():
             part = self.pattern.after.get(key)
@@ -1189,12 +1194,12 @@ class Roller:
                 found |= {other for other, one in end.holds.items() if one is tracer}
         return found
 
-    def _is_alone(self, tracer: Tracer) -> bool:
-        """Whether one local holds a value, or it has numbers that are appended, and nothing else but what is noted of the
+    def _is_alone(self, key: Key, tracer: Tracer) -> bool:
+        """Whether one local, or what it holds, has a value, or it has numbers that are appended, and nothing else but what is noted of the
         boundaries of this loop and others."""
         if any([tracer is array for grown in self.grown.values() for array in (grown.array, grown.taken)]):
             return True
-        return self.held[id(tracer)] == 1 and is_held_so_often(tracer, self._noted(tracer), 1)
+        return self.held[id(tracer)] == (len(key) == 1) and is_held_so_often(tracer, self._noted(tracer), 1)
 
     def _noted(self, tracer: Tracer) -> int:
         """How often a value is noted, of the boundaries of this loop and others, and of writes."""
