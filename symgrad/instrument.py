@@ -701,7 +701,9 @@ class _Rewriter(ast.NodeTransformer):
                 known = stores & (inside.keys() | chosen)
                 reset = [(item, i) for item, i in _resets(statement) if not isinstance(item, ast.Name) or item.id in known]
                 statement.numbers = loop, reset  # type: ignore[attr-defined]
-        put, used = _put_into(below), _used_by_calls(node)
+        whiles = [item for item in walk(node) if isinstance(item, ast.While)]  # which some iterations may not enter
+        put = _put_into([*below, *[item for one in whiles for statement in one.body for item in walk(statement)]])
+        used = _used_by_calls(node)
         calls = ast.Constant(node.fills), _constant(node.attributes)  # type: ignore[union-attr]
         for name in sorted((put.keys() | used) & inside.keys() & self.scopes[-1][0] - target):
             owned = _constant(tuple([(*place, counts) for place, counts in put.get(name, {}).items()]))

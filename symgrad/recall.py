@@ -125,7 +125,8 @@ class Run(NamedTuple):
 
     ``nodes`` and ``rest`` are what the locals held when it began, ``keys`` what goes round and ``late`` what is but left
     behind, of these ``kinds``. ``always``: it is the same loop for a run of no iteration. ``arrays`` are what it met, and
-    ``again`` the indices of what it computed once more; ``written`` are the locals whose arrays it changed in place.
+    ``again`` the indices of what it computed once more; ``written`` are the locals whose arrays it changed in place, and
+    ``changes`` says that it changed containers.
     """
 
     pattern: Pattern
@@ -138,6 +139,7 @@ class Run(NamedTuple):
     arrays: dict[Node, Any]
     again: frozenset[int]
     written: list[Key]
+    changes: bool
 
     def held(self) -> Iterator[Node]:
         """The nodes that it holds, each as often as it does."""

@@ -61,7 +61,7 @@ from symgrad.patterns import (
     same_params,
 )
 from symgrad.recall import Run
-from symgrad.trace import Guard, Trace, is_held_so_often
+from symgrad.trace import GONE, Guard, Trace, is_held_so_often
 from symgrad.tracer import NUMBERS, Tracer
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 from symgrad.transform.vectorize import vectorized
@@ -195,8 +195,8 @@ class Roller:
     def part(self, frame: FrameType, value: Tracer, names: tuple[str, ...]) -> bool:
         """A part of the test. Those that follow are computed where it ends the loop, too, if their names stand for numbers."""
         self.parts.append(value)
-        if value.value or not (self.boundaries or self._is_within()):
-            return bool(value.value)
+        if value.value:
+            return True
         known = {**frame.f_builtins, **frame.f_globals, **frame.f_locals}
         return all(type(known.get(name)) in (Tracer, *NUMBERS) or known.get(name) is abs for name in names)
 
@@ -652,8 +652,15 @@ class Roller:
         trace, (start, *_, end) = self.trace, self.boundaries
         keys, late = self.wanted
         looks = trace.guards[start.guards :] + trace.peeks[start.peeks :]
-        written = [key for key in keys if any([owner is start.holds[key] for owner in trace.writes[start.writes : end.writes]])]
-        seen = {id(start.holds[key]) for key in written}
+        owners = [owner for owner in trace.writes[start.writes : end.writes] if owner is not GONE]
+        written = [key for key in keys if any([owner is start.holds[key] for owner in owners])]
+        names = Counter([id(tracer.owner()) for tracer in start.holds.values()])
+        if any([names[id(start.holds[key])] > 1 for key in written]):
+            return  # what is written into one of them is in both, here
+        changes = any([type(owner) is not Tracer for owner in owners])
+        if changes and len({*start.shared.values()}) < len(start.shared):
+            return
+        seen = start.containers | {id(start.holds[key]) for key in written}
         unseen = trace.unseen_writes(start.writes, end.writes, seen)
         if self.passed or unseen or any([look.node is not start.nodes[TEST] for look in looks]):
             return
@@ -664,7 +671,8 @@ class Roller:
         again = frozenset(trace.met[start.met : end.met])
         place = (*self.place, Run)
         trace.ways.pop(place, None)  # so that it comes last
-        trace.ways[place] = [Run(self.pattern, start.nodes, start.rest, keys, late, kinds, not looks, arrays, again, written)]
+        more = kinds, not looks, arrays, again, written, changes
+        trace.ways[place] = [Run(self.pattern, start.nodes, start.rest, keys, late, *more)]
 
     def _recall(self) -> None:
         """Put a ``Loop`` in place of no iteration, or one, if longer runs of the statement became one."""
@@ -675,7 +683,7 @@ class Roller:
         known = self._known_run(place, idle)
         if known is not None:
             run, self.pattern = known
-            written = run.written if idle else []
+            written, changes = (run.written, run.changes) if idle else ([], False)
             if idle:
                 self._idles({key: run.kinds[key] for key in run.late})
             self.first, self.wanted, self.kinds, self.short = 0, (run.keys, run.late), run.kinds, True
@@ -686,6 +694,7 @@ class Roller:
                     array = self.boundaries[-1].holds[key]
                     array.written = trace.graph.next_index
                     trace.writes.append(array)
+                trace.writes += [GONE] * changes
         elif idle:
             self.forked = self.short = True
             self._fork()
@@ -708,10 +717,6 @@ class Roller:
         rest = {str(key[0]): TRACED for key in late} | start.rest
         end = start._replace(holds=holds, nodes={key: tracer.node for key, tracer in holds.items()}, rest=rest)
         self.boundaries, self.skipped = [start, end], -1
-
-    def _is_within(self) -> bool:
-        """Whether another loop is around this one, whose iterations are to be alike."""
-        return any([roller.boundaries for roller in self.trace.rollers if roller is not self])
 
     def _forget_joins(self) -> None:
         """Nobody asks where ways meet any more."""
@@ -1195,8 +1200,8 @@ class Roller:
         return found
 
     def _is_alone(self, key: Key, tracer: Tracer) -> bool:
-        """Whether one local, or what it holds, has a value, or it has numbers that are appended, and nothing else but what is noted of the
-        boundaries of this loop and others."""
+        """Whether one local, or a container in it, holds a value, or it has numbers that are appended, and nothing else does
+        but what is noted of the boundaries of this loop and others."""
         if any([tracer is array for grown in self.grown.values() for array in (grown.array, grown.taken)]):
             return True
         return self.held[id(tracer)] == (len(key) == 1) and is_held_so_often(tracer, self._noted(tracer), 1)
