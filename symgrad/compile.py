@@ -182,6 +182,7 @@ class Family:
         self.account = Account()
         self.answered = CellType(0.0)  # how many calls code has answered; counts faster than an int
         self.leaps = True  # whether loops may; no more where the last iteration of one was not like those before
+        self.apart: set[Any] = set()  # loops whose ways must not be one: see ``Tracer.parted``
         self.errors: list[str] = []  # of its code, in calls of which the function raised none
         self.ready = False  # whether there was code for the way that the last trace went
 
@@ -191,7 +192,7 @@ class Family:
         trace = kind()
         trace.one_by_one = not trace.symbolic
         if kind is Trace:
-            trace.lazy, trace.errors, trace.leaps = True, np.geterr(), self.leaps
+            trace.lazy, trace.errors, trace.leaps, trace.apart = True, np.geterr(), self.leaps, {*self.apart}
             trace.vectorizes, trace.selects = "vectorize" not in self.off, "select" not in self.off
             trace.known_ways = next((variant.loops for variant in self.variants if variant.knows([*leaves, fun])), {})
         state = State(trace, self.lifted, self.accept_effects, [*leaves, fun]) if kind is Trace else None
@@ -275,6 +276,12 @@ class Family:
             return None
         if state.trace.leaping:
             self.leaps = False
+            return None
+        if not state.trace.apart <= self.apart:
+            self.apart |= state.trace.apart
+            for variant in self.variants:
+                variant.forget()
+            self.variants.clear()
             return None
         if len(run.graph) > MAX_NODES and (size := len(ancestors(run.leaf.nodes()))) > MAX_NODES:
             self.give_up(f"one call takes {size} operations, more than {MAX_NODES}")

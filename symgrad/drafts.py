@@ -84,7 +84,7 @@ class Drafts:
     def set(self, x: Tracer, key: Any, new: Any) -> None:
         """``x[key] = new``, both plain."""
         x.value[key] = new
-        x.owner().written = self.trace.graph.next_index
+        x.owner().touch()
         if self.trace.watched:
             self.trace.writes.append(x)
 

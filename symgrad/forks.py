@@ -80,7 +80,7 @@ class Ways(NamedTuple):
     up to one of these, as are the ways ``taken``; ``fixed`` is what they looked at that no iteration changes, and saw,
     ``plain`` of that what hangs on no argument, and its value; ``left`` are the locals that no iteration assigned; ``alike``
     are pairs of them that were one array, by place, ``parted`` those that were so at times, and ``written`` those whose arrays
-    were changed in place.
+    were changed in place; ``rebound`` are those that an iteration let be another one.
     """
 
     first: int
@@ -96,6 +96,7 @@ class Ways(NamedTuple):
     alike: set[tuple[Any, frozenset[Key]]]
     parted: set[frozenset[Key]]
     written: set[Key]
+    rebound: set[Key]
     most: int  # operations that an iteration asked for
 
     def begins_as(self, bound: Boundary) -> bool:
@@ -220,6 +221,7 @@ class _Reader:
         self.alike: set[tuple[Any, frozenset[Key]]] = set()  # pairs of locals that were one array, by place
         self.parted: set[frozenset[Key]] = set()
         self.written: set[Key] = set()
+        self.rebound = {key for b, c in itertools.pairwise(bounds) for key in b.holds if c.holds.get(key) is not b.holds[key]}
         self.changes = any(
             [type(owner) not in (Tracer, np.ndarray) for owner in trace.writes[bounds[0].writes : bounds[-1].writes]]
         )
@@ -273,7 +275,7 @@ class _Reader:
         """The pattern of these iterations, from number ``first`` on, and of the ``known`` ways, which an ``other`` run took."""
         self.other = other
         if known is not None:
-            self._begin_as(known)
+            self._begin_as(known, first)
         if any([not pair.isdisjoint(self.written) for pair in self.parted]):
             raise Unclear  # what is written into one of them is in both, or not
         begun = {bound.nodes[key] for bound in self.bounds for key in self.moving}
@@ -457,10 +459,10 @@ class _Reader:
         left &= left if before is None else before.left
         most = max([c.length - b.length + c.met - b.met for b, c in itertools.pairwise(self.bounds)], default=0)
         most = max(most, 0 if before is None else before.most)
-        return Ways(first, *known, self.alike, self.parted, self.written, most)
+        return Ways(first, *known, self.alike, self.parted, self.written, self.rebound, most)
 
-    def _begin_as(self, known: Ways) -> None:
-        """Begin as earlier calls did, or other runs, if this one does."""
+    def _begin_as(self, known: Ways, first: int) -> None:
+        """Begin, at iteration ``first``, as earlier calls did, or other runs, if this one does."""
         begin, moving = self.bounds[0], known.moving[-1]
         most = known.most if self.other else None
         self.recall = recall = Recall(self.trace, known.nodes, begin.nodes, known.arrays, most)
@@ -478,8 +480,14 @@ class _Reader:
             self.plain[here] = value
         if not self.moving - moving <= known.left:
             raise Unclear
+        if self.other or (first, known.first) != (0, 0):  # what was put in place of the same may be something else here
+            for key in known.nodes.keys() - known.left - moving:
+                put = key[0] in self.names.stored or any([key[:i] in known.written for i in range(1, len(key))])
+                if put and not self._is_unread(key) and recall.without(known.nodes[key]) is not begin.nodes[key]:
+                    raise Unclear
         self.parted |= known.parted | {pair for _, pair in self.alike ^ known.alike}
         self.written |= known.written
+        self.rebound |= known.rebound
         self.alike |= known.alike
         self.fresh = {begin.nodes[key] for key in self.moving - moving}
         self.moving |= moving

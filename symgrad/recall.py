@@ -63,6 +63,10 @@ class Recall:
             raise Unclear
         return found
 
+    def without(self, node: Node) -> Node:
+        """What it is here, made of other values than itself."""
+        return self._here(node, {held: here for held, here in self.held.items() if held is not node})
+
     def is_number_of_its_own(self, number: Node) -> bool:
         """Whether a number that a local held there, or got there, is another one in this run."""
         return self.other and number in self.held and not same_number(self.held[number], number)
@@ -125,8 +129,8 @@ class Run(NamedTuple):
 
     ``nodes`` and ``rest`` are what the locals held when it began, ``keys`` what goes round and ``late`` what is but left
     behind, of these ``kinds``. ``always``: it is the same loop for a run of no iteration. ``arrays`` are what it met, and
-    ``again`` the indices of what it computed once more; ``written`` are the locals whose arrays it changed in place, and
-    ``changes`` says that it changed containers.
+    ``again`` the indices of what it computed once more; ``put`` are the locals that may have got what they held, ``written``
+    those whose arrays it changed in place, and ``changes`` says that it changed containers.
     """
 
     pattern: Pattern
@@ -138,6 +142,7 @@ class Run(NamedTuple):
     always: bool
     arrays: dict[Node, Any]
     again: frozenset[int]
+    put: list[Key]
     written: list[Key]
     changes: bool
 
@@ -157,6 +162,8 @@ class Run(NamedTuple):
         steps, after, *_ = self.pattern
         try:
             recall = Recall(trace, before, begin.nodes, self.arrays, len(steps), self.again)
+            if any([key in before and recall.without(before[key]) is not begin.nodes[key] for key in self.put]):
+                return None
             here = functools.partial(_part, recall)
             made = [(op, params, aval, tuple(map(here, parts))) for op, params, aval, parts in steps]
             return self.pattern._replace(steps=made, after={key: here(part) for key, part in after.items()})

@@ -136,6 +136,7 @@ class Roller:
             [],
         )  # the locals that go round in the loop, and those that it leaves behind
         self.short = False  # whether longer runs told what that is
+        self.rebound: set[Key] = set()  # the locals that ways of other calls let be other arrays
 
     # ---- values that go round ----
 
@@ -671,13 +672,17 @@ class Roller:
         again = frozenset(trace.met[start.met : end.met])
         place = (*self.place, Run)
         trace.ways.pop(place, None)  # so that it comes last
-        more = kinds, not looks, arrays, again, written, changes
+        put = [key for key in start.nodes if key[0] in self.names.stored or (changes and len(key) > 1)]
+        put = [key for key in put if key not in self.pattern.after and (self._read_outside(key) or key[0] not in self.unread)]
+        more = kinds, not looks, arrays, again, put, written, changes
         trace.ways[place] = [Run(self.pattern, start.nodes, start.rest, keys, late, *more)]
 
     def _recall(self) -> None:
         """Put a ``Loop`` in place of no iteration, or one, if longer runs of the statement became one."""
         trace, hooks, place = self.trace, self.trace.hooks, (*self.place, Run)
         if trace.impure or trace.lanes or trace.trying or hooks is None or hooks.impure or hooks.effects:
+            return
+        if self.place in trace.apart:
             return
         idle = len(self.boundaries) == 1
         known = self._known_run(place, idle)
@@ -692,7 +697,7 @@ class Roller:
                 trace.recalled |= place not in trace.ways
                 for key in written:  # in other calls
                     array = self.boundaries[-1].holds[key]
-                    array.written = trace.graph.next_index
+                    array.touch()
                     trace.writes.append(array)
                 trace.writes += [GONE] * changes
         elif idle:
@@ -726,7 +731,7 @@ class Roller:
     def _fork(self) -> None:
         """Put a ``Loop`` in place of iterations that went different ways, if what they did is understood."""
         trace, hooks = self.trace, self.trace.hooks
-        if trace.impure or trace.lanes or hooks is None or hooks.impure or hooks.effects:
+        if trace.impure or trace.lanes or hooks is None or hooks.impure or hooks.effects or self.place in trace.apart:
             return
         if (self.what is None or self.tested) and not self.open:
             return
@@ -764,6 +769,7 @@ class Roller:
             if any([self._read_outside(key) or key[0] not in self.names.targets for key in views]):
                 continue
             pattern, together, decided, fixed, self.kinds, self.anew, ways, several = found
+            self.rebound = ways.rebound
             if not (several or self.open) and len(bounds) <= FAR:  # what all calls do is faster without a loop
                 alone = alone or (known, ways)
                 continue
@@ -999,6 +1005,7 @@ class Roller:
             return False
         if not (self.open or self.forked):  # what hangs on no argument is a number that is known already
             late = [key for key in late if end.nodes[key].active]
+        names = self._names_of(keys, start, end) if self.open or self.forked else []
         starts = {key: self._first(start.nodes[key], self._kind(end, key)) for key in keys}
         if (
             not self.forked
@@ -1035,6 +1042,8 @@ class Roller:
             for key, result in made.items():
                 if key not in aliases:
                     self._rebind(end.holds[key], key, result)
+            for tracer in names:
+                tracer.parted = self.place
             return True
         if together:
             return False
@@ -1043,13 +1052,31 @@ class Roller:
         (trace.likes if later else trace.values)[node] = values
         if self.open:  # a loop with a test needs no guard on it, unless something is so only after an iteration
             tests = set(self.tests)
-            if self._unborn(start, end, late) or self._parted(start, end, keys):
+            apart = self._unborn(start, end, late) or self._parted(start, end, keys) or self.place in trace.apart
+            if apart or any([end.shared.get(key) != ident for key, ident in start.shared.items()]):
                 tests.discard(start.nodes[TEST])
             trace.guards[start.guards :] = [guard for guard in trace.guards[start.guards :] if guard.node not in tests]
         for i, key in enumerate(every):
             if key not in aliases:
                 self._bind(end, key, node, i, moved=ahead > 0 or self.short or self._kind(end, key) != end.nodes[key].aval)
+        for tracer in names:
+            tracer.parted = self.place
         return True
+
+    def _names_of(self, keys: list[Key], start: Boundary, end: Boundary) -> list[Tracer]:
+        """The arrays that locals held, and hold now, which are two here, or one, but may be one, or two, in other calls.
+
+        What is written into one of them later is in the other one, or not.
+        """
+        found: list[Tracer] = []
+        for key in keys:
+            before, after = start.holds[key], end.holds[key]
+            if type(before.like) is not np.ndarray or not (before is not after or key in self.rebound):
+                continue
+            own = int(before is after)
+            if self.held[id(before)] > own or not is_held_so_often(before, self._noted(before) + own, own):
+                found += [before.owner(), after.owner()]
+        return found
 
     def _vectorize(
         self,
@@ -1204,6 +1231,8 @@ class Roller:
         but what is noted of the boundaries of this loop and others."""
         if any([tracer is array for grown in self.grown.values() for array in (grown.array, grown.taken)]):
             return True
+        if self.forked and len(key) > 1:  # another container may take the place of this one
+            return False
         return self.held[id(tracer)] == (len(key) == 1) and is_held_so_often(tracer, self._noted(tracer), 1)
 
     def _noted(self, tracer: Tracer) -> int:

@@ -101,6 +101,7 @@ class Trace:
         self.recalled = False  # whether it took in what earlier calls did
         self.vectorizes = True  # whether loops are done for all iterations at once, where they can be
         self.untidy = False  # whether loops have been rolled up since an iteration around them began
+        self.apart: set[Any] = set()  # loops whose ways must not be one: see ``Tracer.parted``
         self.leaps = True  # whether long loops may leap
         self.leaping: set[int] = set()  # loops that other calls may run more often, of which iterations were not traced
         self.watched = False  # whether in-place writes matter: there is a loop that another call may run more often

@@ -109,6 +109,7 @@ class Run(Protocol):
     selections: Any
     exemplary: bool
     rollers: Any
+    apart: set[Any]
 
     @property
     def iterates(self) -> bool: ...
@@ -144,10 +145,14 @@ class Tracer(Traced):
     Behaves as its value does: operators, methods, attributes, NumPy's functions; ``isinstance`` sees the value's type.
     ``base``, ``how`` and ``seen`` make it a view: of which Tracer, by which operation, and of which ``version`` of it.
     ``lent`` are the arrays that ``np.asarray`` made of it; ``written``: the index of the node that was to come
-    when it was last changed in place.
+    when it was last changed in place; ``parted``: the loop that hangs on what it does whether this is another name of an array,
+    or another array.
     """
 
-    __slots__ = ("__weakref__", "base", "frozen", "how", "later", "lent", "like", "node", "seen", "tape", "version", "written")
+    __slots__ = (
+        *("__weakref__", "base", "frozen", "how", "later", "lent", "like"),
+        *("node", "parted", "seen", "tape", "version", "written"),
+    )
     __array_priority__ = 1000.0
     __pandas_priority__ = 5000  # above its own: pandas leaves operators to us, who say what to do
     like: Any
@@ -159,6 +164,7 @@ class Tracer(Traced):
         self.lent: list[Callable[[], Any]] | None = None
         self.version = self.seen = 0
         self.written = -1
+        self.parted: Any = None
 
     @property
     def value(self) -> Any:
@@ -177,6 +183,12 @@ class Tracer(Traced):
         while result.base is not None:
             result = result.base
         return result
+
+    def touch(self) -> None:
+        """Note that it is changed in place, and so are its other names."""
+        self.written = self.tape.graph.next_index
+        if self.parted is not None:
+            self.tape.apart.add(self.parted)
 
     def bind(self, new: Tracer) -> None:
         """Be another value from here on."""
@@ -240,7 +252,7 @@ class Tracer(Traced):
     def assign(self, new: Tracer, verb: str, casting: Any = "same_kind") -> None:
         """Bind this name to a new value: what an in-place write means here. Views write through to their base."""
         self._check_writable(verb)
-        self.written = self.tape.graph.next_index
+        self.touch()
         if self.tape.watched and self.base is None:  # views write through
             self.tape.writes.append(self)
         like = self.like
