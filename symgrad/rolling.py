@@ -136,7 +136,8 @@ class Roller:
             [],
         )  # the locals that go round in the loop, and those that it leaves behind
         self.short = False  # whether longer runs told what that is
-        self.rebound: set[Key] = set()  # the locals that ways of other calls let be other arrays
+        self.rebound: set[Key] = set()  # the locals that ways, of other calls, too, let be other arrays
+        self.parted: set[frozenset[Key]] = set()  # pairs of locals that were one array at times
 
     # ---- values that go round ----
 
@@ -769,7 +770,7 @@ class Roller:
             if any([self._read_outside(key) or key[0] not in self.names.targets for key in views]):
                 continue
             pattern, together, decided, fixed, self.kinds, self.anew, ways, several = found
-            self.rebound = ways.rebound
+            self.rebound, self.parted = ways.rebound, ways.parted
             if not (several or self.open) and len(bounds) <= FAR:  # what all calls do is faster without a loop
                 alone = alone or (known, ways)
                 continue
@@ -1005,7 +1006,7 @@ class Roller:
             return False
         if not (self.open or self.forked):  # what hangs on no argument is a number that is known already
             late = [key for key in late if end.nodes[key].active]
-        names = self._names_of(keys, start, end) if self.open or self.forked else []
+        names = self._names_of(start, end) if self.open or self.forked else []
         starts = {key: self._first(start.nodes[key], self._kind(end, key)) for key in keys}
         if (
             not self.forked
@@ -1063,20 +1064,21 @@ class Roller:
             tracer.parted = self.place
         return True
 
-    def _names_of(self, keys: list[Key], start: Boundary, end: Boundary) -> list[Tracer]:
+    def _names_of(self, start: Boundary, end: Boundary) -> list[Tracer]:
         """The arrays that locals held, and hold now, which are two here, or one, but may be one, or two, in other calls.
 
         What is written into one of them later is in the other one, or not.
         """
-        found: list[Tracer] = []
-        for key in keys:
-            before, after = start.holds[key], end.holds[key]
-            if type(before.like) is not np.ndarray or not (before is not after or key in self.rebound):
+        arrays = {key: x for key, x in start.holds.items() if key in end.holds and type(x.like) is np.ndarray}
+        found = [bound.holds[key] for pair in self.parted for key in pair & arrays.keys() for bound in (start, end)]
+        for key, before in arrays.items():
+            after = end.holds[key]
+            if (len(key) == 1 and key[0] in self.unread) or not (before is not after or key in self.rebound):
                 continue
             own = int(before is after)
-            if self.held[id(before)] > own or not is_held_so_often(before, self._noted(before) + own, own):
-                found += [before.owner(), after.owner()]
-        return found
+            if self.held[id(before)] > own or not is_held_so_often(before, self._noted(before) + 1 + own, own):
+                found += [before, after]
+        return [array.owner() for array in found]
 
     def _vectorize(
         self,

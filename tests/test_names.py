@@ -166,9 +166,31 @@ def set_within(x):
     return total
 
 
+def copied_under_an_if(x):
+    z = x[:3] * 1.5
+    y = z * 1.0
+    z = y
+    for i in range(8):
+        if x[i] < -0.8:
+            y = z.copy()
+    y *= 0.8
+    return np.sum(z)
+
+
+def one_of_two(x):
+    z = x[:3] * 1.5
+    w = x[2:5] * 1.0
+    for i in range(6):
+        if x[i] < -0.8:
+            z = w
+    w[0] = 5.0
+    z *= 0.5
+    return np.sum(z) + w[1]
+
+
 FUNCTIONS = [array_in_a_while, view_in_a_while, array_in_an_object, array_under_an_if, other_name_is_written, view_under_an_if]
 FUNCTIONS += [views_in_a_loop, in_a_helper, dict_in_a_while, dict_under_an_if, list_under_an_if]
-FUNCTIONS += [the_same_each_time, the_same_views, set_within]
+FUNCTIONS += [the_same_each_time, the_same_views, set_within, copied_under_an_if, one_of_two]
 
 
 @pytest.mark.parametrize("seed", [1, 821, 1026])
