@@ -397,6 +397,10 @@ class Calls(Reads):
 
     def _call_library(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         code = fun.__code__
+        changes = fun.__name__ in MUTATORS and args and isinstance(args[0], CONTAINERS)
+        if changes and (path := self.path_of(args[0])) is not None:
+            self.effect(f"{path!r}.{fun.__name__} changes something outside the function")
+            return fun(args[0], *map(self.kept, args[1:]), **{name: self.kept(value) for name, value in kwargs.items()})
         if code.co_filename.startswith(OWN):  # it calls functions back through the trace
             return fun(*map(self.given, args), **{name: self.given(value) for name, value in kwargs.items()})
         if code is _MANAGER_CODE:

@@ -471,11 +471,14 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(node.ctx, ast.Load):
             node.value, node.slice = self.visit(node.value), self.visit(node.slice)
             return _hook("item", node, node.value, _as_value(node.slice))
+        owner: Any = self.visit(copied(node.value)) if _is_plain_chain(node.value) else None
         if self._outer_chain(node.value):
             node.value = _hook("place", node.value, node.value)
         else:
             node.value = self.visit(node.value)
-        node.slice = self._index(node.slice)
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        known = owner is None or any([isinstance(part, ast.Slice) for part in parts]) or isinstance(node.slice, ast.Constant)
+        node.slice = self._index(node.slice) if known else _hook("key", node.slice, self.visit(node.slice), owner)
         return node
 
     def _index(self, node: ast.expr) -> ast.expr:

@@ -576,6 +576,10 @@ class Reads:
         return _makes_a_copy(key) or (self.trace.drafts is None and any([tracer.node.active for tracer in tracers([key])]))
 
     def _fetched(self, path: Path, owner: Any, key: Any) -> Any:
+        if isinstance(owner, collections.defaultdict) and not own_ways(type(owner)):
+            if not self.within(key, owner):  # it makes the item, and so would reading it anew
+                self.effect(f"{path!r} makes an item, and is outside the function")
+            return owner[_key(key)]
         try:
             return owner[key]
         except (KeyError, IndexError) as error:
@@ -821,6 +825,12 @@ class Reads:
             source = dict(base.node.params).get("position")
             if base.frozen and isinstance(source, Path):
                 self.effect(f"{source!r} is changed, which is outside the function")
+
+    def key(self, key: Any, owner: Any) -> Any:
+        """The place in ``owner`` that is assigned to: a dict that outlives the call keeps the key."""
+        if isinstance(owner, dict) and self.path_of(owner) is not None:
+            return self.kept(key)
+        return tuple(map(self.whole, key)) if type(key) is tuple else self.whole(key)
 
     def stored(self, value: Any, owner: Any) -> Any:
         """What is assigned to an attribute or an item of ``owner``: plain, if that outlives the call."""

@@ -7,6 +7,7 @@ effects. ``pytest --hypothesis-profile=deep`` reads every capture in every place
 from __future__ import annotations
 
 import builtins
+import collections
 import dataclasses
 import enum
 import functools
@@ -579,6 +580,58 @@ def test_caches_keep_plain_values(mode: str) -> None:
         assert abs(steps(x, 2) - 2 * x / 3) < 1e-14
         assert weight(3) == 0.25
     assert {type(n) for n in asked} == {int, np.float64}
+
+
+def _counted_by_a_method() -> Any:
+    counts: Any = collections.Counter()
+
+    def fun(x: Any) -> Any:
+        counts.update([int(3 * x[0])])
+        counts.subtract(["a"])
+        return np.sum(x) * (len(counts) - counts["a"])
+
+    return fun
+
+
+def _items_that_are_made() -> Any:
+    items: Any = collections.defaultdict(lambda: len(items) + 1.0)
+    return lambda x: np.sum(x) * items[int(x[0] > 0)] + items[2 + int(x[1] > 1)] * x[1]
+
+
+def _lists_that_are_made() -> Any:
+    items: Any = collections.defaultdict(list)
+
+    def fun(x: Any) -> Any:
+        items[int(3 * x[0])].append(1.0)
+        return np.sum(x) * sum(map(len, items.values())) + x[0] * len(items)
+
+    return fun
+
+
+def _numbers_as_keys() -> Any:
+    memory: Any = {}
+
+    def fun(x: Any) -> Any:
+        key = int(3 * x[0])
+        if key not in memory:
+            memory[key] = len(memory) + 1.0
+        memory[round(x[1]), key] = 2.0
+        return np.sum(x) * memory[key] + x[1] * len(memory)
+
+    return fun
+
+
+@pytest.mark.parametrize("make", [_counted_by_a_method, _items_that_are_made, _lists_that_are_made, _numbers_as_keys])
+def test_outer_containers_are_what_plain_calls_leave(make: Any, sharing: None) -> None:
+    """Three derivatives of functions of the same code, one after the other, each with containers of its own."""
+    derivatives = [value_and_grad(make()) for _ in range(3)]
+    for seed, derivative in enumerate(derivatives):
+        plain, dynamic, rng = make(), value_and_grad(make(), mode="dynamic"), np.random.default_rng(seed)
+        for _ in range(16):
+            x = 1.5 * rng.normal(size=4)
+            value, slope = derivative(x)
+            np.testing.assert_allclose(value, plain(x), rtol=1e-12)
+            np.testing.assert_allclose(slope, dynamic(x)[1], rtol=1e-12)
 
 
 def test_functions_without_source() -> None:
