@@ -813,19 +813,26 @@ class _Rewriter(ast.NodeTransformer):
                 node.value = number
             else:
                 node.value.elts[i] = number  # type: ignore[attr-defined]
+        node.value = self._kept(node.value, node.targets)
         unpacking = [target for target in node.targets if isinstance(target, (ast.Tuple, ast.List))]
         if unpacking:
             nested = ast.Constant(any(map(_nested, unpacking)))
             names = [target.id if isinstance(target, ast.Name) else None for target in unpacking[0].elts]
             node.value = _hook("unpack", node.value, node.value, nested, _constant(tuple(names)))
-        node.value = self._kept(node.value, node.targets)
         node.targets = [self.visit(target) for target in node.targets]
         return [*effects, node]
 
-    def _kept(self, value: ast.expr, targets: Sequence[ast.expr]) -> Any:
+    def _kept(self, value: Any, targets: Sequence[ast.expr]) -> Any:
         """What is assigned, plain where what it is assigned to outlives the call."""
         for target in targets:
-            if isinstance(target, ast.Name) and not self._local(target.id):
+            if isinstance(target, (ast.Tuple, ast.List)):
+                parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+                owners = {ast.unparse(to.value) if isinstance(to, ast.Attribute) else "" for to in target.elts}
+                if len(target.elts) == len(parts) and not any(isinstance(part, ast.Starred) for part in (*target.elts, *parts)):
+                    value.elts = [self._kept(part, [to]) for part, to in zip(parts, target.elts, strict=True)]
+                elif len(owners) == 1 and "" not in owners:  # attributes of one object
+                    value = self._kept(value, target.elts[:1])
+            elif isinstance(target, ast.Name) and not self._local(target.id):
                 value = _hook("kept", value, value)
             elif isinstance(target, (ast.Attribute, ast.Subscript)) and _is_plain_chain(target.value):
                 owner = self.visit(copied(target.value))

@@ -621,7 +621,25 @@ def _numbers_as_keys() -> Any:
     return fun
 
 
-@pytest.mark.parametrize("make", [_counted_by_a_method, _items_that_are_made, _lists_that_are_made, _numbers_as_keys])
+def _states_that_go_round() -> Any:
+    state, numbers = types.SimpleNamespace(a=1.0, b=0.5), [1.0, 2.0]
+
+    def step(a: Any, b: Any) -> Any:
+        return b, 0.5 * a
+
+    def fun(x: Any) -> Any:
+        state.a, state.b = state.b, state.a + 0.1
+        state.a, state.b = step(state.a, state.b)
+        scale, numbers[0], numbers[1] = numbers[1], numbers[1] + state.b, numbers[0]
+        return np.sum(x) * (state.a + scale) + x[0] * numbers[0]
+
+    return fun
+
+
+MAKES = [_counted_by_a_method, _items_that_are_made, _lists_that_are_made, _numbers_as_keys, _states_that_go_round]
+
+
+@pytest.mark.parametrize("make", MAKES)
 def test_outer_containers_are_what_plain_calls_leave(make: Any, sharing: None) -> None:
     """Three derivatives of functions of the same code, one after the other, each with containers of its own."""
     derivatives = [value_and_grad(make()) for _ in range(3)]
