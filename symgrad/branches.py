@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -103,12 +104,18 @@ class Builder:
         return self._parted(out, ways, depth, of(test), made, outer)
 
     def _shared(self, ways: list[Way], start: int, depth: int) -> int:
-        """As far as all ways do the same. Up to where they part, what one way tells of a step holds for all of them."""
+        """As far as all ways do the same. Up to where they part, what one way tells of a step holds for all of them.
+
+        What lies behind a decision that went one way only is left there: on the other one, it might raise, or warn.
+        """
         end = start
+        stop = min([_last_sure(way, ways, depth) for way in ways]) + 1
         parting = [way.tests[depth][0] for way in ways if len(way.tests) > depth]
         last = max([what for parts in parting for kind, what in parts.values() if kind == "step"], default=-1)
         for steps in zip(*[way.steps[start:] for way in ways], strict=False):
             first, *others = steps
+            if end >= stop:
+                break
             if any([first[0] is not other[0] or same_step(first, other) is None for other in others]):
                 break
             pairs = [pair for other in others for pair in zip(first[3], other[3], strict=True)]
@@ -303,6 +310,18 @@ class Builder:
         args = [again, *(before[key] for key in self.keys), *(there for there, _ in given.values())]
         loop = out.add(loop_of(body, Course(test=0, once=True)), args, (), avals, None)
         return {key: out.add(ITEM, [loop], (("item", i + 1),), self.kinds[key], None) for i, key in enumerate(self.keys)}
+
+
+def _last_sure(way: Way, ways: list[Way], depth: int) -> float:
+    """The last step of a way that is there, whatever is decided where all of these ways went one way."""
+    last: float = -1
+    taken = tuple([value for _, value in way.tests])
+    known = {tuple([value for _, value in other.tests]) for other in ways}
+    for i in range(depth, len(taken)):
+        last = max([last, *[what for kind, what in way.tests[i][0].values() if kind == "step"]])
+        if not any([other[: i + 1] == (*taken[:i], not taken[i]) for other in known]):
+            return last
+    return math.inf
 
 
 class _Known(dict[int, Any]):

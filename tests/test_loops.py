@@ -2,6 +2,7 @@
 
 import re
 import tracemalloc
+import warnings
 from typing import Any
 
 import numpy as np
@@ -1852,3 +1853,24 @@ def test_what_iterations_write_to_and_nobody_sees(fun, lines):
     if lines is not None:
         assert g.cache_info().misses == 2
         assert len(g.source(x).splitlines()) < lines
+
+
+def test_what_lies_behind_a_decision_that_went_one_way_does_not_warn():
+    """Means of clusters: where no call has met an empty one, the mean behind ``if np.any(...)`` is not computed before it."""
+
+    def fun(x):
+        c = x[:2] * 1.0
+        points = x[2:]
+        for _ in range(4):
+            nearest = np.argmin(np.abs(points[:, None] - c[None, :]), axis=1)
+            for k in range(2):
+                if np.any(nearest == k):
+                    c[k] = np.mean(points[nearest == k])
+        return c[0] * c[1]
+
+    derivative = value_and_grad(fun)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for x in np.random.default_rng(0).normal(size=(40, 8)):
+            assert derivative(x)[0] == pytest.approx(fun(x))
+    assert not caught
