@@ -851,8 +851,12 @@ class Reads:
             value[:] = [self.kept(item, depth + 1) for item in value]
         elif kind is tuple:
             return tuple([self.kept(item, depth + 1) for item in value])
-        elif kind is dict:
-            value.update({key: self.kept(item, depth + 1) for key, item in value.items()})
+        elif kind is frozenset:
+            return frozenset([self.kept(item, depth + 1) for item in value])
+        elif kind in (dict, set):
+            items = [self.kept(item, depth + 1) for item in (value.items() if kind is dict else value)]
+            value.clear()
+            value.update(items)
         elif self.path_of(value) is None and hasattr(value, "__dict__"):
             vars(value).update({key: self.kept(item, depth + 1) for key, item in vars(value).items()})
         return value

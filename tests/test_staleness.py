@@ -616,7 +616,8 @@ def _numbers_as_keys() -> Any:
         if key not in memory:
             memory[key] = len(memory) + 1.0
         memory[round(x[1]), key] = 2.0
-        return np.sum(x) * memory[key] + x[1] * len(memory)
+        memory.update({key - 1: 1.0, "seen": memory.get("seen", set()) | {key}})
+        return np.sum(x) * memory[key] + x[1] * (len(memory) + len(memory["seen"]))
 
     return fun
 
