@@ -246,7 +246,7 @@ class Family:
                 nodes.append(trace.constant(leaf)[0])
             else:
                 nodes.append(leaf)
-        kinds = [getattr(getattr(node, "aval", None), "kind", "") for node in nodes]
+        kinds = [node.aval.kind if isinstance(node, Node) else "" for node in nodes]
         end = Leaf(nodes, tree, kinds, list(trace.required))
         if trace.selections is not None:
             trace.selections.settle(end.nodes())

@@ -563,6 +563,8 @@ def test_objects_that_answer_for_any_name(mode):
         return columns.a0 * getattr(columns, "a1") * len([columns])  # noqa: B009
 
     assert np.array_equal(grad(fun, mode=mode)(np.array([2.0, 3.0])), [3.0, 2.0])
+    beside = Columns(None)
+    assert grad(lambda x: (np.sum(x), beside), has_aux=True, mode=mode)(np.ones(1))[1] is beside
 
 
 def test_index_errors_are_numpys():
