@@ -667,7 +667,7 @@ class Variant:
             lines += [
                 "            try:",
                 f"                _same = {' and '.join(outside)}",
-                "            except (LookupError, AttributeError, TypeError, ValueError, NameError):",
+                "            except Exception:",
                 "                _same = False  # it is not even there",
                 "            if not _same:",
                 f"                return _miss({within})",
@@ -925,7 +925,7 @@ def _now(path: Path, leaves: Sequence[Any]) -> Any:
     """What is outside now, where a trace did not look."""
     try:
         return path.find(leaves)
-    except (LookupError, AttributeError, TypeError, ValueError) as error:
+    except Exception as error:
         return Missing(error)
 
 

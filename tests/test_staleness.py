@@ -582,6 +582,27 @@ def test_caches_keep_plain_values(mode: str) -> None:
     assert {type(n) for n in asked} == {int, np.float64}
 
 
+def test_caches_are_asked_by_those_calls_alone_that_ask_them() -> None:
+    """A cached function that fails in a branch not taken is nothing to the call."""
+    numbers = {0: 1.0, 1: 2.0}
+
+    @functools.cache
+    def inverse(n: Any) -> Any:
+        if numbers[n] == 0.0:
+            raise ArithmeticError(n)
+        return 1.0 / numbers[n]
+
+    derivative = grad(lambda x: x * (inverse(0) if x > 0 else inverse(1)))
+    for x in (1.0, -1.0, 1.0, -1.0, 1.0):
+        assert derivative(x) == (1.0 if x > 0 else 0.5)
+    inverse.cache_clear()
+    numbers[1] = 0.0
+    for x in (1.0, 2.0, 3.0):
+        assert derivative(x) == 1.0
+    with pytest.raises(ArithmeticError):
+        derivative(-1.0)
+
+
 def _counted_by_a_method() -> Any:
     counts: Any = collections.Counter()
 
