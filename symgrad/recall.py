@@ -79,7 +79,9 @@ class Recall:
             if x.op is INPUT:
                 found = trace.graph.find(INPUT, (), x.params)
             elif x.op is CAPTURED:
-                array = self.arrays[x]
+                array = self.arrays.get(x)
+                if array is None:  # which no way reads
+                    raise Unclear
                 table = not array.flags.writeable and array.base is None
                 if self.other and not table and array.size > COMPARED:
                     raise Unclear  # it may hold something else now

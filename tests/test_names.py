@@ -188,9 +188,20 @@ def one_of_two(x):
     return np.sum(z) + w[1]
 
 
+def the_same_of_a_constant(x):
+    m = np.outer(x[:3], x[3:6]) + np.eye(3)
+    n = x[:3][:, None] * np.ones((3, 3))
+    v = x[2:5] * 1.0
+    for i in range(6):
+        if x[i] > 0.5:
+            v = m[1] * 0.8
+            n = m.copy()
+    return np.sum(m) + v[0] + np.sum(n[0])
+
+
 FUNCTIONS = [array_in_a_while, view_in_a_while, array_in_an_object, array_under_an_if, other_name_is_written, view_under_an_if]
 FUNCTIONS += [views_in_a_loop, in_a_helper, dict_in_a_while, dict_under_an_if, list_under_an_if]
-FUNCTIONS += [the_same_each_time, the_same_views, set_within, copied_under_an_if, one_of_two]
+FUNCTIONS += [the_same_each_time, the_same_views, set_within, copied_under_an_if, one_of_two, the_same_of_a_constant]
 
 
 @pytest.mark.parametrize("seed", [1, 821, 1026])
