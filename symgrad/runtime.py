@@ -579,6 +579,89 @@ def running(ufunc: np.ufunc, x: Array, axis: int, out: Array | None = None) -> A
     return out
 
 
+def others(*arrays: Array, axis: int) -> Array:
+    """For each element along an axis the product of all others; with directions, how it changes in all of those at once.
+
+    It is the coefficient of ``s * t * ...`` in the product of all other ``a + s * v + t * w + ...``. No element is divided by
+    that might be zero. ``axis`` counts from the end.
+
+    >>> others(np.array([2.0, 0.0, 5.0]), axis=-1)
+    array([ 0., 10.,  0.])
+    >>> others(np.array([2.0, 0.0, 5.0]), np.array([1.0, 1.0, 1.0]), axis=-1)
+    array([5., 7., 2.])
+    """
+    ndim = max([x.ndim for x in arrays])
+    a, *directions = [x.reshape((1,) * (ndim - x.ndim) + x.shape).swapaxes(0, axis) for x in arrays]
+    if not directions:
+        return _from_both_sides(np.multiply, a).swapaxes(0, axis)
+    if len(directions) == 1 and len(a) > 8 and a.dtype != object:
+        rest = _from_both_sides(np.multiply, a)
+        size = np.abs(rest)
+        limits = np.finfo(size.dtype)
+        if size.size and limits.tiny / limits.eps < size.min() and size.max() < limits.max**0.5:  # so that no digits are lost
+            try:
+                with np.errstate(over="raise"):
+                    return np.multiply(rest, _from_both_sides(np.add, directions[0] / a)).swapaxes(0, axis)
+            except FloatingPointError:
+                pass
+    alike = [a, *directions] if len({x.shape for x in (a, *directions)}) == 1 else np.broadcast_arrays(a, *directions)
+    factors = {(1 << k) >> 1: x for k, x in enumerate(alike)}
+    every = (1 << len(directions)) - 1
+    found = _others(factors, every).get(every)
+    return (np.zeros_like(factors[every and 1]) if found is None else found).swapaxes(0, axis)
+
+
+def _from_both_sides(ufunc: np.ufunc, x: Array) -> Array:
+    """Of each element along the first axis, all others put together."""
+    before, after = np.empty_like(x), np.empty_like(x)
+    if not x.size:
+        return before
+    before[0] = after[-1] = ufunc.identity
+    for rows, out in ((x[:-1], before[1:]), (x[:0:-1], after[-2::-1])):
+        if rows[:1].size < 32:
+            ufunc.accumulate(rows, 0, None, out)
+        elif len(rows):
+            running(ufunc, rows, 0, out)
+    return ufunc(before, after, before)
+
+
+def _others(x: dict[int, Array], wanted: int | None = None) -> dict[int, Array]:
+    """The products of all others of so many polynomials, given by their coefficients: in pairs, which have others.
+
+    The bits of a number say by which variables, none more than once, its coefficient is multiplied. ``wanted`` is one of them.
+    """
+    n = len(x[0])
+    if n < 2:
+        return {0: np.ones_like(x[0])}
+    if n == 2:
+        return {which: part[::-1].copy() for which, part in x.items()}
+    even, odd = [{which: part[k : n - n % 2 : 2] for which, part in x.items()} for k in (0, 1)]
+    pairs = _products(even, odd)
+    if n % 2:
+        nothing = np.zeros_like(x[0][:1])
+        pairs = {which: np.concatenate((part, x[which][-1:] if which in x else nothing)) for which, part in pairs.items()}
+    up = _others(pairs)
+    both = {which: part[: n // 2] for which, part in up.items()}
+    found = [_products(both, half, wanted) for half in (odd, even)]
+    result = {}
+    for which, part in found[0].items():
+        result[which] = whole = np.empty_like(part, shape=(n, *part.shape[1:]))
+        whole[0 : n - n % 2 : 2], whole[1::2] = part, found[1][which]
+        if n % 2:
+            whole[-1] = up[which][-1] if which in up else 0
+    return result
+
+
+def _products(x: dict[int, Array], y: dict[int, Array], wanted: int | None = None) -> dict[int, Array]:
+    """Products of polynomials of which no variable's square matters."""
+    found: dict[int, Array] = {}
+    for one, a in x.items():
+        for other, b in y.items():
+            if not one & other and wanted in (None, one | other):
+                found[one | other] = found[one | other] + a * b if one | other in found else a * b
+    return found
+
+
 def gram(x: Array, weights: Array) -> Array:
     """``x.T @ (weights[:, None] * x)``: half of the products will do where no two weights differ in sign.
 

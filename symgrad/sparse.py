@@ -32,7 +32,7 @@ from symgrad.ir import Aval, Node
 from symgrad.ops import engine
 from symgrad.ops.contract import cut
 from symgrad.ops.core import ASTYPE, REGISTRY, Op
-from symgrad.ops.reduction import logaddexp2_reduce, logaddexp_reduce
+from symgrad.ops.reduction import OTHERS, logaddexp2_reduce, logaddexp_reduce
 from symgrad.ops.signal import INTERP
 from symgrad.scipy.sparse import TIMES
 from symgrad.signature import layout
@@ -421,6 +421,17 @@ def along_axis(p: Patterns, node: Node, i: int) -> Matrix:
         return anything(p, node, i)
     outs, ins = (np.moveaxis(places(aval), axis, -1) for aval in (node.aval, node.args[i].aval))
     return pairs(outs[..., :, None], ins[..., None, :], sizes(node, i))
+
+
+@rule(OTHERS)
+def of_others(p: Patterns, node: Node, i: int) -> Matrix:
+    """All others along an axis."""
+    axis = dict(node.params)["axis"]
+    size = node.aval.shape[axis]
+    outs, ins = (np.moveaxis(places(aval), axis, -1) for aval in (node.aval, node.args[i].aval))
+    apart = ~np.eye(size, dtype=bool)
+    outs, ins = np.broadcast_arrays(outs[..., :, None], ins[..., None, :])
+    return pairs(outs[..., apart], ins[..., apart], sizes(node, i))
 
 
 @rule(np.convolve, np.correlate)

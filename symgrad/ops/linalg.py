@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad import runtime
 from symgrad.errors import NotDifferentiable
 from symgrad.ops.contract import conj, transpose
 from symgrad.ops.core import REGISTRY, A, Op, Rule, Sample, composite, constant, op
@@ -88,14 +89,6 @@ op(
 # -- determinants --------------------------------------------------------------------------------------------------
 
 
-def _products_of_others(s: Any) -> Any:
-    """``prod(s[j] for j != i)`` for each i, along the last axis, without dividing."""
-    one = np.ones_like(s[..., :1])
-    before = np.cumprod(np.concatenate((one, s[..., :-1]), -1), -1)
-    after = np.cumprod(np.concatenate((one, s[..., :0:-1]), -1), -1)[..., ::-1]
-    return before * after
-
-
 def _inverse(a: Any) -> Any:
     """The inverse if all matrices of the stack are well-conditioned, else None."""
     try:
@@ -144,7 +137,7 @@ def cofactor(a: Any) -> Any:
         return np.linalg.det(a)[..., None, None] * np.swapaxes(inverse, -1, -2)
     u, s, v = _svd(a)
     unit = np.linalg.det(u) * np.linalg.det(v)
-    return unit[..., None, None] * np.conj((u * _products_of_others(s)[..., None, :]) @ v)
+    return unit[..., None, None] * np.conj((u * runtime.others(s, axis=-1)[..., None, :]) @ v)
 
 
 def cofactor_vjp(g: Any, a: Any) -> Any:
@@ -157,7 +150,7 @@ def cofactor_vjp(g: Any, a: Any) -> Any:
     u, s, v = _svd(a)
     unit = (np.linalg.det(u) * np.linalg.det(v))[..., None, None]
     eye = np.eye(s.shape[-1], dtype=bool)
-    others = _products_of_others(np.where(eye, s.dtype.type(1), s[..., None, :]))
+    others = runtime.others(np.where(eye, s.dtype.type(1), s[..., None, :]), axis=-1)
     others = np.where(eye, s.dtype.type(0), others)  # [i, j]: the product of s without i and j
     g = unit * hermitian(u) @ g @ hermitian(v)
     diagonal = others @ np.diagonal(g, axis1=-2, axis2=-1)[..., None]

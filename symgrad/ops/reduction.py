@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from symgrad import runtime
 from symgrad.ops.core import (
     REGISTRY,
     A,
     Choice,
+    Op,
     Rule,
     Sample,
     composite,
@@ -202,22 +204,41 @@ def vector_shape(axis: int, ndim: int) -> tuple[int, ...]:
     return (-1,) + (1,) * (ndim - axis - 1) if ndim else ()
 
 
-def others(a: Any, axis: int) -> Any:
-    """For each element the product of all others along ``axis``."""
-    one = np.ones_like(a[along(axis, slice(0, 1))])
-    before = np.cumprod(np.concatenate((one, a[along(axis, slice(None, -1))]), axis), axis)
-    after = np.cumprod(np.concatenate((one, a[along(axis, slice(None, 0, -1))]), axis), axis)
-    return before * after[along(axis, slice(None, None, -1))]
+def _others_rule(position: int, g: Any, y: Any, *arrays: Any, axis: int) -> Any:
+    """How a product changes in several directions does not hang on their order: the derivative is one more, or another."""
+    return OTHERS(arrays[0], *[x for i, x in enumerate(arrays) if i not in (0, position)], g, axis=axis)
+
+
+OTHERS = Op(
+    runtime.others,
+    "op",
+    (_others_rule,),
+    name="runtime.others",
+    fun=runtime.others,
+    variadic=True,
+    lanes="mixed",
+    samples=[
+        Sample(A(4), axis=-1),
+        Sample(A(3, 2), axis=-2),
+        Sample(A(5), A(5), axis=-1),
+        Sample(A(10), A(10), axis=-1),
+        Sample(A(2, 3), A(2, 3), axis=-2),
+        Sample(A(3), A(3), A(3), axis=-1),
+        Sample(A(1), A(1), axis=-1),
+        Sample(A(0, 2), axis=-2),
+    ],
+)
+REGISTRY[runtime.others] = OTHERS
 
 
 def _others_over(a: Any, axis: Any) -> Any:
-    """The same over several axes together, or all of them."""
+    """For each element the product of all others over an axis, several, or all."""
     axes = tuple(range(np.ndim(a))) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     if len(axes) == 1:
-        return others(a, axes[0] % np.ndim(a))
+        return OTHERS(a, axis=axes[0] % np.ndim(a) - np.ndim(a))
     first = np.moveaxis(a, axes, range(len(axes)))
     line = np.reshape(first, (count(a, axes), *np.shape(first)[len(axes) :]))
-    return np.moveaxis(np.reshape(others(line, 0), np.shape(first)), range(len(axes)), axes)
+    return np.moveaxis(np.reshape(OTHERS(line, axis=-np.ndim(line)), np.shape(first)), range(len(axes)), axes)
 
 
 @op(

@@ -13,6 +13,7 @@ import numpy as np
 from symgrad.ir import CAPTURED, CONST, INPUT, Node
 from symgrad.ops import create, engine, index, linalg
 from symgrad.ops.core import REGISTRY, Op
+from symgrad.ops.reduction import OTHERS
 from symgrad.optimize.elimination import Factors, cholesky
 from symgrad.optimize.rewriting import const, is_op, ops_of
 from symgrad.optimize.scalarizer import BLAS, Grid, Rule, Scalarizer, Unsuited, grid_of
@@ -268,7 +269,7 @@ class Element:
 
     def _with(self, key: Any, other: Any) -> Any:
         if not isinstance(other, Element):  # where NumPy starts a sum or a product
-            assert other in (0, 1)
+            assert other == (1 if key is np.multiply else 0)
             return self
         return Element(self.s, self.s.number(key, self.node, other.node))
 
@@ -514,6 +515,12 @@ def cofactor(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any
     (grid,) = grids
     few = 0 < grid.shape[-1] <= LARGEST_SYSTEM
     return _run(s, node, grids, params) if few and node.aval.dtype == float else None
+
+
+@grid_rule(OTHERS)
+def others(s: Scalarizer, node: Node, grids: list[Grid], params: dict[str, Any]) -> Grid | None:
+    plain = len(grids) < 3 and all(arg.aval.dtype == float for arg in node.args) and not s.exact
+    return _run(s, node, grids, params) if plain else None
 
 
 # ---- indices and writes ----

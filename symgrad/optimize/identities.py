@@ -11,6 +11,7 @@ from symgrad.ir import CAPTURED, CONST, Node, size_of
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.elementwise import EXTREME
+from symgrad.ops.reduction import OTHERS
 from symgrad.optimize import rewriting
 from symgrad.optimize.rewriting import Rewrite, Simplifier, const, is_named, is_number, is_op, join, len_of, split
 from symgrad.optimize.scales import opposite
@@ -243,6 +244,24 @@ def allaxes_of(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None
         return None
     rest = tuple((name, value) for name, value in node.params if name != "axis")
     return s.make(node.op, args, rest, node.aval)
+
+
+@rewrite(OTHERS)
+def others_are_running_products(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """All others are those before times those after: in NumPy's words, of which the table knows more."""
+    x, *directions = args
+    shape, axis = list(node.aval.shape), dict(node.params)["axis"] + len(node.aval.shape)
+    if directions or not shape[axis]:
+        return None
+    shape[axis] = 1
+    one = s.call(create.FULL, s.graph.const(1.0), shape=tuple(shape), dtype=node.aval.dtype)
+    along = {"axis": axis} if axis else {}
+    running = []
+    for step, stop in ((None, -1), (-1, 0)):
+        part = s.call(index.GETITEM, x, spec=(index.EVERY,) * axis + (index.Slice(None, stop, step),))
+        running.append(s.call(np.cumprod, s.call(np.concatenate, one, part, **along), axis=axis))
+    back = s.call(index.GETITEM, running[1], spec=(index.EVERY,) * axis + (index.Slice(None, None, -1),))
+    return s.call(np.multiply, running[0], back)
 
 
 @rewrite(np.einsum)

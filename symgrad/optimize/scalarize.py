@@ -14,6 +14,7 @@ import numpy as np
 
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node
 from symgrad.ops import engine, index
+from symgrad.ops.reduction import OTHERS
 from symgrad.optimize.grids import FREE, GRIDS, SOLVING, SUMMING
 from symgrad.optimize.loops import SCALAR, STACK, decisive, rows_apart, trim_loops
 from symgrad.optimize.rewriting import Simplifier
@@ -112,6 +113,8 @@ def _cost(node: Node) -> float:
         return PACKING + ELEMENT * len(node.args) if dict(node.params)["dtype"] == float else 3 * CALL
     if op in SOLVING:
         return LAPACK
+    if op is OTHERS:
+        return 4 * LAPACK
     if not isinstance(aval, Aval):
         return 2 * CALL
     if aval.kind == "python" and op in PLAIN and all(arg.aval.kind == "python" for arg in node.args):

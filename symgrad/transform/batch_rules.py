@@ -15,7 +15,7 @@ import numpy as np
 from symgrad.ir import Node
 from symgrad.ops import create, engine, index, linalg, shape, statistics
 from symgrad.ops.core import ASTYPE, REGISTRY, Op
-from symgrad.ops.reduction import logaddexp2_reduce, logaddexp_reduce
+from symgrad.ops.reduction import OTHERS, logaddexp2_reduce, logaddexp_reduce
 from symgrad.transform.batch import RULES, Alike, Batch, CannotBatch, elementwise, interned, line_up, rows_of, rule
 from symgrad.transform.loop import plain
 
@@ -162,6 +162,13 @@ def product(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
     if not ndim or params.get("axis") is not None:
         return reduction(b, node, args, flags)
     return np.reshape(_again(b, node, [flat(b, args[0])], axis=1, keepdims=None), (b.size, *node.aval.shape))
+
+
+@rule(OTHERS)
+def others(b: Batch, node: Node, args: Args, flags: Flags) -> Any:
+    """Its arrays broadcast, and its axis counts from the end."""
+    lined = [line_up(a, _ndim(x), _ndim(node)) if flag else a for a, x, flag in zip(args, node.args, flags, strict=True)]
+    return _again(b, node, lined)
 
 
 @rule(np.quantile, np.nanquantile)
