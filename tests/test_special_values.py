@@ -136,3 +136,20 @@ def test_least_squares_of_nearly_singular_matrices(mode):
     expected = -np.outer(np.linalg.solve(a.T, weights), x)
     for _ in range(3):
         np.testing.assert_allclose(slope(a, a @ x), expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+
+
+def test_shares_of_a_sum_of_exponentials_are_of_one():
+    """In few calls, also where rounding swallows the logarithm of their number."""
+    slope = grad(lambda x: np.sum(np.logaddexp.reduce(x, axis=0)))
+    for x in (
+        np.cos(np.arange(12.0)).reshape(4, 3),
+        np.full((4, 3), 1e17),
+        np.full((4, 3), -np.inf),
+        np.r_["0,2", [0.0] * 3, [-1e3] * 3],
+    ):
+        for _ in range(3):
+            with np.errstate(all="ignore"):
+                np.testing.assert_allclose(np.sum(slope(x), axis=0), 1.0, rtol=1e-15)
+    large = np.cos(np.arange(3000.0)).reshape(30, 100)
+    slope(large)
+    assert "maximum" not in slope.source(large, fast=True)

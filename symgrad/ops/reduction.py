@@ -306,9 +306,11 @@ def _shares(exp: Any) -> Rule:
     def rule(g: Any, y: Any, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
         whole = expand(y, a, axis, keepdims)
         alone = a == whole  # infinite as the sum is
-        ties = np.sum(alone, axis=axis, dtype=y.dtype, keepdims=keepdims or NONE)
         share = exp(np.where(alone, 0, a) - np.where(alone, 0, whole))
-        return expand(g / np.maximum(ties, 1), a, axis, keepdims) * share
+        if not count(a, axis):
+            return share
+        total = np.sum(share, axis=axis, keepdims=keepdims or NONE)  # one, but for rounding and where several are infinite
+        return expand(g / total, a, axis, keepdims) * share
 
     return rule
 
