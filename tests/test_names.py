@@ -4,7 +4,7 @@ values that are there already."""
 import numpy as np
 import pytest
 
-from symgrad import value_and_grad
+from symgrad import value_and_grad, vmap
 
 
 def array_in_a_while(x):
@@ -237,3 +237,14 @@ def test_a_write_that_comes_late_is_seen():
         assert value == pytest.approx(fun(x.copy(), writes), rel=1e-10)
         np.testing.assert_allclose(slope, other, rtol=1e-9, atol=1e-11)
     assert derivative.cache_info().hits
+
+
+@pytest.mark.parametrize("fun", FUNCTIONS)
+def test_names_hold_in_each_element_of_a_batch(fun):
+    """The first call, which no other told of the names, too."""
+    for seed in (5, 6):
+        x = np.random.default_rng(seed).normal(size=(6, 8))
+        values, slopes = vmap(value_and_grad(fun))(x)
+        np.testing.assert_allclose(values, [fun(row.copy()) for row in x], rtol=1e-10)
+        expected = [value_and_grad(fun, mode="dynamic")(row)[1] for row in x]
+        np.testing.assert_allclose(slopes, expected, rtol=1e-9, atol=1e-11)

@@ -201,7 +201,11 @@ def _watched(trace: Trace, fun: Fun, args: Any, kwargs: Any) -> tuple[list[Any],
         hooks.impure = None
     trace.lanes += 1
     try:
-        leaves, tree = outputs_of(trace, run(trace, fun, args, kwargs))
+        apart: set[Any] | None = None
+        while apart != trace.apart:  # again, where a loop was taken for one of all elements, and is not
+            apart = set(trace.apart)
+            del trace.guards[guards:], trace.required[required:]
+            leaves, tree = outputs_of(trace, run(trace, fun, args, kwargs))
     finally:
         trace.lanes -= 1
         unseen = trace.impure or (None if hooks is None else hooks.impure)
