@@ -90,7 +90,7 @@ def _columns(trace: Trace, items: Sequence[Any]) -> list[tuple[Sequence[Any], _K
     """The numbers of which items are made, and whose these are; None for other items."""
     columns: list[Sequence[Any]] = [items]
     if type(items[0]) is tuple:
-        if len({len(item) if type(item) is tuple else 0 for item in items} - {0}) != 1:
+        if not items[0] or {len(item) if type(item) is tuple else 0 for item in items} != {len(items[0])}:
             return None
         columns = [*zip(*items, strict=True)]
     kinds = [_kind_of(trace, column) for column in columns]

@@ -2952,6 +2952,23 @@ def test_min_and_max_of_one_kind_are_no_branches():
         assert derivative.cache_info().misses == 2
 
 
+def the_longest(x):
+    """By a key, of tuples, lists and texts."""
+    first = max([(x[0], x[1]), [x[2], x[3]]], key=lambda pair: pair[0])
+    rows = sorted([(x[3], "a"), "zz", (x[1], "b"), "c"], key=lambda row: x[2] * len(row))
+    pairs = sorted([(), (x[0], x[1]), (x[2], x[3]), (x[1],)], key=lambda pair: sum(pair) + x[3])
+    return isinstance(first, list) * x[0] + x[1] * len(rows[0]) + sum([i * len(pair) * x[2] for i, pair in enumerate(pairs)])
+
+
+def test_tuples_beside_other_things_are_no_rows():
+    """One with an empty tuple or a text among them was an error; a list that is chosen was a tuple."""
+    derivative = value_and_grad(the_longest)
+    for x in np.random.default_rng(5).normal(size=(12, 4)):
+        value, slope = derivative(x)
+        assert value == pytest.approx(the_longest(x), rel=1e-12)
+        np.testing.assert_allclose(slope, grad(the_longest, mode="dynamic")(x), rtol=1e-12)
+
+
 def of_what_is_iterated(x):
     squares = {i: v * v for i, v in enumerate(x)}
     return max(x) * min(np.sin(v) for v in x) + max(squares.values()) + min(map(abs, x), default=0.0) * max(x[1], *x[2:])
