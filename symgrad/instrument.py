@@ -424,10 +424,10 @@ class _Rewriter(ast.NodeTransformer):
         first.iter = self._iterated(first.iter, first.target)  # evaluated outside the new scope
         self.scopes.append(({name for g in node.generators for name in names_stored(g.target)}, set()))
         first.target = self.visit(first.target)
-        first.ifs = [_hook("test", item, self.visit(item)) for item in first.ifs]
+        first.ifs = [self._truth(item) for item in first.ifs]
         for generator in rest:
             generator.iter = self._iterated(generator.iter, generator.target)
-            generator.ifs = [_hook("test", item, self.visit(item)) for item in generator.ifs]
+            generator.ifs = [self._truth(item) for item in generator.ifs]
         for field in ("elt", "key", "value"):
             if hasattr(node, field):
                 setattr(node, field, self.visit(getattr(node, field)))
@@ -516,7 +516,7 @@ class _Rewriter(ast.NodeTransformer):
         if hasattr(node, "ends"):
             return _hook("negated", node, self.visit(node.operand))
         if isinstance(node.op, ast.Not):
-            node.operand = _hook("test", node.operand, self.visit(node.operand))
+            node.operand = self._truth(node.operand)
         else:
             node.operand = self._whole(node.operand, "operand")
         return node
@@ -615,7 +615,7 @@ class _Rewriter(ast.NodeTransformer):
             for part in whole.values if isinstance(whole, ast.BoolOp) else [whole]:
                 if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
                     part.ends = True  # type: ignore[attr-defined]
-            test = self.visit(whole)
+            test = self.visit(_asked(whole))
             if together:
                 names = _constant(tuple(sorted(together)))
                 parts = [_hook("part", part, ast.Name(loop, ast.Load()), part, names) for part in test.values[:-1]]
@@ -903,6 +903,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def _condition(self, test: ast.expr) -> Any:
         """A test; in a loop, where the parts of an ``and`` or ``or`` may be looked at together, they are."""
+        _asked(test)
         if not self._loops or not isinstance(test, ast.BoolOp) or not all(map(_is_harmless, test.values[1:])):
             return self.visit(test)
         every = ast.Constant(isinstance(test.op, ast.And))
@@ -917,14 +918,23 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         """``if __debug__ and not test: raise AssertionError(message)``."""
-        test = ast.UnaryOp(ast.Not(), _hook("test", node.test, self.visit(node.test)))
+        test = ast.UnaryOp(ast.Not(), self._truth(node.test))
         words = [self.visit(node.msg)] if node.msg is not None else []
         failed = ast.Raise(_hook("failed", node, *words), None)
         return placed(ast.If(ast.BoolOp(ast.And(), [ast.Name("__debug__", ast.Load()), test]), [failed], []), node)
 
+    def _truth(self, test: ast.expr) -> Any:
+        """An expression that is but asked for its truth."""
+        return _hook("test", test, self.visit(_asked(test)))
+
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
-        node.values = [_hook("test", value, self.visit(value)) for value in node.values]
-        return node
+        """``hooks.answer(hooks.asked(a) or b)``: an object whose class says what is true is itself the result."""
+        if hasattr(node, "asked"):
+            node.values = [_hook("test", value, self.visit(value)) for value in node.values]
+            return node
+        *before, last = node.values
+        node.values = [*[_hook("asked", value, self.visit(value)) for value in before], self.visit(last)]
+        return _hook("answer", node, node)
 
     def visit_Try(self, node: Any) -> Any:
         leaves = any(isinstance(item, (ast.Return, ast.Break, ast.Continue)) for s in node.finalbody for item in walk(s))
@@ -962,7 +972,7 @@ class _Rewriter(ast.NodeTransformer):
         reads = [placed(ast.Expr(_hook("fixed", item, self.visit(item))), item) for item in named]
         for case in node.cases:
             if case.guard is not None:
-                case.guard = _hook("test", case.guard, self.visit(case.guard))
+                case.guard = self._truth(case.guard)
             case.body = self._body(case.body)
         return [*reads, node]
 
@@ -1024,6 +1034,15 @@ def _goes_on(statement: ast.stmt) -> bool:
 def _pauses(loop: ast.AST) -> bool:
     """Whether a loop is left now and then, and goes on later."""
     return any(isinstance(item, (ast.Yield, ast.YieldFrom, ast.Await)) for item in walk(loop))
+
+
+def _asked(test: ast.expr) -> ast.expr:
+    """A test, whose ``and``s and ``or``s are but asked for their truth: marked."""
+    if isinstance(test, ast.BoolOp):
+        test.asked = True  # type: ignore[attr-defined]
+        for value in test.values:
+            _asked(value)
+    return test
 
 
 def _looked_at_together(test: ast.expr) -> set[str]:

@@ -66,6 +66,16 @@ QUICK = frozenset({Tracer, float, int, bool, str, type(None), np.ndarray, comple
 _OF_SHAPE = (int, slice, type(None), type(Ellipsis))  # keys that fit or do not by the shape alone
 
 
+class _Asked:
+    """An object whose truth its class's own method has told."""
+
+    def __init__(self, value: Any, truth: bool) -> None:
+        self.value, self.truth = value, truth
+
+    def __bool__(self) -> bool:
+        return self.truth
+
+
 class Reads:
     """The hooks for what is read, and written, outside; and what they found. ``leaves`` are the arguments of the call."""
 
@@ -692,6 +702,15 @@ class Reads:
         if path is not None and not isinstance(value, (type, *FUNCTIONS)):
             self.check(path.then("true", None), "is", bool(value))
         return value
+
+    def asked(self, value: Any) -> Any:
+        """A value that ``and`` or ``or`` asks for its truth, and may have as its result; see ``answer``."""
+        truth = self.test(value)
+        return value if truth is value else _Asked(value, bool(truth))
+
+    def answer(self, found: Any) -> Any:
+        """The result of ``and`` or ``or``."""
+        return found.value if type(found) is _Asked else found
 
     def whole(self, value: Any) -> Any:
         """Something that is searched, matched, added."""

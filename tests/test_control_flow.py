@@ -2969,6 +2969,80 @@ def test_tuples_beside_other_things_are_no_rows():
         np.testing.assert_allclose(slope, grad(the_longest, mode="dynamic")(x), rtol=1e-12)
 
 
+class Sized:
+    """What counts how often it is asked."""
+
+    def __init__(self, value, size):
+        self.value, self.size, self.often = value, size, 0
+
+    def __len__(self):
+        self.often += 1
+        return self.size
+
+    def __mul__(self, other):
+        return self.value * other
+
+
+class Positive:
+    def __init__(self, value):
+        self.value = value
+
+    def __bool__(self):
+        return bool(self.value > 0)
+
+    def __add__(self, other):
+        return self.value + other
+
+    __radd__ = __add__
+
+
+GIVEN, EMPTY = Sized(3.0, 2), Sized(4.0, 0)
+
+
+def the_first_that_has_any(x):
+    own = Sized(x[0], 2)
+    chosen, other = own or 0.3, Sized(x[1], 0) or own
+    return chosen * 2.0 + other * x[2] + own.often + (GIVEN or EMPTY) * x[0] + (EMPTY or 0.25) * x[1]
+
+
+def the_first_that_is_positive(x):
+    return x[2] + ((Positive(x[0]) and Positive(x[1])) or (Positive(x[2]) and 0.3))
+
+
+def asked_in_a_loop(x):
+    total, own = 0.0, Sized(x[3], 1)
+    for t in x:
+        found = Positive(t) or Positive(0.3)
+        total = total + (found + 0.1) * t
+        if Positive(t) or Positive(total - 1.0):
+            total = total * 0.5
+    while (own and x[1] < 5.0) and total < 3.0:
+        total = total + 1.0
+    return total + own.often
+
+
+def asked_of_each(x):
+    every = [Positive(t) for t in x]
+    return sum([(a or b).value for a, b in itertools.pairwise(every)]) + sum([t.value for t in every if t and t.value < 1.0])
+
+
+def with_a_default(x, scale=None):
+    scale = scale or Sized(x[1], 2)
+    return scale * x[0]
+
+
+@pytest.mark.parametrize(
+    "fun", [the_first_that_has_any, the_first_that_is_positive, asked_in_a_loop, asked_of_each, with_a_default]
+)
+def test_and_and_or_give_the_object_that_was_asked(fun):
+    """What its class says of its truth, or its length, was their result."""
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in np.random.default_rng(6).normal(size=(12, 4)):
+        value, slope = derivative(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(slope, dynamic(x)[1], rtol=1e-12, atol=1e-14)
+
+
 def of_what_is_iterated(x):
     squares = {i: v * v for i, v in enumerate(x)}
     return max(x) * min(np.sin(v) for v in x) + max(squares.values()) + min(map(abs, x), default=0.0) * max(x[1], *x[2:])
