@@ -62,7 +62,7 @@ from symgrad.patterns import (
 )
 from symgrad.recall import Run
 from symgrad.trace import GONE, Guard, Trace, is_held_so_often
-from symgrad.tracer import NUMBERS, Tracer
+from symgrad.tracer import NUMBERS, Tracer, plain
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 from symgrad.transform.vectorize import vectorized
 
@@ -1369,8 +1369,11 @@ class _Survey:
                 return found if found is None or found[0] == "is" else (DRAFT, *found)
             self.holds[key] = value
             return TRACED
-        if value is None or kind in (int, bool, str, bytes, type(Ellipsis), slice, range):
+        if value is None or kind in (int, bool, str, bytes, type(Ellipsis), range):
             return (kind, value)
+        if kind is slice:
+            ends = value.start, value.stop, value.step
+            return (kind, tuple([self._look(end, (*key, i), depth + 1) for i, end in enumerate(ends)]))
         if kind in (float, complex) or isinstance(value, np.generic):
             return (kind, repr(value))
         if isinstance(value, (FunctionType, MethodType, BuiltinFunctionType, functools.partial)):
@@ -1389,8 +1392,9 @@ class _Survey:
             return (kind, tuple([self._look(item, (*key, i), depth + 1) for i, item in enumerate(value)]))
         if depth < 4 and kind is dict and len(value) <= WIDEST:
             self._note(key, value)
-            names = tuple(value)
-            return (kind, names, tuple([self._look(item, (*key, name), depth + 1) for name, item in value.items()]))
+            names = plain(tuple(value))  # a traced number that is a key has been looked at
+            found = [self._look(item, (*key, name), depth + 1) for name, item in zip(names, value.values(), strict=True)]
+            return (kind, names, tuple(found))
         if kind is np.ndarray:
             return self._array(value, key, depth)
         if self.trace.hooks is not None and self.trace.hooks.path_of(value) is not None:

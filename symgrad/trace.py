@@ -790,6 +790,7 @@ class Tape(Trace):
         return Tracer(self, node, x.value, frozen=True)
 
 
+_POWER = REGISTRY[np.power]
 _BY_LAYOUT = (REGISTRY[np.reshape], REGISTRY[np.ravel])
 
 
@@ -850,7 +851,8 @@ def _compute_anyway(op: Op, values: list[Any], params: dict[str, Any]) -> Any:
     except (ZeroDivisionError, OverflowError):
         if any([type(value) not in (int, float, complex) for value in values]):
             raise
-        return op.fun(*map(as_numpy, values), **params).item()
+        numbers = [float(value) if op is _POWER and type(value) is int else value for value in values]  # ``0 ** -1``, too
+        return op.fun(*map(as_numpy, numbers), **params).item()
 
 
 def _filled(op: Op, args: Sequence[Node], params: Any, aval: Any) -> Any:

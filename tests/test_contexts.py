@@ -426,3 +426,72 @@ def test_loops_that_one_side_of_an_if_leaves(fun):
         assert value == pytest.approx(fun(x), rel=1e-12)
         np.testing.assert_allclose(slope, other, rtol=1e-10, atol=1e-12)
     assert fun is not patience or derivative.cache_info().misses <= 4
+
+
+def by_number(x):
+    total, found, i = x[0], {}, 0
+    while total < 1.0 and i < 5:
+        i += 1
+        total = total + 0.2
+        found[i] = 0.3 * x[i]
+    for t in x:
+        if t > 0.4:
+            total = total * 0.9 + t
+    return total + sum([k * t for k, t in found.items()]) + found.get(2, 0.5)
+
+
+def by_pairs(x):
+    total, found, i = x[0], {}, 0
+    while True:
+        i += 1
+        total = total + 0.2
+        if total > 1.0 or i > 5:
+            break
+        found[i, "a"] = total
+    for t in x:
+        if t > 0.4:
+            found[1, "a"] = total * 0.9 + t
+    return total + sum(found.values()) + len(found)
+
+
+def of_a_slice(x):
+    total, part, i = x[0], slice(0, 1), 0
+    while total < 1.0 and i < 5:
+        i += 1
+        total = total + 0.2
+        part = slice(0, i + 1)
+    for t in x:
+        if t > 0.4:
+            total = total * 0.9 + t
+    return total + np.sum(x[part])
+
+
+def by_its_slices(x):
+    total, i = x[0], 0
+    while total < 1.0 and i < 5:
+        i += 1
+        total = total + 0.2
+        part = slice(i, None)
+        for t in x[part]:
+            if t > 0.4:
+                total = total * 0.9 + 0.1 * t
+    return total
+
+
+def a_power_of_a_count(x):
+    total, count = x[0], 0
+    for t in x:
+        if t > 0.3:
+            count += 1
+        total = total + t * (count**-1 if count else 0.0)
+    return total + count
+
+
+@pytest.mark.parametrize("fun", [by_number, by_pairs, of_a_slice, by_its_slices, a_power_of_a_count])
+def test_numbers_that_go_round_are_keys_ends_of_slices_and_powers(fun):
+    """A later call found the numbers of an earlier one: an error."""
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in np.random.default_rng(7).normal(size=(20, 8)):
+        value, slope = derivative(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(slope, dynamic(x)[1], rtol=1e-11, atol=1e-13)
