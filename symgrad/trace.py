@@ -266,7 +266,8 @@ class Trace:
         if aval.shape:
             return create.full(self, aval.shape, number, aval.dtype)  # type: ignore[no-any-return]
         value = aval.dtype.type(number)
-        return self.lookup(self.constant(value.item() if aval.kind == "python" else value)[0])
+        found = self.lookup(self.constant(value.item() if aval.kind == "python" else value)[0])
+        return self.record(TO_ARRAY, (found,), {}) if aval.kind == "array" else found
 
     def constant(self, value: Any) -> tuple[Node, Any]:
         """The node of a plain value that met a traced one, and the value as it is now."""

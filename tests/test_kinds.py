@@ -134,3 +134,37 @@ def test_weighted_quantiles_are_arrays(quantile, q):
         value, pullback = vjp(fun, x)
         assert kind_of(value) == kind_of(fun(x)) == (np.ndarray, float, np.shape(q))
         np.testing.assert_array_equal(pullback(value)[0], [0, 0, 2])
+
+
+def begins_as_an_array(x):
+    z, total = np.array(0.5), 0.0
+    for i in range(4):
+        total = total + (x[1] if isinstance(z, np.ndarray) else x[2])
+        z = z * x[i]
+    return total + z
+
+
+def stays_an_array(x):
+    z = np.array(0.5)
+    for t in x:
+        if t > 0 and z == 0.5:
+            z = np.array(0.3 if isinstance(z, np.ndarray) else x[1])
+    return z + x[0] + isinstance(z, np.ndarray)
+
+
+def may_become_a_number(x):
+    z = np.zeros(())
+    for t in x:
+        if t > 1.0:
+            z = z + 0.1
+    return z + x[0] + isinstance(z, np.ndarray)
+
+
+@pytest.mark.parametrize("fun", [begins_as_an_array, stays_an_array, may_become_a_number])
+def test_arrays_of_one_number_that_loops_begin_with_are_arrays(fun):
+    """They were NumPy's numbers."""
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in np.random.default_rng(8).normal(size=(20, 4)):
+        value, slope = derivative(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(slope, dynamic(x)[1], rtol=1e-12, atol=1e-14)
