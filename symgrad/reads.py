@@ -26,7 +26,7 @@ import numpy as np
 from symgrad import iterables, standard
 from symgrad.frames import where
 from symgrad.guards import CLOSURE, Check, Path, same_value
-from symgrad.ir import INPUT, Node
+from symgrad.ir import INPUT, Node, aval_of
 from symgrad.iterables import Over, columns, table
 from symgrad.ops import create
 from symgrad.ops.core import Traced
@@ -62,6 +62,7 @@ ROWS = {tuple, int, float, bool, np.float64, np.int64, np.bool_}  # what is read
 MAX_ITEMS = 1000  # of a container that is read as a whole
 MAX_BYTES = 1 << 16  # of an array whose content is compared at every call
 _BY_IDENTITY = object.__dict__["__eq__"]
+_TRUTH = aval_of(np.True_)
 QUICK = frozenset({Tracer, float, int, bool, str, type(None), np.ndarray, complex, np.float64, slice, range, bytes})
 _OF_SHAPE = (int, slice, type(None), type(Ellipsis))  # keys that fit or do not by the shape alone
 
@@ -787,6 +788,8 @@ class Reads:
             self.check(path, "is", value)
         if type(value) is Tracer and value.node.aval == BOOL:  # a flag that goes round a loop: there are two such objects
             return bool(value)
+        if type(value) is Tracer and not single and value.node.aval == _TRUTH:  # and two of NumPy's
+            return np.bool_(bool(value))
         return value
 
     def within(self, item: Any, owner: Any) -> Any:

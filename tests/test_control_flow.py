@@ -2969,6 +2969,23 @@ def test_tuples_beside_other_things_are_no_rows():
         np.testing.assert_allclose(slope, grad(the_longest, mode="dynamic")(x), rtol=1e-12)
 
 
+def the_same_truth(x):
+    """There are two truths of NumPy's, and two of Python's."""
+    total = ((x[0] > 0) is (x[1] > 0)) * x[2] + operator.is_(x[0] > 0, x[3] > 0) * x[1] + ((x[0] > 0) is True)
+    for t in x:
+        if (t > 0) is (total > 0) is not (x[2] > 0):
+            total = total + t
+    return total
+
+
+def test_truths_of_comparisons_are_the_same_or_not():
+    derivative = value_and_grad(the_same_truth)
+    for x in np.random.default_rng(9).normal(size=(30, 4)):
+        value, slope = derivative(x)
+        assert value == pytest.approx(the_same_truth(x), rel=1e-12)
+        np.testing.assert_allclose(slope, grad(the_same_truth, mode="dynamic")(x), rtol=1e-12)
+
+
 class Sized:
     """What counts how often it is asked."""
 
