@@ -149,9 +149,38 @@ def _width(part: Any) -> int:
     return array.ndim if getattr(array, "dtype", None) == bool else 1
 
 
+def _numbers_first(spec: Any, arrays: Any) -> tuple[Any, Any] | None:
+    """The numbers of an index, and the rest of it, where that comes to other dimensions than both at once do.
+
+    Torch selects by numbers first; NumPy counts them among the arrays, and puts what arrays that lie apart pick in front.
+    """
+    held = [arrays[part.number] if type(part) is index.Hole else part for part in spec]
+    picks = [i for i, part in enumerate(held) if type(spec[i]) is index.Hole and (part.ndim or part.dtype == bool)]
+    numbers = [i for i, part in enumerate(held) if i not in picks and (isinstance(part, int) or type(spec[i]) is index.Hole)]
+    if not (picks and numbers) or _together(sorted(picks + numbers)):
+        return None
+    left = [i for i in range(len(spec)) if i not in numbers]
+    if not _together([left.index(i) for i in picks]):
+        return None
+    first: list[Any] = []
+    for i, part in enumerate(held):
+        if i in numbers or part is Ellipsis:
+            first.append(wrap(part) if type(spec[i]) is index.Hole else part)
+        else:
+            first += [slice(None)] * _width(part)
+    ends = [(part.start, part.stop, part.step) if type(part) is index.Slice else None for part in spec]
+    return tuple(first), tuple([slice(*end) if (end := ends[i]) else wrap(held[i]) if i in picks else held[i] for i in left])
+
+
+def _together(places: list[int]) -> bool:
+    return places[-1] - places[0] == len(places) - 1
+
+
 def getitem(self: Tensor, key: Any) -> Any:
     """``x[key]``: a view for integers and slices, a copy for index tensors and masks."""
     spec, arrays, label = _index_of(self, key)
+    if arrays and (split := _numbers_first(spec, arrays)):
+        return getitem(getitem(self, split[0]), split[1])
     if not isinstance(self.value, np.ndarray):
         whole(self)
     try:
@@ -193,6 +222,8 @@ def _out_of_range(x: Tensor, spec: Any, arrays: Any) -> str | None:
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """``x[key] = value``."""
     spec, arrays, _ = _index_of(self, key)
+    if arrays and (split := _numbers_first(spec, arrays)):
+        return setitem(getitem(self, split[0]), split[1], value)
     if not isinstance(self.value, np.ndarray):
         whole(self)
     if not isinstance(value, Tensor):
@@ -201,13 +232,13 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         value = np.asarray(value).astype(self.value.dtype)
     if key is Ellipsis:
         self.copy_(as_tensor_of(value)) if np.ndim(value) else self.fill_(as_tensor_of(value))
-        return
+        return None
     if arrays:
         kept = self.value.dtype
         value = value.to(kept) if isinstance(value, Tensor) and value.value.dtype != kept else value
         new = _put(self, value, spec, arrays, index.SETITEM)
         assign(self, new, "index_put_")
-        return
+        return None
     if not isinstance(value, Tensor):
         value = wrap(value)
     try:
@@ -229,6 +260,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     if v.ndim > target.ndim:
         value = value.reshape(v.shape[v.ndim - target.ndim :])
     assign(self, value, "copy_", spec)
+    return None
 
 
 @method
