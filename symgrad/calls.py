@@ -168,6 +168,8 @@ class Calls(Reads):
             and not kwargs
         ):
             return fun(*self._out(self._seen(args)))  # what it draws is always the same
+        if fun is bool and len(args) == 1 and not own_ways(type(args[0])).isdisjoint(("__bool__", "__len__")):
+            return bool(self.test(args[0]))
         if fun is int and len(args) == 1 and not kwargs and type(args[0]) is Tracer and not np.ndim(args[0].like):
             return self._int(args[0])
         if isinstance(fun, type):

@@ -3048,8 +3048,27 @@ def with_a_default(x, scale=None):
     return scale * x[0]
 
 
+class Counted:
+    def __init__(self):
+        self.often = 0
+
+    def __bool__(self):
+        return self.often > 2
+
+
+def asked_by_its_class(x):
+    own, total = Counted(), x[0]
+    for t in x:
+        if t > 0:
+            own.often += 1
+        else:
+            total = total * 0.9
+    return total + bool(own) * x[1]
+
+
 @pytest.mark.parametrize(
-    "fun", [the_first_that_has_any, the_first_that_is_positive, asked_in_a_loop, asked_of_each, with_a_default]
+    "fun",
+    [the_first_that_has_any, the_first_that_is_positive, asked_in_a_loop, asked_of_each, with_a_default, asked_by_its_class],
 )
 def test_and_and_or_give_the_object_that_was_asked(fun):
     """What its class says of its truth, or its length, was their result."""
