@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from symgrad import elementwise_grad, grad, runtime, value_and_grad, without
+from symgrad import elementwise_grad, grad, jacfwd, runtime, value_and_grad, without
 from symgrad.ir import Graph, aval_of
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize import rewriting
@@ -1558,3 +1558,15 @@ def test_masks_that_are_known_are_left_out(text, left):
             np.testing.assert_allclose(slope, grad(fun, mode="dynamic")(x, 0.2), rtol=1e-14)
         sizes.append(len(re.findall(r"np\.\w+", derivative.source(x, 0.2))))
     assert sizes[0] <= sizes[1]
+
+
+def test_an_outer_product_of_a_number_and_others_is_as_numpy_has_it():
+    """``np.outer`` makes rows of all that it gets, of one number too."""
+    for fun in (
+        lambda z, y: np.outer(np.sum(np.sin(y - z)), y - z),
+        lambda z, y: np.outer(y - z, np.sum(np.sin(y - z))),
+        lambda z, y: np.outer(np.broadcast_to(z, (2, 2)), y[:, None] * z),
+    ):
+        derivative, plain = jacfwd(fun), jacfwd(fun, mode="dynamic")
+        for z in (0.1, 0.2, 0.3):
+            np.testing.assert_allclose(derivative(z, X[0]), plain(z, X[0]), rtol=1e-12)

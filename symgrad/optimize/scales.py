@@ -234,6 +234,8 @@ def product_with_one_number(s: Simplifier, node: Node, args: tuple[Node, ...]) -
         alike = is_op(x, np.broadcast_to) and x.aval.dtype == y.aval.dtype == node.aval.dtype
         if not alike or x.args[0].aval.shape or not shape or node.params or len(shape) > 2 or max(map(_ndim, args)) > 2:
             continue
+        if is_op(node, np.outer) and _ndim(y) != 1:  # which it makes one of all elements
+            continue
         if not is_op(node, np.outer):
             axis = place * (_ndim(y) - 1)
             turned = _ndim(y) == 2 and is_op(y, np.transpose)
