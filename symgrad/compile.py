@@ -183,6 +183,8 @@ class Family:
         self.answered = CellType(0.0)  # how many calls code has answered; counts faster than an int
         self.leaps = True  # whether loops may; no more where the last iteration of one was not like those before
         self.apart: set[Any] = set()  # loops whose ways must not be one: see ``Tracer.parted``
+        self.moving: dict[Any, set[Any]] = {}  # numbers in containers that its loops change, which are traced: see ``Roller``
+        self.told = self.moving  # all that are known by now
         self.errors: list[str] = []  # of its code, in calls of which the function raised none
         self.ready = False  # whether there was code for the way that the last trace went
 
@@ -193,6 +195,7 @@ class Family:
         trace.one_by_one = not trace.symbolic
         if kind is Trace:
             trace.lazy, trace.errors, trace.leaps, trace.apart = True, np.geterr(), self.leaps, {*self.apart}
+            trace.moving = {**self.moving}
             trace.vectorizes, trace.selects = "vectorize" not in self.off, "select" not in self.off
             trace.known_ways = next((variant.loops for variant in self.variants if variant.knows([*leaves, fun])), {})
         state = State(trace, self.lifted, self.accept_effects, [*leaves, fun]) if kind is Trace else None
@@ -277,11 +280,10 @@ class Family:
         if state.trace.leaping:
             self.leaps = False
             return None
+        self.told = state.trace.moving
         if not state.trace.apart <= self.apart:
             self.apart |= state.trace.apart
-            for variant in self.variants:
-                variant.forget()
-            self.variants.clear()
+            self._begin_anew()
             return None
         if len(run.graph) > MAX_NODES and (size := len(ancestors(run.leaf.nodes()))) > MAX_NODES:
             self.give_up(f"one call takes {size} operations, more than {MAX_NODES}")
@@ -309,6 +311,13 @@ class Family:
         self.variants.append(variant)
         return self._add(variant, run, state, at_once)
 
+    def _begin_anew(self) -> None:
+        """Forget all that was traced: from now on, it is traced otherwise."""
+        self.moving = self.told
+        for variant in self.variants:
+            variant.forget()
+        self.variants.clear()
+
     def _lift_ints(self, state: State) -> bool:
         """Ints from outside that turn out to change become inputs, from the next trace on."""
         found = False
@@ -327,9 +336,15 @@ class Family:
         try:
             leaf = run.leaf = variant.add(run)
         except Diverged as difference:
-            self.give_up(str(difference))
+            if self.told != self.moving:
+                self._begin_anew()
+            else:
+                self.give_up(str(difference))
             return None
         ends = list(variant.program.leaves())
+        if self.told != self.moving and leaf.seen == 0 and len(ends) > 1:  # calls go other ways: they may do so in loops
+            self._begin_anew()
+            return None
         if len(ends) > MAX_LEAVES:
             line = variant.program.busiest()
             place = f" (mostly at {os.path.basename(line[0])}:{line[1]})" if line else ""

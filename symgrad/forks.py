@@ -7,7 +7,9 @@ nothing is rolled up.
 
 Behind an ``if`` among the statements of the loop its ways meet again, and an iteration is cut there: each *stretch* has ways of
 its own, whichever were taken before it, and what the locals hold goes from one to the next. So five ``if``s one after the other
-have ten ways, not 32. Where it is not clear that a stretch finds all that it needs in the locals, iterations are left whole.
+have ten ways, not 32. They also meet where an iteration begins of a loop within this one that is not rolled up, over a few
+objects, say, in this function or one that it calls; the locals of that one are looked at, too. Where it is not clear that a
+stretch finds all that it needs in the locals, iterations are left whole.
 
 Ways that earlier calls took through the same loop are there, too, and so are those of other runs of the statement: a loop in a
 loop runs often, and only runs that have all ways are alike, so that the loop around can be rolled up. What another run read is
@@ -45,6 +47,7 @@ from symgrad.patterns import (
     Pattern,
     loop_number,
     number_name,
+    same_number,
 )
 from symgrad.recall import Recall
 from symgrad.trace import Guard, Trace
@@ -80,7 +83,8 @@ class Ways(NamedTuple):
     up to one of these, as are the ways ``taken``; ``fixed`` is what they looked at that no iteration changes, and saw,
     ``plain`` of that what hangs on no argument, and its value; ``left`` are the locals that no iteration assigned; ``alike``
     are pairs of them that were one array, by place, ``parted`` those that were so at times, and ``written`` those whose arrays
-    were changed in place; ``rebound`` are those that an iteration let be another one.
+    were changed in place; ``rebound`` are those that an iteration let be another one, ``replaced`` places of lists, dicts and
+    objects of which it did; ``turned`` are the iterations of loops within it that each began, if that is always the same.
     """
 
     first: int
@@ -88,7 +92,7 @@ class Ways(NamedTuple):
     plain: dict[Node, Any]
     nodes: dict[Key, Node]
     rest: dict[str, Any]
-    sites: tuple[int, ...]
+    sites: tuple[Any, ...]
     moving: list[set[Key]]
     left: set[Key]
     taken: list[Taken]
@@ -97,6 +101,8 @@ class Ways(NamedTuple):
     parted: set[frozenset[Key]]
     written: set[Key]
     rebound: set[Key]
+    replaced: set[Key]
+    turned: Any
     most: int  # operations that an iteration asked for
 
     def begins_as(self, bound: Boundary) -> bool:
@@ -134,7 +140,7 @@ def fork(
     first: int,
     names: Names,
     put: set[Node],
-    sites: Sequence[int],
+    sites: Sequence[Any],
     known: Ways | None,
     serial: int,
     other: bool,
@@ -165,18 +171,32 @@ def _stale(bounds: Sequence[Boundary], names: Collection[str]) -> set[str]:
     }
 
 
-def meeting(trace: Trace, bounds: Sequence[Boundary]) -> tuple[int, ...]:
+def meeting(trace: Trace, bounds: Sequence[Boundary]) -> tuple[Any, ...]:
     """The statements behind which all ways through the iterations between ``bounds`` meet again, where some part."""
-    found: list[int] = []
+    found: list[Any] = []
     every = [bound.joins for bound in bounds[:-1]]
     before = [*bounds[:-1]]
+    alike = _turned(bounds) is not None
     for site in every[0]:
-        if all([site in joins for joins in every]):
+        if all([site in joins for joins in every]) and (alike or not _is_inner(site)):
             here = [joins[site].bound for joins in every]
             if any([_decides(trace, b, c) for b, c in zip(before, here, strict=True)]):
                 found.append(site)
                 before = here
     return tuple(found)
+
+
+def _is_inner(site: Any) -> bool:
+    """Whether ways meet there in a loop within the loop."""
+    return type(site) is tuple
+
+
+def _turned(bounds: Sequence[Boundary]) -> Any:
+    """The iterations of loops within each of these iterations that began, and how often such a loop would run; None where they
+    differ, or that is not known: what is left to do, where one begins, hangs on more than the locals hold."""
+    every = [tuple(bound.turned) for bound in bounds[:-1]]
+    first, *others = every or [()]
+    return first if all([other == first for other in others]) else None
 
 
 def _decides(trace: Trace, b: Boundary, c: Boundary) -> bool:
@@ -191,7 +211,7 @@ class _Reader:
         bounds: Sequence[Boundary],
         names: Names,
         put: set[Node],
-        sites: Sequence[int],
+        sites: Sequence[Any],
         serial: int,
     ) -> None:
         self.trace, self.bounds, self.names = trace, bounds, names
@@ -222,10 +242,16 @@ class _Reader:
         self.parted: set[frozenset[Key]] = set()
         self.written: set[Key] = set()
         self.rebound = {key for b, c in itertools.pairwise(bounds) for key in b.holds if c.holds.get(key) is not b.holds[key]}
+        every = [one for bound in bounds for one in bound.every()]
+        changed = [{key for key, ident in b.shared.items() if c.shared.get(key) != ident} for b, c in itertools.pairwise(every)]
+        self.replaced = set[Key]().union(*changed)
         self.changes = any(
             [type(owner) not in (Tracer, np.ndarray) for owner in trace.writes[bounds[0].writes : bounds[-1].writes]]
         )
         self._look_for_names(None, bounds, self.names.targets & self.names.private)
+        self.turned = _turned(bounds)
+        if self.turned is None and len(bounds) > 1 and any(map(_is_inner, self.sites)):
+            raise Unclear
         for site in self.sites:
             if any([site not in bound.joins for bound in bounds[:-1]]):
                 raise Unclear
@@ -367,6 +393,7 @@ class _Reader:
             live = {key for key in common if key[0] not in dead}
             live |= {key for key in common - live if all(map(functools.partial(_is_put, key), self.bounds[:-1], ends))}
             keys = {key for key in live if self._moves([end.nodes[key] for end in ends], begun)}
+            keys -= {key for key in keys if self._tells_place([end.nodes[key] for end in ends])}
             if known is not None:
                 if not known.moving[i] <= live:
                     raise Unclear
@@ -379,6 +406,10 @@ class _Reader:
     def _moves(self, nodes: Sequence[Node], begun: set[Node]) -> bool:
         """Whether a local that holds these where iterations meet hangs on what goes round."""
         return any([node is not nodes[0] or node in self.made or node in begun for node in nodes])
+
+    def _tells_place(self, nodes: Sequence[Node]) -> bool:
+        """Whether it is the index of a loop within this one, and the same in all iterations."""
+        return all([self._is_within(node) and same_number(node, nodes[0]) for node in nodes])
 
     def _check_views(self, end: Boundary, dead: Collection[str]) -> None:
         """What a local shows of an array that is written into, other ways may have made a view of another one."""
@@ -459,7 +490,7 @@ class _Reader:
         left &= left if before is None else before.left
         most = max([c.length - b.length + c.met - b.met for b, c in itertools.pairwise(self.bounds)], default=0)
         most = max(most, 0 if before is None else before.most)
-        return Ways(first, *known, self.alike, self.parted, self.written, self.rebound, most)
+        return Ways(first, *known, self.alike, self.parted, self.written, self.rebound, self.replaced, self.turned, most)
 
     def _begin_as(self, known: Ways, first: int) -> None:
         """Begin, at iteration ``first``, as earlier calls did, or other runs, if this one does."""
@@ -488,6 +519,10 @@ class _Reader:
         self.parted |= known.parted | {pair for _, pair in self.alike ^ known.alike}
         self.written |= known.written
         self.rebound |= known.rebound
+        self.replaced |= known.replaced
+        self.turned = self.turned if len(self.bounds) > 1 else known.turned
+        if any(map(_is_inner, self.sites)) and (known.turned is None or self.turned != known.turned):
+            raise Unclear
         self.alike |= known.alike
         self.fresh = {begin.nodes[key] for key in self.moving - moving}
         self.moving |= moving
@@ -599,6 +634,8 @@ class _Reader:
         for look in self._looks(b, c):
             if look.node is b.nodes.get(TEST):  # that it goes on at all
                 continue
+            if self._is_within(look.node) and look.node not in moves:  # which place it is at tells that
+                continue
             moved = look.node in moves or look.node in self.made
             if not moved and isinstance(look, Guard):
                 self.fixed.setdefault(look.node, (look.value, look.line))
@@ -691,7 +728,11 @@ class _Reader:
 
     def _is_left(self, key: Key, b: Boundary, c: Boundary) -> bool:
         """Whether an iteration has put nothing into a local: it holds the object that it held, and no other one did."""
-        return _is_same(key, b, c) and sum([tracer is b.holds[key] for tracer in b.holds.values()]) == 1
+        if not _is_same(key, b, c):
+            return False
+        owner, held = b.shared.get(key[:-1]), b.holds[key]
+        others = [other for other, tracer in b.holds.items() if tracer is held and other != key]
+        return all([owner is not None and (b.shared.get(other[:-1]), other[-1]) == (owner, key[-1]) for other in others])
 
     def _looks(self, b: Boundary, c: Boundary) -> list[Any]:
         """What an iteration looked at, in order."""

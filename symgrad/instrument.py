@@ -514,7 +514,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         if hasattr(node, "ends"):
-            return _hook("negated", node, self.visit(node.operand))
+            return _hook("negated", node, self.visit(_asked(node.operand)))
         if isinstance(node.op, ast.Not):
             node.operand = self._truth(node.operand)
         else:
@@ -612,9 +612,7 @@ class _Rewriter(ast.NodeTransformer):
         start = assigned(loop, made, node)
         if not isinstance(node.test, ast.Constant):
             whole, together = node.test, _looked_at_together(node.test)
-            for part in whole.values if isinstance(whole, ast.BoolOp) else [whole]:
-                if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
-                    part.ends = True  # type: ignore[attr-defined]
+            _mark_ends(whole)
             test = self.visit(_asked(whole))
             if together:
                 names = _constant(tuple(sorted(together)))
@@ -636,8 +634,10 @@ class _Rewriter(ast.NodeTransformer):
         """The body of a loop, which is told where all ways through a statement meet again; ``used``: see ``used_between``."""
         assigned = {*stored, *(names_stored(node.target) if isinstance(node, ast.For) else ())} - self.later[-1]
         live = live_between(node, frozenset(assigned.difference(private or ())))
+        around = [ast.Name(name, ast.Load()) for name in (loop, *reversed(self.around[-1]))]
+        facts = [_constant((node.lineno, node.col_offset)), _constant(tuple(sorted(assigned - live[0])))]
+        result: list[ast.stmt] = [placed(ast.Expr(_hook("inner", node, around[0], *facts, *around[1:])), node)]
         self.around[-1].append(loop)
-        result: list[ast.stmt] = []
         for number, statement in enumerate(node.body):
             joins = number + 1 < len(node.body) and private is not None and not hasattr(statement, "leaves")
             if _goes_on(statement):
@@ -758,6 +758,7 @@ class _Rewriter(ast.NodeTransformer):
         loop = getattr(node, "leaves", None)
         if loop is None:
             return self._tested(node)
+        _mark_ends(node.test)
         node.test = _hook("ends", node.test, ast.Name(loop, ast.Load()), self._condition(node.test))
         node.body = self._body(node.body)
         return node
@@ -1043,6 +1044,14 @@ def _asked(test: ast.expr) -> ast.expr:
         for value in test.values:
             _asked(value)
     return test
+
+
+def _mark_ends(test: ast.expr) -> None:
+    """What is negated in a test that ends a loop need not be looked at for that."""
+    for part in test.values if isinstance(test, ast.BoolOp) else [test]:
+        if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
+            part.ends = True  # type: ignore[attr-defined]
+            _mark_ends(part.operand)
 
 
 def _looked_at_together(test: ast.expr) -> set[str]:

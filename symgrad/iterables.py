@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,6 +58,29 @@ class Over(NamedTuple):
         if (self.start, self.step) == (0, 1):
             return self
         return self._replace(at=lambda i: self.at(i * self.step + self.start), start=0, step=1)
+
+
+@dataclass(slots=True)
+class Turns:
+    """Something else that a ``for`` statement runs over, with what tells how often, as far as no local does: comparable."""
+
+    items: Any
+    often: Any
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.items)
+
+
+def how_often(value: Any) -> Any:
+    """How often a ``for`` statement over it runs, if it is not left; something like nothing else where that is not known."""
+    if isinstance(value, Over):
+        return value.start, value.length, value.step
+    if isinstance(value, Turns):
+        return value.often
+    return len(value) if type(value) in _SIZED else object()
+
+
+_SIZED: tuple[type, ...] = (list, tuple, range, dict, type({}.keys()), type({}.values()), type({}.items()))
 
 
 def over(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = lambda array: array) -> Over | None:

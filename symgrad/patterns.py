@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from symgrad.ir import CAPTURED, CONST, Aval, Node, aval_of
@@ -35,7 +35,8 @@ class Boundary(NamedTuple):
 
     ``holds`` are the traced values in the locals, by where they are; ``rest`` is all else, of each local, comparable;
     ``shared`` tells which list, dict or object is where. ``joins`` are what is there where ways through the iteration that
-    begins here meet again, by statement.
+    begins here meet again, by statement; ``turned`` are the iterations of loops within it that have begun, and the calls that
+    led there: which place in the code a join is at.
     """
 
     length: int
@@ -49,7 +50,8 @@ class Boundary(NamedTuple):
     containers: set[int]
     shared: dict[Key, int]
     at: Node | None
-    joins: dict[int, Join]
+    joins: dict[Any, Join]
+    turned: list[Any]
 
     def part(self, part: Part, made: Sequence[Node]) -> Node | None:
         """What a part is in the iteration that begins here, whose steps have ``made`` these."""
@@ -69,6 +71,23 @@ class Boundary(NamedTuple):
             nodes={key: node for key, node in self.nodes.items() if key[0] not in names},
             rest={name: what for name, what in self.rest.items() if name not in names},
             shared={key: ident for key, ident in self.shared.items() if key[0] not in names},
+        )
+
+    def once(self, twins: Mapping[Key, Key]) -> Boundary:
+        """The same, but that what has two names is noted of one: ``twins`` tells which other one it has."""
+
+        def other(key: Key) -> bool:
+            return any([key[: len(twin)] == twin for twin in twins])
+
+        names: dict[str, Any] = {}
+        for twin, first in twins.items():
+            names.setdefault(twin[0], []).append((twin, first))
+        return self._replace(
+            holds={key: tracer for key, tracer in self.holds.items() if not other(key)},
+            nodes={key: node for key, node in self.nodes.items() if not other(key)},
+            rest={name: (what, names[name]) if name in names else what for name, what in self.rest.items()},
+            shared={key: ident for key, ident in self.shared.items() if not other(key)},
+            joins={site: join._replace(bound=join.bound.once(twins)) for site, join in self.joins.items()},
         )
 
     def bare(self) -> Boundary:

@@ -11,6 +11,9 @@ A loop is *open* when its test hangs on the arguments: another call may run it m
 leaves behind must be in the pattern, plain values included; in other loops, whose trip count is fixed by the guards of the
 trace, what is not in the pattern is merely not rolled.
 
+Plain numbers in lists, dictionaries and objects that iterations change, and decide on, go round traced: those that the source
+shows from the first call on, all others when a trace has told of them.
+
 A long loop *leaps*: when some iterations in a row were alike in all that an open loop asks for, those that are to come, but
 for the last, are run as the ``Loop`` that they would become, without the user's code. One with a test leaps to the last
 iteration before the test fails.
@@ -24,9 +27,17 @@ import math
 import operator
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from types import BuiltinFunctionType, CellType, CodeType, FrameType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FrameType,
+    FunctionType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any
 
 import numpy as np
@@ -34,7 +45,7 @@ import numpy as np
 from symgrad.appended import Chosen, Grown
 from symgrad.forks import Ways, fork, meeting
 from symgrad.ir import CAPTURED, COMPARED, CONST, Aval, Graph, Node, ancestors, aval_of, content_of
-from symgrad.iterables import Over
+from symgrad.iterables import Over, how_often
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NAMED, NOT, TO_NUMPY, TO_PYTHON
@@ -61,7 +72,7 @@ from symgrad.patterns import (
     same_params,
 )
 from symgrad.recall import Run
-from symgrad.trace import GONE, Guard, Trace, is_held_so_often
+from symgrad.trace import GONE, Guard, Trace, is_bare, is_held_so_often
 from symgrad.tracer import NUMBERS, Tracer, plain
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 from symgrad.transform.vectorize import vectorized
@@ -78,6 +89,7 @@ EACH = 32  # or for each operation of an iteration, which takes longer
 COUNTER = ("for",)
 _HIDDEN = "__symgrad"
 SHARED = ("shared",)  # what is noted of such an array that has several names
+AGAIN = ("again",)  # of a list, dict or object that has another name, in a local that nobody reads
 DRAFT = ("draft",)  # what is noted of an array that the function fills with plain numbers, beside its content
 
 
@@ -119,7 +131,7 @@ class Roller:
         self.turns = 0  # how often that was something else than in the iteration before
         self.whole = True  # whether all that locals held was looked at, between all iterations
         self.kinds: dict[Key, Any] = {}
-        self.joins: set[int] = set()  # the statements that were seen to decide on something
+        self.joins: set[Any] = set()  # the statements that were seen to decide on something
         self.kept = False  # whether iterations stay in memory, rolled up or not
         self.leaps = trace.leaps and (what is None or tested or what.length >= FAR)
         self.windows = what is not None and not tested and (decides or what.length >= FAR)  # whether slices move with the index
@@ -136,7 +148,12 @@ class Roller:
             [],
         )  # the locals that go round in the loop, and those that it leaves behind
         self.short = False  # whether longer runs told what that is
+        self.outer: Roller | None = None  # the loop around it, if that is watched
+        self.unflagged: list[Boundary] = []  # of which others have taken the place, with a flag
+        self.asked = False  # whether somebody wanted to know that its iterations decide
+        self.begun: list[Join] = []  # what there is when an iteration's first statement runs
         self.rebound: set[Key] = set()  # the locals that ways, of other calls, too, let be other arrays
+        self.replaced: set[Key] = set()  # places of lists, dicts and objects that these let be others
         self.parted: set[frozenset[Key]] = set()  # pairs of locals that were one array at times
 
     # ---- values that go round ----
@@ -234,6 +251,8 @@ class Roller:
     def _tested(self, frame: FrameType, test: Any, more: dict[Key, Tracer]) -> bool:
         """A boundary where the loop may end."""
         trace = self.trace
+        if self.open and self.boundaries and type(test) is bool:  # as one that hangs on something
+            test = self.number("again", np.bool_(test))
         if type(test) is Tracer:
             self._note_decisions()
             if (test.node.active or self.forked) and not self.open:  # how often it runs may hang on what was decided
@@ -259,8 +278,10 @@ class Roller:
     def _boundary(self, frame: FrameType, index: Tracer | None, more: dict[Key, Tracer] | None = None) -> None:
         """An iteration begins (or, at the last boundary, the loop ends)."""
         trace = self.trace
+        self.place = self.place or (math.inf, frame.f_code, frame.f_lineno, frame.f_lasti)  # code may have a test twice
         self._tidy()
         self._note_decisions()
+        self.forked |= self.place in trace.moving
         turning = bool(self.saw) and len(self.boundaries) < FAR
         thorough = self.open or self.leaps or self.forked or turning or not self.boundaries
         self.whole &= thorough
@@ -271,9 +292,9 @@ class Roller:
         if self.forked:
             within = frame.f_code.co_cellvars, frame.f_code.co_freevars  # which functions may assign that it calls
             self.names = self.names._replace(stored=self.names.stored.union(*within))
-        self.place = self.place or (math.inf, frame.f_code, frame.f_lineno, frame.f_lasti)  # code may have a test twice
         if not self.boundaries:
             self.start = trace.graph.next_index
+        self._lift(frame)
         if trace.selections is not None:
             if self.boundaries:
                 trace.weed(self.boundaries[-1].writes, len(trace.writes))
@@ -291,15 +312,21 @@ class Roller:
         thorough: bool,
         more: dict[Key, Tracer] | None,
         unread: Collection[str] = (),
+        called: Sequence[FrameType] = (),
     ) -> Boundary:
-        """What there is now, but for selections in locals that are ``unread`` until they are assigned again."""
+        """What there is now, but for selections in locals that are ``unread`` until they are assigned again; and in functions
+        that are ``called``."""
         trace = self.trace
-        survey = _Survey(trace, thorough, self.many)
+        names, code = frame.f_locals, frame.f_code
+        own = {name: names[name] for name in (*code.co_cellvars, *code.co_freevars) if name in names}
+        survey = _Survey(trace, thorough, self.many, own)
         holds, nodes = survey.holds, {}
         if more and COUNTER in more:  # the local that has the same value got it from there
             holds[COUNTER] = more[COUNTER]
-        for name, value in frame.f_locals.items():
-            if name in self.lists and self._growing(frame.f_code, name, value):
+        for name, value in sorted(names.items(), key=lambda item: item[0] in unread) if unread else names.items():
+            if name in unread and not survey.known:
+                survey.known = frozenset(survey.shared.values())
+            if name in self.lists and self._growing(code, name, value):
                 survey.rest[name], more_holds = self.grown[name].seen(name, trace)
                 holds.update(more_holds)
                 survey.containers |= {id(value), *map(id, more_holds.values())}
@@ -311,6 +338,10 @@ class Roller:
                 holds[(name,)] = value
             elif not name.startswith(_HIDDEN):
                 survey.local(name, value)
+        for depth, one in enumerate(called, 1):
+            for name, value in one.f_locals.items():
+                if not name.startswith(_HIDDEN):
+                    survey.local(_inner(depth, name), value)
         for name, *_ in [key for keys in survey.drafts.values() if len(keys) > 1 for key in keys] if survey.rest else ():
             survey.rest[name] = (survey.rest[name], SHARED)  # what is written into one is in the others
         if more:
@@ -322,7 +353,7 @@ class Roller:
                 trace.selections.look_at(tracer)  # type: ignore[union-attr]
             nodes[key] = tracer.node
         counts = len(trace.graph.nodes), len(trace.guards), len(trace.peeks), len(trace.writes), len(trace.met)
-        return Boundary(*counts, holds, nodes, survey.rest, survey.containers, survey.shared, at, {})
+        return Boundary(*counts, holds, nodes, survey.rest, survey.containers, survey.shared, at, {}, [])
 
     def _growing(self, code: CodeType, name: str, value: Any) -> bool:
         """Whether a list is looked at as one that iterations append to: where they decide, and in the first one."""
@@ -353,18 +384,81 @@ class Roller:
                     bound.containers.add(id(array))
         grown.take_in(place)
 
-    def met(self, frame: FrameType, number: int, dead: tuple[str, ...], unused: tuple[str, ...]) -> None:
-        """All ways through the statement before meet again here."""
+    def marks(self) -> bool:
+        """Whether it notes where ways through an iteration meet."""
+        return self.forked or len(self.boundaries) == 1
+
+    def _is_in(self, frame: FrameType) -> bool:
+        """Whether its statement is there."""
+        return frame.f_code is self.place[1] and any([value is self for value in frame.f_locals.values()])
+
+    def within(self, frame: FrameType, loop: Any, site: Any, dead: tuple[str, ...]) -> None:
+        """An iteration begins of a ``loop`` within this one, maybe in a function that is called: all ways through the iteration
+        before meet there, if they come there at all."""
+        called: list[FrameType] = []
+        around: FrameType | None = frame
+        while around is not None and not self._is_in(around):
+            if any([name.startswith(_HIDDEN) for name in around.f_code.co_freevars]):  # the user's
+                called.append(around)
+            around = around.f_back
+        if around is None:
+            return
+        turned = self.boundaries[-1].turned
+        often = how_often(loop.what if type(loop) is Roller else loop)
+        event = (frame.f_code, site, often, *[one.f_lasti for one in (*called, around)[1:]])
+        if type(loop) is Roller:
+            if len(loop.boundaries) == 1:
+                loop.begun = []
+                if loop.what is not None:  # how often others run, locals tell
+                    turned.append(event)
+            if not called:
+                loop.outer = self
+                unread = frozenset(dead)
+                bound = loop._seen(frame, self.boundaries[-1].at, True, None)
+                loop.begun.append(Join(bound, unread, unread))
+            return
+        turned.append(event)
+        if called:
+            dead = (*self._unasked(around), *[_inner(len(called), name) for name in dead])
+        if len(turned) <= WIDEST:
+            self.met(around, tuple(turned), dead, dead, called[::-1])
+
+    def _unasked(self, frame: FrameType) -> list[str]:
+        """The locals that nobody reads before they are assigned again: an iteration does that before it reads them, and has
+        not; or nobody did where ways met last, and they are as they were there."""
+        found = [name for name in self.unread if name not in frame.f_locals]
+        if self.boundaries[-1].joins:
+            last = [*self.boundaries[-1].joins.values()][-1]
+            held = last.bound.holds
+            found += [name for name in last.dead if (name,) in held and held[name,] is frame.f_locals.get(name)]
+        return found
+
+    def met(
+        self,
+        frame: FrameType,
+        number: Any,
+        dead: tuple[str, ...],
+        unused: tuple[str, ...],
+        called: Sequence[FrameType] = (),
+    ) -> None:
+        """All ways through the statement before meet again here, maybe in the last of some functions that are ``called``."""
         if not self.boundaries:
             return
         self._tidy()
+        self._lift(frame)
         last, trace = self.boundaries[-1], self.trace
         before = [*last.joins.values()][-1].bound if last.joins else last
         if number in self.joins or (len(trace.guards), len(trace.peeks)) != (before.guards, before.peeks):
             self.joins.add(number)
             more = None if self.counter is None else {COUNTER: self.counter}
-            bound = self._seen(frame, last.at, True, more)
+            bound = self._seen(frame, last.at, True, more, (), called)
             last.joins[number] = Join(bound, frozenset(dead), frozenset(unused))
+
+    def _lift(self, frame: FrameType) -> None:
+        """Numbers in containers that iterations were seen to change are traced, wherever ways meet."""
+        for name, *path in self.trace.moving.get(self.place, ()):
+            if name in frame.f_locals:
+                self.trace.hooks.lift(self, name, frame.f_locals[name], path)
 
     def _tidy(self) -> None:
         """Forget what the statement of a loop within this one still held of its last iteration when that was rolled up."""
@@ -406,12 +500,14 @@ class Roller:
         decided = [i for i in range(last.guards, len(trace.guards)) if trace.guards[i].node.index > floor]
         for i in decided:
             trace.guards[i] = trace.guards[i]._replace(loop=True)
-        if not self.forked and self.what is not None and self.what.length >= FAR:
+        stuck = False
+        if not self.forked and (self.open or (self.what is not None and self.what.length >= FAR)):
             peeks = [peek for peek in trace.peeks[last.peeks :] if type(peek.value) is bool and peek.node.index > floor]
             saw = tuple([peek.value for peek in peeks])
             self.turns += self.saw is not None and saw != self.saw
             self.saw = saw
-        if (decided or self.turns >= TURNS) and not self.forked:  # from here on, all that locals hold is looked at
+            stuck = self.open and len(self.boundaries) > 2 and self.pattern is None and bool(saw)
+        if (decided or self.turns >= TURNS or stuck) and not self.forked:  # from here on, all that locals hold is looked at
             self.forked = True
             if len(self.boundaries) == 1 or (self.whole and not decided):
                 self.pattern = None
@@ -637,6 +733,7 @@ class Roller:
     def _finish(self) -> None:
         """The loop has ended as it should: put a ``Loop`` in place of the iterations that follow the pattern."""
         self.trace.quiet, self.trace.decides = False, math.inf
+        self.forked |= self.open and self.whole and self.pattern is None and bool(self.saw)
         if self.forked and (self.pattern is None or (self.first > 1 and not self.skipped)):
             self._fork()
         elif self.pattern is not None and not self.kept:
@@ -647,7 +744,38 @@ class Roller:
                 self._tell()
         elif self.open and not self.forked and len(self.boundaries) <= 2:
             self._recall()
-        self.boundaries, self.pattern = [], None
+        if self.forked and self.boundaries and not self.passed:
+            self._stay()
+        self.boundaries, self.pattern, self.begun = [], None, []
+
+    def _stay(self) -> None:
+        """Iterations that decide stay as they were recorded: the loop around may be rolled up with them in it."""
+        bounds = self.boundaries
+        if len(bounds) > SHORTEST:
+            self._note_numbers(bounds)
+        if self.outer is not None and self.outer.boundaries and self.whole and len(self.begun) == len(bounds) - 1:
+            around = self.outer.boundaries[-1]
+            for i, (bound, begun) in enumerate(zip(bounds, self.begun, strict=False)):
+                for site, join in [(0, begun), *bound.joins.items()]:
+                    moved = join.bound._replace(at=around.at)
+                    around.joins[*around.turned, i, site] = Join(moved, join.dead, join.dead)
+            around.turned.append(tuple([tuple(bound.turned) for bound in bounds]))
+
+    def _note_numbers(self, bounds: Sequence[Boundary]) -> None:
+        """Later calls trace the numbers in containers that these iterations change, if they change nothing else."""
+        trace = self.trace
+        if trace.impure or trace.lanes or len(bounds) <= 1:
+            return
+        changed: set[Key] = set()
+        for b, c in itertools.pairwise(bounds):
+            for name in (b.rest.keys() & c.rest.keys()) - self.unread:
+                found = _moved(b.rest[name], c.rest[name], (name,))
+                if found is None and not self.asked:
+                    return
+                changed |= found or set()
+        if changed or self.asked:  # and those in the other items of the same lists
+            every = {(name, *[... if type(part) is int else part for part in path]) for name, *path in changed}
+            trace.moving[self.place] = every | trace.moving.get(self.place, set())
 
     def _tell(self) -> None:
         """Let runs of the statement that are too short to tell know what this one became."""
@@ -736,7 +864,8 @@ class Roller:
             return
         if (self.what is None or self.tested) and not self.open:
             return
-        bounds, way = self.boundaries, self._way()
+        self.boundaries = bounds = _without_twins(self.boundaries, self.private)
+        way = self._way()
         if trace.trying and (
             self.what is None or any(map(_may_raise, trace.graph.nodes[bounds[0].length : bounds[-1].length]))
         ):
@@ -750,7 +879,7 @@ class Roller:
         least = 0 if self.open else SHORTEST  # of a run of which others tell
         firsts = sorted({0, 1, self._settled()})
         most = functools.partial(sorted, key=Ways.many, reverse=True)  # so that all runs come to have the same
-        tries: list[tuple[int, Ways | None, Sequence[int]]] = [(one.first, one, one.sites) for one in most(others[::-1])]
+        tries: list[tuple[int, Ways | None, Sequence[Any]]] = [(one.first, one, one.sites) for one in most(others[::-1])]
         for known in most(every[::-1]):
             some = {*firsts} - {known.first} if id(known) in shared else {known.first, *firsts}
             tries += [(first, known, known.sites) for first in sorted(some, key=known.first.__ne__)]
@@ -770,7 +899,7 @@ class Roller:
             if any([self._read_outside(key) or key[0] not in self.names.targets for key in views]):
                 continue
             pattern, together, decided, fixed, self.kinds, self.anew, ways, several = found
-            self.rebound, self.parted = ways.rebound, ways.parted
+            self.rebound, self.replaced, self.parted = ways.rebound, ways.replaced, ways.parted
             if not (several or self.open) and len(bounds) <= FAR:  # what all calls do is faster without a loop
                 alone = alone or (known, ways)
                 continue
@@ -800,11 +929,13 @@ class Roller:
                 if flag is not None and not flag and flag.node.active:
                     trace.guards[-1] = trace.guards[-1]._replace(unseen=True)
                 length = start.length
+                self._note_numbers(bounds[: first + 1])
                 self.boundaries, self.pattern, self.tests = [], None, []
+                self.unflagged = []
                 del found, pattern, together, decided, start, bounds, held, known, ways, every, others, tries, alone
                 trace.forget(length)
                 return
-            self.boundaries, self.skipped = bounds, 0
+            self.boundaries, self.skipped, self.unflagged = bounds, 0, []
         if alone is not None:
             self._keep(way, *alone)
 
@@ -835,8 +966,8 @@ class Roller:
         """What tells, after iteration ``first``, whether one went a way that no call has gone."""
         flag = self.number("else", False)
         self.boundaries = [*self.boundaries]
-        for i in (first, -1):
-            bound = self.boundaries[i]
+        self.unflagged = [self.boundaries[first], self.boundaries[-1]]
+        for i, bound in zip((first, -1), self.unflagged, strict=True):
             self.boundaries[i] = bound._replace(holds={**bound.holds, UNSEEN: flag}, nodes={**bound.nodes, UNSEEN: flag.node})
         return flag
 
@@ -1034,7 +1165,8 @@ class Roller:
             (trace.leaping.add if ahead else trace.leaping.discard)(self.serial)
         if self.forked:
             often = course if course.test is None else Course(len(self.boundaries) - 1 - first + self.skipped)
-            again = self._reproduced(body, often, [node for node in (*firsts, *invariants) if node is not None], values)
+            given = [node for node in (*firsts, *invariants) if node is not None]
+            again = self._reproduced(Loop(body, often), given, values, every)
             if again is None:
                 return False
             values = again
@@ -1192,19 +1324,23 @@ class Roller:
         values, often = found
         return often - 1, values[n:]
 
-    def _run(self, loop: Loop, given: list[Any]) -> tuple[tuple[Any, ...], int] | None:
-        """What a loop carries in the end, and how often it ran."""
+    def _run(self, loop: Loop, given: list[Any], every: Sequence[Key] = ()) -> tuple[tuple[Any, ...], int] | None:
+        """What a loop carries in the end, and how often it ran; of tests, among ``every``, it may be Python's or NumPy's."""
         try:
             with np.errstate(**dict.fromkeys(self.trace.hooks.silenced, "ignore")):  # type: ignore[arg-type]
                 values, often = loop.counted(*given)
         except Exception:
             return None
-        same = all(aval_of(value) == node.aval for value, node in zip(values, loop.body.carry, strict=True))
+        tests = {i for i, key in enumerate(every) if key in (TEST, EXIT)}
+        kinds = enumerate(zip(values, loop.body.carry, strict=True))
+        same = all([i in tests or aval_of(value) == node.aval for i, (value, node) in kinds])
         return (values, often) if same else None
 
-    def _reproduced(self, body: Body, course: Course, given: list[Node], values: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    def _reproduced(
+        self, loop: Loop, given: list[Node], values: tuple[Any, ...], every: Sequence[Key]
+    ) -> tuple[Any, ...] | None:
         """What the iterations give, run once more; None where that is not what they gave."""
-        found = self._run(Loop(body, course), [self.trace.lookup(node).value for node in given])
+        found = self._run(loop, [self.trace.lookup(node).value for node in given], every)
         same = found is not None and all(map(_is_same, found[0], values))
         return found[0] if found is not None and same else None
 
@@ -1233,13 +1369,16 @@ class Roller:
         but what is noted of the boundaries of this loop and others."""
         if any([tracer is array for grown in self.grown.values() for array in (grown.array, grown.taken)]):
             return True
-        if self.forked and len(key) > 1:  # another container may take the place of this one
+        own = len(key) == 1
+        others = self.replaced.union(*self.parted)  # lists, dicts and objects in whose place others may be
+        if self.forked and any([key[:n] in others for n in range(1, len(key))]):
             return False
-        return self.held[id(tracer)] == (len(key) == 1) and is_held_so_often(tracer, self._noted(tracer), 1)
+        return self.held[id(tracer)] == own and is_held_so_often(tracer, self._noted(tracer) + (not own), int(own))
 
     def _noted(self, tracer: Tracer) -> int:
         """How often a value is noted, of the boundaries of this loop and others, and of writes."""
         bounds = [one for roller in self.trace.rollers for bound in roller.boundaries for one in bound.every()]
+        bounds += self.unflagged + [join.bound for roller in self.trace.rollers for join in roller.begun]
         noted = sum([other is tracer for bound in bounds for other in bound.holds.values()])
         return noted + sum(map(functools.partial(operator.is_, tracer), self.trace.writes))
 
@@ -1338,16 +1477,17 @@ def _carries(tracer: Tracer) -> bool:
 class _Survey:
     """Looks through local variables, at so ``many`` items of lists in them: tables grow with their loops.
 
-    ``thorough``: all that is not traced is noted too, so that it can be compared.
+    ``thorough``: all that is not traced is noted too, so that it can be compared. ``own`` are locals that functions share.
     """
 
-    def __init__(self, trace: Trace, thorough: bool, many: int) -> None:
-        self.trace, self.thorough, self.many = trace, thorough, many
+    def __init__(self, trace: Trace, thorough: bool, many: int, own: Mapping[str, Any]) -> None:
+        self.trace, self.thorough, self.many, self.own = trace, thorough, many, own
         self.holds: dict[Key, Tracer] = {}
         self.rest: dict[str, Any] = {}
         self.containers: set[int] = set()
         self.functions: set[int] = set()
         self.shared: dict[Key, int] = {}  # which list, dict or object is where
+        self.known: frozenset[int] = frozenset()  # such as need no other names
         self.drafts: dict[int, list[Key]] = {}  # where each array is that the function fills with plain numbers
 
     def local(self, name: str, value: Any) -> None:
@@ -1369,6 +1509,8 @@ class _Survey:
                 return found if found is None or found[0] == "is" else (DRAFT, *found)
             self.holds[key] = value
             return TRACED
+        if id(value) in self.known:
+            return AGAIN
         if value is None or kind in (int, bool, str, bytes, type(Ellipsis), range):
             return (kind, value)
         if kind is slice:
@@ -1399,7 +1541,7 @@ class _Survey:
             return self._array(value, key, depth)
         if self.trace.hooks is not None and self.trace.hooks.path_of(value) is not None:
             return ("is", id(value), value)  # from outside: changes are effects
-        small = depth < 4 and type(fields) is dict and len(fields) <= WIDEST and _is_bare(kind)
+        small = depth < 4 and type(fields) is dict and len(fields) <= WIDEST and is_bare(kind)
         if small:
             assert fields is not None
             if kind.__module__.split(".")[0] not in ("symgrad", "numpy", "builtins"):
@@ -1423,7 +1565,8 @@ class _Survey:
         if not isinstance(fun, FunctionType):
             return (fun.__self__, getattr(fun, "__func__", None))
         cells = zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True)  # but for empty ones, and that for the hooks
-        held = [cell.cell_contents for name, cell in cells if cell != CellType() and not name.startswith(_HIDDEN)]
+        known = [(name, cell.cell_contents) for name, cell in cells if cell != CellType() and not name.startswith(_HIDDEN)]
+        held = [name if name in self.own and self.own[name] is item else item for name, item in known]  # the local itself
         return [*held, fun.__defaults__, fun.__kwdefaults__]
 
     def _array(self, value: Any, key: Key, depth: int) -> Any:
@@ -1440,6 +1583,38 @@ class _Survey:
         return content_of(value)
 
 
+def _inner(depth: int, name: str) -> str:
+    """What a local of a function that is called in a loop is called there."""
+    return f"{depth}:{name}"
+
+
+def _moved(a: Any, b: Any, key: Key) -> set[Key] | None:
+    """Where two descriptions have other numbers in containers; None where something else is not the same."""
+    if a == b:
+        return set()
+    if any([what is not TRACED and what[0] not in NUMBERS for what in (a, b)]):
+        known = len(a) == len(b) and len(a) in (2, 3) and a[:-1] == b[:-1] and type(a[-1]) is type(b[-1]) is tuple
+        if not known or len(a[-1]) != len(b[-1]) or type(a[-2]) not in (type, tuple):
+            return None
+        names = a[1] if len(a) == 3 else range(len(a[-1]))
+        found = [_moved(x, y, (*key, name)) for name, x, y in zip(names, a[-1], b[-1], strict=True)]
+        return None if any([one is None for one in found]) else set().union(*found)  # type: ignore[arg-type]
+    return {key} if len(key) > 1 else None
+
+
+def _without_twins(bounds: list[Boundary], private: Collection[str]) -> list[Boundary]:
+    """The same, with one name for each list, dict or object that has two everywhere; such as are not ``private`` come first."""
+    groups: dict[int, list[Key]] = {}
+    for key, ident in bounds[0].shared.items():
+        groups.setdefault(ident, []).append(key)
+    twins: dict[Key, Key] = {}
+    for group in [group for group in groups.values() if len(group) > 1]:
+        first, *others = sorted(group, key=lambda key: (key[0] in private, repr(key)))
+        alike = [one.shared for bound in bounds for one in bound.every()]
+        twins |= {key: first for key in others if all([key in one and one[key] == one.get(first) for one in alike])}
+    return [bound.once(twins) for bound in bounds] if twins else bounds
+
+
 def _is_same(a: Any, b: Any) -> bool:
     """Whether two numbers or arrays are equal, with NaN equal to NaN."""
     return np.array_equal(a, b, equal_nan=np.asarray(a).dtype.kind in "fc")
@@ -1448,18 +1623,6 @@ def _is_same(a: Any, b: Any) -> bool:
 def _is_close(a: Any, b: Any) -> bool:
     """Whether two numbers or arrays differ by rounding."""
     return np.allclose(a, b, rtol=1e-6, atol=1e-6 * (1.0 + float(np.max(np.abs(b), initial=0.0))), equal_nan=True)
-
-
-class _Bare:
-    """An object whose ``__dict__`` is all that it has."""
-
-
-def _is_bare(kind: type) -> bool:
-    """Whether all that an object holds is in its ``__dict__``: it has no slots, and is no iterator, dict, set or deque."""
-    if kind is SimpleNamespace:  # whose dict is beside it in some releases
-        return True
-    small = not hasattr(kind, "__next__") and kind.__basicsize__ <= _Bare.__basicsize__ and kind.__itemsize__ == 0
-    return small and not any([vars(one).get("__slots__") for one in kind.__mro__])
 
 
 def _is_sequence(kind: type) -> bool:

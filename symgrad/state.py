@@ -37,7 +37,7 @@ from symgrad.decisions import changing
 from symgrad.drafts import Drafts
 from symgrad.guards import Path
 from symgrad.instrument import HOOKS, instrumented
-from symgrad.iterables import Over, columns, over, paired, table
+from symgrad.iterables import Over, Turns, columns, how_often, over, paired, table
 from symgrad.kinds import CACHED, UNBOUND, Within, refuse_type
 from symgrad.ops import create
 from symgrad.ops.core import Traced
@@ -80,6 +80,8 @@ class State(Calls):
         ``unpack``; ``decides``: it has ``if``s in it, so that few items are worth a table; ``lists``: as in
         ``Roller``.
         """
+        often = how_often(value)
+        value = value.items if type(value) is Turns else value
         if type(value) is not Over:
             given, value = value, self.iterate(value) if nested is None or type(value) is Tracer else value
             if type(value) in _SNAPSHOTS:
@@ -88,11 +90,15 @@ class State(Calls):
             if found is None and private is not None and self.trace.symbolic:
                 found = self._table(value, nested, SHORTEST if decides else None)
             if found is None:
-                return value if nested is None else self.unpacked(given, nested)
+                return self._turns(value if nested is None else self.unpacked(given, nested), often)
             value = found
         if private is None or value.length < SHORTEST or not self.trace.symbolic:
-            return value.items()
+            return self._turns(value.items(), how_often(value))
         return Roller(self.trace, value, private, stored, tested, targets, lists, decides)
+
+    def _turns(self, items: Any, often: Any) -> Any:
+        """What a ``for`` statement runs over; in a loop that is watched, with what tells how ``often``."""
+        return items if self.trace.innermost_loop() is None else Turns(items, often)
 
     def _table(self, value: Any, nested: bool | None, fewest: int | None) -> Over | None:
         """Plain numbers, or tuples of them that are unpacked, as a table."""
@@ -106,11 +112,12 @@ class State(Calls):
         """``zip``, ``enumerate`` or ``reversed`` as what a ``for`` statement runs over; ``decides`` as in ``loop``."""
         if fun in (zip, enumerate, reversed) and self.trace.symbolic:
             fewest = SHORTEST if decides else None
-            given = [arg if type(arg) is Over else self.iterate(arg) for arg in args]
+            given = [arg if type(arg) in (Over, Turns) else self.iterate(arg) for arg in args]
             found = paired(fun, given, options, fewest, self.trace.once)
             if found is not None:
                 return found
-        return self.call(fun, *[arg.items() if type(arg) is Over else arg for arg in args], **options)
+        given = [arg.items() if type(arg) is Over else arg.items if type(arg) is Turns else arg for arg in args]
+        return self._turns(self.call(fun, *given, **options), (fun, *map(how_often, args)))
 
     def appended(self, value: Any, loop: Any, name: str, owner: Any) -> Any:
         """``owner.append(...)`` in a loop, which has given ``value``."""
@@ -163,9 +170,26 @@ class State(Calls):
             return self.renamed(value, name)
         if chooses and type(value) is np.ndarray and type(loop) is Roller:
             return self._own_array(value)
+        if type(loop) is not Roller and type(value) in _NUMBERS:
+            loop = self._deciding()
         if type(loop) is not Roller or (owner and self._places(*owner) is None):
             return value
         return self._number(loop, name, value, counts, 0 if chooses else DEEPEST)
+
+    def _deciding(self) -> Roller | None:
+        """The loop whose iteration runs, if it is known that these decide; that somebody asked may be worth knowing it."""
+        loop: Roller | None = self.trace.innermost_loop()
+        if loop is None:
+            return None
+        loop.asked = True
+        return loop if loop.place in self.trace.moving else None
+
+    def stored(self, value: Any, owner: Any) -> Any:
+        """What is assigned to an attribute or an item of ``owner``: plain, if that outlives the call; a number in one of the
+        function's own is traced where iterations of a loop decide on it."""
+        value = super().stored(value, owner)
+        loop = self._deciding() if type(value) in _NUMBERS and self._places(owner) is not None else None
+        return value if loop is None else loop.number("put", value)
 
     def _own_array(self, value: np.ndarray[Any, Any]) -> Any:
         """An array that the function has made of plain numbers, traced, if nothing can be written into it."""
@@ -176,7 +200,7 @@ class State(Calls):
 
     def _number(self, loop: Roller, name: str, value: Any, counts: bool, depth: int) -> Any:
         """A plain number traced, or a container with those in it."""
-        if type(value) in (float, complex, np.float64, np.float32) or (counts and type(value) in (int, bool)):
+        if type(value) in _NUMBERS and (counts or type(value) not in (int, bool)):
             return loop.number(name, value)
         if depth < DEEPEST and (type(value) in (list, dict) or isinstance(value, tuple)):
             return self._numbers_in(loop, name, value, [(key, counts) for key in _keys(value)], depth + 1)
@@ -199,6 +223,18 @@ class State(Calls):
             known += [(key, any(deep)) for key in within or ()] if deep else []
         if within is not None:
             self._numbers_in(loop, name, within, known, 1 if fills or deep else DEEPEST)
+
+    def lift(self, loop: Roller, name: str, owner: Any, path: Sequence[Any]) -> None:
+        """Plain numbers at a place in ``owner`` are traced from here on; an ellipsis stands for all keys."""
+        first, *rest = path
+        places = owner if rest and type(owner) is tuple else self._places(owner)
+        if places is None:
+            return
+        keys = [key for key in _keys(places) if first is ... or key == first]
+        if not rest:
+            self._numbers_in(loop, name, places, [(key, True) for key in keys], DEEPEST)
+        for key in keys if rest else ():
+            self.lift(loop, f"{name}[{key!r}]", places[key], rest)
 
     def _numbers_in(self, loop: Roller, name: str, owner: Any, places: Iterable[tuple[Any, bool]], depth: int) -> Any:
         """A container whose plain numbers at these ``places``, if there are any, are traced; a tuple is another one."""
@@ -289,10 +325,17 @@ class State(Calls):
         condition = self.test(condition)
         return roller.leaves(sys._getframe(1), _truth(condition)) if type(roller) is Roller else bool(condition)
 
+    def inner(self, loop: Any, site: Any, dead: tuple[str, ...], *around: Any) -> None:
+        """An iteration begins of a ``loop`` that is within others, in this function or one that called it: all ways through the
+        iteration before meet there."""
+        outer = next((roller for roller in around if type(roller) is Roller), None) or self.trace.innermost_loop(loop)
+        if outer is not None and outer.marks() and (type(loop) is not Roller or loop.marks()):
+            outer.within(sys._getframe(1), loop, site, dead)
+
     def met(self, roller: Any, number: int, dead: tuple[str, ...], unused: tuple[str, ...]) -> None:
         """All ways through statement ``number`` of a loop meet again behind it. Nobody reads what the names in ``dead`` stand
         for any more, and not this iteration what those in ``unused`` do."""
-        if type(roller) is Roller and (roller.forked or len(roller.boundaries) == 1):
+        if type(roller) is Roller and roller.marks():
             roller.met(sys._getframe(1), number, dead, unused)
 
     def left(self, value: Any, *rollers: Any) -> Any:
@@ -421,6 +464,7 @@ def _truth(value: Any) -> Any:
     return BOOL(value) if type(value) is Tracer and value.node.aval.dtype.kind != "b" else value
 
 
+_NUMBERS = (float, complex, np.float64, np.float32, int, bool)
 _PLAIN_KINDS = (BuiltinFunctionType, FunctionType)
 
 

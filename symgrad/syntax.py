@@ -124,14 +124,31 @@ _NAMED: dict[type, tuple[str, ...]] = {
 
 
 def names_read(node: ast.AST) -> Counter[str]:
-    """How often each name is read in a part of a tree."""
+    """How often each name is read in a part of a tree; the variables of comprehensions are none of its names."""
     names: list[str] = []
+    own = Counter[str]()
     for item in walk(node):
         if isinstance(item, ast.Name):
             names += [item.id] if isinstance(item.ctx, ast.Load) else []
         elif isinstance(item, ast.AugAssign) and isinstance(item.target, ast.Name):
             names.append(item.target.id)
-    return Counter(names)
+        elif isinstance(item, _COMPREHENSIONS):
+            own += _read_of_its_own(item)
+    return Counter(names) - own
+
+
+def _read_of_its_own(node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> Counter[str]:
+    """How often a comprehension reads its own variables, but for where ones within it have such names."""
+    first, *others = node.generators
+    own = {name for part in node.generators for name in names_stored(part.target)}
+    values = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+    read = Counter[str]()
+    for part in (*values, *first.ifs, *others):
+        read += names_read(part)
+    return Counter({name: often for name, often in read.items() if name in own})
+
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def assigned_first(body: Sequence[ast.stmt], names: Sequence[Any]) -> list[str]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import get_ident
-from types import TracebackType
+from types import SimpleNamespace, TracebackType
 from typing import Any, NamedTuple
 from weakref import ReferenceType, WeakSet, ref
 
@@ -29,6 +29,7 @@ from symgrad.ops import create, index
 from symgrad.ops.abstract import like_result, stand_in
 from symgrad.ops.core import REGISTRY, Op, as_numpy
 from symgrad.ops.engine import IDENTITY, INDEX, ITEM, LAYOUT, STOP, TO_ARRAY, TO_PYTHON
+from symgrad.origins import is_users_class
 from symgrad.selections import Selections
 from symgrad.tracer import EINSUM, NUMBERS, Peek, Run, Tracer, escaped, plain
 
@@ -102,6 +103,7 @@ class Trace:
         self.vectorizes = True  # whether loops are done for all iterations at once, where they can be
         self.untidy = False  # whether loops have been rolled up since an iteration around them began
         self.apart: set[Any] = set()  # loops whose ways must not be one: see ``Tracer.parted``
+        self.moving: dict[Any, set[Any]] = {}  # numbers in containers that iterations of a loop change, by loop
         self.leaps = True  # whether long loops may leap
         self.leaping: set[int] = set()  # loops that other calls may run more often, of which iterations were not traced
         self.watched = False  # whether in-place writes matter: there is a loop that another call may run more often
@@ -473,6 +475,11 @@ class Trace:
         """Whether what runs now is part of an iteration of a loop."""
         return any([roller.boundaries for roller in self.rollers])
 
+    def innermost_loop(self, other: Any = None) -> Any:
+        """The watched loop, but for the ``other`` one, whose iteration runs now; None if there is none."""
+        running = [roller for roller in self.rollers if roller.boundaries and roller is not other]
+        return max(running, key=lambda roller: roller.serial, default=None)
+
     def window(self, x: Tracer, key: Any) -> Any:
         """``x[i - 2 : i + 1]`` in a loop that is likely to be rolled up: a view still, by places that hang on the index, which
         nobody looks at; None for other indices."""
@@ -818,11 +825,27 @@ def _is_big(value: Any) -> bool:
     return type(value) is np.ndarray and value.nbytes >= _BIG
 
 
+class _Bare:
+    """An object whose ``__dict__`` is all that it has."""
+
+
+def is_bare(kind: type) -> bool:
+    """Whether all that an object holds is in its ``__dict__``: it has no slots, and is no iterator, dict, set or deque."""
+    if kind is SimpleNamespace:  # whose dict is beside it in some releases
+        return True
+    small = not hasattr(kind, "__next__") and kind.__basicsize__ <= _Bare.__basicsize__ and kind.__itemsize__ == 0
+    return small and not any([vars(one).get("__slots__") for one in kind.__mro__])
+
+
 def _owns_all(owner: Any) -> bool:
     """Whether nothing else can hold what is changed in ``owner``, as it is no view."""
     if type(owner) is Tracer:
         return owner.base is None and (owner.tape.draft is None or owner.value.base is None)
-    return type(owner) in (list, dict, set) or (type(owner) is np.ndarray and owner.base is None)
+    if type(owner) in (list, dict, set):
+        return True
+    if type(owner) is np.ndarray:
+        return owner.base is None
+    return is_users_class(type(owner)) and is_bare(type(owner)) and sys.getrefcount(vars(owner)) == 2
 
 
 def _base_number(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +14,11 @@ from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import NAMED, TO_NUMPY, TO_PYTHON
 from symgrad.patterns import INT, Boundary, Key, Note, Part
 
-# operators that give a Python number of Python numbers; of these, those that may raise, or give another kind
 _POWER: Any = REGISTRY[np.power]
-_RISKY = frozenset([_POWER, *[REGISTRY[ufunc] for ufunc in (np.true_divide, np.floor_divide, np.remainder)]])
-_OPERATORS = _RISKY | {
+_DIVISIONS: list[Any] = [REGISTRY[ufunc] for ufunc in (np.true_divide, np.floor_divide, np.remainder)]
+_OPERATORS = {  # that give a Python number of Python numbers
+    _POWER,
+    *_DIVISIONS,
     NAMED,
     EXTREME,
     TO_NUMPY,  # it may stand for both, see ``_one_op``
@@ -116,20 +117,26 @@ def plain_after(way: Way, plain: set[Key], kinds: dict[Key, Any]) -> set[Key]:
 
     for op, _, aval, args in way.steps:
         made.append(op in _OPERATORS and all([any(map(is_plain, parts.values())) for parts in args]))
-        if made[-1] and op in _RISKY and aval.kind != "python" and not (op is _POWER and _is_count(args[1])):
+        if made[-1] and op in _RISKY and aval.kind != "python" and not all(map(_RISKY[op], args[1].values())):
             raise Unclear
     ends = [(key, parts, aval) for key, (parts, aval) in way.after.items() if kinds[key].kind != "python"]
     return {key for key, parts, aval in ends if aval.kind == "python" or any(map(is_plain, parts.values()))}
 
 
-def _is_count(exponent: Parts) -> bool:
+def _is_count(exponent: Part) -> bool:
     """Whether it is an int of which all powers are finite, but for what is too large anyway."""
-    return all(
-        [
-            kind == "same" and what.op is CONST and what.aval == INT and dict(what.params)["value"] >= 0
-            for kind, what in exponent.values()
-        ]
-    )
+    kind, what = exponent
+    return kind == "same" and what.op is CONST and what.aval == INT and dict(what.params)["value"] >= 0
+
+
+def _is_divisor(divisor: Part) -> bool:
+    """Whether it is a number by which Python and NumPy divide alike."""
+    kind, what = divisor
+    return kind == "same" and what.op is CONST and what.aval.shape == () and dict(what.params)["value"] != 0
+
+
+# operators that may raise, or give another kind, of Python's numbers, unless the second argument is such
+_RISKY: dict[Any, Callable[[Part], bool]] = {_POWER: _is_count, **dict.fromkeys(_DIVISIONS, _is_divisor)}
 
 
 def same_locals(stretches: Sequence[Stretch], every: Sequence[Taken]) -> list[dict[Key, Key]]:

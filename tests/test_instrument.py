@@ -50,7 +50,7 @@ class Inert:
     def _nothing(self, *more: Any) -> None:
         return None
 
-    wrote_name = wrote_into = wrote_around = trying = caught = swallowed = fixed = start = met = _nothing
+    wrote_name = wrote_into = wrote_around = trying = caught = swallowed = fixed = start = met = inner = _nothing
 
     def attribute(self, owner: Any, name: str) -> Any:
         return getattr(owner, name)
