@@ -167,7 +167,8 @@ class Sweep:
         if leaf.hooks:
             g = run_hooks(leaf.hooks, "tensor", g if isinstance(g, Tensor) else wrap(g))
         if self.collect:
-            self.found[id(leaf)] = g if isinstance(g, Tensor) else wrap(g)
+            g = g if isinstance(g, Tensor) else wrap(g)  # laid out as the leaf is, so that ``g.view(-1)`` works
+            self.found[id(leaf)] = g.contiguous() if leaf.is_contiguous() else g
             return
         if old is None:
             g = g if isinstance(g, Tensor) else wrap(g)
