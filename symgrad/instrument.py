@@ -634,9 +634,8 @@ class _Rewriter(ast.NodeTransformer):
         """The body of a loop, which is told where all ways through a statement meet again; ``used``: see ``used_between``."""
         assigned = {*stored, *(names_stored(node.target) if isinstance(node, ast.For) else ())} - self.later[-1]
         live = live_between(node, frozenset(assigned.difference(private or ())))
-        around = [ast.Name(name, ast.Load()) for name in (loop, *reversed(self.around[-1]))]
         facts = [_constant((node.lineno, node.col_offset)), _constant(tuple(sorted(assigned - live[0])))]
-        result: list[ast.stmt] = [placed(ast.Expr(_hook("inner", node, around[0], *facts, *around[1:])), node)]
+        result: list[ast.stmt] = [placed(ast.Expr(_hook("inner", node, ast.Name(loop, ast.Load()), *facts)), node)]
         self.around[-1].append(loop)
         for number, statement in enumerate(node.body):
             joins = number + 1 < len(node.body) and private is not None and not hasattr(statement, "leaves")

@@ -122,6 +122,7 @@ class Roller:
         self.first = 0  # the boundary where the stretch that follows the pattern begins
         self.passed = self.skipped = 0  # iterations before it, and in it, that are not among the boundaries any more
         self.serial = trace.next_loop()
+        self.around: Roller | None = trace.innermost_loop()  # whose iteration it runs in
         trace.rollers.add(self)
         self.place: tuple[Any, ...] = ()  # where the statement is, after the numbers of all runs
         self.open = False
@@ -148,7 +149,7 @@ class Roller:
             [],
         )  # the locals that go round in the loop, and those that it leaves behind
         self.short = False  # whether longer runs told what that is
-        self.outer: Roller | None = None  # the loop around it, if that is watched
+        self.moving: set[Key] | None = None  # numbers in containers that iterations were seen to change, in earlier calls
         self.unflagged: list[Boundary] = []  # of which others have taken the place, with a flag
         self.asked = False  # whether somebody wanted to know that its iterations decide
         self.begun: list[Join] = []  # what there is when an iteration's first statement runs
@@ -281,7 +282,9 @@ class Roller:
         self.place = self.place or (math.inf, frame.f_code, frame.f_lineno, frame.f_lasti)  # code may have a test twice
         self._tidy()
         self._note_decisions()
-        self.forked |= self.place in trace.moving
+        if not self.boundaries:
+            self.moving = trace.moving.get(self.place)
+        self.forked |= self.moving is not None
         turning = bool(self.saw) and len(self.boundaries) < FAR
         thorough = self.open or self.leaps or self.forked or turning or not self.boundaries
         self.whole &= thorough
@@ -323,7 +326,8 @@ class Roller:
         holds, nodes = survey.holds, {}
         if more and COUNTER in more:  # the local that has the same value got it from there
             holds[COUNTER] = more[COUNTER]
-        for name, value in sorted(names.items(), key=lambda item: item[0] in unread) if unread else names.items():
+        for name in [*(name for name in names if name not in unread), *(name for name in names if name in unread)]:
+            value = names[name]
             if name in unread and not survey.known:
                 survey.known = frozenset(survey.shared.values())
             if name in self.lists and self._growing(code, name, value):
@@ -412,7 +416,6 @@ class Roller:
                 if loop.what is not None:  # how often others run, locals tell
                     turned.append(event)
             if not called:
-                loop.outer = self
                 unread = frozenset(dead)
                 bound = loop._seen(frame, self.boundaries[-1].at, True, None)
                 loop.begun.append(Join(bound, unread, unread))
@@ -456,7 +459,7 @@ class Roller:
 
     def _lift(self, frame: FrameType) -> None:
         """Numbers in containers that iterations were seen to change are traced, wherever ways meet."""
-        for name, *path in self.trace.moving.get(self.place, ()):
+        for name, *path in self.moving or ():
             if name in frame.f_locals:
                 self.trace.hooks.lift(self, name, frame.f_locals[name], path)
 
@@ -753,8 +756,8 @@ class Roller:
         bounds = self.boundaries
         if len(bounds) > SHORTEST:
             self._note_numbers(bounds)
-        if self.outer is not None and self.outer.boundaries and self.whole and len(self.begun) == len(bounds) - 1:
-            around = self.outer.boundaries[-1]
+        if self.around is not None and self.around.boundaries and self.whole and len(self.begun) == len(bounds) - 1:
+            around = self.around.boundaries[-1]
             for i, (bound, begun) in enumerate(zip(bounds, self.begun, strict=False)):
                 for site, join in [(0, begun), *bound.joins.items()]:
                     moved = join.bound._replace(at=around.at)

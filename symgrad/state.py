@@ -182,7 +182,7 @@ class State(Calls):
         if loop is None:
             return None
         loop.asked = True
-        return loop if loop.place in self.trace.moving else None
+        return None if loop.moving is None else loop
 
     def stored(self, value: Any, owner: Any) -> Any:
         """What is assigned to an attribute or an item of ``owner``: plain, if that outlives the call; a number in one of the
@@ -325,10 +325,10 @@ class State(Calls):
         condition = self.test(condition)
         return roller.leaves(sys._getframe(1), _truth(condition)) if type(roller) is Roller else bool(condition)
 
-    def inner(self, loop: Any, site: Any, dead: tuple[str, ...], *around: Any) -> None:
-        """An iteration begins of a ``loop`` that is within others, in this function or one that called it: all ways through the
-        iteration before meet there."""
-        outer = next((roller for roller in around if type(roller) is Roller), None) or self.trace.innermost_loop(loop)
+    def inner(self, loop: Any, site: Any, dead: tuple[str, ...]) -> None:
+        """An iteration of a ``loop`` begins: if it is within others, in this function or one that called it, all ways through
+        the iteration before meet there."""
+        outer = loop.around if type(loop) is Roller else self.trace.innermost_loop()
         if outer is not None and outer.marks() and (type(loop) is not Roller or loop.marks()):
             outer.within(sys._getframe(1), loop, site, dead)
 

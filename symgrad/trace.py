@@ -475,9 +475,9 @@ class Trace:
         """Whether what runs now is part of an iteration of a loop."""
         return any([roller.boundaries for roller in self.rollers])
 
-    def innermost_loop(self, other: Any = None) -> Any:
-        """The watched loop, but for the ``other`` one, whose iteration runs now; None if there is none."""
-        running = [roller for roller in self.rollers if roller.boundaries and roller is not other]
+    def innermost_loop(self) -> Any:
+        """The watched loop whose iteration runs now; None if there is none."""
+        running = [roller for roller in self.rollers if roller.boundaries]
         return max(running, key=lambda roller: roller.serial, default=None)
 
     def window(self, x: Tracer, key: Any) -> Any:
