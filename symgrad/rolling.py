@@ -151,6 +151,9 @@ class Roller:
         self.short = False  # whether longer runs told what that is
         self.moving: set[Key] | None = None  # numbers in containers that iterations were seen to change, in earlier calls
         self.unflagged: list[Boundary] = []  # of which others have taken the place, with a flag
+        self.dead: Sequence[
+            str
+        ] = ()  # the locals that nobody reads when an iteration has begun, before they are assigned again
         self.asked = False  # whether somebody wanted to know that its iterations decide
         self.begun: list[Join] = []  # what there is when an iteration's first statement runs
         self.rebound: set[Key] = set()  # the locals that ways, of other calls, too, let be other arrays
@@ -427,14 +430,13 @@ class Roller:
             self.met(around, tuple(turned), dead, dead, called[::-1])
 
     def _unasked(self, frame: FrameType) -> list[str]:
-        """The locals that nobody reads before they are assigned again: an iteration does that before it reads them, and has
-        not; or nobody did where ways met last, and they are as they were there."""
-        found = [name for name in self.unread if name not in frame.f_locals]
-        if self.boundaries[-1].joins:
-            last = [*self.boundaries[-1].joins.values()][-1]
-            held = last.bound.holds
-            found += [name for name in last.dead if (name,) in held and held[name,] is frame.f_locals.get(name)]
-        return found
+        """The locals that nobody reads before they are assigned again: that was so where ways met last, or the iteration began,
+        and they are as they were there; or each iteration does that, and none has."""
+        joins = [*self.boundaries[-1].joins.values()]
+        dead, held = (joins[-1].dead, joins[-1].bound.holds) if joins else (self.dead, self.boundaries[-1].holds)
+        now = frame.f_locals
+        same = [name for name in dead if ((name,) in held and held[name,] is now.get(name)) or name not in now]
+        return [*same, *[name for name in self.unread if name not in now]]
 
     def met(
         self,

@@ -329,6 +329,8 @@ class State(Calls):
         """An iteration of a ``loop`` begins: if it is within others, in this function or one that called it, all ways through
         the iteration before meet there."""
         outer = loop.around if type(loop) is Roller else self.trace.innermost_loop()
+        if type(loop) is Roller:
+            loop.dead = dead
         if outer is not None and outer.marks() and (type(loop) is not Roller or loop.marks()):
             outer.within(sys._getframe(1), loop, site, dead)
 
