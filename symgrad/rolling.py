@@ -1594,17 +1594,22 @@ def _inner(depth: int, name: str) -> str:
 
 
 def _moved(a: Any, b: Any, key: Key) -> set[Key] | None:
-    """Where two descriptions have other numbers in containers; None where something else is not the same."""
+    """Where two descriptions have other numbers, or arrays, in containers; None where something else is not the same."""
     if a == b:
         return set()
-    if any([what is not TRACED and what[0] not in NUMBERS for what in (a, b)]):
-        known = len(a) == len(b) and len(a) in (2, 3) and a[:-1] == b[:-1] and type(a[-1]) is type(b[-1]) is tuple
-        if not known or len(a[-1]) != len(b[-1]) or type(a[-2]) not in (type, tuple):
-            return None
-        names = a[1] if len(a) == 3 else range(len(a[-1]))
-        found = [_moved(x, y, (*key, name)) for name, x, y in zip(names, a[-1], b[-1], strict=True)]
-        return None if any([one is None for one in found]) else set().union(*found)  # type: ignore[arg-type]
-    return {key} if len(key) > 1 else None
+    if _is_of_value(a) and _is_of_value(b):
+        return {key} if len(key) > 1 else None
+    known = len(a) == len(b) and len(a) in (2, 3) and a[:-1] == b[:-1] and type(a[-1]) is type(b[-1]) is tuple
+    if not known or len(a[-1]) != len(b[-1]) or type(a[-2]) not in (type, tuple):
+        return None
+    names = a[1] if len(a) == 3 else range(len(a[-1]))
+    found = [_moved(x, y, (*key, name)) for name, x, y in zip(names, a[-1], b[-1], strict=True)]
+    return None if any([one is None for one in found]) else set().union(*found)  # type: ignore[arg-type]
+
+
+def _is_of_value(what: Any) -> bool:
+    """Whether it describes a number or an array, traced or not."""
+    return what is TRACED or what[0] is DRAFT or what[0] in NUMBERS or (len(what) == 3 and isinstance(what[1], np.dtype))
 
 
 def _without_twins(bounds: list[Boundary], private: Collection[str]) -> list[Boundary]:

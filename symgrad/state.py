@@ -165,11 +165,9 @@ class State(Calls):
         assigns, traced numbers are under names of their own, too. ``owner``: the number goes into this one instead.
         """
         if chooses and type(value) is Tracer and type(loop) is Roller:
-            if value.tape.draft and value.like.dtype.kind in "fc":
-                self.trace.admit(value)
-            return self.renamed(value, name)
+            return self.renamed(self._traced(value), name)
         if chooses and type(value) is np.ndarray and type(loop) is Roller:
-            return self._own_array(value)
+            return self._traced(value)
         if type(loop) is not Roller and type(value) in _NUMBERS:
             loop = self._deciding()
         if type(loop) is not Roller or (owner and self._places(*owner) is None):
@@ -191,8 +189,12 @@ class State(Calls):
         loop = self._deciding() if type(value) in _NUMBERS and self._places(owner) is not None else None
         return value if loop is None else loop.number("put", value)
 
-    def _own_array(self, value: np.ndarray[Any, Any]) -> Any:
-        """An array that the function has made of plain numbers, traced, if nothing can be written into it."""
+    def _traced(self, value: Any) -> Any:
+        """An array that the function has made of plain numbers, traced, if it is known who writes into it; else the value."""
+        if type(value) is Tracer and value.tape.draft and value.like.dtype.kind in "fc":
+            self.trace.admit(value)
+        if type(value) is not np.ndarray:
+            return value
         if self.trace.drafts is not None or value.dtype.kind not in "fc" or self.path_of(value) is not None:
             return value
         filled = self.trace.filled(value)
@@ -225,14 +227,16 @@ class State(Calls):
             self._numbers_in(loop, name, within, known, 1 if fills or deep else DEEPEST)
 
     def lift(self, loop: Roller, name: str, owner: Any, path: Sequence[Any]) -> None:
-        """Plain numbers at a place in ``owner`` are traced from here on; an ellipsis stands for all keys."""
+        """Plain numbers and arrays at a place in ``owner`` are traced from here on; an ellipsis stands for all keys."""
         first, *rest = path
-        places = owner if rest and type(owner) is tuple else self._places(owner)
+        places: Any = owner if rest and type(owner) is tuple else self._places(owner)
         if places is None:
             return
         keys = [key for key in _keys(places) if first is ... or key == first]
         if not rest:
             self._numbers_in(loop, name, places, [(key, True) for key in keys], DEEPEST)
+            for key in keys:
+                places[key] = self._traced(places[key])
         for key in keys if rest else ():
             self.lift(loop, f"{name}[{key!r}]", places[key], rest)
 

@@ -56,6 +56,18 @@ class Body:
             self.v = Vec(self.v.x, -self.v.y * 0.8)
 
 
+class Particle:
+    def __init__(self, pos, vel):
+        self.pos, self.vel = pos, vel
+
+    def move(self, dt):
+        self.pos = self.pos + dt * self.vel
+        for k in range(2):
+            if self.pos[k] < 0:
+                self.pos[k] = -self.pos[k]
+                self.vel[k] = -self.vel[k]
+
+
 class Tank:
     def __init__(self, h):
         self.h, self.out, self.open = h, 0.0, False
@@ -166,6 +178,15 @@ def bodies(x):
     return every[0].p.x * every[0].p.y + every[1].p.y
 
 
+def particles(x):
+    every = [Particle(x[:2] * 1.0, x[2:4] * 1.0), Particle(x[4:6] * 1.0, np.zeros(2))]
+    for _ in range(30):
+        for p in every:
+            p.vel = p.vel - 0.1 * np.array([0.0, 1.0])
+            p.move(0.1)
+    return np.sum(every[0].pos) + np.sum(every[1].pos ** 2)
+
+
 def tanks(x):
     every, total = [Tank(x[0] ** 2), Tank(x[1] ** 2), Tank(0.5)], 0.0
     for i in range(50):
@@ -261,7 +282,7 @@ OFTEN = {
 @pytest.mark.parametrize(
     "fun",
     [balls, one_ball_after_the_other, many_balls, balls_that_count, balls_by_name, pairs, world, worlds_of_many,
-     bodies, tanks, attributes, items, many_items,
+     bodies, particles, tanks, attributes, items, many_items,
      items_of_items, the_best, two_names],
 )  # fmt: skip
 def test_what_loops_in_loops_change_goes_round(fun):
