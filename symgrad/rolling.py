@@ -1613,16 +1613,30 @@ def _is_of_value(what: Any) -> bool:
 
 
 def _without_twins(bounds: list[Boundary], private: Collection[str]) -> list[Boundary]:
-    """The same, with one name for each list, dict or object that has two everywhere; such as are not ``private`` come first."""
+    """The same, with one name for each list, dict or object that has two everywhere, or wherever ways meet at a place; those
+    come first that are not ``private``."""
+    twins = _twins([one for bound in bounds for one in bound.every()], private)
+    once = [bound.once(twins) for bound in bounds] if twins else bounds
+    begun = [bound.joins for bound in once[:-1]]
+    for site in [site for site in begun[0] if all([site in joins for joins in begun])] if begun else ():
+        here = [joins[site] for joins in begun]
+        twins = _twins([join.bound for join in here], {*private, *here[0].dead})
+        for joins, join in zip(begun, here, strict=True) if twins else ():
+            joins[site] = join._replace(bound=join.bound.once(twins))
+    return once
+
+
+def _twins(bounds: Sequence[Boundary], last: Collection[str]) -> dict[Key, Key]:
+    """Names of lists, dicts and objects that have another one in all of these, with that; the ``last`` names last."""
     groups: dict[int, list[Key]] = {}
     for key, ident in bounds[0].shared.items():
         groups.setdefault(ident, []).append(key)
     twins: dict[Key, Key] = {}
     for group in [group for group in groups.values() if len(group) > 1]:
-        first, *others = sorted(group, key=lambda key: (key[0] in private, repr(key)))
-        alike = [one.shared for bound in bounds for one in bound.every()]
+        first, *others = sorted(group, key=lambda key: (":" in key[0], key[0] in last, repr(key)))
+        alike = [one.shared for one in bounds]
         twins |= {key: first for key in others if all([key in one and one[key] == one.get(first) for one in alike])}
-    return [bound.once(twins) for bound in bounds] if twins else bounds
+    return twins
 
 
 def _is_same(a: Any, b: Any) -> bool:

@@ -273,6 +273,7 @@ OFTEN = {
     tanks: 24,
     worlds_of_many: 8,
     bodies: 8,
+    particles: 9,
     two_names: 12,
     balls_that_count: 12,
     items_of_items: 16,
