@@ -387,7 +387,7 @@ class Calls(Reads):
         if HOOKS in code.co_freevars:  # made by an instrumented function, and so instrumented itself
             return fun(*args, **kwargs)
         self.check(self.home(fun).then("attr", "__code__"), "is", code)
-        inside = instrumented(fun, Frame(self, fun))
+        inside = instrumented(fun, Frame(self, fun), sections=self.trace.sections)
         args, kwargs = self._with_defaults(fun, args, kwargs)
         if inside is None:
             if not self.harmless(fun):

@@ -185,6 +185,7 @@ class Family:
         self.apart: set[Any] = set()  # loops whose ways must not be one: see ``Tracer.parted``
         self.moving: dict[Any, set[Any]] = {}  # numbers in containers that its loops change, which are traced: see ``Roller``
         self.told = self.moving  # all that are known by now
+        self.sections = False  # whether its ways meet outside of loops, too, for there are many
         self.errors: list[str] = []  # of its code, in calls of which the function raised none
         self.ready = False  # whether there was code for the way that the last trace went
 
@@ -195,7 +196,7 @@ class Family:
         trace.one_by_one = not trace.symbolic
         if kind is Trace:
             trace.lazy, trace.errors, trace.leaps, trace.apart = True, np.geterr(), self.leaps, {*self.apart}
-            trace.moving = {**self.moving}
+            trace.moving, trace.sections = {**self.moving}, self.sections
             trace.vectorizes, trace.selects = "vectorize" not in self.off, "select" not in self.off
             trace.known_ways = next((variant.loops for variant in self.variants if variant.knows([*leaves, fun])), {})
         state = State(trace, self.lifted, self.accept_effects, [*leaves, fun]) if kind is Trace else None
@@ -343,6 +344,11 @@ class Family:
             return None
         ends = list(variant.program.leaves())
         if self.told != self.moving and leaf.seen == 0 and len(ends) > 1:  # calls go other ways: they may do so in loops
+            self._begin_anew()
+            return None
+        if len(ends) > AT_ONCE and not self.sections:
+            self.sections = True
+            self.account.free += AT_ONCE
             self._begin_anew()
             return None
         if len(ends) > MAX_LEAVES:

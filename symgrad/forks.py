@@ -144,6 +144,7 @@ def fork(
     known: Ways | None,
     serial: int,
     other: bool,
+    section: bool,
 ) -> Fork | None:
     """The pattern of the iterations between ``bounds``, of which the first is number ``first``; None where there is none.
 
@@ -155,7 +156,7 @@ def fork(
     if known is not None and not known.begins_as(bounds[0]):
         return None
     try:
-        return _Reader(trace, bounds, names, put, sites, serial).pattern(first, known, other)
+        return _Reader(trace, bounds, names, put, sites, serial, section).pattern(first, known, other)
     except Unclear:
         return None
 
@@ -213,8 +214,9 @@ class _Reader:
         put: set[Node],
         sites: Sequence[Any],
         serial: int,
+        section: bool,
     ) -> None:
-        self.trace, self.bounds, self.names = trace, bounds, names
+        self.trace, self.bounds, self.names, self.section = trace, bounds, names, section
         self.put, self.sites, self.serial = put, tuple(sites), serial
         keys = set(bounds[0].nodes).intersection(*(bound.nodes for bound in bounds[1:]))
         late = set(bounds[-1].nodes).intersection(*(bound.nodes for bound in bounds[1:])) - keys
@@ -636,7 +638,7 @@ class _Reader:
                 continue
             if self._is_within(look.node) and look.node not in moves:  # which place it is at tells that
                 continue
-            moved = look.node in moves or look.node in self.made
+            moved = look.node in moves or look.node in self.made or (self.section and look.value in (True, False))
             if not moved and isinstance(look, Guard):
                 self.fixed.setdefault(look.node, (look.value, look.line))
             elif not moved:
@@ -714,13 +716,17 @@ class _Reader:
         return {node for key, node in held.items() if all([bound.nodes.get(key) is node for bound in self.bounds])}
 
     def _make(self, nodes: Sequence[Node], moves: set[Node]) -> set[Node]:
-        """Note which of these nodes hang on what ``moves``: those are made anew in each iteration, if only to be the same."""
+        """Note which of these nodes hang on what ``moves``: those are made anew in each iteration, if only to be the same. In a
+        section, so is all else."""
         found: set[Node] = set()
         for node in nodes:
             if (
                 node.op not in LEAVES
                 and node not in self.settled
-                and any([arg in moves or arg in self.made or arg in self.put or self._is_within(arg) for arg in node.args])
+                and (
+                    (self.section and node.index >= self.floor)
+                    or any([arg in moves or arg in self.made or arg in self.put or self._is_within(arg) for arg in node.args])
+                )
             ):
                 found.add(node)
                 self.made.add(node)

@@ -26,6 +26,7 @@ from symgrad.exits import at_the_end
 from symgrad.lists import appended, marked
 from symgrad.liveness import live_between, read_later, used_between
 from symgrad.nests import joined
+from symgrad.sections import in_sections
 from symgrad.syntax import (
     FRAME_READERS,
     MODULES,
@@ -50,12 +51,13 @@ _codes: dict[tuple[int, type], tuple[weakref.ref[CodeType], CodeType | None]] = 
 _trees: dict[str, tuple[int, list[ast.stmt], list[FunctionNode]]] = {}  # of a file: its hash, imports and functions
 
 
-def instrumented(fun: FunctionType, hooks: Any, calls_only: bool = False) -> Callable[..., Any] | None:
+def instrumented(fun: FunctionType, hooks: Any, calls_only: bool = False, sections: bool = False) -> Callable[..., Any] | None:
     """The rewritten function; ``None`` where its source cannot be had or is not what was compiled.
 
-    ``calls_only``: of what it does, only calls go through the hooks, ``a @ b``, and ``np.r_[...]`` and ``np.c_[...]``.
+    ``calls_only``: of what it does, only calls go through the hooks, ``a @ b``, and ``np.r_[...]`` and ``np.c_[...]``;
+    ``sections``: see ``symgrad.sections``.
     """
-    code, kind = fun.__code__, _Calls if calls_only else _Rewriter
+    code, kind = fun.__code__, _Calls if calls_only else _InSections if sections else _Rewriter
     key = id(code), kind
     known = _codes.get(key)
     if known is None or known[0]() is not code:
@@ -92,8 +94,9 @@ def _rewrite(fun: FunctionType, kind: type[_Calls | _Rewriter]) -> CodeType | No
         return None
     rewriter = kind(frozenset(free), owner)
     tree = copied(node) if owner is None else with_private_names(copied(node), owner)
-    if kind is _Rewriter:
-        tree = decided(marked(joined(at_the_end(unrolled(tree, fun.__globals__)))), fun, owner)
+    if kind is not _Calls:
+        tree = joined(at_the_end(unrolled(tree, fun.__globals__)))
+        tree = decided(marked(in_sections(tree) if kind is _InSections else tree), fun, owner)
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner)
 
 
@@ -593,7 +596,11 @@ class _Rewriter(ast.NodeTransformer):
         lists, chosen = self._appended(loop, node)
         known.append(_constant(tuple(lists)))
         facts = [*map(_constant, (private, stored)), *known]
-        start = assigned(loop, _hook("loop", node.iter, self._over(node.iter, decides), *facts), node)
+        if hasattr(node, "section"):
+            made = _hook("section", node, _constant(private), _constant(stored), known[2])
+        else:
+            made = _hook("loop", node.iter, self._over(node.iter, decides), *facts)
+        start = assigned(loop, made, node)
         node.iter = placed(ast.Name(loop, ast.Load()), node.iter)
         before, self.places = self.places, [*self.places, *_places(node)]
         node.target = self.visit(node.target)
@@ -975,6 +982,10 @@ class _Rewriter(ast.NodeTransformer):
                 case.guard = self._truth(case.guard)
             case.body = self._body(case.body)
         return [*reads, node]
+
+
+class _InSections(_Rewriter):
+    """The same, for functions with sections."""
 
 
 def _depth(pattern: ast.AST) -> int:

@@ -29,7 +29,7 @@ class Over(NamedTuple):
 
     Of a list, which may change while the loop runs, ``stays`` tells whether it is as long as it was, and ``rest`` gives what
     there is from a place on. ``tables`` are the arrays that items are read from; ``holds`` tells whether all items are what is
-    in them, still.
+    in them, still. ``section``: it is no loop (see ``symgrad.sections``).
     """
 
     length: int
@@ -40,6 +40,7 @@ class Over(NamedTuple):
     rest: Callable[[int], Iterator[Any]] = lambda place: iter(())
     tables: tuple[Any, ...] = ()
     holds: Callable[[], bool] = lambda: True
+    section: bool = False
 
     def items(self) -> Iterator[Any]:
         """The items, as Python has them."""
@@ -58,6 +59,9 @@ class Over(NamedTuple):
         if (self.start, self.step) == (0, 1):
             return self
         return self._replace(at=lambda i: self.at(i * self.step + self.start), start=0, step=1)
+
+
+SECTION = Over(1, lambda i: i, section=True)
 
 
 @dataclass(slots=True)

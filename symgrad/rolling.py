@@ -127,7 +127,8 @@ class Roller:
         self.place: tuple[Any, ...] = ()  # where the statement is, after the numbers of all runs
         self.open = False
         self.put: set[Node] = set()  # numbers that iterations put into locals
-        self.forked = False  # whether iterations decide on what they compute; or otherwise, ever again, on what is known
+        self.section = what is not None and what.section  # whether it is no loop: its one iteration is
+        self.forked = self.section  # whether iterations decide on what they compute; or otherwise, ever again, on what is known
         self.saw: tuple[Any, ...] | None = None  # what the last iteration decided on that hangs on no argument
         self.turns = 0  # how often that was something else than in the iteration before
         self.whole = True  # whether all that locals held was looked at, between all iterations
@@ -881,22 +882,24 @@ class Roller:
             return
         every, others = self._known(way)
         own, shared = [{id(known) for known in ways} for ways in (every, others)]
-        least = 0 if self.open else SHORTEST  # of a run of which others tell
+        shortest = 1 if self.section else SHORTEST
+        least = 0 if self.open else shortest  # of a run of which others tell
         firsts = sorted({0, 1, self._settled()})
         most = functools.partial(sorted, key=Ways.many, reverse=True)  # so that all runs come to have the same
         tries: list[tuple[int, Ways | None, Sequence[Any]]] = [(one.first, one, one.sites) for one in most(others[::-1])]
         for known in most(every[::-1]):
             some = {*firsts} - {known.first} if id(known) in shared else {known.first, *firsts}
             tries += [(first, known, known.sites) for first in sorted(some, key=known.first.__ne__)]
-        tries += [(first, None, meeting(trace, bounds[first:])) for first in firsts if len(bounds) - 1 - first >= SHORTEST]
+        tries += [(first, None, meeting(trace, bounds[first:])) for first in firsts if len(bounds) - 1 - first >= shortest]
         tries.sort(key=operator.itemgetter(0))  # what is left out at the beginning decides on its own
         tries += [(first, None, ()) for first, ways, sites in tries if ways is None and sites]
         alone: tuple[Ways | None, Ways] | None = None
         for first, known, sites in tries:
             count = len(bounds) - 1 - first
-            if count < (SHORTEST if known is None else least) or (alone is not None and known is None):
+            if count < (shortest if known is None else least) or (alone is not None and known is None):
                 continue
-            found = fork(trace, bounds[first:], first, self.names, self.put, sites, known, self.serial, id(known) not in own)
+            other = id(known) not in own
+            found = fork(trace, bounds[first:], first, self.names, self.put, sites, known, self.serial, other, self.section)
             held = bounds[-1].holds
             if found is None:
                 continue

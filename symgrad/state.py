@@ -37,7 +37,7 @@ from symgrad.decisions import changing
 from symgrad.drafts import Drafts
 from symgrad.guards import Path
 from symgrad.instrument import HOOKS, instrumented
-from symgrad.iterables import Over, Turns, columns, how_often, over, paired, table
+from symgrad.iterables import SECTION, Over, Turns, columns, how_often, over, paired, table
 from symgrad.kinds import CACHED, UNBOUND, Within, refuse_type
 from symgrad.ops import create
 from symgrad.ops.core import Traced
@@ -95,6 +95,13 @@ class State(Calls):
         if private is None or value.length < SHORTEST or not self.trace.symbolic:
             return self._turns(value.items(), how_often(value))
         return Roller(self.trace, value, private, stored, tested, targets, lists, decides)
+
+    def section(self, private: tuple[str, ...] | None, stored: tuple[str, ...], targets: tuple[str, ...]) -> Any:
+        """Statements that are run once, as a loop's iteration; but not in one of a loop, where ways meet as it is."""
+        around = self.trace.innermost_loop()
+        if private is None or not self.trace.symbolic or not (around is None or around.section):
+            return (0,)
+        return Roller(self.trace, SECTION, private, stored, targets=targets)
 
     def _turns(self, items: Any, often: Any) -> Any:
         """What a ``for`` statement runs over; in a loop that is watched, with what tells how ``often``."""

@@ -100,6 +100,7 @@ class Trace:
         self.known_ways: Mapping[Any, Any] = {}  # through loops, of earlier calls
         self.ways: dict[Any, Any] = {}  # and of this one
         self.recalled = False  # whether it took in what earlier calls did
+        self.sections = False  # whether ways meet outside of loops, too: see symgrad.sections
         self.vectorizes = True  # whether loops are done for all iterations at once, where they can be
         self.untidy = False  # whether loops have been rolled up since an iteration around them began
         self.apart: set[Any] = set()  # loops whose ways must not be one: see ``Tracer.parted``
