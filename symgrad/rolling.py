@@ -1178,7 +1178,10 @@ class Roller:
             if again is None:
                 return False
             values = again
-        made = None if ahead else self._vectorize(body, course, [*firsts, *invariants], every, end, None if later else values)
+        if self.section:
+            made = dict(zip(every, self._inlined(body, [*firsts, *invariants]), strict=True))  # type: ignore[list-item]
+        else:
+            made = None if ahead else self._vectorize(body, course, [*firsts, *invariants], every, end, None if later else values)
         if made is not None:
             for key, result in made.items():
                 if key not in aliases:
@@ -1219,6 +1222,23 @@ class Roller:
             if self.held[id(before)] > own or not is_held_so_often(before, self._noted(before) + 1 + own, own):
                 found += [before, after]
         return [array.owner() for array in found]
+
+    def _inlined(self, body: Body, given: list[Node]) -> list[Tracer]:
+        """What the one iteration of a section gives, recorded outside of a loop."""
+        trace = self.trace
+        there = dict(zip([*body.carry, *body.invariants], given, strict=True))
+        there[body.index] = trace.constant(0)[0]
+        with np.errstate(**dict.fromkeys(trace.hooks.silenced, "ignore")):  # type: ignore[arg-type]
+            for node in body.nodes():
+                if node.op is CONST:
+                    there[node] = trace.constant(dict(node.params)["value"])[0]
+                    continue
+                args = tuple([there[arg] for arg in node.args])
+                one = there[node] = trace.add(node.op, args, node.params, node.aval)
+                if one not in trace.values:
+                    trace.values[one] = node.op.fun(*[trace.lookup(arg).value for arg in args], **dict(node.params))
+                    one.name, one.line, one.phase = one.name or node.name, one.line or node.line, one.phase or node.phase
+        return [trace.lookup(there[node]) for node in body.after]
 
     def _vectorize(
         self,
