@@ -84,7 +84,8 @@ class Ways(NamedTuple):
     ``plain`` of that what hangs on no argument, and its value; ``left`` are the locals that no iteration assigned; ``alike``
     are pairs of them that were one array, by place, ``parted`` those that were so at times, and ``written`` those whose arrays
     were changed in place; ``rebound`` are those that an iteration let be another one, ``replaced`` places of lists, dicts and
-    objects of which it did; ``turned`` are the iterations of loops within it that each began, if that is always the same.
+    objects of which it did; ``turned`` are the iterations of loops within it that each began, if that is always the same;
+    ``rests`` what those locals hold that are not traced, behind each of the ``sites`` and in the end.
     """
 
     first: int
@@ -103,6 +104,7 @@ class Ways(NamedTuple):
     rebound: set[Key]
     replaced: set[Key]
     turned: Any
+    rests: list[dict[str, Any]]
     most: int  # operations that an iteration asked for
 
     def begins_as(self, bound: Boundary) -> bool:
@@ -235,6 +237,7 @@ class _Reader:
         self.settled: set[Node] = set()  # by none
         self.again: set[int] = set()  # what the iteration that is read has computed once more, by index
         self.decided: set[Node] = set()
+        self.rests: list[dict[str, Any]] = []
         self.fixed: dict[Node, tuple[Any, Any]] = {}
         self.plain: dict[Node, Any] = {}
         nodes = trace.graph.nodes
@@ -380,6 +383,7 @@ class _Reader:
             for keys, ways in zip(known.moving[: len(self.sites)], known.taken, strict=False):
                 found.append(Stretch([], there, read, keys, {key: _left_in(ways, key) for key in keys}))
                 there = read = keys
+            self.rests = known.rests
             return [*found, Stretch([], there, read, self.keys, self._kinds(known))]
         for i, site in enumerate(self.sites):
             joins = [bound.joins[site] for bound in self.bounds[:-1]]
@@ -390,11 +394,14 @@ class _Reader:
             names = [{name: what for name, what in end.rest.items() if name not in dead} for end in ends]
             if any([other != names[0] for other in names]):
                 raise Unclear
+            self.rests.append(names[0])
             for end in ends:
                 self._check_views(end, dead)
             live = {key for key in common if key[0] not in dead}
             live |= {key for key in common - live if all(map(functools.partial(_is_put, key), self.bounds[:-1], ends))}
             keys = {key for key in live if self._moves([end.nodes[key] for end in ends], begun)}
+            if self.section:  # there is no other iteration that might tell
+                keys |= {key for key in live if _is_put(key, self.bounds[0], ends[0])}
             keys -= {key for key in keys if self._tells_place([end.nodes[key] for end in ends])}
             if known is not None:
                 if not known.moving[i] <= live:
@@ -403,6 +410,10 @@ class _Reader:
             found.append(Stretch([*zip(begins, ends, strict=True)], there, read, keys, self._kinds_at(ends, keys)))
             begins, there, read = ends, keys, {key for key in keys if key[0] not in joins[0].unused}
         found.append(Stretch([*zip(begins, self.bounds[1:], strict=True)], there, read, self.keys, self._kinds(known)))
+        dead = self.names.private & self.names.targets
+        self.rests.append({name: what for name, what in self.bounds[-1].rest.items() if name not in dead})
+        if known is not None and known.rests != self.rests:  # which tells which way was taken
+            raise Unclear
         return found
 
     def _moves(self, nodes: Sequence[Node], begun: set[Node]) -> bool:
@@ -492,7 +503,7 @@ class _Reader:
         left &= left if before is None else before.left
         most = max([c.length - b.length + c.met - b.met for b, c in itertools.pairwise(self.bounds)], default=0)
         most = max(most, 0 if before is None else before.most)
-        return Ways(first, *known, self.alike, self.parted, self.written, self.rebound, self.replaced, self.turned, most)
+        return Ways(first, *known, self.alike, self.parted, self.written, self.rebound, self.replaced, self.turned, self.rests, most)
 
     def _begin_as(self, known: Ways, first: int) -> None:
         """Begin, at iteration ``first``, as earlier calls did, or other runs, if this one does."""
