@@ -126,7 +126,7 @@ class Ways(NamedTuple):
 class Fork(NamedTuple):
     """A pattern with decisions in it, what was decided on, and what is known of the locals that go round."""
 
-    pattern: Pattern
+    pattern: Pattern | None  # None where, in a section, it is not clear yet
     together: Pattern | None  # for all iterations at once: only those write into arrays that do; None if that is the pattern
     decided: set[Node]
     fixed: dict[Node, tuple[Any, Any]]  # what was looked at that no iteration changes: what was seen, and where
@@ -227,6 +227,8 @@ class _Reader:
         views = {key for key in keys if any([bound.holds[key].base is not None for bound in bounds])}
         keys -= {key for key in views if key[0] in self.names.targets and self._is_unread(key)}
         self.moving = self._moving(keys)
+        if section:  # there is no other iteration that might tell
+            self.moving |= {key for key in keys if key[0] in names.stored and isinstance(bounds[0].nodes[key].aval, Aval)}
         self.keys = self.moving | late
         self.unread: set[Any] = set()
         for key in {key for bound in bounds for key in bound.nodes} - keys - late:
@@ -332,8 +334,24 @@ class _Reader:
                 plain = set().union(*[plain_after(way, plain, stretch.kinds) for way in ways.values()])
         kept = self._kept(first, stretches, every, known)
         several = any([len(ways) > 1 for ways in every])
-        pattern, together, kinds = self._written(stretches, every)
+        if self.section:
+            self._settle_first(every[0])
+        try:
+            pattern, together, kinds = self._written(stretches, every)
+        except Unclear:
+            if not self.section:
+                raise
+            pattern = together = None  # other calls may tell more
         return Fork(pattern, together, self.decided, self.fixed, kinds, self.anew, kept, several)
+
+    def _settle_first(self, ways: Taken) -> None:
+        """In the first stretch of a section it is all one whether a value is read from a local or from elsewhere: whatever is
+        decided in it, that is the same before it."""
+        for parts in parts_of(ways.values()):
+            found = [self.bounds[0].nodes[what] if kind == "carry" else what for kind, what in parts.values()]
+            if len(parts) > 1 and len({*found}) == 1 and all([kind in ("carry", "same") for kind, _ in parts.values()]):
+                for name in [*parts][1:]:
+                    del parts[name]
 
     def _written(self, stretches: list[Stretch], every: list[Taken]) -> tuple[Pattern, Pattern | None, dict[Key, Any]]:
         """These ways as one pattern, stretch by stretch, and as ``Fork.together``; what is known of the locals it carries."""
@@ -400,8 +418,8 @@ class _Reader:
             live = {key for key in common if key[0] not in dead}
             live |= {key for key in common - live if all(map(functools.partial(_is_put, key), self.bounds[:-1], ends))}
             keys = {key for key in live if self._moves([end.nodes[key] for end in ends], begun)}
-            if self.section:  # there is no other iteration that might tell
-                keys |= {key for key in live if _is_put(key, self.bounds[0], ends[0])}
+            if self.section:
+                keys |= {key for key in live if key in self.moving or _is_put(key, self.bounds[0], ends[0])}
             keys -= {key for key in keys if self._tells_place([end.nodes[key] for end in ends])}
             if known is not None:
                 if not known.moving[i] <= live:

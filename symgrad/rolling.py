@@ -757,7 +757,7 @@ class Roller:
     def _stay(self) -> None:
         """Iterations that decide stay as they were recorded: the loop around may be rolled up with them in it."""
         bounds = self.boundaries
-        if len(bounds) > SHORTEST:
+        if len(bounds) > SHORTEST or self.section:
             self._note_numbers(bounds)
         if self.around is not None and self.around.boundaries and self.whole and len(self.begun) == len(bounds) - 1:
             around = self.around.boundaries[-1]
@@ -902,6 +902,9 @@ class Roller:
             found = fork(trace, bounds[first:], first, self.names, self.put, sites, known, self.serial, other, self.section)
             held = bounds[-1].holds
             if found is None:
+                continue
+            if found.pattern is None:
+                alone = alone or (known, found.ways)
                 continue
             views = {key for key in found.pattern.after if key in held and held[key].base is not None}
             if any([self._read_outside(key) or key[0] not in self.names.targets for key in views]):
