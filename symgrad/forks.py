@@ -471,7 +471,7 @@ class _Reader:
         for b, c in stretch.pairs:
             way = self._read(stretch, b, c)
             taken = tuple([value for _, value in way.tests])
-            if self._has_twins(stretch, b) or any([("again",) in parts for parts in parts_of([way])]):
+            if self._has_twins(stretch, b) or _is_vague(way):
                 twins.setdefault(taken, []).append((way, b, c))
             elif (known := ways.setdefault(taken, way)) is not way:
                 unite(known, way)
@@ -509,7 +509,7 @@ class _Reader:
 
     def _kept(self, first: int, stretches: list[Stretch], ways: list[Taken], before: Ways | None) -> Ways:
         """What later calls may know of these ways, and of those ``before``."""
-        begin, taken = self.bounds[0], [{key: bare(way) for key, way in one.items()} for one in ways]
+        begin, taken = self.bounds[0], [{key: bare(way) for key, way in one.items() if self._tells(way)} for one in ways]
         outside = ancestors([*read_by(every_way(taken)), *self.fixed, *self.plain])
         anew = [part[1] for parts in parts_of(every_way(taken)) for part in parts.values() if part[0] == "anew"]
         every = self.trace.graph.arrays
@@ -522,6 +522,10 @@ class _Reader:
         most = max([c.length - b.length + c.met - b.met for b, c in itertools.pairwise(self.bounds)], default=0)
         most = max(most, 0 if before is None else before.most)
         return Ways(first, *known, self.alike, self.parted, self.written, self.rebound, self.replaced, self.turned, self.rests, most)
+
+    def _tells(self, way: Way) -> bool:
+        """Whether later calls may know of it; in a section, some are to tell what this one does not."""
+        return not (self.section and _is_vague(way))
 
     def _begin_as(self, known: Ways, first: int) -> None:
         """Begin, at iteration ``first``, as earlier calls did, or other runs, if this one does."""
@@ -829,6 +833,11 @@ class _Reader:
         if x.op in (INPUT, CONST, CAPTURED) or x.index in self.again:
             return False
         return not any([node is x for key, node in b.nodes.items() if key not in stretch.read])
+
+
+def _is_vague(way: Way) -> bool:
+    """Whether it read what a local held, or computed that once more."""
+    return any([("again",) in parts for parts in parts_of([way])])
 
 
 def _left_in(ways: Taken, key: Key) -> Any:
