@@ -9,6 +9,7 @@ import symgrad
 from symgrad.ops.core import REGISTRY
 from symgrad.optimize.distribute import ALL
 from symgrad.pytree import flatten
+from symgrad.testing import check_grads
 
 
 def rnn(w, u, b, xs, h):
@@ -307,3 +308,20 @@ def test_code_that_does_nothing_but_raise(monkeypatch):
     for a, b in zip(flatten(found)[0], 6 * expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
     assert "dynamic mode" in derivative.explain()
+
+
+def test_loop_that_reads_no_element_runs_as_often():
+    """Where the total of one loop is computed at once, another one, whose sequence tells but how often it ran, still does."""
+
+    def f(x, y):
+        v = np.log(np.sum(np.exp(y), axis=-1))
+        while np.sum(np.abs(v)) > 0.071:
+            v = 0.6 * v
+        u = v + (-0.071)
+        z = u[None]
+        w = v.copy()
+        for i in range(4):
+            z = np.tanh(z * w + i * 0.304)
+        return np.sum(np.sin(w)) + np.sum(np.sin(z))
+
+    check_grads(f, (np.array(0.5, np.float32), np.array([-1.45, 1.0, 1.25])), order=1)

@@ -76,6 +76,7 @@ class Loop(Op):
 
     def __init__(self, body: Body, course: Course) -> None:
         super().__init__(self, "loop", (), name="loop", fun=self.run, lanes="loop")
+        assert body.elements or course.count is not None or course.test is not None, "nothing tells how often it runs"
         self.body, self.course = body, course
         self.joint = self._joint
         self.jvp = self._jvp
