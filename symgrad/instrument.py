@@ -705,10 +705,11 @@ class _Rewriter(ast.NodeTransformer):
             for statement in node.body:
                 if isinstance(statement, ast.Assign):
                     statement.numbers = loop, []  # type: ignore[attr-defined]
-        for statement in _below_ifs(node.body, bool(chosen)):  # a number that is put in place of what goes round
+        for statement in _below_ifs(node.body, bool(chosen) or hasattr(node, "section")):  # a number that is put in place of what goes round
             if isinstance(statement, ast.Assign):
                 known = stores & (inside.keys() | chosen)
-                reset = [(item, i) for item, i in _resets(statement) if not isinstance(item, ast.Name) or item.id in known]
+                every = _resets(statement, hasattr(node, "section"))
+                reset = [(item, i) for item, i in every if not isinstance(item, ast.Name) or item.id in known]
                 statement.numbers = loop, reset  # type: ignore[attr-defined]
         whiles = [item for item in walk(node) if isinstance(item, ast.While)]  # which some iterations may not enter
         put = _put_into([*below, *[item for one in whiles for statement in one.body for item in walk(statement)]])
@@ -1150,19 +1151,19 @@ def _renamed(value: ast.expr) -> Any:
     return value
 
 
-def _resets(statement: ast.Assign) -> list[tuple[Any, int | None]]:
+def _resets(statement: ast.Assign, every: bool = False) -> list[tuple[Any, int | None]]:
     """The names that get numbers, and where: ``v = 0.0``, ``v = 1.0 if x > 0 else -1.0``, ``v, w = w, 0.0``; and so do items
-    and attributes: ``state["v"] = 0.0``."""
+    and attributes: ``state["v"] = 0.0``. ``every``: and names that get anything else."""
     target, value = statement.targets[0], statement.value
     if len(statement.targets) > 1:
         return []
     if isinstance(target, ast.Name) or _place(target) is not None:
-        return [(target, None)] if _may_be_number(value) else []
+        return [(target, None)] if _may_be_number(value) or (every and isinstance(target, ast.Name)) else []
     if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple) or len(target.elts) != len(value.elts):
         return []
     pairs = enumerate(zip(target.elts, value.elts, strict=True))
     placed = [(item, part, i) for i, (item, part) in pairs if isinstance(item, ast.Name) or _place(item) is not None]
-    return [(item, i) for item, part, i in placed if _may_be_number(part)]
+    return [(item, i) for item, part, i in placed if _may_be_number(part) or (every and isinstance(item, ast.Name))]
 
 
 def _place(target: ast.AST) -> tuple[str, tuple[str, Any]] | None:

@@ -113,7 +113,7 @@ def _section(row: list[Any]) -> list[ast.stmt]:
     if not places:
         return row
     first, end = places[0], places[-1] + 1
-    once = placed(ast.Name("__symgrad_once", ast.Store()), row[first])
+    once = placed(ast.Name("__symgrad_once__", ast.Store()), row[first])
     loop = placed(ast.For(once, ast.Constant(None), row[first:end], [], None), row[first])
     loop.section = True
     return [*row[:first], located(loop), *row[end:]]
