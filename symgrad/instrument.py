@@ -808,9 +808,10 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> Any:
         effects = [effect for target in node.targets for effect in self._effects(target, node.value)]
         loop, reset = getattr(node, "numbers", ("", ()))
+        item = isinstance(node.value, (ast.Attribute, ast.Subscript)) and isinstance(self, _InSections)
         node.value = self.visit(node.value)
         if loop:
-            node.value = _renamed(node.value)
+            node.value = _under_another_name(node.value) if item else _renamed(node.value)
         for target, i in reset:
             given = node.value if i is None else node.value.elts[i]  # type: ignore[attr-defined]
             facts = [ast.Name(loop, ast.Load()), ast.Constant(ast.unparse(target)), given, ast.Constant(True)]
@@ -1147,8 +1148,12 @@ def _renamed(value: ast.expr) -> Any:
     elif isinstance(value, ast.IfExp):
         value.body, value.orelse = _renamed(value.body), _renamed(value.orelse)
     elif isinstance(value, ast.Name):
-        return _hook("renamed", value, value, ast.Constant(f"{value.lineno}:{value.col_offset}"))
+        return _under_another_name(value)
     return value
+
+
+def _under_another_name(value: ast.expr) -> ast.expr:
+    return _hook("renamed", value, value, ast.Constant(f"{value.lineno}:{value.col_offset}"))
 
 
 def _resets(statement: ast.Assign, every: bool = False) -> list[tuple[Any, int | None]]:

@@ -249,6 +249,8 @@ def _merge(above: dict[Any, Tree], b: Tree, leaf: Leaf, left: tuple[int, Any] | 
             if isinstance(a, Branch) and (a.loop or a.yields):
                 above[key] = b
                 return leaf
+            if isinstance(a, Leaf) and isinstance(b, Branch) and b.yields:  # what is there knows more ways
+                return None
         if isinstance(a, Leaf) or isinstance(b, Leaf):
             if isinstance(a, Branch) or isinstance(b, Branch):
                 raise Diverged("a call took another course than an earlier one with the same decisions")

@@ -1,0 +1,306 @@
+"""Functions with many ``if``s outside of loops: their ways meet behind each, so that few calls tell all of them."""
+
+import numpy as np
+import pytest
+
+from symgrad import grad, hessian, value_and_grad
+from symgrad.instrument import instrumented
+
+
+def tax(x):
+    income, credit = 50 * x[0], 0.0
+    owed = 0.0
+    if income > 10:
+        owed += 0.1 * (min(income, 30) - 10)
+    if income > 30:
+        owed += 0.2 * (income - 30)
+    if x[1] > 0.3:
+        credit += 0.5 * x[1]
+    if x[2] > 0.7:
+        credit += 0.3
+    elif x[2] > 0.2:
+        credit += 0.1 * x[2]
+    rate = 2.0 if x[3] > 0 else 0.5
+    bonus = x[4] if x[5] > 0 else 0.0
+    return owed * rate - credit + bonus
+
+
+def clipped(v, low, high):
+    if v < low:
+        return low + 0.1 * (v - low)
+    if v > high:
+        return high + 0.1 * (v - high)
+    return v
+
+
+def controller(x):
+    e = x[0] - x[1]
+    u = 2.0 * e + 0.5 * clipped(x[2] + 0.1 * e, -1.0, 1.0) + 0.1 * clipped(e - x[3], -0.5, 0.5)
+    y = x[4] + 0.1 * clipped(u, -2.0, 2.0)
+    return clipped(y - x[5], -0.3, 0.3) ** 2 + 0.01 * clipped(u, -1.0, 1.0) ** 2
+
+
+class Bond:
+    def __init__(self, k, length):
+        self.k, self.length = k, length
+
+    def energy(self, r):
+        if r < self.length:
+            return self.k * (r - self.length) ** 2
+        if r < 2 * self.length:
+            return 0.5 * self.k * (r - self.length) ** 2
+        return 0.1 * self.k
+
+
+class Molecule:
+    def __init__(self, x):
+        self.bonds, self.x, self.total = [Bond(1.0, 0.5), Bond(2.0, 0.3), Bond(1.5, 0.8)], x, 0.0
+
+    def energy(self):
+        e = self.bonds[0].energy(abs(self.x[0] - self.x[1])) + self.bonds[1].energy(abs(self.x[1] - self.x[2]))
+        e += self.bonds[2].energy(abs(self.x[2] - self.x[3]))
+        if e > 1.0:
+            self.total = 1.0 + np.log(e)
+        else:
+            self.total = e
+        return self.total
+
+
+def molecule(x):
+    return Molecule(x).energy()
+
+
+def written(x):
+    y = x * 2
+    if y[0] > 1:
+        y[0] = 1.0
+    if y[1] < 0:
+        y[1] = 0.0
+    if y[2] > y[3]:
+        y[2] = y[3]
+    m = y.mean()
+    if m > 0.1:
+        y = y - m
+    else:
+        y = y + m * m
+    if np.linalg.norm(y) > 3:
+        y = 3 * y / np.linalg.norm(y)
+    return np.sum(y**2 * x)
+
+
+def extremes(x):
+    low, high = x[0], x[0]
+    if x[1] < low:
+        low = x[1]
+    if x[1] > high:
+        high = x[1]
+    if x[2] < low:
+        low = x[2]
+    if x[2] > high:
+        high = x[2]
+    if x[3] < low:
+        low = x[3]
+    if x[3] > high:
+        high = x[3]
+    return high - low
+
+
+def counted(x):
+    total, n, any_big = 0.0, 0, False
+    if x[0] > 0:
+        total += x[0]
+        n += 1
+    if x[1] > 0:
+        total += x[1]
+        n += 1
+    if x[2] > 0:
+        total += x[2] ** 2
+        n += 1
+    if x[3] > 1:
+        any_big = True
+    if x[4] > 0:
+        n = n + 2
+    if any_big:
+        total = total * x[5]
+    return total / n if n > 0 else x[6]
+
+
+def configured(x):
+    options = {"a": 1.0, "b": 0.5}
+    if x[0] > 0:
+        options["a"] = x[1]
+    if x[2] > 0:
+        options["b"] = x[3] ** 2
+    if x[4] > 0:
+        options["a"] = options["a"] * 2
+    if x[5] > 0:
+        options["b"] = options["a"]
+    return options["a"] * x[6] + options["b"]
+
+
+PROGRAMS = [tax, controller, molecule, written, extremes, counted, configured]
+
+
+def checked(fun, points):
+    """How many of the calls at these points were traced; all of them agree with the function and with dynamic mode."""
+    derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in points:
+        value, slope = derivative(x)
+        assert np.isclose(value, fun(x), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(slope, dynamic(x)[1], rtol=1e-9, atol=1e-12)
+    return derivative.cache_info().misses
+
+
+@pytest.mark.parametrize("fun", PROGRAMS)
+def test_many_ways_are_few_traces(fun):
+    rng = np.random.default_rng(0)
+    assert checked(fun, rng.normal(size=(400, 8))) < 90
+
+
+@pytest.mark.parametrize("fun", PROGRAMS)
+@pytest.mark.parametrize("seed", range(4))
+def test_correlated_at_first(fun, seed):
+    """What went together in the first calls need not later."""
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(120, 8))
+    points[:20] = points[:20, :1] * np.sign(rng.normal(size=8))
+    points[20:30] = np.abs(points[20:30])
+    points[30:60] = np.round(points[30:60] * 2) / 2
+    checked(fun, points)
+
+
+@pytest.mark.parametrize("fun", [controller, written])
+def test_second_order(fun):
+    rng = np.random.default_rng(1)
+    compiled, dynamic = hessian(fun), hessian(fun, mode="dynamic")
+    for x in rng.normal(size=(60, 8)):
+        np.testing.assert_allclose(compiled(x), dynamic(x), rtol=1e-9, atol=1e-12)
+
+
+def named(x):
+    flow = abs(x[0])
+    if flow < 0.3:
+        factor, kind = 2 / (flow + 1), "laminar"
+    elif flow < 0.8:
+        factor, kind = 0.3, "transition"
+    else:
+        factor, kind = 0.316 / flow**0.25, "turbulent"
+    if x[2] > 0:
+        factor = factor + x[2] ** 2
+    if kind == "laminar":
+        factor = factor * 2
+    if kind == "turbulent" and x[3] > 0:
+        factor = factor * 1.1
+    if x[4] > 0:
+        factor = factor * x[4]
+    return factor * x[1]
+
+
+def listed(x):
+    points = [x[0]]
+    if x[1] > 0:
+        points.append(x[1])
+    if x[2] > 0:
+        points.append(x[2] ** 2)
+    if x[3] > 0:
+        points[0] = x[4]
+    if x[5] > 0:
+        points.pop()
+    return sum(points) * x[6] if points else x[7]
+
+
+def chosen(x):
+    first, second = Bond(x[0], 0.5), Bond(x[1], 0.8)
+    best = first
+    if x[2] > 0:
+        best = second
+    if x[3] > 0:
+        best.k = x[4] ** 2
+    if x[5] > 0:
+        first.length = x[6]
+    if x[7] > 0:
+        best.length = best.length * 2
+    return first.k * first.length + second.k * second.length + best.k
+
+
+def same_array(x):
+    y, z = x * 2, x * 3
+    if x[0] > 0:
+        z = y
+    if x[1] > 0:
+        z[2] = x[3]
+    if x[2] > 0:
+        y[4] = 1.0
+    if x[5] > 0:
+        y = z * 2
+    return np.sum(y * x) + np.sum(z**2)
+
+
+@pytest.mark.parametrize("fun", [named, listed, chosen, same_array])
+@pytest.mark.parametrize("seed", range(3))
+def test_what_hangs_on_the_way(fun, seed):
+    """Texts, lists, objects and names of arrays that an ``if`` chooses."""
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(120, 8))
+    points[:15] = points[:15, :1] * np.sign(rng.normal(size=8))
+    checked(fun, points)
+
+
+def test_what_a_loop_leaves_plain():
+    """A local that an iteration sets to a text tells ways apart: code had that of the call that was traced."""
+
+    def last(x):
+        total = 0.0
+        for v in x:
+            if v > 0:
+                kind = "up"
+                total = total + v
+            else:
+                kind = "down"
+                total = total + 2 * v
+        return total if kind == "up" else -total
+
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(24, 8))
+    points[:4], points[4:8], points[8:12] = np.abs(points[:4]), -np.abs(points[4:8]), np.abs(points[8:12])
+    checked(last, points)
+
+
+def test_errors_as_python_has_them():
+    def f(x):
+        scale = 1.0
+        if x[0] > 0:
+            scale = scale * 2
+        if x[1] > 0:
+            scale = scale + x[1]
+        if x[2] > 0:
+            raise ValueError("no")
+        if x[3] > 0:
+            scale = scale * x[3]
+        if x[4] > 0 and x[5] < 0:
+            raise IndexError("negative")
+        return scale * x[6]
+
+    rng = np.random.default_rng(0)
+    derivative = grad(f)
+    for x in rng.normal(size=(150, 8)):
+        try:
+            expected = f(x)
+        except (ValueError, IndexError) as error:
+            with pytest.raises(type(error), match=str(error)):
+                derivative(x)
+        else:
+            assert np.isclose(x[6] * derivative(x)[6], expected)
+
+
+def test_lines_stay():
+    """A function in sections is as it was, line by line, for those who look at tracebacks."""
+
+    class Hooks:
+        def __getattr__(self, name):
+            raise AttributeError(name)
+
+    made = instrumented(clipped, Hooks(), sections=True)
+    lines = {line for _, _, line in made.__code__.co_lines() if line}
+    first = clipped.__code__.co_firstlineno
+    assert lines <= set(range(first, first + 7))
