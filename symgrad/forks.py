@@ -147,18 +147,20 @@ def fork(
     serial: int,
     other: bool,
     section: bool,
+    apart: set[Any],
 ) -> Fork | None:
     """The pattern of the iterations between ``bounds``, of which the first is number ``first``; None where there is none.
 
     ``put`` are numbers that iterations put into locals; ``sites`` are statements behind which all ways meet again; ``known`` is
     what earlier calls did that came to the loop with this ``serial`` number by the same decisions, or, if it is an ``other``
-    run's of the same statement, in this call or an earlier one.
+    run's of the same statement, in this call or an earlier one. ``apart`` gets the statements behind which these two have found
+    something else that is not traced.
     """
     bounds = [bounds[0].without(_stale(bounds, names.targets & names.private)), *bounds[1:]]
     if known is not None and not known.begins_as(bounds[0]):
         return None
     try:
-        return _Reader(trace, bounds, names, put, sites, serial, section).pattern(first, known, other)
+        return _Reader(trace, bounds, names, put, sites, serial, section, apart).pattern(first, known, other)
     except Unclear:
         return None
 
@@ -217,8 +219,9 @@ class _Reader:
         sites: Sequence[Any],
         serial: int,
         section: bool,
+        apart: set[Any],
     ) -> None:
-        self.trace, self.bounds, self.names, self.section = trace, bounds, names, section
+        self.trace, self.bounds, self.names, self.section, self.apart = trace, bounds, names, section, apart
         self.put, self.sites, self.serial = put, tuple(sites), serial
         keys = set(bounds[0].nodes).intersection(*(bound.nodes for bound in bounds[1:]))
         late = set(bounds[-1].nodes).intersection(*(bound.nodes for bound in bounds[1:])) - keys
@@ -431,6 +434,8 @@ class _Reader:
         dead = self.names.private & self.names.targets
         self.rests.append({name: what for name, what in self.bounds[-1].rest.items() if name not in dead})
         if known is not None and known.rests != self.rests:  # which tells which way was taken
+            pairs = zip(self.sites, known.rests, self.rests, strict=False)
+            self.apart.update([site for site, theirs, mine in pairs if theirs != mine])
             raise Unclear
         return found
 
@@ -521,7 +526,9 @@ class _Reader:
         left &= left if before is None else before.left
         most = max([c.length - b.length + c.met - b.met for b, c in itertools.pairwise(self.bounds)], default=0)
         most = max(most, 0 if before is None else before.most)
-        return Ways(first, *known, self.alike, self.parted, self.written, self.rebound, self.replaced, self.turned, self.rests, most)
+        return Ways(
+            first, *known, self.alike, self.parted, self.written, self.rebound, self.replaced, self.turned, self.rests, most
+        )
 
     def _tells(self, way: Way) -> bool:
         """Whether later calls may know of it; in a section, some are to tell what this one does not."""

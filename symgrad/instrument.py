@@ -705,7 +705,9 @@ class _Rewriter(ast.NodeTransformer):
             for statement in node.body:
                 if isinstance(statement, ast.Assign):
                     statement.numbers = loop, []  # type: ignore[attr-defined]
-        for statement in _below_ifs(node.body, bool(chosen) or hasattr(node, "section")):  # a number that is put in place of what goes round
+        for statement in _below_ifs(
+            node.body, bool(chosen) or hasattr(node, "section")
+        ):  # a number that is put in place of what goes round
             if isinstance(statement, ast.Assign):
                 known = stores & (inside.keys() | chosen)
                 every = _resets(statement, hasattr(node, "section"))

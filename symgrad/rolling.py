@@ -894,12 +894,14 @@ class Roller:
         tries.sort(key=operator.itemgetter(0))  # what is left out at the beginning decides on its own
         tries += [(first, None, ()) for first, ways, sites in tries if ways is None and sites]
         alone: tuple[Ways | None, Ways] | None = None
+        apart: set[Any] = set()
         for first, known, sites in tries:
             count = len(bounds) - 1 - first
             if count < (shortest if known is None else least) or (alone is not None and known is None):
                 continue
-            other = id(known) not in own
-            found = fork(trace, bounds[first:], first, self.names, self.put, sites, known, self.serial, other, self.section)
+            what = sites if known is not None or not self.section else [site for site in sites if site not in apart], known
+            how = self.serial, id(known) not in own, self.section, apart
+            found = fork(trace, bounds[first:], first, self.names, self.put, *what, *how)
             held = bounds[-1].holds
             if found is None:
                 continue
@@ -971,7 +973,8 @@ class Roller:
         places = (way, self.place)
         for place, every in [*zip(places, self._known(way), strict=True)][way is None :]:
             self.trace.ways.pop(place, None)  # so that it comes last
-            self.trace.ways[place] = [*[one for one in every if one is not known], ways][-SEVERAL:]
+            left = [one for one in every if one is not known and not (self.section and {*ways.sites} < {*one.sites})]
+            self.trace.ways[place] = [*left, ways][-SEVERAL:]
 
     def _flag(self, first: int) -> Tracer:
         """What tells, after iteration ``first``, whether one went a way that no call has gone."""
@@ -1184,7 +1187,9 @@ class Roller:
         if self.section:
             made = dict(zip(every, self._inlined(body, [*firsts, *invariants]), strict=True))  # type: ignore[list-item]
         else:
-            made = None if ahead else self._vectorize(body, course, [*firsts, *invariants], every, end, None if later else values)
+            made = (
+                None if ahead else self._vectorize(body, course, [*firsts, *invariants], every, end, None if later else values)
+            )
         if made is not None:
             for key, result in made.items():
                 if key not in aliases:
