@@ -146,21 +146,20 @@ def fork(
     known: Ways | None,
     serial: int,
     other: bool,
-    section: bool,
-    apart: set[Any],
+    apart: set[Any] | None,
 ) -> Fork | None:
     """The pattern of the iterations between ``bounds``, of which the first is number ``first``; None where there is none.
 
     ``put`` are numbers that iterations put into locals; ``sites`` are statements behind which all ways meet again; ``known`` is
     what earlier calls did that came to the loop with this ``serial`` number by the same decisions, or, if it is an ``other``
-    run's of the same statement, in this call or an earlier one. ``apart`` gets the statements behind which these two have found
-    something else that is not traced.
+    run's of the same statement, in this call or an earlier one. In a section, ``apart`` gets the statements behind which both
+    have found something else that is not traced.
     """
     bounds = [bounds[0].without(_stale(bounds, names.targets & names.private)), *bounds[1:]]
     if known is not None and not known.begins_as(bounds[0]):
         return None
     try:
-        return _Reader(trace, bounds, names, put, sites, serial, section, apart).pattern(first, known, other)
+        return _Reader(trace, bounds, names, put, sites, serial, apart).pattern(first, known, other)
     except Unclear:
         return None
 
@@ -218,10 +217,10 @@ class _Reader:
         put: set[Node],
         sites: Sequence[Any],
         serial: int,
-        section: bool,
-        apart: set[Any],
+        apart: set[Any] | None,
     ) -> None:
-        self.trace, self.bounds, self.names, self.section, self.apart = trace, bounds, names, section, apart
+        self.trace, self.bounds, self.names, self.apart = trace, bounds, names, apart
+        self.section = apart is not None
         self.put, self.sites, self.serial = put, tuple(sites), serial
         keys = set(bounds[0].nodes).intersection(*(bound.nodes for bound in bounds[1:]))
         late = set(bounds[-1].nodes).intersection(*(bound.nodes for bound in bounds[1:])) - keys
@@ -230,7 +229,7 @@ class _Reader:
         views = {key for key in keys if any([bound.holds[key].base is not None for bound in bounds])}
         keys -= {key for key in views if key[0] in self.names.targets and self._is_unread(key)}
         self.moving = self._moving(keys)
-        if section:  # there is no other iteration that might tell
+        if self.section:  # there is no other iteration that might tell
             self.moving |= {key for key in keys if key[0] in names.stored and isinstance(bounds[0].nodes[key].aval, Aval)}
         self.keys = self.moving | late
         self.unread: set[Any] = set()
@@ -340,12 +339,12 @@ class _Reader:
         if self.section:
             self._settle_first(every[0])
         try:
-            pattern, together, kinds = self._written(stretches, every)
+            written = self._written(stretches, every)
         except Unclear:
             if not self.section:
                 raise
-            pattern = together = None  # other calls may tell more
-        return Fork(pattern, together, self.decided, self.fixed, kinds, self.anew, kept, several)
+            written = None, None, kinds  # other calls may tell more
+        return Fork(*written[:2], self.decided, self.fixed, written[2], self.anew, kept, several)
 
     def _settle_first(self, ways: Taken) -> None:
         """In the first stretch of a section it is all one whether a value is read from a local or from elsewhere: whatever is
@@ -356,7 +355,7 @@ class _Reader:
                 for name in [*parts][1:]:
                     del parts[name]
 
-    def _written(self, stretches: list[Stretch], every: list[Taken]) -> tuple[Pattern, Pattern | None, dict[Key, Any]]:
+    def _written(self, stretches: list[Stretch], every: list[Taken]) -> tuple[Pattern | None, Pattern | None, dict[Key, Any]]:
         """These ways as one pattern, stretch by stretch, and as ``Fork.together``; what is known of the locals it carries."""
         for names, ways in zip(same_locals(stretches, every), every, strict=True):
             for parts in parts_of(ways.values()):
@@ -435,7 +434,8 @@ class _Reader:
         self.rests.append({name: what for name, what in self.bounds[-1].rest.items() if name not in dead})
         if known is not None and known.rests != self.rests:  # which tells which way was taken
             pairs = zip(self.sites, known.rests, self.rests, strict=False)
-            self.apart.update([site for site, theirs, mine in pairs if theirs != mine])
+            if self.apart is not None:
+                self.apart.update([site for site, theirs, mine in pairs if theirs != mine])
             raise Unclear
         return found
 
@@ -526,9 +526,8 @@ class _Reader:
         left &= left if before is None else before.left
         most = max([c.length - b.length + c.met - b.met for b, c in itertools.pairwise(self.bounds)], default=0)
         most = max(most, 0 if before is None else before.most)
-        return Ways(
-            first, *known, self.alike, self.parted, self.written, self.rebound, self.replaced, self.turned, self.rests, most
-        )
+        others = self.alike, self.parted, self.written, self.rebound, self.replaced, self.turned
+        return Ways(first, *known, *others, self.rests, most)
 
     def _tells(self, way: Way) -> bool:
         """Whether later calls may know of it; in a section, some are to tell what this one does not."""

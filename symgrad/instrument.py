@@ -705,13 +705,12 @@ class _Rewriter(ast.NodeTransformer):
             for statement in node.body:
                 if isinstance(statement, ast.Assign):
                     statement.numbers = loop, []  # type: ignore[attr-defined]
-        for statement in _below_ifs(
-            node.body, bool(chosen) or hasattr(node, "section")
-        ):  # a number that is put in place of what goes round
+        anything = hasattr(node, "section")
+        for statement in _below_ifs(node.body, bool(chosen) or anything):  # a number that is put in place of what goes round
             if isinstance(statement, ast.Assign):
                 known = stores & (inside.keys() | chosen)
-                every = _resets(statement, hasattr(node, "section"))
-                reset = [(item, i) for item, i in every if not isinstance(item, ast.Name) or item.id in known]
+                found = _resets(statement, anything)
+                reset = [(item, i) for item, i in found if not isinstance(item, ast.Name) or item.id in known]
                 statement.numbers = loop, reset  # type: ignore[attr-defined]
         whiles = [item for item in walk(node) if isinstance(item, ast.While)]  # which some iterations may not enter
         put = _put_into([*below, *[item for one in whiles for statement in one.body for item in walk(statement)]])
@@ -811,20 +810,20 @@ class _Rewriter(ast.NodeTransformer):
         effects = [effect for target in node.targets for effect in self._effects(target, node.value)]
         loop, reset = getattr(node, "numbers", ("", ()))
         item = isinstance(node.value, (ast.Attribute, ast.Subscript)) and isinstance(self, _InSections)
-        node.value = self.visit(node.value)
+        value: Any = self.visit(node.value)
         if loop:
-            node.value = _under_another_name(node.value) if item else _renamed(node.value)
+            value = _under_another_name(value) if item else _renamed(value)
         for target, i in reset:
-            given = node.value if i is None else node.value.elts[i]  # type: ignore[attr-defined]
+            given = value if i is None else value.elts[i]
             facts = [ast.Name(loop, ast.Load()), ast.Constant(ast.unparse(target)), given, ast.Constant(True)]
             if not isinstance(target, ast.Name):
                 facts += [ast.Constant(False), copied(target.value)]
             number = _hook("number", given, *facts)
             if i is None:
-                node.value = number
+                value = number
             else:
-                node.value.elts[i] = number  # type: ignore[attr-defined]
-        node.value = self._kept(node.value, node.targets)
+                value.elts[i] = number
+        node.value = self._kept(value, node.targets)
         unpacking = [target for target in node.targets if isinstance(target, (ast.Tuple, ast.List))]
         if unpacking:
             nested = ast.Constant(any(map(_nested, unpacking)))

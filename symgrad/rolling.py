@@ -894,24 +894,25 @@ class Roller:
         tries.sort(key=operator.itemgetter(0))  # what is left out at the beginning decides on its own
         tries += [(first, None, ()) for first, ways, sites in tries if ways is None and sites]
         alone: tuple[Ways | None, Ways] | None = None
-        apart: set[Any] = set()
+        apart: set[Any] | None = set() if self.section else None
         for first, known, sites in tries:
             count = len(bounds) - 1 - first
             if count < (shortest if known is None else least) or (alone is not None and known is None):
                 continue
-            what = sites if known is not None or not self.section else [site for site in sites if site not in apart], known
-            how = self.serial, id(known) not in own, self.section, apart
-            found = fork(trace, bounds[first:], first, self.names, self.put, *what, *how)
+            if known is None and apart:
+                sites = [site for site in sites if site not in apart]
+            run = trace, bounds[first:], first, self.names, self.put, tuple(sites)
+            found = fork(*run, known, self.serial, id(known) not in own, apart)
             held = bounds[-1].holds
             if found is None:
                 continue
-            if found.pattern is None:
-                alone = alone or (known, found.ways)
+            pattern, together, decided, fixed, self.kinds, self.anew, ways, several = found
+            if pattern is None:
+                alone = alone or (known, ways)
                 continue
-            views = {key for key in found.pattern.after if key in held and held[key].base is not None}
+            views = {key for key in pattern.after if key in held and held[key].base is not None}
             if any([self._read_outside(key) or key[0] not in self.names.targets for key in views]):
                 continue
-            pattern, together, decided, fixed, self.kinds, self.anew, ways, several = found
             self.rebound, self.replaced, self.parted = ways.rebound, ways.replaced, ways.parted
             if not (several or self.open) and len(bounds) <= FAR:  # what all calls do is faster without a loop
                 alone = alone or (known, ways)
@@ -1184,12 +1185,11 @@ class Roller:
             if again is None:
                 return False
             values = again
+        given = [*firsts, *invariants]
         if self.section:
-            made = dict(zip(every, self._inlined(body, [*firsts, *invariants]), strict=True))  # type: ignore[list-item]
+            made: dict[Key, Tracer] | None = self._inlined(body, given, every)
         else:
-            made = (
-                None if ahead else self._vectorize(body, course, [*firsts, *invariants], every, end, None if later else values)
-            )
+            made = None if ahead else self._vectorize(body, course, given, every, end, None if later else values)
         if made is not None:
             for key, result in made.items():
                 if key not in aliases:
@@ -1231,8 +1231,8 @@ class Roller:
                 found += [before, after]
         return [array.owner() for array in found]
 
-    def _inlined(self, body: Body, given: list[Node]) -> list[Tracer]:
-        """What the one iteration of a section gives, recorded outside of a loop."""
+    def _inlined(self, body: Body, given: Sequence[Any], every: list[Key]) -> dict[Key, Tracer]:
+        """The results of the one iteration of a section, recorded outside of a loop."""
         trace = self.trace
         there = dict(zip([*body.carry, *body.invariants], given, strict=True))
         there[body.index] = trace.constant(0)[0]
@@ -1246,7 +1246,7 @@ class Roller:
                 if one not in trace.values:
                     trace.values[one] = node.op.fun(*[trace.lookup(arg).value for arg in args], **dict(node.params))
                     one.name, one.line, one.phase = one.name or node.name, one.line or node.line, one.phase or node.phase
-        return [trace.lookup(there[node]) for node in body.after]
+        return {key: trace.lookup(there[node]) for key, node in zip(every, body.after, strict=True)}
 
     def _vectorize(
         self,

@@ -83,6 +83,7 @@ def written(x):
         y = y - m
     else:
         y = y + m * m
+        y[5] = 0.5 * m
     if np.linalg.norm(y) > 3:
         y = 3 * y / np.linalg.norm(y)
     return np.sum(y**2 * x)
