@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from symgrad import grad, jacfwd, jacrev
+from symgrad import grad, jacfwd, jacrev, value_and_grad
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -224,3 +224,24 @@ def test_multiples_of_results_of_other_shapes(fun):
             found = np.concatenate(derivative(a, b))
             expected = [(fun(a + s[:3], b + s[3:]) - fun(a - s[:3], b - s[3:])) / 2e-6 for s in step]
             np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-8)
+
+
+def test_division_of_a_numpy_number_by_a_literal_zero():
+    """The derivative's own numbers, ``1 / 0.0`` here, raise nothing where the function's do not."""
+
+    def f(x):
+        s, t = x[0] + np.exp(-abs(x[1])), 0.0
+        try:
+            u = s / t
+        except ZeroDivisionError:
+            u = 0.1
+        return x[0] * x[1] - 0.3 * u
+
+    x = np.array([0.5, 2.0])
+    expected, slope = value_and_grad(f, mode="dynamic")(x)
+    assert expected == f(x) == -np.inf
+    derivative = value_and_grad(f)
+    for _ in range(3):
+        value, found = derivative(x)
+        assert value == expected
+        np.testing.assert_array_equal(found, slope)

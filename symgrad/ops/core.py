@@ -247,7 +247,8 @@ class Op:
 
 
 def literal(node: Node) -> Any:
-    """The value of a literal number, or of what a few operations compute of them alone; None for others."""
+    """The value of a literal number, or of what a few operations compute of them alone; None for others, and where Python's
+    numbers raise."""
     if node.active:
         return None
     known: dict[Node, Any] = {}
@@ -267,7 +268,10 @@ def literal(node: Node) -> Any:
         if missing:
             waiting += [one, *missing]
         else:
-            known[one] = one.op.fun(*[known[arg] for arg in one.args], **dict(one.params))
+            try:
+                known[one] = one.op.fun(*[known[arg] for arg in one.args], **dict(one.params))
+            except (ZeroDivisionError, OverflowError):  # of Python's numbers, in a derivative at a pole
+                return None
     return known[node]
 
 
