@@ -281,6 +281,8 @@ class Family:
         if state.trace.leaping:
             self.leaps = False
             return None
+        if state.trace.passing:
+            return None
         self.told = state.trace.moving
         if not state.trace.apart <= self.apart:
             self.apart |= state.trace.apart

@@ -134,6 +134,7 @@ class Fork(NamedTuple):
     anew: set[Node]  # arrays that iterations made for themselves
     ways: Ways  # for later calls
     several: bool  # whether there is more than one
+    plain: set[Key]  # locals that NumPy's numbers go on in, and Python's may be left in
 
 
 def fork(
@@ -328,12 +329,15 @@ class _Reader:
             for key, (_, aval) in [pair for way in ways.values() for pair in way.after.items()]:
                 stretch.kinds[key] = joined_kind(stretch.kinds[key], aval) or stretch.kinds[key]
         kinds = stretches[-1].kinds
-        plain = {key for key in self.moving if self.bounds[0].nodes[key].aval.kind == "python" != kinds[key].kind}
+        mixed, begin = self.trace.mixed, self.bounds[0].nodes
+        plain = {key for key in self.moving if begin[key].aval.kind == "python" != kinds[key].kind or begin[key] in mixed}
         before: set[Key] = set()
         while not plain <= before:
             plain = before = plain | before
             for stretch, ways in zip(stretches, every, strict=True):
-                plain = set().union(*[plain_after(way, plain, stretch.kinds) for way in ways.values()])
+                plain = set().union(*[plain_after(way, plain, stretch.kinds, mixed) for way in ways.values()])
+            if self.section:  # it runs once
+                break
         kept = self._kept(first, stretches, every, known)
         several = any([len(ways) > 1 for ways in every])
         if self.section:
@@ -344,7 +348,8 @@ class _Reader:
             if not self.section:
                 raise
             written = None, None, kinds  # other calls may tell more
-        return Fork(*written[:2], self.decided, self.fixed, written[2], self.anew, kept, several)
+        plain |= set() if self.section else before
+        return Fork(*written[:2], self.decided, self.fixed, written[2], self.anew, kept, several, plain)
 
     def _settle_first(self, ways: Taken) -> None:
         """In the first stretch of a section it is all one whether a value is read from a local or from elsewhere: whatever is

@@ -149,6 +149,7 @@ class Roller:
             [],
             [],
         )  # the locals that go round in the loop, and those that it leaves behind
+        self.plain: set[Key] = set()  # those that NumPy's numbers go on in, and that hold Python's where some ways were taken
         self.short = False  # whether longer runs told what that is
         self.moving: set[Key] | None = None  # numbers in containers that iterations were seen to change, in earlier calls
         self.unflagged: list[Boundary] = []  # of which others have taken the place, with a flag
@@ -906,7 +907,7 @@ class Roller:
             held = bounds[-1].holds
             if found is None:
                 continue
-            pattern, together, decided, fixed, self.kinds, self.anew, ways, several = found
+            pattern, together, decided, fixed, self.kinds, self.anew, ways, several, self.plain = found
             if pattern is None:
                 alone = alone or (known, ways)
                 continue
@@ -1321,6 +1322,7 @@ class Roller:
         later = loop in trace.likes
         known = trace.likes if later else trace.values
         value = known[loop][place]
+        python = self._is_python(tracer)
         if moved or later:
             tracer.like, tracer.later = value, later
             tracer.version += 1
@@ -1328,17 +1330,25 @@ class Roller:
             tracer.node = trace.add(ITEM, (loop,), (("item", place),), self._kind(end, key))
             tracer.node.name = None if key in (TEST, EXIT, COUNTER) else joined(key)
             known[tracer.node] = value
+            if key in self.plain:
+                trace.mixed[tracer.node] = python
         elif not isinstance(tracer.value, np.ndarray):
             tracer.node = self.number(joined(key), tracer.value).node
 
     def _rebind(self, tracer: Tracer, key: Key, result: Tracer) -> None:
         """Make a local what all iterations together have given."""
         if tracer.node.active or self.forked:
+            if key in self.plain:
+                self.trace.mixed[result.node] = self._is_python(tracer)
             tracer.like, tracer.later, tracer.node = result.like, result.later, result.node
             tracer.version += 1
             result.node.name = result.node.name or joined(key)
         elif not isinstance(tracer.value, np.ndarray):
             tracer.node = self.number(joined(key), tracer.value).node
+
+    def _is_python(self, tracer: Tracer) -> bool | None:
+        """Whether what a local held when the iterations had run is a number of Python's; None where that is not known."""
+        return None if self.skipped else self.trace.mixed.get(tracer.node, type(tracer.like) in (int, float, bool, complex))
 
     def _run_on(self, body: Body, course: Course, ahead: int, given: list[Any]) -> tuple[int, tuple[Any, ...]] | None:
         """What the carried values are after ``ahead`` more iterations; None where one of them raises: it is the user's to."""

@@ -28,7 +28,7 @@ from symgrad.ir import CAPTURED, COMPARED, CONST, INPUT, Aval, Graph, Node, aval
 from symgrad.ops import create, index
 from symgrad.ops.abstract import like_result, stand_in
 from symgrad.ops.core import REGISTRY, Op, as_numpy
-from symgrad.ops.engine import IDENTITY, INDEX, ITEM, LAYOUT, STOP, TO_ARRAY, TO_PYTHON
+from symgrad.ops.engine import IDENTITY, INDEX, ITEM, LAYOUT, NAMED, STOP, TO_ARRAY, TO_PYTHON
 from symgrad.origins import is_users_class
 from symgrad.selections import Selections
 from symgrad.tracer import EINSUM, NUMBERS, Peek, Run, Tracer, escaped, plain
@@ -69,6 +69,10 @@ class Trace:
         self.graph = Graph()
         self.values: dict[Node, Any] = {}
         self.likes: dict[Node, Any] = {}  # of what is computed later: see ``Tracer``
+        # numbers that a loop or a section left as NumPy's, which Python has as its own where some way was taken; whether it has
+        # here, None if that is not known
+        self.mixed: dict[Node, bool | None] = {}
+        self.passing = False  # whether what this call did tells nothing of others that decide alike
         self.lazy = False
         self.errors: Any = None  # what NumPy did about infinities and the like when it began
         self.guards: list[Guard] = []
@@ -226,7 +230,7 @@ class Trace:
 
     def forget(self, start: int) -> None:
         """Drop the nodes from position ``start`` of the graph on that nothing can reach any more."""
-        self.graph.sweep(start, self.values, self.likes)
+        self.graph.sweep(start, self.values, self.likes, self.mixed)
         self.untidy = True
 
     def add(self, op: Any, args: tuple[Node, ...], params: Any, aval: Any) -> Node:
@@ -595,6 +599,9 @@ class Trace:
             return node
         if waits:
             values = [arg.value if type(arg) is Tracer else value for arg, value in zip(args, values, strict=True)]
+        python: Any = ()
+        if self.mixed and op in MIXING and not self.mixed.keys().isdisjoint(nodes) and self.user:
+            python = self._mixes(op, args, nodes, values)
         divides = self.trying and op.key in _DIVISIONS
         value = self._divide(op, args, values) if divides else self._value(op, values, params)
         aval = aval_of(value)
@@ -602,6 +609,8 @@ class Trace:
             aval = _filled(op, key, params, aval)
         node = self.graph.place(Node(op, key, packed, aval))
         self.values[node] = value
+        if python != ():
+            self.mixed[node] = python
         if op.sized and self.lanes:
             self.guards.append(Guard(node, None, user_line()))
         if self.user and (self._is_at_a_place(op, nodes) or (self.trying and op.name.startswith("np.linalg"))):
@@ -630,12 +639,34 @@ class Trace:
             return None
         return like_result(op, likes, params)
 
+    def _mixes(self, op: Op, args: Sequence[Any], nodes: Sequence[Node], values: list[Any]) -> Any:
+        """Whether the result of mixed numbers and Python's is Python's here; ``()`` where it is NumPy's for sure.
+
+        Where Python's numbers raise, or give another kind, and NumPy's do not, is a decision; such calls are traced.
+        """
+        if self.lanes or not all([node in self.mixed or node.aval.kind == "python" for node in nodes]):
+            return ()
+        known = [self.mixed.get(node, True) for node in nodes]
+        python = False if False in known else None if None in known else True
+        if op.key in _DIVISIONS:
+            bad = self.run(_EQUAL, (args[1], 0), {})
+        elif op is _POWER and not (nodes[1].op is CONST and type(values[1]) is int and values[1] >= 0):
+            bad = self.run(_LESS_EQUAL, (args[0], 0), {})
+        else:
+            return python
+        seen = bool(self.computed(bad))
+        self.guard(bad, seen)
+        if seen:
+            self.passing = True
+            if python:
+                values[:] = [value.item() if isinstance(value, np.generic) else value for value in values]
+        return python
+
     def _divide(self, op: Op, args: Sequence[Any], values: list[Any]) -> Any:
         """A division where an exception may be caught: that of Python's numbers raises one, which is a decision then."""
         python = all([type(value) in (int, float, complex) for value in values])
         if python and type(args[1]) is Tracer and self.user:
-            equal: Any = REGISTRY[np.equal]
-            zero = self.run(equal, (args[1], 0), {})
+            zero = self.run(_EQUAL, (args[1], 0), {})
             self.guard(zero, bool(self.computed(zero)))
         try:
             return _compute(op, values, {})
@@ -800,6 +831,14 @@ class Tape(Trace):
 
 
 _POWER = REGISTRY[np.power]
+_EQUAL: Any = REGISTRY[np.equal]
+_LESS_EQUAL: Any = REGISTRY[np.less_equal]
+MIXING = {  # operators that give a Python number of Python numbers
+    _POWER,
+    NAMED,
+    *[REGISTRY[ufunc] for ufunc in (np.true_divide, np.floor_divide, np.remainder)],
+    *[REGISTRY[ufunc] for ufunc in (np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute)],
+}
 _BY_LAYOUT = (REGISTRY[np.reshape], REGISTRY[np.ravel])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,18 +11,16 @@ import numpy as np
 from symgrad.ir import CONST, Aval, Node
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.elementwise import EXTREME
-from symgrad.ops.engine import NAMED, TO_NUMPY, TO_PYTHON
+from symgrad.ops.engine import TO_NUMPY, TO_PYTHON
 from symgrad.patterns import INT, Boundary, Key, Note, Part
+from symgrad.trace import MIXING
 
 _POWER: Any = REGISTRY[np.power]
 _DIVISIONS: list[Any] = [REGISTRY[ufunc] for ufunc in (np.true_divide, np.floor_divide, np.remainder)]
 _OPERATORS = {  # that give a Python number of Python numbers
-    _POWER,
-    *_DIVISIONS,
-    NAMED,
+    *MIXING,
     EXTREME,
     TO_NUMPY,  # it may stand for both, see ``_one_op``
-    *[REGISTRY[ufunc] for ufunc in (np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute)],
 }
 
 Parts = dict[Any, Part]  # where a value may come from, by what tells these places apart
@@ -104,16 +102,16 @@ def read_by(ways: Iterable[Way]) -> list[Node]:
     return [part[1] for parts in parts_of(ways) for part in parts.values() if part[0] == "same"]
 
 
-def plain_after(way: Way, plain: set[Key], kinds: dict[Key, Any]) -> set[Key]:
+def plain_after(way: Way, plain: set[Key], kinds: dict[Key, Any], mixed: Container[Node]) -> set[Key]:
     """Which locals hold Python's numbers after a stretch, where NumPy's go on, if these do at its beginning; where that
-    matters, nothing is sure."""
+    matters, nothing is sure. ``mixed`` are numbers that may be Python's."""
     made: list[bool] = []  # whether a step gives a Python number then
 
     def is_plain(part: Part) -> bool:
         kind, what = part
         if kind == "step":
             return made[what]
-        return what in plain if kind == "carry" else kind == "index" or what.aval.kind == "python"
+        return what in plain if kind == "carry" else kind == "index" or what.aval.kind == "python" or what in mixed
 
     for op, _, aval, args in way.steps:
         made.append(op in _OPERATORS and all([any(map(is_plain, parts.values())) for parts in args]))
