@@ -973,6 +973,18 @@ def activated(trace: Trace) -> Iterator[None]:
         _active.reset(token)
 
 
+@contextmanager
+def suspended(trace: Trace) -> Iterator[None]:
+    """No trace is active; the one that is goes on afterwards."""
+    token = _active.set(None)
+    running.remove(trace)
+    try:
+        yield
+    finally:
+        running.append(trace)
+        _active.reset(token)
+
+
 def followed(fun: Any) -> Any:
     """A function of the user's that symgrad's own code calls: instrumented in a trace, so that what it reads is seen."""
     if fun is None:

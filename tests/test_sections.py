@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from symgrad import grad, hessian, value_and_grad
+from symgrad import grad, hessian, value_and_grad, vmap
 from symgrad.instrument import instrumented
 
 
@@ -176,6 +176,26 @@ def test_second_order(fun):
     compiled, dynamic = hessian(fun), hessian(fun, mode="dynamic")
     for x in rng.normal(size=(60, 8)):
         np.testing.assert_allclose(compiled(x), dynamic(x), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("fun", [tax, controller, extremes])
+def test_vmap_of_many_ways(fun):
+    """Each element runs alone, by the code of the derivative."""
+    rng = np.random.default_rng(2)
+    derivative, dynamic = grad(fun), grad(fun, mode="dynamic")
+    batched = vmap(derivative)
+    for points in rng.normal(size=(8, 40, 8)):
+        np.testing.assert_allclose(batched(points), [dynamic(x) for x in points], rtol=1e-9, atol=1e-12)
+    assert derivative.cache_info().hits > 100
+    assert points.flags.writeable
+
+
+def test_vmap_of_many_ways_within_a_derivative():
+    points = np.random.default_rng(3).normal(size=(30, 8))
+    found = [grad(lambda x: np.sum(vmap(controller)(x) ** 2), mode=mode)(points) for mode in ("auto", "dynamic")]
+    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-12)
+    expected = [2 * controller(x) * grad(controller, mode="dynamic")(x) for x in points]
+    np.testing.assert_allclose(found[0], expected, rtol=1e-9, atol=1e-12)
 
 
 def named(x):

@@ -17,7 +17,7 @@ from symgrad import pytree
 from symgrad.ir import CONST, Node, ancestors
 from symgrad.ops.engine import IDENTITY, INDEX
 from symgrad.pytree import LEAF, TreeDef
-from symgrad.trace import Guard, Trace
+from symgrad.trace import Guard, Tape, Trace, suspended
 from symgrad.tracer import Tracer
 from symgrad.transform.batch import Batch, CannotBatch, line_up
 from symgrad.transform.batch_loops import filled
@@ -357,11 +357,20 @@ def _chosen(ways: list[Way], fun: Fun) -> Way:
 
 
 def _one_by_one(trace: Trace, fun: Fun, columns: Columns) -> Way:
-    """One element after the other, as Python would."""
+    """One element after the other, as Python would; where no derivative is taken around, by the code that there is of it."""
     rows, trees = [], []
+    alone = trace.depth == 0 and type(trace) in (Trace, Tape)
+    if alone:
+        columns = columns._replace(leaves=[_unwritable(plain(leaf)) for leaf in columns.leaves])
     for i in range(columns.size):
-        args, kwargs = columns.row(lambda column, i=i: _frozen(column[i]))  # type: ignore[misc]
-        leaves, tree = outputs_of(trace, run(trace, fun, args, kwargs))
+        if alone:
+            args, kwargs = columns.row(lambda column, i=i: column[i])  # type: ignore[misc]
+            with suspended(trace):
+                result = fun(*args, **kwargs)
+        else:
+            args, kwargs = columns.row(lambda column, i=i: _frozen(column[i]))  # type: ignore[misc]
+            result = run(trace, fun, args, kwargs)
+        leaves, tree = outputs_of(trace, result)
         rows.append(leaves)
         trees.append(tree)
     if any(tree != trees[0] for tree in trees):
@@ -373,6 +382,15 @@ def _one_by_one(trace: Trace, fun: Fun, columns: Columns) -> Way:
             raise ValueError(f"vmap of {_title(fun)}: results of different shapes for different elements: {sorted(shapes)}")
         values.append(np.stack(column) if shapes else column[0])
     return Way(None, values, [_is_number(value) for value in values], trees[0])
+
+
+def _unwritable(value: Any) -> Any:
+    """A view of an array that nobody may write into; other values as they are."""
+    if type(value) is not np.ndarray:
+        return value
+    view = value.view()
+    view.flags.writeable = False
+    return view
 
 
 def _frozen(x: Tracer) -> Tracer:
