@@ -1165,7 +1165,7 @@ class Roller:
         body, invariants = self._body(keys, late, start, end)
         firsts = [starts[key] for key in keys] + [trace.constant_like(0.0, self._kind(end, key)).node for key in late]
         later = trace.lazy and ahead is not None and (ahead > 0 or any([tracer.later for tracer in end.holds.values()]))
-        later = later and all([end.holds[key].node.active for key in every])
+        later = later and not self.forked and all([end.holds[key].node.active for key in every])
         values = tuple([end.holds[key].like if later else end.holds[key].value for key in every])
         course = self._course(first, every)
         if ahead != 0 and not later:

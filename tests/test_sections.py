@@ -178,6 +178,37 @@ def test_second_order(fun):
         np.testing.assert_allclose(compiled(x), dynamic(x), rtol=1e-9, atol=1e-12)
 
 
+def large(x):
+    y = x * 2
+    if x[0] > 0:
+        y = np.sin(y)
+    if x[1] > 0:
+        y = y * x
+    if x[2] > 0:
+        y = y + x
+    if x[3] > 0:
+        y = np.tanh(y)
+    if x[4] > 0:
+        y = y - x
+    return np.sum(y)
+
+
+def large_in_a_loop(x):
+    y = x * 2
+    for i in range(6):
+        if x[i] > 0:
+            y = np.sin(y)
+        elif x[i] < -1:
+            y = y * x
+    return np.sum(y)
+
+
+@pytest.mark.parametrize("fun", [large, large_in_a_loop])
+def test_large_arrays(fun):
+    """What is left to be computed later is compared by its value."""
+    assert checked(fun, np.random.default_rng(0).normal(size=(40, 50_000))) < 25
+
+
 @pytest.mark.parametrize("fun", [tax, controller, extremes])
 def test_vmap_of_many_ways(fun):
     """Each element runs alone, by the code of the derivative."""
