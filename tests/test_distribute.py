@@ -160,8 +160,17 @@ def outer_of_matrices(w, u, b, xs, h):
     return np.sum(h)
 
 
+def hidden_chain(w, u, b, xs, h):
+    moves = w[:, :8] - np.logaddexp.reduce(w[:, :8], axis=1, keepdims=True)
+    a = h[0, :16]
+    for x in xs[:, 0]:
+        a = x[:8] @ u[:8, :16] + np.logaddexp.reduce(a[:, None] + moves, axis=0) @ u[8:16, :16]
+    return np.logaddexp.reduce(a) + np.sum(b)
+
+
 PROGRAMS = [rnn, gated, lstm, backwards, shifted, every_state, columns, summed, descent, nested, in_parts]
 PROGRAMS += [runge_kutta, nothing_to_save, soft(np.max), soft(np.min), kept, by_columns, edges, in_front, outer_of_matrices]
+PROGRAMS += [hidden_chain]
 
 
 def arguments(fun, dtype=float, rows=8, size=40):
@@ -228,6 +237,34 @@ def test_products_of_what_is_given_are_made_before(fun):
     inside, outside = bodies(compiled(fun, *arguments(fun)).source(*arguments(fun), fast=True))
     assert any(".dot(w" in line for line in outside)
     assert not any(re.search(r"\.dot\(w\b(?!\.T)", line) for line in inside)
+
+
+def test_few_numbers_are_computed_for_all_iterations_at_once():
+    args = arguments(hidden_chain)
+    inside, outside = bodies(compiled(hidden_chain, *args).source(*args, fast=True))
+    assert not any("np.where(" in line or "exp(" in line for line in inside)
+    assert any("exp(" in line for line in outside)
+
+
+def test_infinities_stay_hidden_where_all_iterations_are_computed_at_once():
+    def loss(moves, heard):
+        a = heard[0]
+        for t in range(1, len(heard)):
+            a = heard[t] + np.logaddexp.reduce(a[:, None] + moves, axis=0)
+        return np.logaddexp.reduce(a)
+
+    rng = np.random.default_rng(0)
+    moves, heard = np.triu(rng.standard_normal((12, 12))), rng.standard_normal((20, 12))
+    moves[np.tril_indices(12, -1)] = -np.inf  # and so from left to right alone
+    heard[0, 1:] = -np.inf
+    fast = symgrad.grad(loss, argnums=(0, 1))
+    with symgrad.without():
+        plain = symgrad.grad(loss, argnums=(0, 1))
+    for _ in range(4):
+        found, expected = fast(moves, heard), plain(moves, heard)
+    for a, b in zip(found, expected, strict=True):
+        assert np.isfinite(a).all()
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
 
 
 def test_what_is_saved_for_the_way_back_is_made_less():

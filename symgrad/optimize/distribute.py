@@ -37,6 +37,8 @@ MUCH = 262_144  # bytes of a value that all iterations save, and of one of them,
 EARLY = 2_097_152  # bytes of products that are made before the loop: more is memory that the loop has no need of
 SOME = 2048
 FEW = 4  # iterations for which it is not worth it
+CALL = 4096  # bytes of a value, up to which computing it takes hardly longer than calling what computes it
+OFTEN = 8  # iterations from which on these calls count
 
 
 def distribute(program: Program) -> Program:
@@ -101,7 +103,7 @@ class _Planner:
 
     def before(self) -> list[Node]:
         """What to compute before the loop, from rows of arrays and what earlier loops have saved: where it is less to keep
-        than what it is of, or has a product in it and is not much."""
+        than what it is of, or has a product in it or saves many calls, and is not much."""
         body = self.body
         rows = {node for node in body.nodes() if line(node, body, self.course) is not None}
         ready = {item for item in body.elements if self._is_row(item)} | set(body.invariants) | rows
@@ -121,9 +123,16 @@ class _Planner:
         below = set(ancestors(found))
         gone = [e for e in body.elements if e in below and e not in ends and below.issuperset(self.reads.get(e, ()))]
         size, less = (sum(n.aval.nbytes for n in nodes) for nodes in (found, gone))
-        if found and (size < less or (any(map(_is_product, computed)) and (size - less) * (self.count or 0) <= EARLY)):
+        pays = any(map(_is_product, computed)) or self._is_called_often(found, below & computed)
+        if found and (size < less or (pays and (size - less) * (self.count or 0) <= EARLY)):
             self.early = self._in_order(found, set(gone))
         return self.early
+
+    def _is_called_often(self, found: list[Node], computed: set[Node]) -> bool:
+        """Whether in what is ``computed`` for ``found``, on few numbers, most of the time is that of the calls."""
+        if (self.count or 0) < OFTEN or any(node.aval.nbytes > CALL for node in computed):
+            return False
+        return sum(not node.op.alias for node in computed) > len(found)
 
     def _in_order(self, found: list[Node], gone: set[Node]) -> list[Node]:
         """Those first that need most of what nothing needs after them, for the memory."""
