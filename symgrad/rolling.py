@@ -1326,7 +1326,7 @@ class Roller:
         if moved or later:
             tracer.like, tracer.later = value, later
             tracer.version += 1
-        if self.open or self.forked or tracer.node.active:
+        if self.open or self.forked or tracer.node.active or self._is_inner():
             tracer.node = trace.add(ITEM, (loop,), (("item", place),), self._kind(end, key))
             tracer.node.name = None if key in (TEST, EXIT, COUNTER) else joined(key)
             known[tracer.node] = value
@@ -1337,7 +1337,7 @@ class Roller:
 
     def _rebind(self, tracer: Tracer, key: Key, result: Tracer) -> None:
         """Make a local what all iterations together have given."""
-        if tracer.node.active or self.forked:
+        if tracer.node.active or self.forked or self._is_inner():
             if key in self.plain:
                 self.trace.mixed[result.node] = self._is_python(tracer)
             tracer.like, tracer.later, tracer.node = result.like, result.later, result.node
@@ -1349,6 +1349,11 @@ class Roller:
     def _is_python(self, tracer: Tracer) -> bool | None:
         """Whether what a local held when the iterations had run is a number of Python's; None where that is not known."""
         return None if self.skipped else self.trace.mixed.get(tracer.node, type(tracer.like) in (int, float, bool, complex))
+
+    def _is_inner(self) -> bool:
+        """Whether it runs in a loop's iteration, whose decisions may hang on the arguments: so may a number that is made of
+        plain ones."""
+        return self.around is not None
 
     def _run_on(self, body: Body, course: Course, ahead: int, given: list[Any]) -> tuple[int, tuple[Any, ...]] | None:
         """What the carried values are after ``ahead`` more iterations; None where one of them raises: it is the user's to."""

@@ -537,3 +537,42 @@ def test_loops_that_one_of_two_tests_ends_are_known_after_few_calls(fun):
         np.testing.assert_allclose(slope, other, rtol=1e-7, atol=1e-9)
     assert derivative.cache_info().misses <= 6
     assert all([family.dynamic is None for family in derivative._compiler.known.values()])
+
+
+def counted(x):
+    s, y = x[0], 0.0
+    for _ in range(5):
+        y = 0
+        if x[2] > s:
+            y += 1
+        if x[3] > s:
+            y += 1
+        n = 0
+        while n < 5:
+            n += 1
+            y += 0.1
+            s = s * 0.7
+    return s + 0.5 * y
+
+
+def counted_by_a_sum(x):
+    s, y, every, n = x[0], 0.5, [0.0, x[2]], 0
+    for _ in range(5):
+        y = sum(1 for v in every if v > s)
+        n = 0
+        while n < 5:
+            n += 1
+            y += 0.1
+            s = s * 0.7
+    return s + 0.5 * y + 0.01 * n
+
+
+@pytest.mark.parametrize("fun", [counted, counted_by_a_sum])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_plain_numbers_that_hang_on_decisions_go_through_inner_loops(fun, sign):
+    """What an inner loop makes of a count is no number that is known: calls that decide otherwise have another one."""
+    derivative, random = value_and_grad(fun), np.random.default_rng(3)
+    known = [[2.1, 0.9, 1.0, -0.5 * sign, 0.0, 0.0, 0.0, 0.0], [-0.8, -1.1, -0.4, -0.9 * sign, 0.0, 0.0, 0.0, 0.0]]
+    alike = [np.array(x) + 0.01 * random.random() for x in known for _ in range(4)]
+    for x in [*alike, *random.normal(size=(30, 8))]:
+        assert derivative(x)[0] == pytest.approx(fun(x), rel=1e-9)
