@@ -42,6 +42,7 @@ from symgrad.syntax import (
     walk,
     with_private_names,
 )
+from symgrad.texts import numbered
 
 HOOKS = "__symgrad__"
 _FACTORY = "__symgrad_factory__"
@@ -95,7 +96,7 @@ def _rewrite(fun: FunctionType, kind: type[_Calls | _Rewriter]) -> CodeType | No
     rewriter = kind(frozenset(free), owner)
     tree = copied(node) if owner is None else with_private_names(copied(node), owner)
     if kind is not _Calls:
-        tree = joined(at_the_end(unrolled(tree, fun.__globals__)))
+        tree = joined(at_the_end(unrolled(numbered(tree), fun.__globals__)))
         tree = decided(marked(in_sections(tree) if kind is _InSections else tree), fun, owner)
     return _compile(rewriter.function(tree), [*free, HOOKS], code, imports, owner)
 

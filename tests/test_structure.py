@@ -16,7 +16,7 @@ ROOT = Path(symgrad.__file__).parent
 # Each line may import from those above it, and from its own. A name stands for a module, or for all of a package.
 LAYERS = """
     errors buffers parallel runtime ir equal pytree syntax
-    comprehensions nests liveness lists exits sections
+    comprehensions nests liveness lists exits sections texts
     frames instrument decisions progress origins guards kinds likeness
     ops.core
     ops
