@@ -17,6 +17,7 @@ _PAUSES = (ast.Yield, ast.YieldFrom, ast.Await)
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.If, ast.Assert, ast.Pass, ast.Raise)
 _OTHERS = (*_PAUSES, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.GeneratorExp)
 _DECIDING = (ast.If, ast.IfExp)
+DEEPEST = 4  # decisions of a statement in a section; longer chains have few ways, which are code one by one, and soon
 
 
 class _Elsewhere(Exception):
@@ -95,12 +96,21 @@ def _sections(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     result: list[ast.stmt] = []
     row: list[ast.stmt] = []
     for statement in body:
-        if isinstance(statement, _SIMPLE) and all(map(_is_simple, walk(statement))):
+        if _deep(statement) <= DEEPEST and isinstance(statement, _SIMPLE) and all(map(_is_simple, walk(statement))):
             row.append(statement)
-        else:
-            result += [*_section(row), statement]
-            row = []
+            continue
+        result += [*_section(row), statement]
+        row = []
+        if isinstance(statement, ast.If):
+            statement.body, statement.orelse = _sections(statement.body), _sections(statement.orelse)
     return [*result, *_section(row)]
+
+
+def _deep(statement: ast.stmt) -> int:
+    """How many decisions a way through a statement may take."""
+    if not isinstance(statement, ast.If):
+        return sum([isinstance(part, ast.IfExp) for part in walk(statement)])
+    return 1 + max([sum(map(_deep, side)) for side in (statement.body, statement.orelse)])
 
 
 def _is_simple(node: ast.AST) -> bool:

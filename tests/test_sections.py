@@ -229,6 +229,40 @@ def test_vmap_of_many_ways_within_a_derivative():
     np.testing.assert_allclose(found[0], expected, rtol=1e-9, atol=1e-12)
 
 
+def chain(x):
+    if x[0] < -2.0:
+        y = x[1]
+    elif x[0] < -1.5:
+        y = x[2] * 2
+    elif x[0] < -1.0:
+        y = x[3] ** 2
+    elif x[0] < -0.5:
+        y = np.sin(x[4])
+    elif x[0] < 0.0:
+        y = x[5] * x[6]
+    elif x[0] < 0.5:
+        y = x[7]
+    elif x[0] < 1.0:
+        y = x[1] + x[2]
+    elif x[0] < 1.5:
+        y = x[3] - x[4]
+    elif x[0] < 2.0:
+        y = x[5] * 0.5
+    else:
+        y = x[6]
+    return y * x[0]
+
+
+def test_long_chains_stay_ways():
+    """One ``if`` within the other, deep down, would be slow to compile; their ways are few."""
+    derivative, points = value_and_grad(chain), np.random.default_rng(4).normal(size=(600, 8)) * 1.5
+    checked(chain, points[:100])
+    for x in points:
+        derivative(x)
+    assert derivative.source(points[0]).count("if ") < 40
+    assert derivative.cache_info().misses < 200
+
+
 def named(x):
     flow = abs(x[0])
     if flow < 0.3:
