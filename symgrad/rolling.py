@@ -50,7 +50,7 @@ from symgrad.ops.core import REGISTRY
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NAMED, NOT, TO_NUMPY, TO_PYTHON
 from symgrad.ops.engine import BOOL as BOOL_OF
-from symgrad.ops.index import GETITEM, SETITEM
+from symgrad.ops.index import GETITEM, INDEX_ADD, SETITEM
 from symgrad.patterns import (
     EXIT,
     INT,
@@ -686,10 +686,14 @@ class Roller:
             if op in LEAVES or node in again:
                 continue
             place = len(made)
+            unread = _unread(pattern) if place < count and not _is_step(node, steps[place]) else ()
+            while place in unread and not _is_step(node, steps[place]):
+                made.append(node)  # in the place of what is gone already, for nobody held it
+                place += 1
             if place == count:
                 return False
-            known, params, aval, parts = steps[place]
-            if op is not known or node.aval != aval or not same_params(node, params):
+            _, _, aval, parts = steps[place]
+            if not _is_step(node, steps[place]) or node.aval != aval:
                 return False
             for (kind, what), arg in zip(parts, node.args, strict=True):
                 if kind == "step":
@@ -711,7 +715,7 @@ class Roller:
                 elif not same_number(arg, what):
                     return False
             made.append(node)
-        if len(made) != count:
+        if len(made) != count and not _unread(pattern).issuperset(range(len(made), count)):
             return False
         end = c.nodes
         for key, (kind, what) in after.items():
@@ -1492,11 +1496,27 @@ def _needed(nodes: list[Node], users: list[Node]) -> list[Node]:
     return found[::-1]
 
 
+def _is_step(node: Node, step: tuple[Any, ...]) -> bool:
+    return node.op is step[0] and same_params(node, step[1])
+
+
+def _unread(pattern: Pattern) -> set[int]:
+    """The steps that nothing is made of but what nobody reads."""
+    unread = set(range(len(pattern.steps)))
+    waiting = [*pattern.after.values()]
+    while waiting:
+        kind, what = waiting.pop()
+        if kind == "step" and what in unread:
+            unread.remove(what)
+            waiting += pattern.steps[what][3]
+    return unread
+
+
 def _may_raise(node: Node) -> bool:
     """Whether an operation in an iteration may raise an exception, of other values; what hangs on none has not."""
     if not node.active or node.op in _HARMLESS:
         return False
-    if node.op in (GETITEM, SETITEM):
+    if node.op in (GETITEM, SETITEM, INDEX_ADD):
         return any([arg.active for arg in node.args[len(node.op.rules) :]])
     known = isinstance(node.op.key, np.ufunc) and node.aval.dtype.kind in "bf"
     return not known or (node.aval.kind == "python" and node.op.key not in _TOTAL)

@@ -1874,3 +1874,36 @@ def test_what_lies_behind_a_decision_that_went_one_way_does_not_warn():
         for x in np.random.default_rng(0).normal(size=(40, 8)):
             assert derivative(x)[0] == pytest.approx(fun(x))
     assert not caught
+
+
+def test_long_loops_whose_iterations_compute_what_nobody_reads():
+    """What nobody holds is gone when an iteration is compared with those before; the last one was left out of the loop."""
+
+    def first(x, k):
+        for _ in range(100):
+            x * 2.5
+            x = np.sin(x) * k
+        return np.sum(x**2)
+
+    def between(x, k):
+        for _ in range(100):
+            y = np.sin(x)
+            y[1:] + 1.0
+            x = y * k
+            np.cos(x)
+        return np.sum(x**2)
+
+    def added(x, k):
+        x = x.copy()
+        for _ in range(100):
+            x[1:-1] += k * (x[2:] - x[1:-1])
+        return np.sum(x**2)
+
+    x = np.linspace(0.0, 1.0, 200) ** 2
+    for fun in (first, between, added):
+        derivative = grad(fun, argnums=(0, 1))
+        for _ in range(3):
+            found = derivative(x, 0.1)
+        assert str(derivative.source(x, 0.1)).count("in range(100)") == 1
+        for a, b in zip(found, grad(fun, argnums=(0, 1), mode="dynamic")(x, 0.1), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
