@@ -310,7 +310,21 @@ class Tracer(Traced):
             whole = np.reshape(self.tape.gather(new), ())
             self.assign(np.where(arrays[0], whole, self) if arrays else whole, verb, "unsafe")  # type: ignore[arg-type]
             return
-        self.assign(self.tape.record(index.SETITEM, (self, new, *arrays), {"spec": spec}), verb)
+        more = None if arrays else self._added(spec, new)
+        op, value = (index.SETITEM, new) if more is None else (index.INDEX_ADD, more)
+        self.assign(self.tape.record(op, (self, value, *arrays), {"spec": spec}), verb)
+
+    def _added(self, spec: index.Spec, new: Any) -> Any:
+        """What ``self[spec] = new`` adds to slices, as ``x[1:-1] += v`` does: derivatives pass by what was there."""
+        if type(new) is not Tracer or new.node.op not in _SUMS or any(type(part) is not index.Slice for part in spec):
+            return None
+        first, second = new.node.args
+        for old, more in ((first, second), (second, first))[: 1 if new.node.op is _SUBTRACT else 2]:
+            same = old.op is index.GETITEM and old.args == (self.node,) and dict(old.params)["spec"] == spec
+            if same and old.aval == more.aval == new.node.aval:
+                value = self.tape.lookup(more)
+                return self.tape.record(_NEGATIVE, (value,), {}) if new.node.op is _SUBTRACT else value
+        return None
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if self.tape.draft and self.base is None and type(value) in NUMBERS and _is_place(key):
@@ -757,7 +771,8 @@ def _known(tape: Run, node: Node) -> Any:
     return literal(node) if tape.symbolic else tape.lookup(node).value
 
 
-_ADD, _MULTIPLY, _NEGATIVE, _POWER = (REGISTRY[fun] for fun in (np.add, np.multiply, np.negative, np.power))
+_SUMS = _ADD, _SUBTRACT = REGISTRY[np.add], REGISTRY[np.subtract]
+_MULTIPLY, _NEGATIVE, _POWER = (REGISTRY[fun] for fun in (np.multiply, np.negative, np.power))
 _ELEMENTWISE = frozenset(
     "exp exp2 expm1 log log2 log10 log1p sqrt cbrt square reciprocal sin cos tan arcsin arccos arctan sinh cosh tanh "
     "arcsinh arccosh arctanh rint sign floor ceil trunc fabs deg2rad rad2deg degrees radians isnan isfinite isinf "
