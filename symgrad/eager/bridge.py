@@ -51,6 +51,7 @@ def on_tensors(fun: Any, recording: bool) -> Any:
             out = calculus.run(trace, fun, pytree.map_tree(_to_tensor, args), pytree.map_tree(_to_tensor, kwargs))
         return pytree.map_tree(_to_value, out)
 
+    wrapped.in_trace = True  # type: ignore[attr-defined]  # it runs nowhere else
     return wrapped
 
 

@@ -359,7 +359,7 @@ def _chosen(ways: list[Way], fun: Fun) -> Way:
 def _one_by_one(trace: Trace, fun: Fun, columns: Columns) -> Way:
     """One element after the other, as Python would; where no derivative is taken around, by the code that there is of it."""
     rows, trees = [], []
-    alone = trace.depth == 0 and type(trace) in (Trace, Tape)
+    alone = trace.depth == 0 and type(trace) in (Trace, Tape) and not hasattr(fun, "in_trace")
     if alone:
         columns = columns._replace(leaves=[_unwritable(plain(leaf)) for leaf in columns.leaves])
     for i in range(columns.size):
