@@ -331,13 +331,14 @@ class _Reader:
         kinds = stretches[-1].kinds
         mixed, begin = self.trace.mixed, self.bounds[0].nodes
         plain = {key for key in self.moving if begin[key].aval.kind == "python" != kinds[key].kind or begin[key] in mixed}
-        before: set[Key] = set()
-        while not plain <= before:
-            plain = before = plain | before
+        before = None
+        while plain != before:
+            before = plain
             for stretch, ways in zip(stretches, every, strict=True):
                 plain = set().union(*[plain_after(way, plain, stretch.kinds, mixed) for way in ways.values()])
             if self.section:  # it runs once
                 break
+            plain |= before
         kept = self._kept(first, stretches, every, known)
         several = any([len(ways) > 1 for ways in every])
         if self.section:
@@ -348,7 +349,6 @@ class _Reader:
             if not self.section:
                 raise
             written = None, None, kinds  # other calls may tell more
-        plain |= set() if self.section else before
         return Fork(*written[:2], self.decided, self.fixed, written[2], self.anew, kept, several, plain)
 
     def _settle_first(self, ways: Taken) -> None:

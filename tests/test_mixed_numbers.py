@@ -60,6 +60,17 @@ def remainder(x):
         return x[2]
 
 
+def made_anew(x):
+    total = x[0]
+    for v in x:
+        y = 0.0 if v > 0.5 else v
+        total = total + y
+    try:
+        return total + 1.0 / y
+    except ZeroDivisionError:
+        return x[4]
+
+
 def array_divided(x):
     total = 0.0
     for v in x:
@@ -108,7 +119,7 @@ def outcome(fun, x):
         return repr(error)
 
 
-@pytest.mark.parametrize("fun", [caught, mean, raised, root, remainder, array_divided, without_a_loop, two_counts])
+@pytest.mark.parametrize("fun", [caught, mean, raised, root, remainder, made_anew, array_divided, without_a_loop, two_counts])
 @pytest.mark.parametrize("often", [2, 7, 1000])
 def test_as_python_has_it(fun, often):
     derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
