@@ -37,6 +37,7 @@ from symgrad.syntax import (
     located,
     names_read,
     names_stored,
+    paired,
     parts_of,
     placed,
     walk,
@@ -591,14 +592,14 @@ class _Rewriter(ast.NodeTransformer):
         effects = self._effects(node.target)
         nested = _nested(node.target) if isinstance(node.target, (ast.Tuple, ast.List)) else None
         used = used_between(node, tested)
-        anew = {*names_stored(node.target), *({*stored} - used[0] - self.later[-1])}
+        anew = tuple(sorted({*names_stored(node.target), *({*stored} - used[0] - self.later[-1])}))
         decides = node.decides  # type: ignore[attr-defined]
-        known = [ast.Constant(tested), ast.Constant(nested), _constant(tuple(sorted(anew))), ast.Constant(decides)]
+        known = [ast.Constant(tested), ast.Constant(nested), _constant(anew), ast.Constant(decides)]
         lists, chosen = self._appended(loop, node)
         known.append(_constant(tuple(lists)))
         facts = [*map(_constant, (private, stored)), *known]
         if hasattr(node, "section"):
-            made = _hook("section", node, _constant(private), _constant(stored), known[2])
+            made = _hook("section", node, *map(_constant, (private, stored, anew)))
         else:
             made = _hook("loop", node.iter, self._over(node.iter, decides), *facts)
         start = assigned(loop, made, node)
@@ -1112,10 +1113,7 @@ def _counted(node: ast.AST) -> Iterator[str]:
 
 def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
     """What a statement assigns to what, item by item where both sides are tuples."""
-    (target, *_), value = node.targets, node.value
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        return list(zip(target.elts, value.elts, strict=True))
-    return [(target, value)]
+    return paired(node.targets[0], node.value)
 
 
 def _places(loop: ast.For) -> list[str]:

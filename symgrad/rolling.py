@@ -686,14 +686,15 @@ class Roller:
             if op in LEAVES or node in again:
                 continue
             place = len(made)
-            unread = _unread(pattern) if place < count and not _is_step(node, steps[place]) else ()
-            while place in unread and not _is_step(node, steps[place]):
+            while place < count and not _is_step(node, steps[place]):
+                if place not in _unread(pattern):
+                    return False
                 made.append(node)  # in the place of what is gone already, for nobody held it
                 place += 1
             if place == count:
                 return False
             _, _, aval, parts = steps[place]
-            if not _is_step(node, steps[place]) or node.aval != aval:
+            if node.aval != aval:
                 return False
             for (kind, what), arg in zip(parts, node.args, strict=True):
                 if kind == "step":

@@ -81,6 +81,13 @@ def assigned(name: str, value: ast.expr, like: Any) -> ast.stmt:
     return located(placed(ast.Assign([ast.Name(name, ast.Store())], value), like))  # type: ignore[no-any-return]
 
 
+def paired(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """What gets what where ``value`` is assigned to ``target``: item by item where both are tuples."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return list(zip(target.elts, value.elts, strict=True))
+    return [(target, value)]
+
+
 def fresh(name: str, taken: set[str]) -> str:
     """A name that is not taken, which it is from now on."""
     while name in taken:

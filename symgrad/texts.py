@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from symgrad.syntax import LOCAL_READERS, FunctionNode, parts_of, placed, walk
+from symgrad.syntax import LOCAL_READERS, FunctionNode, paired, parts_of, placed, walk
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _LISTS = (ast.Tuple, ast.List, ast.Set)
@@ -28,12 +28,12 @@ def numbered(function: FunctionNode) -> FunctionNode:
 def _states(function: ast.FunctionDef) -> set[str]:
     """The locals that only ever stand for texts, some of them."""
     every = [*walk(function)]
-    used = [node for node in every if isinstance(node, ast.Name)]
-    if not {node.id for node in used}.isdisjoint(LOCAL_READERS):
-        return set()
     statements = [node for node in every if isinstance(node, ast.Assign)]
     values = [(target.id, value) for node in statements for target, value in _pairs(node)]
     texts = {name for name, value in values if any(map(_is_text, _ends(value)))}
+    used = [node for node in every if isinstance(node, ast.Name)]
+    if not texts or not {node.id for node in used}.isdisjoint(LOCAL_READERS):
+        return set()
     names = texts | {
         name for name, value in values if any([isinstance(end, ast.Name) or _is_none(end) for end in _ends(value)])
     }
@@ -78,12 +78,7 @@ def _known(every: list[ast.AST], names: set[str]) -> list[ast.AST]:
 
 def _pairs(node: ast.Assign) -> list[tuple[ast.Name, ast.expr]]:
     """The names that a statement assigns one by one, and what."""
-    found: list[tuple[Any, ast.expr]] = []
-    for target in node.targets:
-        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple) and len(target.elts) == len(node.value.elts):
-            found += zip(target.elts, node.value.elts, strict=True)
-        else:
-            found.append((target, node.value))
+    found = [pair for target in node.targets for pair in paired(target, node.value)]
     return [(target, value) for target, value in found if isinstance(target, ast.Name)]
 
 

@@ -602,7 +602,7 @@ class Trace:
         python: Any = ()
         if self.mixed and op in MIXING and not self.mixed.keys().isdisjoint(nodes) and self.user:
             python = self._mixes(op, args, nodes, values)
-        divides = self.trying and op.key in _DIVISIONS
+        divides = self.trying and op in DIVISIONS
         value = self._divide(op, args, values) if divides else self._value(op, values, params)
         aval = aval_of(value)
         if op.saves or (op is ITEM and aval == _EMPTY):
@@ -648,26 +648,29 @@ class Trace:
             return ()
         known = [self.mixed.get(node, True) for node in nodes]
         python = False if False in known else None if None in known else True
-        if op.key in _DIVISIONS:
-            bad = self.run(_EQUAL, (args[1], 0), {})
-        elif op is _POWER and not (nodes[1].op is CONST and type(values[1]) is int and values[1] >= 0):
-            bad = self.run(_LESS_EQUAL, (args[0], 0), {})
+        if op in DIVISIONS:
+            bad = self._decided(_EQUAL, args[1])
         else:
-            return python
-        seen = bool(self.computed(bad))
-        self.guard(bad, seen)
-        if seen:
+            count = nodes[-1].op is CONST and type(values[-1]) is int and values[-1] >= 0
+            bad = op is _POWER and not count and self._decided(_LESS_EQUAL, args[0])
+        if bad:
             self.passing = True
             if python:
                 values[:] = [value.item() if isinstance(value, np.generic) else value for value in values]
         return python
 
+    def _decided(self, comparison: Any, number: Any) -> bool:
+        """How a number compares with zero, as a decision."""
+        node = self.run(comparison, (number, 0), {})
+        seen = bool(self.computed(node))
+        self.guard(node, seen)
+        return seen
+
     def _divide(self, op: Op, args: Sequence[Any], values: list[Any]) -> Any:
         """A division where an exception may be caught: that of Python's numbers raises one, which is a decision then."""
         python = all([type(value) in (int, float, complex) for value in values])
         if python and type(args[1]) is Tracer and self.user:
-            zero = self.run(_EQUAL, (args[1], 0), {})
-            self.guard(zero, bool(self.computed(zero)))
+            self._decided(_EQUAL, args[1])
         try:
             return _compute(op, values, {})
         except ZeroDivisionError as error:
@@ -833,10 +836,11 @@ class Tape(Trace):
 _POWER = REGISTRY[np.power]
 _EQUAL: Any = REGISTRY[np.equal]
 _LESS_EQUAL: Any = REGISTRY[np.less_equal]
+DIVISIONS = frozenset([REGISTRY[ufunc] for ufunc in (np.true_divide, np.floor_divide, np.remainder)])
 MIXING = {  # operators that give a Python number of Python numbers
     _POWER,
     NAMED,
-    *[REGISTRY[ufunc] for ufunc in (np.true_divide, np.floor_divide, np.remainder)],
+    *DIVISIONS,
     *[REGISTRY[ufunc] for ufunc in (np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute)],
 }
 _BY_LAYOUT = (REGISTRY[np.reshape], REGISTRY[np.ravel])
@@ -856,7 +860,6 @@ def _linear(node: Node) -> tuple[Node, int, int]:
     return node, often, more
 
 
-_DIVISIONS = frozenset({np.true_divide, np.floor_divide, np.remainder})
 _SMALL = 4096  # bytes
 _BIG = 131_072
 

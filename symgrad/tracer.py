@@ -400,7 +400,7 @@ class Tracer(Traced):
             raise trace.refuse(LeavesNumPy(f"{where()}: {refusal() if refusal else _refusal('number')}"))
         if not node.active:
             trace.peeks.append(Peek(node, len(trace.guards)))
-            return _unwritable(value) if type(value) is np.ndarray else value
+            return unwritable(value) if type(value) is np.ndarray else value
         if not trace.symbolic and not trace.lanes:
             return value
         wide = isinstance(value, (np.ndarray, np.longdouble, np.clongdouble))
@@ -854,8 +854,8 @@ class _OfObjects:
             self.tape.refuse(MutatedInput(why))
 
 
-def _unwritable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A view of an array of the trace's own, which nobody must write to."""
+def unwritable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A view of an array, which nobody must write to."""
     view = array.view()
     view.flags.writeable = False
     return view

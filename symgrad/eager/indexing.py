@@ -223,7 +223,8 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     """``x[key] = value``."""
     spec, arrays, _ = _index_of(self, key)
     if arrays and (split := _numbers_first(spec, arrays)):
-        return setitem(getitem(self, split[0]), split[1], value)
+        setitem(getitem(self, split[0]), split[1], value)
+        return
     if not isinstance(self.value, np.ndarray):
         whole(self)
     if not isinstance(value, Tensor):
@@ -232,13 +233,13 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         value = np.asarray(value).astype(self.value.dtype)
     if key is Ellipsis:
         self.copy_(as_tensor_of(value)) if np.ndim(value) else self.fill_(as_tensor_of(value))
-        return None
+        return
     if arrays:
         kept = self.value.dtype
         value = value.to(kept) if isinstance(value, Tensor) and value.value.dtype != kept else value
         new = _put(self, value, spec, arrays, index.SETITEM)
         assign(self, new, "index_put_")
-        return None
+        return
     if not isinstance(value, Tensor):
         value = wrap(value)
     try:
@@ -260,7 +261,6 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     if v.ndim > target.ndim:
         value = value.reshape(v.shape[v.ndim - target.ndim :])
     assign(self, value, "copy_", spec)
-    return None
 
 
 @method

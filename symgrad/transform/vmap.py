@@ -18,7 +18,7 @@ from symgrad.ir import CONST, Node, ancestors
 from symgrad.ops.engine import IDENTITY, INDEX
 from symgrad.pytree import LEAF, TreeDef
 from symgrad.trace import Guard, Tape, Trace, suspended
-from symgrad.tracer import Tracer
+from symgrad.tracer import Tracer, unwritable
 from symgrad.transform.batch import Batch, CannotBatch, line_up
 from symgrad.transform.batch_loops import filled
 from symgrad.transform.batch_rules import forms
@@ -358,21 +358,17 @@ def _chosen(ways: list[Way], fun: Fun) -> Way:
 
 def _one_by_one(trace: Trace, fun: Fun, columns: Columns) -> Way:
     """One element after the other, as Python would; where no derivative is taken around, by the code that there is of it."""
-    rows, trees = [], []
     alone = trace.depth == 0 and type(trace) in (Trace, Tape) and not hasattr(fun, "in_trace")
     if alone:
-        columns = columns._replace(leaves=[_unwritable(plain(leaf)) for leaf in columns.leaves])
-    for i in range(columns.size):
-        if alone:
-            args, kwargs = columns.row(lambda column, i=i: column[i])  # type: ignore[misc]
-            with suspended(trace):
-                result = fun(*args, **kwargs)
-        else:
-            args, kwargs = columns.row(lambda column, i=i: _frozen(column[i]))  # type: ignore[misc]
-            result = run(trace, fun, args, kwargs)
-        leaves, tree = outputs_of(trace, result)
-        rows.append(leaves)
-        trees.append(tree)
+        values = [plain(leaf) for leaf in columns.leaves]
+        columns = columns._replace(leaves=[unwritable(value) if type(value) is np.ndarray else value for value in values])
+    each = (columns.row(lambda column, i=i: _element(column, i)) for i in range(columns.size))  # type: ignore[misc]
+    if alone:
+        with suspended(trace):
+            found = [fun(*args, **kwargs) for args, kwargs in each]
+    else:
+        found = [run(trace, fun, args, kwargs) for args, kwargs in each]
+    rows, trees = zip(*[outputs_of(trace, result) for result in found], strict=True)
     if any(tree != trees[0] for tree in trees):
         raise TypeError(f"vmap of {_title(fun)}: it returns trees of different structure for different elements")
     values = []
@@ -384,18 +380,12 @@ def _one_by_one(trace: Trace, fun: Fun, columns: Columns) -> Way:
     return Way(None, values, [_is_number(value) for value in values], trees[0])
 
 
-def _unwritable(value: Any) -> Any:
-    """A view of an array that nobody may write into; other values as they are."""
-    if type(value) is not np.ndarray:
-        return value
-    view = value.view()
-    view.flags.writeable = False
-    return view
-
-
-def _frozen(x: Tracer) -> Tracer:
-    x.frozen = True
-    return x
+def _element(column: Any, i: int) -> Any:
+    """One of the elements, which nobody may write into."""
+    element = column[i]
+    if type(element) is Tracer:
+        element.frozen = True
+    return element
 
 
 def _of_none(trace: Trace, fun: Fun, columns: Columns) -> Way:
