@@ -266,16 +266,16 @@ def test_long_chains_stay_ways():
 def named(x):
     flow = abs(x[0])
     if flow < 0.3:
-        factor, kind = 2 / (flow + 1), "laminar"
+        factor, kind = 2 / (flow + 1), ("laminar", 1)
     elif flow < 0.8:
-        factor, kind = 0.3, "transition"
+        factor, kind = 0.3, ("transition", 1)
     else:
-        factor, kind = 0.316 / flow**0.25, "turbulent"
+        factor, kind = 0.316 / flow**0.25, ("turbulent", 1)
     if x[2] > 0:
         factor = factor + x[2] ** 2
-    if kind == "laminar":
+    if kind[0] == "laminar":
         factor = factor * 2
-    if kind == "turbulent" and x[3] > 0:
+    if kind[0] == "turbulent" and x[3] > 0:
         factor = factor * 1.1
     if x[4] > 0:
         factor = factor * x[4]
@@ -325,7 +325,7 @@ def same_array(x):
 @pytest.mark.parametrize("fun", [named, listed, chosen, same_array])
 @pytest.mark.parametrize("seed", range(3))
 def test_what_hangs_on_the_way(fun, seed):
-    """Texts, lists, objects and names of arrays that an ``if`` chooses."""
+    """Tuples of texts, lists, objects and names of arrays that an ``if`` chooses."""
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(120, 8))
     points[:15] = points[:15, :1] * np.sign(rng.normal(size=8))
@@ -333,18 +333,18 @@ def test_what_hangs_on_the_way(fun, seed):
 
 
 def test_what_a_loop_leaves_plain():
-    """A local that an iteration sets to a text tells ways apart: code had that of the call that was traced."""
+    """A local that an iteration sets to something plain tells ways apart: code had that of the call that was traced."""
 
     def last(x):
         total = 0.0
         for v in x:
             if v > 0:
-                kind = "up"
+                kind = ("up", 1)
                 total = total + v
             else:
-                kind = "down"
+                kind = ("down", 1)
                 total = total + 2 * v
-        return total if kind == "up" else -total
+        return total if kind[0] == "up" else -total
 
     rng = np.random.default_rng(0)
     points = rng.normal(size=(24, 8))
