@@ -667,6 +667,7 @@ class Calls(Reads):
         if kind is _PARTIAL:
             return _PARTIAL(*args, **kwargs)
         if kind is type and len(args) == 1:
+            self.asks_kind(args[0], lambda kind: kind)
             return type(args[0].like if type(args[0]) is Tracer else args[0])
         if kind is str:
             args = tuple(map(self.shown, args))
@@ -915,6 +916,8 @@ class Calls(Reads):
             exact = fun is isinstance and type(value) is kinds
             return exact or bool(self.test(self.call(own, kinds, value)))
         found: bool = fun(value, kinds)
+        if fun is isinstance:
+            self.asks_kind(value, lambda kind: issubclass(kind, kinds))
         if isinstance(kinds, abc.ABCMeta) and is_users_class(kinds):  # others may be registered
             kind = value if fun is issubclass else type(value.like) if type(value) is Tracer else type(value)
             self.check(Path(issubclass, (("call", (kind, kinds)),)), "is", issubclass(kind, kinds))
@@ -922,6 +925,7 @@ class Calls(Reads):
 
     def _hasattr(self, owner: Any, name: str) -> bool:
         found = hasattr(owner, name)
+        self.asks_kind(owner, lambda kind: hasattr(kind, name))
         path = self.path_of(owner)
         if path is not None and not isinstance(owner, Traced):
             self.check(path.then("has", name), "is", found)

@@ -45,7 +45,7 @@ from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import TreeDef
 from symgrad.signature import ABSENT, Form, Layout, Static, check_kind, check_tree, kind_of, layout, shown
 from symgrad.state import Finished, State, watch
-from symgrad.trace import Tape, Trace, running, tracing
+from symgrad.trace import Otherwise, Tape, Trace, running, tracing
 from symgrad.tracer import Tracer, plain, tracers
 from symgrad.transform.calculus import traced
 from symgrad.transform.hosted import RuleDecides
@@ -190,12 +190,22 @@ class Family:
         self.ready = False  # whether there was code for the way that the last trace went
 
     def trace(self, user: User, leaves: list[Any], kind: type[Trace] = Trace) -> Traced:
-        """One traced run of the user's function, which runs once."""
+        """One traced run of the user's function; another one, where it asked what the trace had mixed."""
+        apart = {*self.apart}
+        while True:
+            try:
+                return self._trace(user, leaves, kind, apart)
+            except Otherwise as end:
+                if end.causes <= apart:
+                    raise
+                apart |= end.causes
+
+    def _trace(self, user: User, leaves: list[Any], kind: type[Trace], apart: set[Any]) -> Traced:
         fun = user.fun
         trace = kind()
         trace.one_by_one = not trace.symbolic
         if kind is Trace:
-            trace.lazy, trace.errors, trace.leaps, trace.apart = True, np.geterr(), self.leaps, {*self.apart}
+            trace.lazy, trace.errors, trace.leaps, trace.apart = True, np.geterr(), self.leaps, {*apart}
             trace.moving, trace.sections = {**self.moving}, self.sections
             trace.vectorizes, trace.selects = "vectorize" not in self.off, "select" not in self.off
             trace.known_ways = next((variant.loops for variant in self.variants if variant.knows([*leaves, fun])), {})

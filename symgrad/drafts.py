@@ -11,8 +11,9 @@ import functools
 import operator
 import sys
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from threading import get_ident
+from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
@@ -33,6 +34,7 @@ class Drafts:
     """The run of the drafts of one ``trace``; what it does not know itself, that does. A draft may outlive the trace."""
 
     open, symbolic, lanes, watched, selections = True, False, 0, False, None
+    mixed: Mapping[Node, Any] = MappingProxyType({})
 
     def __init__(self, trace: Trace) -> None:
         self.trace, self.draft = trace, self

@@ -85,7 +85,8 @@ class Ways(NamedTuple):
     are pairs of them that were one array, by place, ``parted`` those that were so at times, and ``written`` those whose arrays
     were changed in place; ``rebound`` are those that an iteration let be another one, ``replaced`` places of lists, dicts and
     objects of which it did; ``turned`` are the iterations of loops within it that each began, if that is always the same;
-    ``rests`` what those locals hold that are not traced, behind each of the ``sites`` and in the end.
+    ``rests`` what those locals hold that are not traced, behind each of the ``sites`` and in the end; ``mixed`` are those that
+    iterations left mixed, and what had mixed them.
     """
 
     first: int
@@ -105,6 +106,7 @@ class Ways(NamedTuple):
     replaced: set[Key]
     turned: Any
     rests: list[dict[str, Any]]
+    mixed: dict[Key, frozenset[Any]]
     most: int  # operations that an iteration asked for
 
     def begins_as(self, bound: Boundary) -> bool:
@@ -134,7 +136,9 @@ class Fork(NamedTuple):
     anew: set[Node]  # arrays that iterations made for themselves
     ways: Ways  # for later calls
     several: bool  # whether there is more than one
-    plain: set[Key]  # locals that NumPy's numbers go on in, and Python's may be left in
+    plain: dict[
+        Key, frozenset[Any]
+    ]  # locals that NumPy's numbers go on in, and Python's may be left in; what mixed them before
 
 
 def fork(
@@ -340,6 +344,7 @@ class _Reader:
                 break
             plain |= before
         kept = self._kept(first, stretches, every, known)
+        causes = {key: mixed[begin[key]].causes if begin.get(key) in mixed else frozenset() for key in plain} | kept.mixed
         several = any([len(ways) > 1 for ways in every])
         if self.section:
             self._settle_first(every[0])
@@ -349,7 +354,7 @@ class _Reader:
             if not self.section:
                 raise
             written = None, None, kinds  # other calls may tell more
-        return Fork(*written[:2], self.decided, self.fixed, written[2], self.anew, kept, several, plain)
+        return Fork(*written[:2], self.decided, self.fixed, written[2], self.anew, kept, several, causes)
 
     def _settle_first(self, ways: Taken) -> None:
         """In the first stretch of a section it is all one whether a value is read from a local or from elsewhere: whatever is
@@ -532,7 +537,11 @@ class _Reader:
         most = max([c.length - b.length + c.met - b.met for b, c in itertools.pairwise(self.bounds)], default=0)
         most = max(most, 0 if before is None else before.most)
         others = self.alike, self.parted, self.written, self.rebound, self.replaced, self.turned
-        return Ways(first, *known, *others, self.rests, most)
+        mixed = {} if before is None else {**before.mixed}
+        for key in self.moving if self.trace.mixed else ():
+            for one in [self.trace.mixed.get(bound.nodes.get(key)) for bound in later]:  # type: ignore[arg-type]
+                mixed[key] = mixed.get(key, frozenset()) | (one.causes if one else frozenset())
+        return Ways(first, *known, *others, self.rests, mixed, most)
 
     def _tells(self, way: Way) -> bool:
         """Whether later calls may know of it; in a section, some are to tell what this one does not."""

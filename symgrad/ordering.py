@@ -14,11 +14,12 @@ import numpy as np
 from symgrad.ir import Aval
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import TO_NUMPY, TO_PYTHON
-from symgrad.trace import Trace
-from symgrad.tracer import Tracer
+from symgrad.trace import Mixed, Trace
+from symgrad.tracer import Tracer, plain
 
 MANY = 32  # numbers, the largest of which one call finds, not one comparison after the other
 SOME = 4  # that have more orders than code should have branches
+CHOICE = "min or max"  # of Python's number and NumPy's: see ``Mixed``
 
 _Kind = Callable[[Any], Any]  # what makes a number of Python's or of NumPy's
 
@@ -28,8 +29,8 @@ def extreme(trace: Trace, fun: Any, items: Sequence[Any], keys: Sequence[Any]) -
 
     Which one it is is a decision if the items are no numbers.
 
-    It is the first one that none is beyond, so that NaN is passed over where it does not come first. A plain number beside
-    them (``max(0, x)``) is of their kind.
+    It is the first one that none is beyond, so that NaN is passed over where it does not come first. NumPy's numbers stand for
+    a plain one beside them (``max(0, x)``), which is noted: see ``Mixed``.
     """
     columns = _columns(trace, items)
     if len(keys) < 2 or not _are_numbers(keys):
@@ -38,16 +39,33 @@ def extreme(trace: Trace, fun: Any, items: Sequence[Any], keys: Sequence[Any]) -
         place = _place(trace, fun, keys)
         if columns is None:
             return items[int(place)]
-        return _row(items, [same(_picked(trace, column, place)) for column, same in columns])
+        numbers = [same(_picked(trace, column, place)) for column, same in columns]
+        return _row(items, [_mixed(trace, x, column, plain(place)) for x, (column, _) in zip(numbers, columns, strict=True)])
     rows = zip(keys, *[column for column, _ in columns], strict=True)
     best, *chosen = next(rows)
-    for key, *row in rows:
+    place = 0
+    for i, (key, *row) in enumerate(rows, 1):
         beyond = key < best if fun is min else key > best
+        place = i if (beyond.value if type(beyond) is Tracer else beyond) else place
         if type(beyond) is not Tracer:  # of two plain numbers
             best, chosen = (key, row) if beyond else (best, chosen)
             continue
         best, chosen = EXTREME(beyond, key, best), [EXTREME(beyond, x, y) for x, y in zip(row, chosen, strict=True)]
-    return _row(items, [same(x) if type(x) is Tracer else x for x, (_, same) in zip(chosen, columns, strict=True)])
+    numbers = [same(x) if type(x) is Tracer else x for x, (_, same) in zip(chosen, columns, strict=True)]
+    beyond = any([value < 0 if fun is min else value > 0 for value in keys if _is_literal(value)])
+    return _row(items, [_mixed(trace, x, column, place, beyond) for x, (column, _) in zip(numbers, columns, strict=True)])
+
+
+def _mixed(trace: Trace, x: Any, column: Sequence[Any], place: Any, beyond: bool = False) -> Any:
+    """What was chosen from a column, noted as Python's number or NumPy's, if it may be either; ``beyond``: it is not zero."""
+    if type(x) is not Tracer or x.node.aval.kind != "scalar":
+        return x
+    known = [trace.mixed.get(value.node) if type(value) is Tracer else None for value in column]
+    python = [one.python if one else _is_python(value) for one, value in zip(known, column, strict=True)]
+    if any(known) or any(python):
+        causes = frozenset({CHOICE}).union(*[one.causes for one in known if one])
+        trace.mixed[x.node] = Mixed(None if trace.lanes else python[int(place)], causes, beyond)
+    return x
 
 
 def ordered(trace: Trace, items: Sequence[Any], keys: Sequence[Any], reverse: bool) -> list[Any] | None:
@@ -61,7 +79,12 @@ def ordered(trace: Trace, items: Sequence[Any], keys: Sequence[Any], reverse: bo
     places = np.argsort(array[::-1] if reverse else array, kind="stable")
     order = len(keys) - 1 - places[::-1] if reverse else places
     every = [(_picked(trace, column, order), same) for column, same in columns]
-    return [_row(items, [same(column[i]) for column, same in every]) for i in range(len(items))]
+    at = plain(order)
+    rows = [[same(column[i]) for column, same in every] for i in range(len(items))]
+    return [
+        _row(items, [_mixed(trace, x, column, i) for x, (column, _) in zip(row, columns, strict=True)])
+        for i, row in zip(at, rows, strict=True)
+    ]
 
 
 def _place(trace: Trace, fun: Any, keys: Sequence[Any]) -> Any:
@@ -103,7 +126,9 @@ def _kind_of(trace: Trace, column: Sequence[Any]) -> _Kind | None:
     if {*map(type, column)} in ({int}, {float}):
         return TO_PYTHON
     kinds = {_kind_of_number(x) for x in column if not _is_literal(x)}
-    mixed = trace.iterates and kinds == {"python", "scalar"}
+    mixed = trace.iterates and kinds == {"python", "scalar"} and CHOICE not in trace.apart
+    if CHOICE in trace.apart and kinds == {"scalar"} and any(map(_is_literal, column)):
+        return None
     return TO_PYTHON if kinds == {"python"} else TO_NUMPY if kinds == {"scalar"} or mixed else None
 
 
@@ -119,6 +144,11 @@ def _kind_of_number(value: Any) -> str | None:
         aval = value.node.aval
         return aval.kind if isinstance(aval, Aval) and aval.kind != "array" and aval.dtype == np.float64 else None
     return "scalar" if type(value) is np.float64 else None
+
+
+def _is_python(value: Any) -> bool:
+    """Whether it is one of Python's own numbers, traced or not."""
+    return value.node.aval.kind == "python" if type(value) is Tracer else _is_literal(value)
 
 
 def _is_literal(value: Any) -> bool:

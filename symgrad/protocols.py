@@ -310,7 +310,9 @@ def is_of_objects(ufunc: np.ufunc) -> bool:
 
 def _apply(trace: Run, ufunc: np.ufunc, op: Op, args: Sequence[Any]) -> Any:
     """A ufunc without options."""
-    if op.fun is not ufunc and not any([_is_numpy(arg) for arg in args]):
+    if op.fun is not ufunc and not any(
+        [_is_numpy(arg) and not (type(arg) is Tracer and arg.node in trace.mixed) for arg in args]
+    ):
         args = [trace.record(TO_NUMPY, (args[0],), {}), *args[1:]]  # a ufunc of Python numbers gives a NumPy number
     return trace.record(op, args, {})
 

@@ -395,6 +395,14 @@ class Reads:
 
     # ---- hooks: reads ----
 
+    def asks_kind(self, value: Any, answer: Callable[[type], Any]) -> None:
+        """Note that the function asks what is not alike of Python's numbers and NumPy's."""
+        like = value.like if type(value) is Tracer else value
+        if isinstance(like, (int, float, complex, np.generic)):
+            dtype = np.result_type(like)
+            if len({answer(kind) for kind in (dtype.type, type(dtype.type(0).item()), int)}) > 1:
+                self.trace.asks_kind(value)
+
     def attribute(self, owner: Any, name: str) -> Any:
         """``owner.name``."""
         if isinstance(owner, Traced):
@@ -402,6 +410,8 @@ class Reads:
                 return self._memory(owner, name)
             if name in ("size", "shape") and type(owner) is Tracer and self.trace.selections is not None:
                 return self.trace.selections.asked(owner, name)
+            if type(owner.like) is not np.ndarray:
+                self.asks_kind(owner, lambda kind: hasattr(kind, name))
             return getattr(owner, name)
         if isinstance(owner, ModuleType):
             value = getattr(owner, name)

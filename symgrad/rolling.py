@@ -72,7 +72,7 @@ from symgrad.patterns import (
     same_params,
 )
 from symgrad.recall import Run
-from symgrad.trace import GONE, Guard, Trace, is_bare, is_held_so_often
+from symgrad.trace import GONE, Guard, Mixed, Trace, is_bare, is_held_so_often
 from symgrad.tracer import NUMBERS, Tracer, plain
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 from symgrad.transform.vectorize import vectorized
@@ -149,7 +149,8 @@ class Roller:
             [],
             [],
         )  # the locals that go round in the loop, and those that it leaves behind
-        self.plain: set[Key] = set()  # those that NumPy's numbers go on in, and that hold Python's where some ways were taken
+        # those that NumPy's numbers go on in, and that hold Python's where some ways were taken; what made these one before
+        self.plain: dict[Key, frozenset[Any]] = {}
         self.short = False  # whether longer runs told what that is
         self.moving: set[Key] | None = None  # numbers in containers that iterations were seen to change, in earlier calls
         self.unflagged: list[Boundary] = []  # of which others have taken the place, with a flag
@@ -913,6 +914,9 @@ class Roller:
             if found is None:
                 continue
             pattern, together, decided, fixed, self.kinds, self.anew, ways, several, self.plain = found
+            if self.plain and self.place in trace.asking:
+                trace.apart.add(self.place)
+                return
             if pattern is None:
                 alone = alone or (known, ways)
                 continue
@@ -1060,13 +1064,14 @@ class Roller:
         uses = Counter([arg for node in later for arg in node.args])
         within = itertools.takewhile(lambda item: item[0][0] > self.serial, reversed(trace.ways.items()))  # loops in this one
         uses.update([node for _, every in within for ways in every for node in ways.held()])
-        noted = {id(tracer): tracer for bound in self.boundaries for tracer in bound.holds.values()}
-        for tracer in noted.values():  # written into, and dropped by an iteration
+        tracers = {id(tracer): tracer for bound in self.boundaries for tracer in bound.holds.values()}
+        for tracer in tracers.values():  # written into, and dropped by an iteration
             uses[tracer.node] += is_held_so_often(tracer, self._noted(tracer) + 1, 0)
-        del noted
+        del tracers
         for node in itertools.islice(early, self.pattern.there, None):
             # its holders: this name, getrefcount's own, the graph's list and table, the pattern, ``later``, and those below
-            holders = 6 + uses[node] + (node in uses) + (node in trace.values) + (node in trace.likes)
+            noted = [node in notes for notes in (uses, trace.values, trace.likes, trace.mixed)]
+            holders = 6 + uses[node] + sum(noted)
             if node.active and sys.getrefcount(node) > holders:
                 return True
         return False
@@ -1327,7 +1332,7 @@ class Roller:
         later = loop in trace.likes
         known = trace.likes if later else trace.values
         value = known[loop][place]
-        python = self._is_python(tracer)
+        mixed = self._mixed(key, tracer)
         if moved or later:
             tracer.like, tracer.later = value, later
             tracer.version += 1
@@ -1335,25 +1340,34 @@ class Roller:
             tracer.node = trace.add(ITEM, (loop,), (("item", place),), self._kind(end, key))
             tracer.node.name = None if key in (TEST, EXIT, COUNTER) else joined(key)
             known[tracer.node] = value
-            if key in self.plain:
-                trace.mixed[tracer.node] = python
+            self._mix(tracer.node, mixed)
         elif not isinstance(tracer.value, np.ndarray):
             tracer.node = self.number(joined(key), tracer.value).node
 
     def _rebind(self, tracer: Tracer, key: Key, result: Tracer) -> None:
         """Make a local what all iterations together have given."""
         if tracer.node.active or self.forked or self._is_inner():
-            if key in self.plain:
-                self.trace.mixed[result.node] = self._is_python(tracer)
+            self._mix(result.node, self._mixed(key, tracer))
             tracer.like, tracer.later, tracer.node = result.like, result.later, result.node
             tracer.version += 1
             result.node.name = result.node.name or joined(key)
         elif not isinstance(tracer.value, np.ndarray):
             tracer.node = self.number(joined(key), tracer.value).node
 
-    def _is_python(self, tracer: Tracer) -> bool | None:
-        """Whether what a local held when the iterations had run is a number of Python's; None where that is not known."""
-        return None if self.skipped else self.trace.mixed.get(tracer.node, type(tracer.like) in (int, float, bool, complex))
+    def _mixed(self, key: Key, tracer: Tracer) -> Mixed | None:
+        """What is known of a number that a local held when the iterations had run, if it may be Python's or NumPy's."""
+        known = self.trace.mixed.get(tracer.node)
+        if known is None and key not in self.plain:
+            return None
+        python = type(tracer.like) in (int, float, bool, complex) if known is None else known.python
+        causes = known.causes if known else frozenset()
+        if key in self.plain:
+            causes |= {self.place} | self.plain[key]
+        return Mixed(None if self.skipped else python, causes)
+
+    def _mix(self, node: Node, mixed: Mixed | None) -> None:
+        if mixed is not None:
+            self.trace.mixed[node] = mixed
 
     def _is_inner(self) -> bool:
         """Whether it runs in a loop's iteration, whose decisions may hang on the arguments: so may a number that is made of

@@ -69,9 +69,8 @@ class Trace:
         self.graph = Graph()
         self.values: dict[Node, Any] = {}
         self.likes: dict[Node, Any] = {}  # of what is computed later: see ``Tracer``
-        # numbers that a loop or a section left as NumPy's, which Python has as its own where some way was taken; whether it has
-        # here, None if that is not known
-        self.mixed: dict[Node, bool | None] = {}
+        self.mixed: dict[Node, Mixed] = {}
+        self.asking: set[Any] = set()  # loops in whose iterations it was asked whether a number is Python's or NumPy's
         self.passing = False  # whether what this call did tells nothing of others that decide alike
         self.lazy = False
         self.errors: Any = None  # what NumPy did about infinities and the like when it began
@@ -599,9 +598,9 @@ class Trace:
             return node
         if waits:
             values = [arg.value if type(arg) is Tracer else value for arg, value in zip(args, values, strict=True)]
-        python: Any = ()
-        if self.mixed and op in MIXING and not self.mixed.keys().isdisjoint(nodes) and self.user:
-            python = self._mixes(op, args, nodes, values)
+        mixed = None
+        if self.mixed and not self.mixed.keys().isdisjoint(nodes) and self.user:
+            mixed = self._mixes(op, args, nodes, values)
         divides = self.trying and op in DIVISIONS
         value = self._divide(op, args, values) if divides else self._value(op, values, params)
         aval = aval_of(value)
@@ -609,8 +608,8 @@ class Trace:
             aval = _filled(op, key, params, aval)
         node = self.graph.place(Node(op, key, packed, aval))
         self.values[node] = value
-        if python != ():
-            self.mixed[node] = python
+        if mixed is not None:
+            self.mixed[node] = mixed
         if op.sized and self.lanes:
             self.guards.append(Guard(node, None, user_line()))
         if self.user and (self._is_at_a_place(op, nodes) or (self.trying and op.name.startswith("np.linalg"))):
@@ -639,25 +638,45 @@ class Trace:
             return None
         return like_result(op, likes, params)
 
-    def _mixes(self, op: Op, args: Sequence[Any], nodes: Sequence[Node], values: list[Any]) -> Any:
-        """Whether the result of mixed numbers and Python's is Python's here; ``()`` where it is NumPy's for sure.
+    def _mixes(self, op: Op, args: Sequence[Any], nodes: Sequence[Node], values: list[Any]) -> Mixed | None:
+        """What is known of the result of mixed numbers; None where it is NumPy's for sure.
 
         Where Python's numbers raise, or give another kind, and NumPy's do not, is a decision; such calls are traced.
         """
-        if self.lanes or not all([node in self.mixed or node.aval.kind == "python" for node in nodes]):
-            return ()
-        known = [self.mixed.get(node, True) for node in nodes]
+        every = [self.mixed[node] for node in nodes if node in self.mixed]
+        causes = frozenset().union(*[one.causes for one in every])
+        if _widens(nodes, self.mixed):
+            raise self.otherwise(causes)
+        if op not in MIXING or not all([node in self.mixed or node.aval.kind == "python" for node in nodes]):
+            return None
+        known = [one.python for one in every]
         python = False if False in known else None if None in known else True
+        if op not in _ALIKE and all([node.aval.dtype == bool for node in nodes]):
+            raise self.otherwise(causes)  # True + True
         if op in DIVISIONS:
-            bad = self._decided(_EQUAL, args[1])
+            divisor = self.mixed.get(nodes[1])
+            bad = not (divisor and divisor.nonzero) and self._decided(_EQUAL, args[1])
         else:
             count = nodes[-1].op is CONST and type(values[-1]) is int and values[-1] >= 0
             bad = op is _POWER and not count and self._decided(_LESS_EQUAL, args[0])
         if bad:
+            if python is None:
+                raise self.otherwise(causes)
             self.passing = True
             if python:
                 values[:] = [value.item() if isinstance(value, np.generic) else value for value in values]
-        return python
+        return Mixed(python, causes)
+
+    def asks_kind(self, x: Any) -> None:
+        """The function asks whether a number is Python's or NumPy's: ways that leave now one, now the other stay apart."""
+        self.asking.update([roller.place for roller in self.rollers if roller.boundaries])
+        mixed = self.mixed.get(x.node) if type(x) is Tracer else None
+        if mixed is not None:
+            raise self.otherwise(mixed.causes)
+
+    def otherwise(self, causes: frozenset[Any]) -> Otherwise:
+        """Leave this run for one where these are apart."""
+        return self.refuse(Otherwise(causes))  # type: ignore[return-value]
 
     def _decided(self, comparison: Any, number: Any) -> bool:
         """How a number compares with zero, as a decision."""
@@ -833,15 +852,55 @@ class Tape(Trace):
         return Tracer(self, node, x.value, frozen=True)
 
 
+class Mixed(NamedTuple):
+    """Of a number that NumPy's stands for, and that Python has as its own where some way was taken.
+
+    ``python``: whether it has here, None if that is not known; ``causes`` are the loops, sections (their places) and choices
+    that made the ways one; ``nonzero`` says that it is none for sure.
+    """
+
+    python: bool | None
+    causes: frozenset[Any]
+    nonzero: bool = False
+
+
+class Otherwise(SymgradError):
+    """Ended a run that cannot tell Python's numbers from NumPy's, where that matters: in the next one, nothing mixes them.
+
+    ``causes`` are as those of ``Mixed``.
+    """
+
+    def __init__(self, causes: frozenset[Any]) -> None:
+        super().__init__("a number is Python's where some way is taken, and NumPy's where another one is")
+        self.causes = causes
+
+
+def _widens(nodes: Sequence[Node], mixed: Mapping[Node, Mixed]) -> bool:
+    """Whether NumPy's number instead of Python's lets others be of a wider dtype."""
+    strong = [
+        node.aval.dtype for node in nodes if node not in mixed and isinstance(node.aval, Aval) and node.aval.kind != "python"
+    ]
+    if not strong:
+        return False
+    dtype = np.result_type(*strong)
+    own = [node.aval.dtype for node in nodes if node in mixed]
+    return any([np.result_type(dtype, one) != np.result_type(dtype, one.type(0).item()) for one in own])
+
+
 _POWER = REGISTRY[np.power]
 _EQUAL: Any = REGISTRY[np.equal]
 _LESS_EQUAL: Any = REGISTRY[np.less_equal]
 DIVISIONS = frozenset([REGISTRY[ufunc] for ufunc in (np.true_divide, np.floor_divide, np.remainder)])
+_ALIKE = {  # operators of which truth values are truth values
+    NAMED,
+    *[REGISTRY[ufunc] for ufunc in (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)],
+    *[REGISTRY[ufunc] for ufunc in (np.bitwise_and, np.bitwise_or, np.bitwise_xor)],
+}
 MIXING = {  # operators that give a Python number of Python numbers
     _POWER,
-    NAMED,
     *DIVISIONS,
-    *[REGISTRY[ufunc] for ufunc in (np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute)],
+    *[REGISTRY[ufunc] for ufunc in (np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute, np.invert)],
+    *_ALIKE,
 }
 _BY_LAYOUT = (REGISTRY[np.reshape], REGISTRY[np.ravel])
 

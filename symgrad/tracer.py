@@ -14,7 +14,7 @@ import operator
 import os
 import sys
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import get_ident
 from typing import Any, NamedTuple, Protocol
 
@@ -110,6 +110,9 @@ class Run(Protocol):
     exemplary: bool
     rollers: Any
     apart: set[Any]
+
+    @property
+    def mixed(self) -> Mapping[Node, Any]: ...
 
     @property
     def iterates(self) -> bool: ...

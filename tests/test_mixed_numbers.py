@@ -1,5 +1,5 @@
-"""Locals that hold Python's number where some way was taken, and NumPy's where another one was: what divides by zero, and what
-has another power, is as the function has it."""
+"""Numbers that are Python's where some way was taken, and NumPy's where another one was: what divides by zero, what has another
+power, and what the function asks about them, is as the function has it."""
 
 import numpy as np
 import pytest
@@ -112,14 +112,206 @@ def two_counts(x):
     return t / n * x[4]
 
 
+def positive(x):
+    """The sum of what is large: Python's zero where nothing is."""
+    total = 0.0
+    for v in x:
+        if v > 0.7:
+            total += v
+    return total
+
+
+def by_type(x):
+    total = positive(x)
+    return x[0] * total + (x[1] if type(total) is float else x[2])
+
+
+def by_class(x):
+    total = positive(x)
+    return x[0] * total + (x[1] if isinstance(total, np.floating) else x[2])
+
+
+def by_method(x):
+    total = positive(x)
+    return x[0] * total + (x[1] if hasattr(total, "dtype") else x[2])
+
+
+def by_default(x):
+    total = positive(x)
+    return x[0] * total + x[1] * getattr(total, "ndim", 3)
+
+
+def of_attribute(x):
+    total = positive(x)
+    return x[0] * total + total.ndim + x[1]
+
+
+def caught_nothing(x):
+    total = positive(x)
+    try:
+        return x[0] * (1 if type(total) is float else 2)
+    except Exception:
+        return x[1]
+
+
+def truths(x):
+    total = positive(x)
+    return x[0] * ((total > -1) + (total > -5)) + x[1]
+
+
+def inverted(x):
+    return x[0] * (~(positive(x) > 5)) + x[1]
+
+
+def narrow(x):
+    y = x.astype(np.float32) * (positive(x) + 0.1)
+    return y.dtype.itemsize * x[1]
+
+
+def divided_by_numpy(x):
+    total = positive(x)
+    inverse = np.divide(1.0, total)
+    return x[1] * 2 if np.isinf(inverse) else x[2] * inverse
+
+
+def asked_in_the_loop(x):
+    c, n = 0.0, 0
+    for v in x:
+        if v > 0.3:
+            c = c + v
+        n += 1 if type(c) is float else 10
+    return c * x[0] + n * x[1]
+
+
+def asked_before_it_is_set(x):
+    c, total = 0.0, x[0]
+    for v in x:
+        total = total + 2 * v if type(c) is float else total - v
+        if v > 0.3:
+            c = c + v
+    return total
+
+
+def of_an_inner_loop(x):
+    total = x[0]
+    for v in x:
+        c = 0.0
+        for w in x:
+            if w > v:
+                c = c + w
+        total = total + (v if type(c) is float else 2 * v * c)
+    return total
+
+
+def of_an_outer_loop(x):
+    total, d = x[0], 0.0
+    for v in x:
+        c = 0.0
+        for w in x:
+            if w > v + 0.5:
+                c = c + w
+        d = c * 2
+        total = total + d * v
+    return total * (2 if type(d) is float else 3)
+
+
+def in_sections(x):
+    t = 0.0
+    if x[0] > 0:
+        t += x[0]
+    if x[1] > 0:
+        t += x[1]
+    if x[2] > 0:
+        t += x[2]
+    if x[3] > 0:
+        t += x[3]
+    return x[4] * 2 if type(t) is float else t * x[4] * t.ndim + t
+
+
+def chosen(x):
+    c = max(0.0, x[0])
+    return x[1] * (c + 1) if type(c) is float else x[2]
+
+
+def chosen_int(x):
+    c = max(x[0], 0)
+    return x[1] * (c + 1) if isinstance(c, int) else x[2] * c
+
+
+def chosen_divides(x):
+    return 1.0 / max(0.0, x[0]) + x[1]
+
+
+def chosen_in_turn(x):
+    m = 0.0
+    for v in x:
+        m = max(m, v - 0.5)
+    return x[0] * (2 if type(m) is float else 3) * (m + 1)
+
+
+def chosen_last(x):
+    m = s = 0.0
+    for v in x:
+        m = max(0.0, v - 0.3)
+        s += m * v
+    return s + 1.0 / m
+
+
+def chosen_of_many(x):
+    c = max([0.0, *[v * (i + 1) for i in range(8) for v in x]])
+    return x[0] * (2 if type(c) is float else 3) * c
+
+
+def in_order(x):
+    a = sorted([0.0, x[0], x[1], x[2], 0.3])
+    return a[1] * (2 if type(a[1]) is float else 3) + a[2] * x[3]
+
+
+def chosen_truths(x):
+    c = max(0.0, x[0])
+    return x[1] * ((c > -1) + (c > -2))
+
+
+def chosen_narrow(x):
+    y = x.astype(np.float32) * max(0.5, x[0])
+    return y.dtype.itemsize * x[0]
+
+
+ASKING = [
+    by_type, by_class, by_method, by_default, of_attribute, caught_nothing, truths, inverted, narrow, divided_by_numpy,
+    asked_in_the_loop, asked_before_it_is_set, of_an_inner_loop, of_an_outer_loop, in_sections, chosen, chosen_int,
+    chosen_divides, chosen_in_turn, chosen_last, chosen_of_many, in_order, chosen_truths, chosen_narrow,
+]  # fmt: skip
+
+
+def safe(x):
+    return x[0] / max(1e-3, x[1]) + min(-0.5, x[2]) * (x[3] / min(-0.5, x[2])) + max(0.0, x[4]) ** 2
+
+
+def summed(x):
+    return sum([max(0.0, v) for v in x]) / max(1, len(x))
+
+
+@pytest.mark.parametrize("fun", [safe, summed])
+def test_choices_that_nobody_asks_about_are_no_branches(fun):
+    derivative = value_and_grad(fun)
+    for k in range(40):
+        derivative(np.random.default_rng(k).normal(size=5))
+    assert derivative.cache_info().misses == 2
+    assert " if " not in str(derivative.source(np.ones(5))).partition('"""')[2].replace("# ", "")
+
+
 def outcome(fun, x):
     try:
         return fun(x)
-    except ArithmeticError as error:
+    except (ArithmeticError, AttributeError) as error:
         return repr(error)
 
 
-@pytest.mark.parametrize("fun", [caught, mean, raised, root, remainder, made_anew, array_divided, without_a_loop, two_counts])
+DIVIDING = [caught, mean, raised, root, remainder, made_anew, array_divided, without_a_loop, two_counts]
+
+
+@pytest.mark.parametrize("fun", [*DIVIDING, *ASKING])
 @pytest.mark.parametrize("often", [2, 7, 1000])
 def test_as_python_has_it(fun, often):
     derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
