@@ -37,6 +37,7 @@ from symgrad.equal import is_same
 from symgrad.errors import SymgradError, Unexplored
 from symgrad.guards import Argument, Check, Free, Path
 from symgrad.ir import INPUT, Aval, Node, ancestors
+from symgrad.mixed import Otherwise
 from symgrad.nans import WatchedTrace
 from symgrad.optimize.masks import without_masks
 from symgrad.optimize.pipeline import improve, speed_up
@@ -45,7 +46,7 @@ from symgrad.program import Diverged, Leaf, Program, Run
 from symgrad.pytree import TreeDef
 from symgrad.signature import ABSENT, Form, Layout, Static, check_kind, check_tree, kind_of, layout, shown
 from symgrad.state import Finished, State, watch
-from symgrad.trace import Otherwise, Tape, Trace, running, tracing
+from symgrad.trace import Tape, Trace, running, tracing
 from symgrad.tracer import Tracer, plain, tracers
 from symgrad.transform.calculus import traced
 from symgrad.transform.hosted import RuleDecides

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from symgrad.ir import Aval
+from symgrad.mixed import Bounds, Mixed, bounds_of
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import TO_NUMPY, TO_PYTHON
-from symgrad.trace import Mixed, Trace
+from symgrad.trace import Trace
 from symgrad.tracer import Tracer, plain
 
 MANY = 32  # numbers, the largest of which one call finds, not one comparison after the other
@@ -52,19 +53,22 @@ def extreme(trace: Trace, fun: Any, items: Sequence[Any], keys: Sequence[Any]) -
             continue
         best, chosen = EXTREME(beyond, key, best), [EXTREME(beyond, x, y) for x, y in zip(row, chosen, strict=True)]
     numbers = [same(x) if type(x) is Tracer else x for x, (_, same) in zip(chosen, columns, strict=True)]
-    beyond = any([value < 0 if fun is min else value > 0 for value in keys if _is_literal(value)])
-    return _row(items, [_mixed(trace, x, column, place, beyond) for x, (column, _) in zip(numbers, columns, strict=True)])
+    own = fun if keys is items else None
+    return _row(items, [_mixed(trace, x, column, place, own) for x, (column, _) in zip(numbers, columns, strict=True)])
 
 
-def _mixed(trace: Trace, x: Any, column: Sequence[Any], place: Any, beyond: bool = False) -> Any:
-    """What was chosen from a column, noted as Python's number or NumPy's, if it may be either; ``beyond``: it is not zero."""
+def _mixed(trace: Trace, x: Any, column: Sequence[Any], place: Any, fun: Any = None) -> Any:
+    """What was chosen from a column, noted as Python's number or NumPy's, if it may be either; as its ``min`` or ``max``, if it
+    is that."""
     if type(x) is not Tracer or x.node.aval.kind != "scalar":
         return x
     known = [trace.mixed.get(value.node) if type(value) is Tracer else None for value in column]
     python = [one.python if one else _is_python(value) for one, value in zip(known, column, strict=True)]
     if any(known) or any(python):
         causes = frozenset({CHOICE}).union(*[one.causes for one in known if one])
-        trace.mixed[x.node] = Mixed(None if trace.lanes else python[int(place)], causes, beyond)
+        lows, highs = zip(*[bounds_of(trace.gather(value).node, trace.mixed) for value in column], strict=True)
+        bounds = Bounds((fun or min)(lows), (fun or max)(highs))
+        trace.mixed[x.node] = Mixed(None if trace.lanes else python[int(place)], causes, bounds)
     return x
 
 

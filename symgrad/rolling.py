@@ -46,6 +46,7 @@ from symgrad.appended import Chosen, Grown
 from symgrad.forks import Ways, fork, meeting
 from symgrad.ir import CAPTURED, COMPARED, CONST, Aval, Graph, Node, ancestors, aval_of, content_of
 from symgrad.iterables import Over, how_often
+from symgrad.mixed import Mixed
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import AND, IDENTITY, INDEX, ITEM, NAMED, NOT, TO_NUMPY, TO_PYTHON
@@ -72,7 +73,7 @@ from symgrad.patterns import (
     same_params,
 )
 from symgrad.recall import Run
-from symgrad.trace import GONE, Guard, Mixed, Trace, is_bare, is_held_so_often
+from symgrad.trace import GONE, Guard, Trace, is_bare, is_held_so_often
 from symgrad.tracer import NUMBERS, Tracer, plain
 from symgrad.transform.loop import Body, Course, Loop, loop_of
 from symgrad.transform.vectorize import vectorized

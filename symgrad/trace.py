@@ -21,14 +21,15 @@ from weakref import ReferenceType, WeakSet, ref
 
 import numpy as np
 
-from symgrad import protocols
+from symgrad import mixed, protocols
 from symgrad.errors import LeavesNumPy, MutatedInput, NotDifferentiable, SymgradError
 from symgrad.frames import line_of, raised_at, target, through_scipy, user_frame, user_line, where
 from symgrad.ir import CAPTURED, COMPARED, CONST, INPUT, Aval, Graph, Node, aval_of, content_of, is_inexact
+from symgrad.mixed import Mixed, Otherwise
 from symgrad.ops import create, index
 from symgrad.ops.abstract import like_result, stand_in
 from symgrad.ops.core import REGISTRY, Op, as_numpy
-from symgrad.ops.engine import IDENTITY, INDEX, ITEM, LAYOUT, NAMED, STOP, TO_ARRAY, TO_PYTHON
+from symgrad.ops.engine import IDENTITY, INDEX, ITEM, LAYOUT, STOP, TO_ARRAY, TO_PYTHON
 from symgrad.origins import is_users_class
 from symgrad.selections import Selections
 from symgrad.tracer import EINSUM, NUMBERS, Peek, Run, Tracer, escaped, plain
@@ -69,7 +70,7 @@ class Trace:
         self.graph = Graph()
         self.values: dict[Node, Any] = {}
         self.likes: dict[Node, Any] = {}  # of what is computed later: see ``Tracer``
-        self.mixed: dict[Node, Mixed] = {}
+        self.mixed: dict[Node, Mixed] = {}  # numbers that Python has as its own where some way was taken: see symgrad.mixed
         self.asking: set[Any] = set()  # loops in whose iterations it was asked whether a number is Python's or NumPy's
         self.passing = False  # whether what this call did tells nothing of others that decide alike
         self.lazy = False
@@ -598,18 +599,18 @@ class Trace:
             return node
         if waits:
             values = [arg.value if type(arg) is Tracer else value for arg, value in zip(args, values, strict=True)]
-        mixed = None
+        mixes = None
         if self.mixed and not self.mixed.keys().isdisjoint(nodes) and self.user:
-            mixed = self._mixes(op, args, nodes, values)
-        divides = self.trying and op in DIVISIONS
+            mixes = self._mixes(op, args, nodes, values)
+        divides = self.trying and op in mixed.DIVISIONS
         value = self._divide(op, args, values) if divides else self._value(op, values, params)
         aval = aval_of(value)
         if op.saves or (op is ITEM and aval == _EMPTY):
             aval = _filled(op, key, params, aval)
         node = self.graph.place(Node(op, key, packed, aval))
         self.values[node] = value
-        if mixed is not None:
-            self.mixed[node] = mixed
+        if mixes is not None:
+            self.mixed[node] = mixes
         if op.sized and self.lanes:
             self.guards.append(Guard(node, None, user_line()))
         if self.user and (self._is_at_a_place(op, nodes) or (self.trying and op.name.startswith("np.linalg"))):
@@ -643,40 +644,25 @@ class Trace:
 
         Where Python's numbers raise, or give another kind, and NumPy's do not, is a decision; such calls are traced.
         """
-        every = [self.mixed[node] for node in nodes if node in self.mixed]
-        causes = frozenset().union(*[one.causes for one in every])
-        if _widens(nodes, self.mixed):
-            raise self.otherwise(causes)
-        if op not in MIXING or not all([node in self.mixed or node.aval.kind == "python" for node in nodes]):
-            return None
-        known = [one.python for one in every]
-        python = False if False in known else None if None in known else True
-        if op not in _ALIKE and all([node.aval.dtype == bool for node in nodes]):
-            raise self.otherwise(causes)  # True + True
-        if op in DIVISIONS:
-            divisor = self.mixed.get(nodes[1])
-            bad = not (divisor and divisor.nonzero) and self._decided(_EQUAL, args[1])
-        else:
-            count = nodes[-1].op is CONST and type(values[-1]) is int and values[-1] >= 0
-            bad = op is _POWER and not count and self._decided(_LESS_EQUAL, args[0])
-        if bad:
-            if python is None:
-                raise self.otherwise(causes)
-            self.passing = True
-            if python:
-                values[:] = [value.item() if isinstance(value, np.generic) else value for value in values]
-        return Mixed(python, causes)
+        try:
+            result = mixed.result(op, nodes, self.mixed)
+        except Otherwise as end:
+            raise self.refuse(end) from None
+        decides = None if result is None else mixed.bad(op, nodes, self.mixed)
+        if result is None or decides is None or not self._decided(decides[1], args[decides[0]]):
+            return result
+        if result.python is None:
+            raise self.refuse(Otherwise(result.causes))
+        self.passing = True
+        if result.python:
+            values[:] = [value.item() if isinstance(value, np.generic) else value for value in values]
+        return result
 
     def asks_kind(self, x: Any) -> None:
         """The function asks whether a number is Python's or NumPy's: ways that leave now one, now the other stay apart."""
         self.asking.update([roller.place for roller in self.rollers if roller.boundaries])
-        mixed = self.mixed.get(x.node) if type(x) is Tracer else None
-        if mixed is not None:
-            raise self.otherwise(mixed.causes)
-
-    def otherwise(self, causes: frozenset[Any]) -> Otherwise:
-        """Leave this run for one where these are apart."""
-        return self.refuse(Otherwise(causes))  # type: ignore[return-value]
+        if type(x) is Tracer and x.node in self.mixed:
+            raise self.refuse(Otherwise(self.mixed[x.node].causes))
 
     def _decided(self, comparison: Any, number: Any) -> bool:
         """How a number compares with zero, as a decision."""
@@ -689,7 +675,7 @@ class Trace:
         """A division where an exception may be caught: that of Python's numbers raises one, which is a decision then."""
         python = all([type(value) in (int, float, complex) for value in values])
         if python and type(args[1]) is Tracer and self.user:
-            self._decided(_EQUAL, args[1])
+            self._decided(mixed.EQUAL, args[1])
         try:
             return _compute(op, values, {})
         except ZeroDivisionError as error:
@@ -852,56 +838,6 @@ class Tape(Trace):
         return Tracer(self, node, x.value, frozen=True)
 
 
-class Mixed(NamedTuple):
-    """Of a number that NumPy's stands for, and that Python has as its own where some way was taken.
-
-    ``python``: whether it has here, None if that is not known; ``causes`` are the loops, sections (their places) and choices
-    that made the ways one; ``nonzero`` says that it is none for sure.
-    """
-
-    python: bool | None
-    causes: frozenset[Any]
-    nonzero: bool = False
-
-
-class Otherwise(SymgradError):
-    """Ended a run that cannot tell Python's numbers from NumPy's, where that matters: in the next one, nothing mixes them.
-
-    ``causes`` are as those of ``Mixed``.
-    """
-
-    def __init__(self, causes: frozenset[Any]) -> None:
-        super().__init__("a number is Python's where some way is taken, and NumPy's where another one is")
-        self.causes = causes
-
-
-def _widens(nodes: Sequence[Node], mixed: Mapping[Node, Mixed]) -> bool:
-    """Whether NumPy's number instead of Python's lets others be of a wider dtype."""
-    strong = [
-        node.aval.dtype for node in nodes if node not in mixed and isinstance(node.aval, Aval) and node.aval.kind != "python"
-    ]
-    if not strong:
-        return False
-    dtype = np.result_type(*strong)
-    own = [node.aval.dtype for node in nodes if node in mixed]
-    return any([np.result_type(dtype, one) != np.result_type(dtype, one.type(0).item()) for one in own])
-
-
-_POWER = REGISTRY[np.power]
-_EQUAL: Any = REGISTRY[np.equal]
-_LESS_EQUAL: Any = REGISTRY[np.less_equal]
-DIVISIONS = frozenset([REGISTRY[ufunc] for ufunc in (np.true_divide, np.floor_divide, np.remainder)])
-_ALIKE = {  # operators of which truth values are truth values
-    NAMED,
-    *[REGISTRY[ufunc] for ufunc in (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)],
-    *[REGISTRY[ufunc] for ufunc in (np.bitwise_and, np.bitwise_or, np.bitwise_xor)],
-}
-MIXING = {  # operators that give a Python number of Python numbers
-    _POWER,
-    *DIVISIONS,
-    *[REGISTRY[ufunc] for ufunc in (np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute, np.invert)],
-    *_ALIKE,
-}
 _BY_LAYOUT = (REGISTRY[np.reshape], REGISTRY[np.ravel])
 
 
@@ -977,7 +913,7 @@ def _compute_anyway(op: Op, values: list[Any], params: dict[str, Any]) -> Any:
     except (ZeroDivisionError, OverflowError):
         if any([type(value) not in (int, float, complex) for value in values]):
             raise
-        numbers = [float(value) if op is _POWER and type(value) is int else value for value in values]  # ``0 ** -1``, too
+        numbers = [float(value) if op is mixed.POWER and type(value) is int else value for value in values]  # ``0 ** -1``, too
         return op.fun(*map(as_numpy, numbers), **params).item()
 
 

@@ -6,16 +6,12 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from symgrad.ir import CONST, Aval, Node
-from symgrad.ops.core import REGISTRY
+from symgrad.mixed import DIVISIONS, MIXING, POWER
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import TO_NUMPY, TO_PYTHON
 from symgrad.patterns import INT, Boundary, Key, Note, Part
-from symgrad.trace import DIVISIONS, MIXING
 
-_POWER: Any = REGISTRY[np.power]
 _OPERATORS = {  # that give a Python number of Python numbers
     *MIXING,
     EXTREME,
@@ -133,7 +129,7 @@ def _is_divisor(divisor: Part) -> bool:
 
 
 # operators that may raise, or give another kind, of Python's numbers, unless the second argument is such
-_RISKY: dict[Any, Callable[[Part], bool]] = {_POWER: _is_count, **dict.fromkeys(DIVISIONS, _is_divisor)}
+_RISKY: dict[Any, Callable[[Part], bool]] = {POWER: _is_count, **dict.fromkeys(DIVISIONS, _is_divisor)}
 
 
 def same_locals(stretches: Sequence[Stretch], every: Sequence[Taken]) -> list[dict[Key, Key]]:

@@ -325,3 +325,27 @@ def test_as_python_has_it(fun, often):
         else:
             np.testing.assert_allclose(found[0], expected, rtol=1e-12)
             np.testing.assert_allclose(found[1], slope[1], rtol=1e-9)
+
+
+def rational(x):
+    s = 0.0
+    for v in x:
+        s += v / 3.0 + 1.0 / (1.0 + max(0.0, v)) + max(0.0, v) ** 1.5
+    return s
+
+
+def recursive(x):
+    s = x[0]
+    for v in x:
+        s = s * 0.9 + 2.0 / (0.1 + max(0.0, s)) * v
+    return s
+
+
+@pytest.mark.parametrize("fun", [rational, recursive])
+def test_what_cannot_be_zero_is_no_decision(fun):
+    derivative = value_and_grad(fun)
+    for k in range(20):
+        x = np.random.default_rng(k).normal(size=30)
+        np.testing.assert_allclose(derivative(x)[0], fun(x), rtol=1e-12)
+    assert derivative.cache_info().misses == 2
+    assert "== 0" not in str(derivative.source(x))

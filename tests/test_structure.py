@@ -20,7 +20,7 @@ LAYERS = """
     frames instrument decisions progress origins guards kinds likeness
     ops.core
     ops
-    tracer
+    mixed tracer
     protocols
     selections
     trace
