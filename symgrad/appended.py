@@ -7,11 +7,13 @@ too: the list is what that selects from the array.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from symgrad.ir import CONST, Aval
+from symgrad.mixed import Mixed
 from symgrad.ops import index
 from symgrad.ops.engine import INDEX, TO_PYTHON
 from symgrad.patterns import Key
@@ -33,7 +35,7 @@ class Grown:
         self.owner, self.deepest, self.some, self.begin = owner, deepest, some, len(owner)
         self.first = 0
         self.items: list[Any] = []  # that were appended
-        self.scalar = False  # whether one of them is NumPy's
+        self.python: list[bool] = []  # whether these are Python's, rather than NumPy's
         self.array: Tracer | None = None  # has what iteration ``i`` has appended at ``i``
         self.taken: Tracer | None = None  # has there whether it has appended an item
         self.rolled = False  # whether the loop is rolled up
@@ -57,7 +59,7 @@ class Grown:
         if self.whole and (self.array is None or self.array.dtype != dtype):
             self.make(trace, count, dtype)
 
-    def take_in(self, place: Tracer) -> None:
+    def take_in(self, trace: Trace, place: Tracer) -> None:
         """Iteration number ``place`` has appended an item."""
         item = self.owner[-1]
         in_turn = len(self.owner) == self.end + 1 and (self.some or place.value == self.first + len(self.items))
@@ -67,6 +69,9 @@ class Grown:
             if self.taken is not None:
                 self.taken[place] = True
             self.items.append(item)
+            self.python.append(type(item) in NUMBERS or item.node.aval.kind == "python")
+            if {True, False} <= {*self.python}:
+                trace.mixed[self.array.node] = Mixed(None, frozenset())
 
     def _fits(self, item: Any, dtype: np.dtype[Any]) -> bool:
         """Whether an item is a number of this dtype, or one that is known beforehand."""
@@ -75,9 +80,7 @@ class Grown:
             return bool(dtype.type(number) == number)
         if type(item) is not Tracer or item.base is not None or item.node.aval.dtype != dtype:
             return False
-        kind = item.node.aval.kind
-        self.scalar |= kind == "scalar"
-        return bool(kind != "array")
+        return bool(item.node.aval.kind != "array")
 
     @property
     def end(self) -> int:
@@ -123,20 +126,20 @@ class Grown:
             del self.owner[self.begin :]
             return
         items = [index.GETITEM(self.array, spec=(self.first + i,)) for i in range(len(self.items))]
-        self.owner[self.begin :] = items if self.scalar else map(TO_PYTHON, items)
+        self.owner[self.begin :] = _numbers(self.array, items, self.python)
 
     def chosen(self) -> Chosen | list[Any]:
         """What there is in place of the list, to which not all iterations of a loop that is rolled up have appended."""
         if self.array is None or self.taken is None:
             return self.owner
-        return Chosen(self.owner, self.array, self.taken, self.scalar)
+        return Chosen(self.owner, self.array, self.taken, all(self.python))
 
 
 class Chosen:
     """A list whose items, after those of ``owner``, are what a mask selects from an array: NumPy's numbers, or Python's."""
 
-    def __init__(self, owner: list[Any], array: Tracer, taken: Tracer, scalar: bool) -> None:
-        self.owner, self.array, self.taken, self.scalar = owner, array, taken, scalar
+    def __init__(self, owner: list[Any], array: Tracer, taken: Tracer, python: bool) -> None:
+        self.owner, self.array, self.taken, self.python = owner, array, taken, python
         self.is_whole = False  # whether all items are in ``owner``, in which they may be changed
 
     def parts(self) -> tuple[Any, Any]:
@@ -154,13 +157,28 @@ class Chosen:
         filled = np.where(taken & ~np.isnan(array), array, worst)
         first, best = array[np.argmax(taken)], filled[(np.argmin if fun is min else np.argmax)(filled)]
         found = np.where(np.isnan(first), first, best)[()]
-        return [found if self.scalar else TO_PYTHON(found)]
+        return self.numbers([found])
 
     def listed(self) -> list[Any]:
         """The list itself; how many items there are is known from here on."""
         if not self.is_whole:
             made = self.array[self.taken]
             items = [index.GETITEM(made, spec=(i,)) for i in range(len(made))]
-            self.owner += items if self.scalar else map(TO_PYTHON, items)
+            self.owner += self.numbers(items)
             self.is_whole = True
         return self.owner
+
+    def numbers(self, items: list[Any]) -> list[Any]:
+        """What is made of items as such numbers as these are."""
+        return _numbers(self.array, items, [True if self.python else None] * len(items))
+
+
+def _numbers(array: Tracer, items: list[Any], python: Sequence[bool | None]) -> list[Any]:
+    """Elements of an array as the numbers that they were when they were appended, Python's or NumPy's."""
+    trace = array.tape
+    mixed = trace.mixed.get(array.node)
+    if mixed is None:
+        return [TO_PYTHON(item) for item in items] if all(python) else items
+    for item, own in zip(items, python, strict=True):
+        trace.mixed[item.node] = mixed._replace(python=own)
+    return items

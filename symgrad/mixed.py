@@ -50,6 +50,8 @@ class Otherwise(SymgradError):
 
 def result(op: Any, nodes: Sequence[Node], mixed: Mapping[Node, Mixed]) -> Mixed | None:
     """What ``op`` makes of mixed numbers and others; None where that is NumPy's for sure. Raises ``Otherwise``."""
+    if nodes[0] in mixed and nodes[0].aval.kind == "array":  # of the items of a list
+        return mixed[nodes[0]]
     every = [mixed[node] for node in nodes if node in mixed]
     causes = frozenset[Any]().union(*[one.causes for one in every])
     if _widens(nodes, mixed):

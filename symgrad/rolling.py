@@ -393,7 +393,7 @@ class Roller:
                 for bound in [one for begin in self.boundaries for one in begin.every()]:
                     bound.holds[key], bound.nodes[key] = array, array.node
                     bound.containers.add(id(array))
-        grown.take_in(place)
+        grown.take_in(self.trace, place)
 
     def marks(self) -> bool:
         """Whether it notes where ways through an iteration meet."""
@@ -1211,6 +1211,9 @@ class Roller:
             return True
         if together:
             return False
+        if self.open and not (self.forked or self.place in trace.apart):  # it may run no iteration
+            begun = {key for key in keys if start.nodes[key].aval.kind == "python" != self._kind(end, key).kind}
+            self.plain = dict.fromkeys(begun, frozenset())
         op, args = loop_of(body, course), (*firsts, *invariants)
         node = trace.add(op, args, (), tuple(trace.aval(value) for value in values))  # type: ignore[arg-type]
         (trace.likes if later else trace.values)[node] = values

@@ -41,7 +41,7 @@ from symgrad.iterables import SECTION, Over, Turns, columns, how_often, over, pa
 from symgrad.kinds import CACHED, UNBOUND, Within, refuse_type
 from symgrad.ops import create
 from symgrad.ops.core import Traced
-from symgrad.ops.engine import BOOL, NAMED, NOT, TO_PYTHON
+from symgrad.ops.engine import BOOL, NAMED, NOT
 from symgrad.origins import CONTAINERS, is_users, is_users_class, needs_drafts, of_class
 from symgrad.reads import MAX_ITEMS, TABLED, rebuilt
 from symgrad.rolling import SHORTEST, Roller
@@ -155,7 +155,7 @@ class State(Calls):
         array, taken = value.parts()
         items = array[taken]
         if fun is sum:
-            return [np.sum(items) if value.scalar else TO_PYTHON(np.sum(items))]
+            return value.numbers([np.sum(items)])
         return self._len(items) if fun == "test" else items
 
     def start(self, private: tuple[str, ...] | None, stored: tuple[str, ...], targets: tuple[str, ...]) -> Roller | None:

@@ -609,7 +609,7 @@ class Trace:
             aval = _filled(op, key, params, aval)
         node = self.graph.place(Node(op, key, packed, aval))
         self.values[node] = value
-        if mixes is not None:
+        if mixes is not None and aval.kind == "scalar":
             self.mixed[node] = mixes
         if op.sized and self.lanes:
             self.guards.append(Guard(node, None, user_line()))

@@ -14,7 +14,7 @@ import operator
 import os
 import sys
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from threading import get_ident
 from typing import Any, NamedTuple, Protocol
 
@@ -112,7 +112,7 @@ class Run(Protocol):
     apart: set[Any]
 
     @property
-    def mixed(self) -> Mapping[Node, Any]: ...
+    def mixed(self) -> dict[Node, Any]: ...
 
     @property
     def iterates(self) -> bool: ...

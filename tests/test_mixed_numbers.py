@@ -277,10 +277,57 @@ def chosen_narrow(x):
     return y.dtype.itemsize * x[0]
 
 
+def of_a_list(x):
+    y = [v if v > 0 else 0.0 for v in x]
+    return x[0] * (2 if type(y[1]) is float else 3) + y[2] * x[3]
+
+
+def of_a_list_divides(x):
+    y = []
+    for v in x:
+        if v > 0.3:
+            y.append(v)
+        else:
+            y.append(0.0)
+    return x[0] + 1.0 / y[1]
+
+
+def along_a_list(x):
+    y = [v if v > 0 else 0.0 for v in x]
+    return sum([1.0 / (0.0 + v) for v in y if type(v) is not float]) + x[0]
+
+
+def before_a_break(x):
+    s = 0.0
+    for v in x:
+        if v > 0.5:
+            break
+        s += v
+    return x[0] * (2 if type(s) is float else 3) + s
+
+
+def before_a_break_divides(x):
+    s = 0.0
+    for v in x:
+        if v > 0.5:
+            break
+        s += v
+    return x[0] + 1.0 / s
+
+
+def of_a_function(x):
+    def clipped(v):
+        return 0.0 if v < 0 else 1.0 if v > 1 else v
+
+    a, b, c, d = [clipped(v) for v in x[:4]]
+    return x[4] * (1 if type(a) is float else 2) + a * b + c / (1 + d)
+
+
 ASKING = [
     by_type, by_class, by_method, by_default, of_attribute, caught_nothing, truths, inverted, narrow, divided_by_numpy,
     asked_in_the_loop, asked_before_it_is_set, of_an_inner_loop, of_an_outer_loop, in_sections, chosen, chosen_int,
-    chosen_divides, chosen_in_turn, chosen_last, chosen_of_many, in_order, chosen_truths, chosen_narrow,
+    chosen_divides, chosen_in_turn, chosen_last, chosen_of_many, in_order, chosen_truths, chosen_narrow, of_a_list,
+    of_a_list_divides, along_a_list, before_a_break, before_a_break_divides, of_a_function,
 ]  # fmt: skip
 
 

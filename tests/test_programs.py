@@ -69,6 +69,12 @@ def test_what_is_not_selected_stays_out(program: Program) -> None:
         check(program, 1)
 
 
+def is_steady(program: Program, args: list[Any], value: Any) -> bool:
+    """Whether rounding changes the value by little, which it does not in the sine of 1e8."""
+    moved = program(*[arg * (1 + 2**-50) if np.result_type(arg).kind in "fc" else arg for arg in args])
+    return bool(abs(moved - value) <= 2**-40 * abs(value))
+
+
 @slow
 @given(programs(max_ops=8), st.lists(st.integers(0, 9), min_size=3, max_size=9))
 def test_compiled_and_dynamic_agree_on_all_branches(program: Program, seeds: list[int]) -> None:
@@ -82,7 +88,7 @@ def test_compiled_and_dynamic_agree_on_all_branches(program: Program, seeds: lis
                 value = program(*args)
             except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError):
                 continue  # the source was written for other branches
-            assume(np.isfinite(value))
+            assume(np.isfinite(value) and is_steady(program, args, value))
             result = compiled(*args)
             same(result, dynamic(*args), args)
         np.testing.assert_allclose(result[0], value, rtol=tolerance([*args, value]))
