@@ -116,6 +116,20 @@ class Grown:
         every = {WHOLE: self.array, TAKEN: self.taken}
         return {(name, part): array for part, array in every.items() if array is not None}
 
+    def can_leap(self) -> bool:
+        """Whether nobody reads its items in the loop, and they are all Python's, or all NumPy's."""
+        return self.deepest == 0 and len({*self.python}) < 2
+
+    def leap(self, ahead: int) -> None:
+        """As many more iterations have run, and have left what they appended in the array."""
+        if self.array is None:
+            return
+        every = np.arange(self.first, self.first + len(self.items) + ahead)
+        places = (every if self.taken is None else np.flatnonzero(self.taken.value)).tolist()
+        self.python = (self.python or [False])[:1] * len(places)
+        items = [index.GETITEM(self.array, spec=(place,)) for place in places]
+        self.items = self.owner[self.begin :] = _numbers(self.array, items, self.python)
+
     def spread(self) -> None:
         """The loop is rolled up: the items are what it has left in the array; where not all append, ``chosen`` has
         them."""

@@ -45,6 +45,7 @@ from symgrad.patterns import (
     Names,
     Part,
     Pattern,
+    iterations,
     loop_number,
     number_name,
     same_number,
@@ -171,7 +172,7 @@ def fork(
 
 def _stale(bounds: Sequence[Boundary], names: Collection[str]) -> set[str]:
     """Which of these locals each iteration assigns, or hold nothing traced: nobody reads what they hold before the loop."""
-    pairs = [(b.holds, c.holds) for b, c in itertools.pairwise(bounds)]
+    pairs = [(b.holds, c.holds) for b, c in iterations(bounds)]
     return {
         name
         for name in names
@@ -183,8 +184,8 @@ def _stale(bounds: Sequence[Boundary], names: Collection[str]) -> set[str]:
 def meeting(trace: Trace, bounds: Sequence[Boundary]) -> tuple[Any, ...]:
     """The statements behind which all ways through the iterations between ``bounds`` meet again, where some part."""
     found: list[Any] = []
-    every = [bound.joins for bound in bounds[:-1]]
-    before = [*bounds[:-1]]
+    before = [b for b, _ in iterations(bounds)]
+    every = [bound.joins for bound in before]
     alike = _turned(bounds) is not None
     for site in every[0]:
         if all([site in joins for joins in every]) and (alike or not _is_inner(site)):
@@ -203,7 +204,7 @@ def _is_inner(site: Any) -> bool:
 def _turned(bounds: Sequence[Boundary]) -> Any:
     """The iterations of loops within each of these iterations that began, and how often such a loop would run; None where they
     differ, or that is not known: what is left to do, where one begins, hangs on more than the locals hold."""
-    every = [tuple(bound.turned) for bound in bounds[:-1]]
+    every = [tuple(b.turned) for b, _ in iterations(bounds)]
     first, *others = every or [()]
     return first if all([other == first for other in others]) else None
 
@@ -225,11 +226,13 @@ class _Reader:
         apart: set[Any] | None,
     ) -> None:
         self.trace, self.bounds, self.names, self.apart = trace, bounds, names, apart
+        self.pairs = iterations(bounds)
+        self.begins = [b for b, _ in self.pairs]
         self.section = apart is not None
         self.put, self.sites, self.serial = put, tuple(sites), serial
         keys = set(bounds[0].nodes).intersection(*(bound.nodes for bound in bounds[1:]))
         late = set(bounds[-1].nodes).intersection(*(bound.nodes for bound in bounds[1:])) - keys
-        pairs = [*itertools.pairwise(bounds[1:])]  # some iterations assign it, and nobody reads it
+        pairs = iterations(bounds[1:])  # some iterations assign it, and nobody reads it
         late -= {key for key in late if self._is_unread(key) and any([c.nodes[key] is b.nodes[key] for b, c in pairs])}
         views = {key for key in keys if any([bound.holds[key].base is not None for bound in bounds])}
         keys -= {key for key in views if key[0] in self.names.targets and self._is_unread(key)}
@@ -255,7 +258,7 @@ class _Reader:
         self.alike: set[tuple[Any, frozenset[Key]]] = set()  # pairs of locals that were one array, by place
         self.parted: set[frozenset[Key]] = set()
         self.written: set[Key] = set()
-        self.rebound = {key for b, c in itertools.pairwise(bounds) for key in b.holds if c.holds.get(key) is not b.holds[key]}
+        self.rebound = {key for b, c in self.pairs for key in b.holds if c.holds.get(key) is not b.holds[key]}
         every = [one for bound in bounds for one in bound.every()]
         changed = [{key for key, ident in b.shared.items() if c.shared.get(key) != ident} for b, c in itertools.pairwise(every)]
         self.replaced = set[Key]().union(*changed)
@@ -267,9 +270,9 @@ class _Reader:
         if self.turned is None and len(bounds) > 1 and any(map(_is_inner, self.sites)):
             raise Unclear
         for site in self.sites:
-            if any([site not in bound.joins for bound in bounds[:-1]]):
+            if any([site not in bound.joins for bound in self.begins]):
                 raise Unclear
-            joins = [bound.joins[site] for bound in bounds[:-1]]
+            joins = [bound.joins[site] for bound in self.begins]
             if joins:
                 self._look_for_names(site, [join.bound for join in joins], joins[0].dead)
 
@@ -323,7 +326,7 @@ class _Reader:
         self._make(self.trace.graph.nodes[: self.bounds[-1].length], begun)
         stretches = self._cut(begun, known)
         every: list[Taken] = [{} for _ in stretches] if known is None else self._recall(known, stretches)
-        for b, c in itertools.pairwise(self.bounds):
+        for b, c in self.pairs:
             self._check(b, c)
         for stretch, ways in zip(stretches, every, strict=True):
             self._learn(stretch, ways)
@@ -405,7 +408,7 @@ class _Reader:
 
     def _cut(self, begun: set[Node], known: Ways | None) -> list[Stretch]:
         """The stretches between the places where all ways meet."""
-        begins, found = self.bounds[:-1], []
+        begins, found = self.begins, []
         there = self.moving - {TEST, EXIT}
         read = {key for key in there if key[0] not in self.names.targets}
         if not begins:  # in a run of no iteration, as many as others had
@@ -416,7 +419,7 @@ class _Reader:
             self.rests = known.rests
             return [*found, Stretch([], there, read, self.keys, self._kinds(known))]
         for i, site in enumerate(self.sites):
-            joins = [bound.joins[site] for bound in self.bounds[:-1]]
+            joins = [bound.joins[site] for bound in self.begins]
             ends, dead = [join.bound for join in joins], joins[0].dead
             common = set(ends[0].nodes).intersection(*(end.nodes for end in ends))
             if any([key not in common and key[0] not in dead for end in ends for key in end.nodes]):
@@ -428,7 +431,7 @@ class _Reader:
             for end in ends:
                 self._check_views(end, dead)
             live = {key for key in common if key[0] not in dead}
-            live |= {key for key in common - live if all(map(functools.partial(_is_put, key), self.bounds[:-1], ends))}
+            live |= {key for key in common - live if all(map(functools.partial(_is_put, key), self.begins, ends))}
             keys = {key for key in live if self._moves([end.nodes[key] for end in ends], begun)}
             if self.section:
                 keys |= {key for key in live if key in self.moving or _is_put(key, self.bounds[0], ends[0])}
@@ -439,7 +442,9 @@ class _Reader:
                 keys |= known.moving[i]
             found.append(Stretch([*zip(begins, ends, strict=True)], there, read, keys, self._kinds_at(ends, keys)))
             begins, there, read = ends, keys, {key for key in keys if key[0] not in joins[0].unused}
-        found.append(Stretch([*zip(begins, self.bounds[1:], strict=True)], there, read, self.keys, self._kinds(known)))
+        found.append(
+            Stretch([*zip(begins, [c for _, c in self.pairs], strict=True)], there, read, self.keys, self._kinds(known))
+        )
         dead = self.names.private & self.names.targets
         self.rests.append({name: what for name, what in self.bounds[-1].rest.items() if name not in dead})
         if known is not None and known.rests != self.rests:  # which tells which way was taken
@@ -511,8 +516,8 @@ class _Reader:
     def _span(self, index: Node | None) -> Span | None:
         """How far the index of a loop goes: of this one, or one around it."""
         if index is None:
-            values = [dict(bound.at.params)["value"] for bound in self.bounds[:-1] if bound.at is not None]
-            return (min(values), max(values)) if len(values) == len(self.bounds) - 1 else None
+            values = [dict(bound.at.params)["value"] for bound in self.begins if bound.at is not None]
+            return (min(values), max(values)) if len(values) == len(self.begins) else None
         if index.op is not INDEX:
             return None
         number = dict(index.params)["loop"]
@@ -534,7 +539,7 @@ class _Reader:
         moving = [*[stretch.keys for stretch in stretches[:-1]], self.moving]
         known = self.fixed, self.plain, begin.nodes, begin.rest, self.sites, moving, left, taken, arrays
         left &= left if before is None else before.left
-        most = max([c.length - b.length + c.met - b.met for b, c in itertools.pairwise(self.bounds)], default=0)
+        most = max([c.length - b.length + c.met - b.met for b, c in self.pairs], default=0)
         most = max(most, 0 if before is None else before.most)
         others = self.alike, self.parted, self.written, self.rebound, self.replaced, self.turned
         mixed = {} if before is None else {**before.mixed}

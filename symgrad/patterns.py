@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -36,7 +37,7 @@ class Boundary(NamedTuple):
     ``holds`` are the traced values in the locals, by where they are; ``rest`` is all else, of each local, comparable;
     ``shared`` tells which list, dict or object is where. ``joins`` are what is there where ways through the iteration that
     begins here meet again, by statement; ``turned`` are the iterations of loops within it that have begun, and the calls that
-    led there: which place in the code a join is at.
+    led there: which place in the code a join is at. ``leapt``: between the one before and this, iterations were not traced.
     """
 
     length: int
@@ -52,6 +53,7 @@ class Boundary(NamedTuple):
     at: Node | None
     joins: dict[Any, Join]
     turned: list[Any]
+    leapt: bool = False
 
     def part(self, part: Part, made: Sequence[Node]) -> Node | None:
         """What a part is in the iteration that begins here, whose steps have ``made`` these."""
@@ -93,6 +95,11 @@ class Boundary(NamedTuple):
     def bare(self) -> Boundary:
         """Of what lies between iterations that are alike, nothing is asked again."""
         return self._replace(length=-1, holds={}, nodes={}, rest={}, containers=set(), shared={}, at=None, joins={})
+
+
+def iterations(bounds: Sequence[Boundary]) -> list[tuple[Boundary, Boundary]]:
+    """The boundaries of each iteration that was traced."""
+    return [(b, c) for b, c in itertools.pairwise(bounds) if not c.leapt]
 
 
 class Join(NamedTuple):

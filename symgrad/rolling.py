@@ -21,6 +21,7 @@ iteration before the test fails.
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 import math
@@ -66,6 +67,7 @@ from symgrad.patterns import (
     Note,
     Part,
     Pattern,
+    iterations,
     joined,
     loop_number,
     number_of,
@@ -141,6 +143,9 @@ class Roller:
         self.many = MANY  # items of containers that are looked at between two iterations
         self.ahead = 0  # iterations that the last leap ran
         self.alike = 0  # iterations in a row
+        self.wait = 2 * FAR  # iterations before those to come are run as they were
+        self.leapt = False  # whether some were
+        self.flags: set[Node] = set()  # that tell whether one of these went another way
         self.counter: Any = None  # the index, in a loop that an ``if`` may leave
         self.tests: list[Node] = []
         self.parts: list[Tracer] = []  # of the test that is being computed, but for its last one
@@ -209,8 +214,8 @@ class Roller:
             ahead = length - place - 1
             if ahead == 0 and self._looks_at_index():
                 self._chunk()
-            if self.leaps and self._leap(ahead):
-                place += ahead
+            if (self.leaps and self._leap(ahead)) or (self.forked and self._leap_known(place, ahead)):
+                place += self.ahead
                 index = self.index(start + step * place)
                 self.boundaries[-1] = self.boundaries[-1]._replace(at=index.node)
             yield at(index)
@@ -530,7 +535,7 @@ class Roller:
         """Does the iteration that has just ended follow the pattern, or does it make one with the iteration before?"""
         bounds = self.boundaries
         count = len(bounds) - 1
-        if count < 2:
+        if count < 2 or self.leapt:
             return
         self.trace.quiet = False
         if self.pattern is not None and self._follows(self.pattern, bounds[-2], bounds[-1]):
@@ -748,8 +753,10 @@ class Roller:
         """The loop has ended as it should: put a ``Loop`` in place of the iterations that follow the pattern."""
         self.trace.quiet, self.trace.decides = False, math.inf
         self.forked |= self.open and self.whole and self.pattern is None and bool(self.saw)
-        if self.forked and (self.pattern is None or (self.first > 1 and not self.skipped)):
+        if self.forked and (self.pattern is None or self.leapt or (self.first > 1 and not self.skipped)):
             self._fork()
+            if self.leapt and self.boundaries:  # what was run at once is a loop of its own
+                self.trace.leaping.add(self.serial)
         elif self.pattern is not None and not self.kept:
             self._forget_joins()
             if self.forked:  # nobody asks again, as it turns out
@@ -879,14 +886,12 @@ class Roller:
         if (self.what is None or self.tested) and not self.open:
             return
         self.boundaries = bounds = _without_twins(self.boundaries, self.private)
-        way = self._way()
+        way, skipped = self._way(), self.skipped
         if trace.trying and (
             self.what is None or any(map(_may_raise, trace.graph.nodes[bounds[0].length : bounds[-1].length]))
         ):
             return  # an exception may be caught that the loop's code would not raise
-        lists = [*self.grown.values()]
-        noted = [sum([owner is one.owner for owner in trace.writes]) for one in lists]
-        if not all([one.is_as_noted(often, len(bounds) - 1) for one, often in zip(lists, noted, strict=True)]):
+        if not self._lists_hold():
             return
         every, others = self._known(way)
         own, shared = [{id(known) for known in ways} for ways in (every, others)]
@@ -937,14 +942,13 @@ class Roller:
             flag = self._flag(first) if UNSEEN in self.kinds else None
             at_once = together is not None and self._replaced(together, views, first, True)
             if at_once or self._replaced(pattern, views, first, False):
-                for grown in lists:
+                for grown in self.grown.values():
                     grown.spread()
                 trace.recalled |= known is not None and (id(known) in own or self.place not in trace.ways)
                 if count:
                     self._keep(way, known, ways)
-                rest = [
-                    guard for guard in trace.guards[start.guards :] if guard.node not in decided and guard.node not in fixed
-                ]
+                known_by_now = {*decided, *fixed, *self.flags}
+                rest = [guard for guard in trace.guards[start.guards :] if guard.node not in known_by_now]
                 trace.guards[start.guards :] = [
                     *(Guard(node, *seen, fixed=True) for node, seen in fixed.items()),
                     *rest,
@@ -960,15 +964,68 @@ class Roller:
                 del found, pattern, together, decided, start, bounds, held, known, ways, every, others, tries, alone
                 trace.forget(length)
                 return
-            self.boundaries, self.skipped, self.unflagged = bounds, 0, []
+            self.boundaries, self.skipped, self.unflagged = bounds, skipped, []
         if alone is not None:
             self._keep(way, *alone)
+
+    def _lists_hold(self) -> bool:
+        """Whether nothing has happened to the lists that grow but what is known."""
+        iterations = len(self.boundaries) - 1 + self.skipped
+        lists = [(one, sum([owner is one.owner for owner in self.trace.writes])) for one in self.grown.values()]
+        return all([one.is_as_noted(noted, iterations) for one, noted in lists])
 
     def _replaced(self, pattern: Pattern, views: set[Key], first: int, together: bool) -> bool:
         """Whether a loop with this pattern, but for ``views``, is in the graph now; if that is to be ``together``, only all
         iterations at once."""
         self.pattern = pattern._replace(after={key: part for key, part in pattern.after.items() if key not in views})
         return self._replace(first, together=together)
+
+    def _leap_known(self, place: int, ahead: int) -> bool:
+        """Run those of the next ``ahead`` iterations, the first of which is number ``place``, at once that go ways which others
+        have gone; whether there are any."""
+        trace, hooks, count = self.trace, self.trace.hooks, len(self.boundaries) - 1
+        if count < self.wait or ahead < FAR or not trace.leaps or self.around is not None or self.section:
+            return False
+        self.wait = 2 * count
+        if not (self._lists_hold() and all([grown.can_leap() for grown in self.grown.values()])):
+            return False
+        if trace.impure or trace.trying or trace.lanes or hooks is None or hooks.impure or hooks.effects:
+            return False
+        if self.place in trace.apart or self.what is None or not (self.what.holds() and hooks.tables_hold()):
+            return False
+        self.boundaries = bounds = _without_twins(self.boundaries, self.private)
+        settled, last = self._settled(), bounds[-1]
+        if count - settled < FAR or any([bound.rest != last.rest for bound in bounds[settled + 1 :]]):
+            return False
+        runs = [(trace, bounds[first:], first, self.names, self.put) for first in (settled, settled + 1)]
+        tries = [(*run, sites, None, self.serial, False, None) for run in runs for sites in (meeting(trace, run[1]), ())]
+        found = next(filter(None, itertools.starmap(fork, tries)), None)
+        if found is None or found.pattern is None or (found.plain and self.place in trace.asking):
+            return False
+        pairs = iterations(bounds[found.ways.first :])
+        changed = {key for b, c in pairs for key, node in c.nodes.items() if b.nodes.get(key) is not node}
+        one = copy.copy(self)  # whose only iteration is the last one; those to come follow
+        one.pattern, one.skipped, one.passed = found.pattern, 0, place - count
+        one.kinds, one.anew, one.plain = found.kinds, found.anew, found.plain
+        one.rebound, one.replaced, one.parted = found.ways.rebound, found.ways.replaced, found.ways.parted
+        flag = one._flag(count - 1) if UNSEEN in one.kinds else None
+        wanted = one._wanted(*one.boundaries[-2:])
+        bound = {*wanted[0], *wanted[1]} if wanted is not None else set()
+        sure = all([key in bound or key[0] in self.names.targets for key in changed])
+        sure = sure and all([_carries(last.holds[key]) for key in bound & last.holds.keys()])
+        if not (sure and one._replace(count - 1, ahead)):
+            return False
+        self.ahead = one.ahead
+        if flag is not None and not flag and flag.node.active:
+            trace.guards[-1] = trace.guards[-1]._replace(unseen=True)
+            self.flags.add(flag.node)
+        for grown in self.grown.values():
+            grown.leap(self.ahead)
+        nodes = {key: tracer.node for key, tracer in last.holds.items()}
+        counts = len(trace.graph.nodes), len(trace.guards), len(trace.peeks), len(trace.writes), len(trace.met)
+        self.boundaries = [*bounds, Boundary(*counts, last.holds, nodes, *last[7:11], {}, [], True)]
+        self.leapt, self.skipped, self.wait = True, self.skipped + self.ahead - 1, count + 1 + LEAP
+        return True
 
     def _way(self) -> tuple[Any, ...] | None:
         """How this call came to the loop: what it looked at before, and saw; None where that is much."""
@@ -1181,7 +1238,8 @@ class Roller:
         course = self._course(first, every)
         if ahead != 0 and not later:
             given = [*values, *(trace.lookup(node).value for node in invariants)]
-            further = self._run_out(body, every, given) if ahead is None else self._run_on(body, course, ahead, given)
+            seen = every.index(UNSEEN) if UNSEEN in every else None
+            further = self._run_out(body, every, given) if ahead is None else self._run_on(body, course, ahead, given, seen)
             if further is None:
                 return False
             ahead, values = further
@@ -1378,12 +1436,28 @@ class Roller:
         plain ones."""
         return self.around is not None
 
-    def _run_on(self, body: Body, course: Course, ahead: int, given: list[Any]) -> tuple[int, tuple[Any, ...]] | None:
-        """What the carried values are after ``ahead`` more iterations; None where one of them raises: it is the user's to."""
+    def _run_on(
+        self, body: Body, course: Course, ahead: int, given: list[Any], unseen: int | None
+    ) -> tuple[int, tuple[Any, ...]] | None:
+        """What the carried values are after ``ahead`` more iterations; None where one of them raises: it is the user's to.
+
+        If one of them is ``unseen``, whether an iteration went another way, after as many as have not.
+        """
         assert course.count is not None
-        more = replace(course, count=ahead, start=course.start + course.step * course.count)
-        found = self._run(Loop(body, more), given)
-        return None if found is None else (ahead, found[0])
+        n, done, size = len(body.carry), 0, ahead if unseen is None else FAR
+        values, known, grows = tuple(given[:n]), given[n:], True
+        while size and done < ahead:
+            size = min(size, ahead - done)
+            more = replace(course, count=size, start=course.start + course.step * (course.count + done))
+            found = self._run(Loop(body, more), [*values, *known])
+            if unseen is None:
+                return None if found is None else (ahead, found[0])
+            if found is None or found[0][unseen]:
+                grows = False
+            else:
+                done, values = done + size, found[0]
+            size = 2 * size if grows else size // 2
+        return (done, values) if done else None
 
     def _run_out(self, body: Body, every: list[Key], given: list[Any]) -> tuple[int, tuple[Any, ...]] | None:
         """How many more iterations there are but for the last one, before the test fails, and what is carried after those."""
@@ -1702,7 +1776,7 @@ def _without_twins(bounds: list[Boundary], private: Collection[str]) -> list[Bou
     come first that are not ``private``."""
     twins = _twins([one for bound in bounds for one in bound.every()], private)
     once = [bound.once(twins) for bound in bounds] if twins else bounds
-    begun = [bound.joins for bound in once[:-1]]
+    begun = [bound.joins for bound, _ in iterations(once)]
     for site in [site for site in begun[0] if all([site in joins for joins in begun])] if begun else ():
         here = [joins[site] for joins in begun]
         twins = _twins([join.bound for join in here], {*private, *here[0].dead})

@@ -86,9 +86,12 @@ class State(Calls):
             given, value = value, self.iterate(value) if nested is None or type(value) is Tracer else value
             if type(value) in _SNAPSHOTS:
                 given = value = [*value]
+            fewest = SHORTEST if decides else None
+            if private is not None and self.trace.symbolic:
+                self.read_by_place(value, fewest)
             found = over(value) if type(value) in (Tracer, range) else None
             if found is None and private is not None and self.trace.symbolic:
-                found = self._table(value, nested, SHORTEST if decides else None)
+                found = self._table(value, nested, fewest)
             if found is None:
                 return self._turns(value if nested is None else self.unpacked(given, nested), often)
             value = found
@@ -120,6 +123,8 @@ class State(Calls):
         if fun in (zip, enumerate, reversed) and self.trace.symbolic:
             fewest = SHORTEST if decides else None
             given = [arg if type(arg) in (Over, Turns) else self.iterate(arg) for arg in args]
+            for arg in given:
+                self.read_by_place(arg, fewest)
             found = paired(fun, given, options, fewest, self.trace.once)
             if found is not None:
                 return found
@@ -288,8 +293,13 @@ class State(Calls):
         fewest = SHORTEST if decides else iterables.FEWEST
         if type(owner) in TABLED:
             self.make_table(owner, MAX_ITEMS if loop.what is None else 2 * loop.what.length, fewest)
-        elif type(owner) is Tracer and owner.tape.draft and np.ndim(owner.value) and len(owner.value) >= fewest:
-            self.trace.admit(owner)
+        self.read_by_place(owner, fewest)
+
+    def read_by_place(self, array: Any, fewest: int | None) -> None:
+        """A loop begins that reads items of ``array``, by an index that is traced: so is the array, if it is of so many."""
+        fewest = iterables.FEWEST if fewest is None else fewest
+        if type(array) is Tracer and array.tape.draft and np.ndim(array.value) and len(array.value) >= fewest:
+            self.trace.admit(array)
 
     def again(self, roller: Roller | None, test: Any) -> bool:
         """The test of a ``while`` statement."""

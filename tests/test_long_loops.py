@@ -1,0 +1,149 @@
+"""Long loops with ``if``s: the first calls trace some of their iterations, and run the others at once."""
+
+import numpy as np
+import pytest
+
+from symgrad import grad, value_and_grad
+from symgrad.rolling import Roller
+
+N = 400
+
+
+class Body:
+    def __init__(self, y):
+        self.y, self.hits = y, 0
+
+    def step(self, force):
+        self.y = 0.99 * self.y + 0.01 * force
+        if self.y > 0.2:
+            self.y = self.y - 0.1
+            self.hits += 1
+
+
+def bounce(x):
+    p, v = x[0], x[1]
+    for _ in range(N):
+        a = -x[2] * p
+        if p < 0:
+            a = a + x[3]
+        v = v + 0.05 * a
+        p = p + 0.05 * v
+    return p * v
+
+
+def late(x):  # two ways of which the first comes late, and once
+    p, best, prev, where = x[0], x[1], x[2], 0
+    for i in range(N):
+        if i == 130:
+            prev = p
+        if i > 200 and p > best:
+            best, where = p, i
+        p = 0.999 * p + 0.02 * np.sin(x[3] * i * 0.1)
+    return best + prev * p + where
+
+
+def written(x):
+    out = np.zeros(N)
+    p = x[0]
+    for i in range(N):
+        p = 0.99 * p + 0.01 * x[1] if p < x[2] else 0.9 * p
+        out[i] = p
+        if i % 7 == 0:
+            out[i // 2] += p * p
+    return out @ np.cos(np.arange(N))
+
+
+def trajectory(x):
+    p, out, high = x[0], [], [x[1]]
+    for i in range(N):
+        p = 0.99 * p + 0.03 * np.sin(0.1 * i) * x[1]
+        if p > 0.1:
+            p = p - 0.05 * x[2]
+            high.append(p)
+        out.append(p)
+    return np.sum(np.array(out) ** 2) + out[7] * out[-2] + np.sum(np.array(high))
+
+
+def over_numbers(x):
+    total = 0.0
+    for u, w in zip(np.linspace(-2, 2, N), np.arange(N), strict=True):
+        r = u * x[0] - x[1]
+        total = total + r * r * w if r > 0 else total - x[2] * r
+    return total
+
+
+def objects(x):
+    body, total = Body(x[0]), 0.0
+    for i in range(N):
+        body.step(x[1] * np.cos(0.1 * i))
+        if body.y < 0:
+            total += body.y**2
+    return total + body.y + 0.01 * body.hits
+
+
+def arrays(x):
+    p, v = x[:2].copy(), 2 * x[2:]
+    for i in range(N):
+        if p[0] < 0:
+            v = v + 0.01 * x[2]
+        v = v - 0.1 * p
+        p += 0.1 * v
+        if i == 300:
+            v = v * 0.5
+    return p[0] * p[1]
+
+
+def backwards(x):
+    p, rate = x[0], x[1]
+    for i in range(3 * N, N, -2):
+        p = p - 0.001 * (p - i * 0.001) if p > rate else p + 0.002 * i * 0.001
+    return p * rate
+
+
+@pytest.mark.parametrize("fun", [bounce, late, written, trajectory, over_numbers, objects, arrays, backwards])
+def test_iterations_that_run_at_once(fun, monkeypatch):
+    leaps, leap = [], Roller._leap_known
+    monkeypatch.setattr(Roller, "_leap_known", lambda *args: leaps.append(leap(*args)) or leaps[-1])
+    compiled, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for seed in range(6):
+        x = np.random.default_rng(seed).normal(size=4)
+        (value, gradient), (_, want) = compiled(x.copy()), dynamic(x.copy())
+        np.testing.assert_allclose(value, fun(x), rtol=1e-9)
+        np.testing.assert_allclose(gradient, want, rtol=1e-7, atol=1e-9)
+    assert any(leaps)
+    assert compiled.cache_info().hits
+
+
+def test_an_error_of_a_late_iteration():
+    def fun(x):
+        p = x[0]
+        for i in range(N):
+            p = 0.99 * p + 0.01 if p < x[1] else 0.98 * p
+            if i * x[2] > 300:
+                raise ValueError(f"iteration {i}")
+        return p
+
+    g = grad(fun)
+    for _ in range(2):
+        np.testing.assert_allclose(g([0.1, 0.5, 0.1]), grad(fun, mode="dynamic")([0.1, 0.5, 0.1]))
+        with pytest.raises(ValueError, match="iteration 334"):
+            g([0.1, 0.5, 0.9])
+
+
+def test_few_iterations_are_traced():
+    traced = []
+
+    def fun(x):
+        p = x[0]
+        for _ in range(5000):
+            p = step(p, x)
+        return p
+
+    def step(p, x):
+        return 0.999 * p + 0.001 * x[1] if p < x[2] else 0.99 * p
+
+    leap = Roller._boundary
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Roller, "_boundary", lambda *args: traced.append(1) or leap(*args))
+        grad(fun)([0.1, 2.0, 0.5])
+    assert 50 < len(traced) < 200
