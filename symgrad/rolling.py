@@ -277,8 +277,8 @@ class Roller:
             trace.watched |= self.leaps
         self._boundary(frame, None, more)
         if type(test) is Tracer:
-            if self.leaps:
-                self._leap(None)
+            if not (self.leaps and self._leap(None)) and self.forked:
+                self._leap_known(len(self.boundaries) - 1, None)
             self.tests.append(test.node)
         before = len(trace.guards)
         goes_on = bool(test)
@@ -980,18 +980,24 @@ class Roller:
         self.pattern = pattern._replace(after={key: part for key, part in pattern.after.items() if key not in views})
         return self._replace(first, together=together)
 
-    def _leap_known(self, place: int, ahead: int) -> bool:
+    def _leap_known(self, place: int, ahead: int | None) -> bool:
         """Run those of the next ``ahead`` iterations, the first of which is number ``place``, at once that go ways which others
-        have gone; whether there are any."""
+        have gone; whether there are any. None: of all but the last."""
         trace, hooks, count = self.trace, self.trace.hooks, len(self.boundaries) - 1
-        if count < self.wait or ahead < FAR or not trace.leaps or self.around is not None or self.section:
+        if (
+            count < self.wait
+            or (ahead is not None and ahead < FAR)
+            or not trace.leaps
+            or self.around is not None
+            or self.section
+        ):
             return False
         self.wait = 2 * count
         if not (self._lists_hold() and all([grown.can_leap() for grown in self.grown.values()])):
             return False
         if trace.impure or trace.trying or trace.lanes or hooks is None or hooks.impure or hooks.effects:
             return False
-        if self.place in trace.apart or self.what is None or not (self.what.holds() and hooks.tables_hold()):
+        if self.place in trace.apart or not ((self.what is None or self.what.holds()) and hooks.tables_hold()):
             return False
         self.boundaries = bounds = _without_twins(self.boundaries, self.private)
         settled, last = self._settled(), bounds[-1]
@@ -1005,7 +1011,7 @@ class Roller:
         pairs = iterations(bounds[found.ways.first :])
         changed = {key for b, c in pairs for key, node in c.nodes.items() if b.nodes.get(key) is not node}
         one = copy.copy(self)  # whose only iteration is the last one; those to come follow
-        one.pattern, one.skipped, one.passed = found.pattern, 0, place - count
+        one.pattern, one.skipped, one.passed, one.tests = found.pattern, 0, place - count, []
         one.kinds, one.anew, one.plain = found.kinds, found.anew, found.plain
         one.rebound, one.replaced, one.parted = found.ways.rebound, found.ways.replaced, found.ways.parted
         flag = one._flag(count - 1) if UNSEEN in one.kinds else None
@@ -1460,7 +1466,8 @@ class Roller:
         return (done, values) if done else None
 
     def _run_out(self, body: Body, every: list[Key], given: list[Any]) -> tuple[int, tuple[Any, ...]] | None:
-        """How many more iterations there are but for the last one, before the test fails, and what is carried after those."""
+        """How many more iterations there are but for the last one, before the test fails or one goes another way, and what is
+        carried after those."""
         if TEST not in every:
             return None
         n = len(every)

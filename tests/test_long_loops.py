@@ -100,7 +100,41 @@ def backwards(x):
     return p * rate
 
 
-@pytest.mark.parametrize("fun", [bounce, late, written, trajectory, over_numbers, objects, arrays, backwards])
+def until(x):
+    p, v, i = x[0], x[1], 0
+    while i < N and p * p < 100:
+        a = -p - 0.1 * v
+        if p < 0:
+            a = a + 0.1 * x[3]
+        v = v + 0.02 * a
+        p = p + 0.02 * v
+        i += 1
+    return p * v * i
+
+
+def converges(x):
+    p, i = x[0] + 3, 0
+    while abs(p - x[1]) > 1e-6:
+        if i == 150:
+            p = p + x[2]
+        p = p - 0.05 * (p - x[1]) if p > x[1] else p + 0.03 * (x[1] - p)
+        i += 1
+    return p * i
+
+
+def left(x):
+    p = x[0] + 3
+    for i in range(2000):
+        p = p - 0.05 * (p - x[1]) if p > x[1] else p + 0.03 * (x[1] - p)
+        if abs(p - x[1]) < 1e-6:
+            break
+    return p * i
+
+
+LOOPS = [bounce, late, written, trajectory, over_numbers, objects, arrays, backwards, until, converges, left]
+
+
+@pytest.mark.parametrize("fun", LOOPS)
 def test_iterations_that_run_at_once(fun, monkeypatch):
     leaps, leap = [], Roller._leap_known
     monkeypatch.setattr(Roller, "_leap_known", lambda *args: leaps.append(leap(*args)) or leaps[-1])
