@@ -984,13 +984,9 @@ class Roller:
         """Run those of the next ``ahead`` iterations, the first of which is number ``place``, at once that go ways which others
         have gone; whether there are any. None: of all but the last."""
         trace, hooks, count = self.trace, self.trace.hooks, len(self.boundaries) - 1
-        if (
-            count < self.wait
-            or (ahead is not None and ahead < FAR)
-            or not trace.leaps
-            or self.around is not None
-            or self.section
-        ):
+        if count < self.wait or not trace.leaps or self.around is not None or self.section:
+            return False
+        if ahead is not None and ahead < FAR:
             return False
         self.wait = 2 * count
         if not (self._lists_hold() and all([grown.can_leap() for grown in self.grown.values()])):

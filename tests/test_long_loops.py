@@ -124,11 +124,11 @@ def converges(x):
 
 def left(x):
     p = x[0] + 3
-    for i in range(2000):
+    for _ in range(2000):
         p = p - 0.05 * (p - x[1]) if p > x[1] else p + 0.03 * (x[1] - p)
         if abs(p - x[1]) < 1e-6:
             break
-    return p * i
+    return p * x[2]
 
 
 LOOPS = [bounce, late, written, trajectory, over_numbers, objects, arrays, backwards, until, converges, left]
@@ -181,3 +181,17 @@ def test_few_iterations_are_traced():
         patch.setattr(Roller, "_boundary", lambda *args: traced.append(1) or leap(*args))
         grad(fun)([0.1, 2.0, 0.5])
     assert 50 < len(traced) < 200
+
+
+def test_a_write_that_may_raise_into_an_array_beside_numbers():
+    def fun(x):
+        w, s = np.zeros(200) + x[0] * 0.1, 0.0
+        for i in range(60):
+            if x[0] * x[0] > 4.0:
+                break
+            w[i] += 0.5 * s
+        return np.sum(w[:90] * np.cos(np.arange(90)))
+
+    compiled, dynamic = grad(fun), grad(fun, mode="dynamic")
+    for x in (0.3, 2.5, 1.2, 3.0, 0.1):
+        np.testing.assert_allclose(compiled([x]), dynamic([x]), rtol=1e-9)

@@ -64,11 +64,8 @@ class Scalarizer(Simplifier):
             self.take(node, node in decided)
         mapping = {}
         for leaf in self.program.leaves():
-            for node in leaf.required:
-                mapping[node] = self._one(node)
-            for node in leaf.outputs:
-                if isinstance(node, Node):
-                    mapping[node] = self.array(node) if node.aval.shape else self._one(node)
+            for node in leaf.nodes():
+                mapping[node] = self.array(node) if node.aval.shape else self._one(node)
         for node in self.program.decisions():
             mapping[node] = self._one(node)
         return self.program.map(self.graph, mapping)
