@@ -1,12 +1,16 @@
-"""Lists that the iterations of a loop append numbers to.
+"""Lists that the iterations of a loop append numbers to, or arrays.
 
 Beside such a list an array goes round, with the same numbers in it. So a loop with ``if``s in it can be rolled up; when it is,
 the items of the list are what is in the array. Where only some iterations append a number, a mask that says which goes round,
 too: the list is what that selects from the array.
+
+Of items that are arrays, the array has copies. Nobody can tell, as long as nobody writes into an item, or into what may be one
+in other calls: there the loop stays as it is.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +27,7 @@ from symgrad.tracer import NUMBERS, Tracer, plain
 GROWN = ("grown",)  # what is noted of such a list, but for its items
 WHOLE = "[:]"  # the last part of the key of its array; that of item ``-i`` is ``-i``
 TAKEN = "[?]"  # that of the mask
+MOST = 1 << 26  # numbers of all arrays that a loop makes while it is traced
 
 
 class Grown:
@@ -36,14 +41,16 @@ class Grown:
         self.first = 0
         self.items: list[Any] = []  # that were appended
         self.python: list[bool] = []  # whether these are Python's, rather than NumPy's
+        self.shape: tuple[int, ...] = ()  # of an item
+        self.since: list[int] = []  # which node was the next one when an item was appended
         self.array: Tracer | None = None  # has what iteration ``i`` has appended at ``i``
         self.taken: Tracer | None = None  # has there whether it has appended an item
         self.rolled = False  # whether the loop is rolled up
         self.whole = True  # whether nothing else has happened to it, as far as is known
 
     def make(self, trace: Trace, count: int, dtype: Any) -> None:
-        """Make the array, of ``count`` numbers, and the mask."""
-        self.array = trace.constant_like(0.0, Aval((count,), np.dtype(dtype), "array"))
+        """Make the array, of ``count`` items, and the mask."""
+        self.array = trace.constant_like(0.0, Aval((count, *self.shape), np.dtype(dtype), "array"))
         if self.some:
             self.taken = trace.constant_like(False, Aval((count,), np.dtype(bool), "array"))
 
@@ -55,7 +62,9 @@ class Grown:
         if type(item) is int and not self.some:
             dtype = np.dtype(float)
         self.first = 0 if self.some else number
+        self.shape = item.node.aval.shape if known else ()
         self.whole = self.whole and dtype is not None and dtype.kind in ("fci" if self.some else "fc")
+        self.whole = self.whole and not (self.shape and (self.some or count**2 * math.prod(self.shape) > MOST))
         if self.whole and (self.array is None or self.array.dtype != dtype):
             self.make(trace, count, dtype)
 
@@ -69,6 +78,7 @@ class Grown:
             if self.taken is not None:
                 self.taken[place] = True
             self.items.append(item)
+            self.since.append(trace.graph.next_index)
             self.python.append(type(item) in NUMBERS or item.node.aval.kind == "python")
             if {True, False} <= {*self.python}:
                 trace.mixed[self.array.node] = Mixed(None, frozenset())
@@ -80,7 +90,10 @@ class Grown:
             return bool(dtype.type(number) == number)
         if type(item) is not Tracer or item.base is not None or item.node.aval.dtype != dtype:
             return False
-        return bool(item.node.aval.kind != "array")
+        if not self.shape:
+            return bool(item.node.aval.kind != "array")
+        alike = item.node.aval.shape == self.shape and item.value.flags.c_contiguous
+        return alike and not item.tape.draft and item.lent is None
 
     @property
     def end(self) -> int:
@@ -96,6 +109,8 @@ class Grown:
         if len(own) != (0 if self.array is None else len(self.items) if self.some else iterations):
             return False
         if own and not self.some and all([type(one) is int for one in own]):
+            return False
+        if self.shape and any([item.written >= since for item, since in zip(self.items, self.since, strict=True)]):
             return False
         return all([item is one for item, one in zip(self.items, own, strict=True)])
 
@@ -118,7 +133,7 @@ class Grown:
 
     def can_leap(self) -> bool:
         """Whether nobody reads its items in the loop, and they are all Python's, or all NumPy's."""
-        return self.deepest == 0 and len({*self.python}) < 2
+        return self.deepest == 0 and len({*self.python}) < 2 and not self.shape
 
     def leap(self, ahead: int) -> None:
         """As many more iterations have run, and have left what they appended in the array."""

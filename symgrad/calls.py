@@ -206,6 +206,9 @@ class Calls(Reads):
     def _call_numpy(self, fun: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A function of NumPy's, or a method of the ufunc ``owner``."""
         if fun in (np.shares_memory, np.may_share_memory):
+            for arg in args:
+                if type(arg) is Tracer:
+                    arg.tell_apart()
             self.stop(f"{fun.__name__}() looks at the memory of arrays")
             found = [self._real(arg) if type(arg) is Tracer else None for arg in args]
             return fun(*[arg if real is None else real for arg, real in zip(args, found, strict=True)], **kwargs)
@@ -787,6 +790,8 @@ class Calls(Reads):
         if fun in IMPURE_BUILTINS:
             outside = fun not in (setattr, delattr) or self.path_of(args[0]) is not None
             if fun is id:
+                if type(args[0]) is Tracer:
+                    args[0].tell_apart()
                 self.stop("id() is called")
             elif outside:
                 self.effect(f"{name}() is called")

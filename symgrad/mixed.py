@@ -38,13 +38,14 @@ class Mixed(NamedTuple):
 
 
 class Otherwise(SymgradError):
-    """Ended a run that cannot tell Python's numbers from NumPy's, where that matters: in the next one, nothing mixes them.
+    """Ended a run that cannot tell Python's numbers from NumPy's, or an array from its copy, where that matters: in the next
+    one, nothing mixes them.
 
     ``causes`` are as those of ``Mixed``.
     """
 
     def __init__(self, causes: frozenset[Any]) -> None:
-        super().__init__("a number is Python's where some way is taken, and NumPy's where another one is")
+        super().__init__("a number is Python's, or an array a copy, where some way is taken, and not where another one is")
         self.causes = causes
 
 

@@ -788,6 +788,8 @@ class Reads:
         """One side of ``is``; ``single``: the other side is ``None`` or the like, so that the type tells."""
         _, value = self._rows.get(id(value), (None, value))
         path = self.path_of(value)
+        if type(value) is Tracer and not single:
+            value.tell_apart()
         if type(value) is Tracer and value.node.op is INPUT:  # each reading has made a Tracer of its own
             path = dict(value.node.params)["position"]
             path = path if isinstance(path, Path) else None
@@ -805,6 +807,8 @@ class Reads:
     def within(self, item: Any, owner: Any) -> Any:
         """``item in owner``."""
         kind, path = type(owner), self.path_of(owner)
+        if type(item) is Tracer:
+            item.tell_apart()
         if "__contains__" in own_ways(kind):
             return bool(self.test(self.call(self.special(kind, "__contains__"), owner, item)))
         if path is not None and isinstance(owner, (dict, set, frozenset)) and not own_ways(kind):

@@ -28,7 +28,7 @@ import math
 import operator
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import (
     BuiltinFunctionType,
@@ -893,6 +893,9 @@ class Roller:
             return  # an exception may be caught that the loop's code would not raise
         if not self._lists_hold():
             return
+        items = self._items()
+        if items is None:
+            return
         every, others = self._known(way)
         own, shared = [{id(known) for known in ways} for ways in (every, others)]
         shortest = 1 if self.section else SHORTEST
@@ -926,6 +929,11 @@ class Roller:
             if pattern is None:
                 alone = alone or (known, ways)
                 continue
+            if known is not None:
+                items = items[0] | known.items[0], items[1] | known.items[1]
+            if not items[0].isdisjoint(items[1]):
+                return
+            ways = ways._replace(items=items)
             views = {key for key in pattern.after if key in held and held[key].base is not None}
             if any([self._read_outside(key) or key[0] not in self.names.targets for key in views]):
                 continue
@@ -944,6 +952,7 @@ class Roller:
             if at_once or self._replaced(pattern, views, first, False):
                 for grown in self.grown.values():
                     grown.spread()
+                self._part(items[0], [*start.holds.values(), *held.values()])
                 trace.recalled |= known is not None and (id(known) in own or self.place not in trace.ways)
                 if count:
                     self._keep(way, known, ways)
@@ -973,6 +982,46 @@ class Roller:
         iterations = len(self.boundaries) - 1 + self.skipped
         lists = [(one, sum([owner is one.owner for owner in self.trace.writes])) for one in self.grown.values()]
         return all([one.is_as_noted(noted, iterations) for one, noted in lists])
+
+    def _items(self) -> tuple[frozenset[Aval], frozenset[Aval]] | None:
+        """What arrays are that were appended to lists and something else holds, too, and what those are that were there when
+        they were changed in place; None where something holds one that is not looked at."""
+        trace, nodes = self.trace, self.trace.graph.nodes
+        lists = [grown for grown in self.grown.values() if grown.shape]
+        if not self.lists:
+            return frozenset(), frozenset()
+        every = [one for bound in self.boundaries for one in bound.every()]
+        noted = [bound.holds for roller in trace.rollers for begin in roller.boundaries for bound in begin.every()]
+        noted += [join.bound.holds for roller in trace.rollers for join in roller.begun]
+        holders = Counter([id(x) for holds in {id(one): one for one in noted}.values() for x in holds.values()])
+        seen = {id(x.owner()) for one in every for x in one.holds.values()}
+        shared = set[Aval]()
+        for grown in lists:
+            times = Counter(map(id, grown.items))
+            contained = Counter([id(x) for key, x in self.boundaries[-1].holds.items() if len(key) > 1])
+            for item in grown.items:
+                ident = id(item)
+                often = 2 * times[ident] + holders[ident] + contained[ident]
+                if not is_held_so_often(item, often, self.held[ident]):
+                    return None
+                if grown.deepest or times[ident] > 1 or ident in seen:
+                    shared.add(item.node.aval)
+        own = {id(array) for grown in self.grown.values() for array in (grown.array, grown.taken)}
+        written = set[Aval]()
+        for one in every:
+            since = nodes[one.length].index if one.length < len(nodes) else math.inf
+            arrays = [x.owner() for x in one.holds.values() if type(x.like) is np.ndarray and id(x) not in own]
+            written |= {array.node.aval for array in arrays if array.written >= since}
+        return frozenset(shared), frozenset(written)
+
+    def _part(self, kinds: Collection[Aval], arrays: Iterable[Tracer]) -> None:
+        """The loop is rolled up: of arrays of these kinds, items of lists may be others, or copies."""
+        every = [item for grown in self.grown.values() for item in (*grown.items, *grown.owner)]
+        found = [x.owner() for x in (*arrays, *every) if type(x) is Tracer and x.owner().node.aval in kinds]
+        for array in found:
+            array.parted = self.place
+        if found:
+            self.trace.copied.add(self.place)
 
     def _replaced(self, pattern: Pattern, views: set[Key], first: int, together: bool) -> bool:
         """Whether a loop with this pattern, but for ``views``, is in the graph now; if that is to be ``together``, only all

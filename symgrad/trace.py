@@ -108,6 +108,7 @@ class Trace:
         self.vectorizes = True  # whether loops are done for all iterations at once, where they can be
         self.untidy = False  # whether loops have been rolled up since an iteration around them began
         self.apart: set[Any] = set()  # loops whose ways must not be one: see ``Tracer.parted``
+        self.copied: set[Any] = set()  # those that left copies where there was one array
         self.moving: dict[Any, set[Any]] = {}  # numbers in containers that iterations of a loop change, by loop
         self.leaps = True  # whether long loops may leap
         self.leaping: set[int] = set()  # loops that other calls may run more often, of which iterations were not traced
@@ -340,6 +341,12 @@ class Trace:
         """Remember an error that the plain function would not meet: code that catches it must not go another way."""
         self.refusal = self.refusal or error
         return error
+
+    def told_apart(self, place: Any) -> None:
+        """The function does what hangs on the names of the arrays that a loop at this ``place`` left; see ``Tracer.parted``."""
+        self.apart.add(place)
+        if place in self.copied:
+            raise self.refuse(Otherwise(frozenset([place])))
 
     def another(self, x: Tracer) -> Tracer:
         """A second name of an array: a view of all of it."""

@@ -109,7 +109,6 @@ class Run(Protocol):
     selections: Any
     exemplary: bool
     rollers: Any
-    apart: set[Any]
 
     @property
     def mixed(self) -> dict[Node, Any]: ...
@@ -138,6 +137,7 @@ class Run(Protocol):
     def note(self, reason: str) -> None: ...
     def text(self, words: str) -> str: ...
     def refuse(self, error: SymgradError) -> SymgradError: ...
+    def told_apart(self, place: Any) -> None: ...
 
 
 class Tracer(Traced):
@@ -190,8 +190,13 @@ class Tracer(Traced):
     def touch(self) -> None:
         """Note that it is changed in place, and so are its other names."""
         self.written = self.tape.graph.next_index
-        if self.parted is not None:
-            self.tape.apart.add(self.parted)
+        self.tell_apart()
+
+    def tell_apart(self) -> None:
+        """Somebody can tell from now on whether it is another name of an array, or another array."""
+        parted = self.owner().parted
+        if parted is not None:
+            self.tape.told_apart(parted)
 
     def bind(self, new: Tracer) -> None:
         """Be another value from here on."""
