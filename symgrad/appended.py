@@ -155,6 +155,8 @@ class Grown:
             del self.owner[self.begin :]
             return
         items = [index.GETITEM(self.array, spec=(self.first + i,)) for i in range(len(self.items))]
+        if self.shape:
+            items = [self.array.tape.alone(item) for item in items]
         self.owner[self.begin :] = _numbers(self.array, items, self.python)
 
     def chosen(self) -> Chosen | list[Any]:

@@ -86,8 +86,8 @@ class Ways(NamedTuple):
     are pairs of them that were one array, by place, ``parted`` those that were so at times, and ``written`` those whose arrays
     were changed in place; ``rebound`` are those that an iteration let be another one, ``replaced`` places of lists, dicts and
     objects of which it did; ``turned`` are the iterations of loops within it that each began, if that is always the same;
-    ``items`` says what arrays are that it appended to lists and something else holds, too, and what those are that were there
-    when they were changed in place;
+    ``items`` says at which places, by site and key, there were arrays that had been appended to lists, and at which ones some
+    that were changed in place later;
     ``rests`` what those locals hold that are not traced, behind each of the ``sites`` and in the end; ``mixed`` are those that
     iterations left mixed, and what had mixed them.
     """
@@ -108,7 +108,7 @@ class Ways(NamedTuple):
     rebound: set[Key]
     replaced: set[Key]
     turned: Any
-    items: tuple[frozenset[Aval], frozenset[Aval]]
+    items: tuple[frozenset[Any], frozenset[Any]]
     rests: list[dict[str, Any]]
     mixed: dict[Key, frozenset[Any]]
     most: int  # operations that an iteration asked for
@@ -549,7 +549,7 @@ class _Reader:
         for key in self.moving if self.trace.mixed else ():
             for one in [self.trace.mixed.get(bound.nodes.get(key)) for bound in later]:  # type: ignore[arg-type]
                 mixed[key] = mixed.get(key, frozenset()) | (one.causes if one else frozenset())
-        items = (frozenset[Aval](), frozenset[Aval]()) if before is None else before.items
+        items = (frozenset[Any](), frozenset[Any]()) if before is None else before.items
         return Ways(first, *known, *others, items, self.rests, mixed, most)
 
     def _tells(self, way: Way) -> bool:

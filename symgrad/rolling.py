@@ -952,7 +952,8 @@ class Roller:
             if at_once or self._replaced(pattern, views, first, False):
                 for grown in self.grown.values():
                     grown.spread()
-                self._part(items[0], [*start.holds.values(), *held.values()])
+                if items[0]:
+                    self._part([*start.holds.values(), *held.values()])
                 trace.recalled |= known is not None and (id(known) in own or self.place not in trace.ways)
                 if count:
                     self._keep(way, known, ways)
@@ -983,39 +984,42 @@ class Roller:
         lists = [(one, sum([owner is one.owner for owner in self.trace.writes])) for one in self.grown.values()]
         return all([one.is_as_noted(noted, iterations) for one, noted in lists])
 
-    def _items(self) -> tuple[frozenset[Aval], frozenset[Aval]] | None:
-        """What arrays are that were appended to lists and something else holds, too, and what those are that were there when
-        they were changed in place; None where something holds one that is not looked at."""
+    def _items(self) -> tuple[frozenset[Any], frozenset[Any]] | None:
+        """Where, by site and key, there were arrays that had been appended to lists, and where there were some that have been
+        changed in place since; None where something holds an item that is not looked at."""
         trace, nodes = self.trace, self.trace.graph.nodes
         lists = [grown for grown in self.grown.values() if grown.shape]
-        if not self.lists:
+        if not lists:
             return frozenset(), frozenset()
-        every = [one for bound in self.boundaries for one in bound.every()]
         noted = [bound.holds for roller in trace.rollers for begin in roller.boundaries for bound in begin.every()]
         noted += [join.bound.holds for roller in trace.rollers for join in roller.begun]
         holders = Counter([id(x) for holds in {id(one): one for one in noted}.values() for x in holds.values()])
-        seen = {id(x.owner()) for one in every for x in one.holds.values()}
-        shared = set[Aval]()
+        holders.update(map(id, trace.writes))
+        contained = Counter([id(x) for key, x in self.boundaries[-1].holds.items() if len(key) > 1])
         for grown in lists:
             times = Counter(map(id, grown.items))
-            contained = Counter([id(x) for key, x in self.boundaries[-1].holds.items() if len(key) > 1])
             for item in grown.items:
-                ident = id(item)
-                often = 2 * times[ident] + holders[ident] + contained[ident]
-                if not is_held_so_often(item, often, self.held[ident]):
+                often = 2 * times[id(item)] + holders[id(item)] + contained[id(item)]
+                if not is_held_so_often(item, often, self.held[id(item)]):
                     return None
-                if grown.deepest or times[ident] > 1 or ident in seen:
-                    shared.add(item.node.aval)
+        since = {id(x): at for grown in lists for x, at in zip(grown.items[::-1], grown.since[::-1], strict=True)}
         own = {id(array) for grown in self.grown.values() for array in (grown.array, grown.taken)}
-        written = set[Aval]()
-        for one in every:
-            since = nodes[one.length].index if one.length < len(nodes) else math.inf
-            arrays = [x.owner() for x in one.holds.values() if type(x.like) is np.ndarray and id(x) not in own]
-            written |= {array.node.aval for array in arrays if array.written >= since}
+        several = len(since) < sum([len(grown.items) for grown in lists]) or any([grown.deepest for grown in lists])
+        shared, written = {None} if several else set[Any](), set[Any]()
+        for begin in self.boundaries:
+            for site, bound in [(0, begin), *[(site, join.bound) for site, join in begin.joins.items()]]:
+                now = nodes[bound.length].index if bound.length < len(nodes) else math.inf
+                for key, x in bound.holds.items():
+                    owner = x.owner()
+                    if id(owner) in since and since[id(owner)] <= now:
+                        shared.add((site, key))
+                    if type(x.like) is np.ndarray and id(x) not in own and owner.written >= now:
+                        written.add((site, key))
         return frozenset(shared), frozenset(written)
 
-    def _part(self, kinds: Collection[Aval], arrays: Iterable[Tracer]) -> None:
-        """The loop is rolled up: of arrays of these kinds, items of lists may be others, or copies."""
+    def _part(self, arrays: Iterable[Tracer]) -> None:
+        """The loop is rolled up: arrays like the items of lists may be items, or copies of these."""
+        kinds = {item.node.aval for grown in self.grown.values() if grown.shape for item in grown.items}
         every = [item for grown in self.grown.values() for item in (*grown.items, *grown.owner)]
         found = [x.owner() for x in (*arrays, *every) if type(x) is Tracer and x.owner().node.aval in kinds]
         for array in found:

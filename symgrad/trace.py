@@ -354,6 +354,10 @@ class Trace:
         result.base, result.how, result.seen = x, (index.GETITEM, (), {"spec": (Ellipsis,)}), x.version
         return result
 
+    def alone(self, x: Tracer) -> Tracer:
+        """An array of its own with what a view shows."""
+        return Tracer(self, x.node, x.like if x.later else x.like.copy(), later=x.later)
+
     def watch(self, value: Any, tracer: Tracer) -> None:
         """Remember an array from outside, as it was when it was read: it must not change while the function runs."""
         if isinstance(value, np.ndarray):

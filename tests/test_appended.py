@@ -373,3 +373,129 @@ def test_what_hangs_on_how_many_there_are_is_computed_after_that_is_known(seed):
         x = np.abs(x) if k == 7 else -np.abs(x) if k == 8 else 0.01 * x if k == 9 else x
         assert derivative(x, p)[0] == pytest.approx(of_two_lists(x, p), rel=1e-12)
     assert "raises an error" not in derivative.explain()
+
+
+def trajectory(x):
+    y, v, path = x[:2] * 1.0, x[2:4] * 1.0, []
+    for _ in range(24):
+        if y[1] < 0:
+            v = v * np.array([1.0, -0.9])
+        v = v - np.array([0.0, 0.1])
+        y = y + 0.1 * v
+        path.append(y)
+    return np.sum(np.array(path) ** 2)
+
+
+def stays_or_goes(x):
+    y, chain = x[:2] * 1.0, []
+    for i in range(24):
+        new = y * 0.9 + x[2:4] * np.sin(i)
+        if new[0] > y[1]:
+            y = new
+        chain.append(y)
+    return np.mean(np.stack(chain), axis=0) @ x[:2]
+
+
+def goes_on_from_the_last(x):
+    ys = [x[:2] * 1.0]
+    for _ in range(24):
+        y = ys[-1]
+        y = y * 0.8 if y[0] > 0.3 else y + x[2:4] * 0.2
+        ys.append(y)
+    return sum(y[0] * y[1] for y in ys)
+
+
+def copies(x):
+    y, ys = x[:2] * 1.0, []
+    for _ in range(24):
+        if y[0] > 0.3:
+            y *= 0.8
+        else:
+            y += x[2:4] * 0.2
+        ys.append(y.copy())
+    ys[3][0] = 2.0
+    y[:] = ys[-2]
+    return np.sum(np.array(ys) ** 2) + y[0]
+
+
+def filled(x):
+    y, ys = x[:2] * 1.0, []
+    for _ in range(24):
+        new = np.zeros(2)
+        new[0] = y[1] * 0.9 if y[0] > 0.3 else y[1] + 0.3
+        new[1] = y[0] + x[2] * 0.1
+        ys.append(new)
+        y = new
+    return np.sum(np.concatenate(ys) ** 2)
+
+
+def matrices(x):
+    m, every = np.eye(2), []
+    for i in range(24):
+        m = m @ np.array([[0.9, x[i % 4]], [-0.1, 0.8]])
+        if np.trace(m) > 1:
+            m = m / np.trace(m)
+        every.append(m)
+    return sum(np.sum(m * m) for m in every)
+
+
+@pytest.mark.parametrize("fun", [trajectory, stays_or_goes, goes_on_from_the_last, copies, filled, matrices])
+def test_the_items_may_be_arrays(fun):
+    derivative, anew = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in np.random.default_rng(3).normal(size=(12, 4)):
+        value, gradient = derivative(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(gradient, anew(x)[1], rtol=1e-9, atol=1e-12)
+    assert derivative.cache_info().misses < 6
+
+
+def is_written_on_one_way(x):
+    y, z, ys = x[:2] * 1.0, x[2:4] * 1.0, []
+    for i in range(24):
+        y = y * 0.9 + z if x[i % 4] > 0 else y
+        if y[0] > 1:
+            y *= 0.5
+        ys.append(y)
+    return np.sum(np.array(ys) ** 2)
+
+
+def is_written_afterwards(x):
+    y, z, ys = x[:2] * 1.0, x[2:4] * 1.0, []
+    for i in range(24):
+        y, z = (z, y * 0.9) if x[i % 4] > 0 else (y, z)
+        ys.append(y)
+    y += x[1]
+    ys[5][0] = x[2] * 2
+    return np.sum(np.array(ys) ** 2) + z @ y
+
+
+def is_compared(x):
+    y, z, ys = x[:2] * 1.0, x[2:4] * 1.0, []
+    for i in range(24):
+        y = z if x[i % 4] > 0 else y * 0.9
+        ys.append(y)
+    known = sum([one is z for one in ys]) + 2 * (ys[-1] is y) + 4 * (ys[2] is ys[3]) + 8 * np.shares_memory(ys[0], z)
+    return np.sum(np.array(ys) ** 2) * (1.0 + known)
+
+
+def is_kept(x):
+    y, kept, ys = x[:2] * 1.0, [x[2:4] * 1.0], []
+    for i in range(24):
+        if y[0] < x[i % 4]:
+            y = kept[0]
+        else:
+            y = y * 0.9
+            kept[0] = y + x[2]
+        ys.append(y)
+    kept[0] *= 2.0
+    return np.sum(np.array(ys) ** 2)
+
+
+@pytest.mark.parametrize("fun", [is_written_on_one_way, is_written_afterwards, is_compared, is_kept])
+def test_arrays_that_are_items_stay_one_array(fun):
+    """What is written into an array shows in the lists that hold it, whichever way it came there in other calls."""
+    derivative, anew = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
+    for x in np.random.default_rng(4).normal(size=(24, 4)):
+        value, gradient = derivative(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(gradient, anew(x)[1], rtol=1e-9, atol=1e-12)
