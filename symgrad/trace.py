@@ -484,7 +484,25 @@ class Trace:
             found = self.selections.met(op, args, params)
             if found is not None:
                 return found
+        if op in (_STACK, _CONCATENATE) and not params and len(args) > 7 and not self.lanes:
+            parts, behind = _parts(args), op is _CONCATENATE
+            if len(parts) <= len(args) // 8 and not (behind and np.ndim(args[0]) > 1):
+                rows = self.together(parts)
+                return np.ravel(rows) if behind else rows
         return self.written(op, args, params)
+
+    def together(self, parts: Sequence[Any]) -> Tracer:
+        """The array whose rows all these are: arrays, and slices of arrays, of which these have the first and the last."""
+        arrays: list[Any] = []
+        for part in parts:
+            if type(part) is not tuple:
+                arrays.append(np.expand_dims(part, 0))
+                continue
+            whole, (start, stop) = self.lookup(part[0]), part[1:]
+            arrays.append(
+                whole if (start, stop) == (0, len(whole)) else index.GETITEM(whole, spec=(index.Slice(start, stop, None),))
+            )
+        return self.alone(arrays[0]) if len(arrays) == 1 else np.concatenate(arrays)  # type: ignore[return-value]
 
     @property
     def iterates(self) -> bool:
@@ -849,6 +867,7 @@ class Tape(Trace):
         return Tracer(self, node, x.value, frozen=True)
 
 
+_STACK, _CONCATENATE = REGISTRY[np.stack], REGISTRY[np.concatenate]
 _BY_LAYOUT = (REGISTRY[np.reshape], REGISTRY[np.ravel])
 
 
@@ -1065,6 +1084,24 @@ def _enumerates(items: Sequence[Any], shape: tuple[int, ...]) -> Node | None:
         if taken is None or taken.args[0] is not whole or taken.params != (("spec", place),):
             return None
     return whole
+
+
+def _parts(rows: Sequence[Any]) -> list[Any]:
+    """Of rows of an array that come one after the other the array, the first, and the one behind the last; and all others."""
+    parts: list[Any] = []
+    if len({np.shape(row) for row in rows}) > 1:
+        return list(rows)
+    for row in rows:
+        taken = _taken(row)
+        spec: Any = dict(taken.params)["spec"] if taken is not None and len(taken.args) == 1 and taken.aval.shape else ()
+        last: Any = parts[-1] if parts and type(parts[-1]) is tuple else (None,)
+        if taken is None or len(spec) != 1 or type(spec[0]) is not int or spec[0] < 0:
+            parts.append(row)
+        elif last[0] is taken.args[0] and last[2] == spec[0]:
+            parts[-1] = (*last[:2], spec[0] + 1)
+        else:
+            parts.append((taken.args[0], spec[0], spec[0] + 1))
+    return parts
 
 
 def _taken(item: Any) -> Node | None:

@@ -499,3 +499,13 @@ def test_arrays_that_are_items_stay_one_array(fun):
         value, gradient = derivative(x)
         assert value == pytest.approx(fun(x), rel=1e-12)
         np.testing.assert_allclose(gradient, anew(x)[1], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("fun", [trajectory, stays_or_goes, filled])
+def test_items_put_together_again_are_the_array(fun):
+    derivative = value_and_grad(fun)
+    for x in np.random.default_rng(5).normal(size=(8, 4)):
+        derivative(x)
+    assert "= np.stack" not in derivative.source(x)
+    assert len(derivative.source(x).splitlines()) < 90
+    assert ".copy()" not in derivative.source(x).split("# backward")[1]  # of the cotangent of the array, in each iteration

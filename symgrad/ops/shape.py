@@ -364,6 +364,8 @@ def _dtype(dtype: Any) -> dict[str, Any]:
 
 @composite(np.vstack, samples=[Sample([A(3), A(3)]), Sample([A(2, 3), A(3)]), Sample((A(), A()))])
 def _vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    if [len(shape) for shape in {np.shape(a) for a in tup}] == [1]:
+        return np.stack(tup, **_dtype(dtype))
     return np.concatenate([np.atleast_2d(a) for a in tup], **_dtype(dtype))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -285,9 +286,10 @@ def _is_filled(node: Node) -> bool:
 
 
 def _given(body: Body, course: Course, firsts: list[Node], ends: Container[int]) -> list[int]:
-    """Where a loop runs once, the carried values that it reads but leaves to nobody, and numbers that it computes with."""
+    """The carried values that a loop reads but leaves to nobody, and numbers that it computes with, where it runs once; else
+    arrays of which each iteration reads another row, and only then writes into that one."""
     if not course.once:
-        return []
+        return _read_by_rows(body, course, ends)
     readers: dict[Node, set[Any]] = {}
     for node in body.nodes():
         for arg in node.args:
@@ -299,6 +301,27 @@ def _given(body: Body, course: Course, firsts: list[Node], ends: Container[int])
         and i != course.test
         and (i not in ends or (_is_filled(first) and readers[item].isdisjoint(_IN_PLACE)))
     ]
+
+
+def _read_by_rows(body: Body, course: Course, ends: Container[int]) -> list[int]:
+    """The carried arrays that a loop leaves to nobody, of which each iteration reads and then writes a row of its own: what is
+    written there is never read."""
+    readers: dict[Node, list[Node]] = {}
+    for node in body.nodes():
+        for arg in node.args:
+            readers.setdefault(arg, []).append(node)
+    results, found = Counter([*body.after, *body.saved]), []
+    for i, (item, node) in enumerate(zip(body.carry, body.after, strict=True)):
+        if i in ends or course.count is None or node.op is not index.SETITEM or node.args[0] is not item or len(node.args) != 3:
+            continue
+        place, spec = node.args[2], dict(node.params)["spec"]
+        alone = node not in readers and results[node] == 1 and results[item] == 0
+        if not alone or place.aval.shape or rows_at(spec, place, body, course) is None:
+            continue
+        read = [reader for reader in readers[item] if reader is not node]
+        if all([one.op is index.GETITEM and one.args == (item, place) and one.params == (("spec", spec),) for one in read]):
+            found.append(i)
+    return found
 
 
 def _without(body: Body, settled: dict[int, int], fixed: list[Node], held: list[int], given: Container[int]) -> Body:
