@@ -131,6 +131,16 @@ def relax(m, x):
     return x @ x
 
 
+def path(x, y):
+    """Its array is too long to be taken apart, what an iteration writes into it is not."""
+    rows = np.zeros((60, 2))
+    for i in range(60):
+        y = y * 0.9 + x[:2] * 0.1 if y[0] > x[2] else np.array([y[1], y[0] * x[0]])
+        rows[i] = y
+    whole = np.concatenate([x[None, 1:], rows])
+    return np.sum(whole[1:] * whole[:-1]) + np.sum(whole.T.reshape(61, 2)[:, 0])
+
+
 V, X = np.array([0.1, -0.2, 0.3]), np.array([1.0, 2.0, -0.5])
 MATRIX = np.array([[0.4, 0.1, -0.2], [0.0, 0.5, 0.3], [0.2, -0.1, 0.3]])
 
@@ -142,6 +152,7 @@ MATRIX = np.array([[0.4, 0.1, -0.2], [0.0, 0.5, 0.3], [0.2, -0.1, 0.3]])
         (grad, layer, (np.sin(np.arange(15.0)).reshape(5, 3), V, np.ones(5), np.zeros(3)), {"argnums": (0, 1)}),
         (value_and_grad, orbit, (np.array([10.0, 28.0, 8 / 3]), X), {"argnums": (0, 1)}),
         (value_and_grad, relax, (MATRIX, X), {"argnums": (0, 1)}),
+        (value_and_grad, path, (X, V[:2]), {"argnums": (0, 1)}),
         (hessian, lambda x: np.sum(np.sin(x) * x[::-1]), (X,), {}),
     ],
 )

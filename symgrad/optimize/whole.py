@@ -24,7 +24,10 @@ from symgrad.transform.loop import Body, Loop
 
 LARGEST = 100  # elements of an array that is taken apart
 
-_LEFT = PLAIN | ops_of(STACK, INNER, create.ZEROS, np.broadcast_to, np.square, np.sum, np.mean, np.dot, np.vdot, np.vecdot)
+_LEFT = PLAIN | ops_of(
+    *(STACK, INNER, create.ZEROS, np.broadcast_to, np.square, np.sum, np.mean, np.dot, np.vdot, np.vecdot),
+    *(np.concatenate, np.reshape, np.transpose, np.expand_dims),
+)
 
 
 def all_small(nodes: Sequence[Node], ends: Sequence[Node], inside: bool = False, tables: Container[Node] = ()) -> bool:
@@ -141,6 +144,7 @@ def is_left(node: Node) -> bool:
     if any(value.aval.shape and value.aval.dtype == bool for value in (node, *node.args)):
         return node.op in _OF_MASKS
     write = node.op in (index.SCATTER, index.SETITEM, index.INDEX_ADD) and len(node.args) == len(node.op.rules)
+    write |= node.op is index.GETITEM and len(node.args) == 1 and is_long(node)
     inner = node.op is REGISTRY[np.matmul] and not node.aval.shape
     return write or inner or node.op in _LEFT
 
