@@ -199,9 +199,8 @@ class Roller:
             self.counter = self.number("i", start)
             place = 0
             while place < length and self.what.stays():
-                self.ahead = 0
                 yield at(self.trace.lookup(self.counter.node))  # which a local goes round with on its own
-                place += 1 + self.ahead
+                place = (int(self.counter.value) - start) // step + 1  # a leap goes from test to test, over several items
                 if place < length:
                     self.counter = self.counter + step
             yield from self.what.left(place)

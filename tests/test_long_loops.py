@@ -195,3 +195,27 @@ def test_a_write_that_may_raise_into_an_array_beside_numbers():
     compiled, dynamic = grad(fun), grad(fun, mode="dynamic")
     for x in (0.3, 2.5, 1.2, 3.0, 0.1):
         np.testing.assert_allclose(compiled([x]), dynamic([x]), rtol=1e-9)
+
+
+def test_a_leap_over_items_that_come_to_no_test(monkeypatch):
+    def continues(x):
+        p, hits = x[0], 0
+        for i in range(300):
+            p = 0.9 * p + 0.1 * x[1] if p > 0.3 * x[2] else 0.95 * p + 0.2 * np.sin(0.3 * i)
+            if p > 0.1:
+                continue
+            hits += 1
+            if hits > 100 + 80 * x[3]:
+                break
+        else:
+            hits *= 2
+        return p * x[2] * 0.3 + hits + i
+
+    leaps, leap = [], Roller._leap_known
+    monkeypatch.setattr(Roller, "_leap_known", lambda *args: leaps.append(leap(*args)) or leaps[-1])
+    compiled = value_and_grad(continues)
+    for x in np.random.default_rng(81).normal(size=(6, 4)):
+        value, gradient = compiled(x.copy())
+        np.testing.assert_allclose(value, continues(x), rtol=1e-9)
+        np.testing.assert_allclose(gradient, grad(continues, mode="dynamic")(x), rtol=1e-7, atol=1e-9)
+    assert any(leaps)
