@@ -3260,3 +3260,24 @@ def test_an_index_that_values_have_no_place_for_is_none_to_compile():
     for seed in range(12):
         x = np.random.default_rng(seed).standard_normal(5)
         assert derivative(x)[0] == fun(x)
+
+
+def two_sides(x):
+    y = x[:2] * 1.0
+    for _ in range(30):
+        if y[0] > 0.3:
+            y = y * 0.8
+        else:
+            y = y + x[2:4] * 0.2
+    return np.sum(y**2)
+
+
+def test_the_way_back_through_both_sides_is_one_if():
+    derivative = value_and_grad(two_sides)
+    for x in np.random.default_rng(1).normal(size=(6, 4)):
+        gradient = derivative(x)[1]
+        np.testing.assert_allclose(gradient, value_and_grad(two_sides, mode="dynamic")(x)[1], rtol=1e-12)
+    back = derivative.source(x).split("# backward")[1]
+    assert back.count("if ") == 1
+    assert "else:" in back
+    assert "not" not in back

@@ -21,6 +21,7 @@ import numpy as np
 
 from symgrad.emit.names import Names
 from symgrad.emit.printer import Comment, For, If, Line, Origin, While, source, statements, text
+from symgrad.emit.tidy import names_in
 from symgrad.ir import CAPTURED, CONST, INPUT, Aval, Node, ancestors, name_of
 from symgrad.ops import create, engine, index
 from symgrad.ops.core import REGISTRY, Op
@@ -1018,9 +1019,10 @@ def _spelled_out(array: np.ndarray[Any, Any]) -> Expr | None:
 
 
 def _joined(block: list[Any], side: If) -> bool:
-    """Put one side of a decision beside the other one, if that is the last statement but for variables that get constants."""
+    """Put one side of a decision beside the other one, if that is the last statement but for variables that get what does not
+    hang on it."""
     last = len(block)
-    while last and isinstance(block[last - 1], Line) and _gives_constant(block[last - 1].node):
+    while last and isinstance(block[last - 1], Line) and _gives_variable(block[last - 1].node):
         last -= 1
     before = block[last - 1] if last else None
     if not isinstance(before, If) or before.orelse or before.comment:
@@ -1031,14 +1033,18 @@ def _joined(block: list[Any], side: If) -> bool:
         whole = If(side.test, side.body, before.body, origin=side.origin)
     else:
         return False
+    if block[last:] and not names_in(before).isdisjoint({*names_in(block[last:])} - {"np"}):
+        return False
     block[last - 1 :] = [*block[last:], whole]
     return True
 
 
-def _gives_constant(statement: ast.stmt) -> bool:
-    """Whether a statement gives a variable what hangs on no other one."""
-    names = {part.id for part in ast.walk(statement) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)}
-    return isinstance(statement, ast.Assign) and names <= {"np"}
+def _gives_variable(statement: ast.stmt) -> bool:
+    """Whether a statement gives a variable a constant, or what another one is."""
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return False
+    names = {part.id for part in ast.walk(statement.value) if isinstance(part, ast.Name)}
+    return isinstance(statement.value, ast.Name) or names <= {"np"}
 
 
 def _is_other(test: Expr, other: Expr) -> bool:

@@ -20,7 +20,7 @@ def tidy(block: Sequence[Any], keep: set[str]) -> list[Any]:
     later: set[str] = set()
     result: list[Any] = []
     for item in reversed(block):
-        used = {*_words(item.text())} if isinstance(item, Line) else _names(item)  # other words are no variables
+        used = {*_words(item.text())} if isinstance(item, Line) else names_in(item)  # other words are no variables
         dead = sorted((used & assigned) - later)
         if dead and not _leaves(item):
             result.append(Line(ast.Delete([ast.Name(name, ast.Del()) for name in dead])))
@@ -43,7 +43,7 @@ def _targets(statement: ast.stmt) -> list[str]:
     return [part.id for part in parts if isinstance(part, ast.Name)]
 
 
-def _names(item: Any) -> set[str]:
+def names_in(item: Any) -> set[str]:
     """All names in a statement, those of a compound one included."""
     found: set[str] = set()
     stack = [item]
