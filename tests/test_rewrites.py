@@ -48,6 +48,55 @@ def test_what_is_added_where_nothing_was_is_written(places, apart):
     assert ("+=" not in derivative.source(X)) == apart
 
 
+THROUGHOUT = [s[:], s[...], s[:, :], s[..., :], s[0:, :6], s[::-1], s[:, ::-1]]
+
+
+@pytest.mark.parametrize("place", THROUGHOUT, ids=str)
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_what_is_written_throughout_is_the_array(place, dtype):
+    def fun(x):
+        y = x.copy()
+        y[place] = np.sin(y[place])
+        y[place] *= y
+        z = np.ones_like(y)
+        z[place] = np.sum(y, axis=0)
+        return np.sum(y**2) + np.sum(z * x)
+
+    x = X.astype(dtype)
+    derivative, expected = grad(fun), grad(fun, mode="dynamic")(x)
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(x), expected, rtol=1e-13 if dtype == "f8" else 1e-5)
+        assert derivative(x).dtype == x.dtype
+    assert not re.search(r"\] [+*]?= ", re.sub("#.*", "", derivative.source(x)))
+
+
+def test_parts_are_read_and_written_as_they_were():
+    def fun(x):
+        y = x.copy()
+        y[1:] = np.sin(y[1:])
+        y[..., :-1] = y[:, 1:]
+        return np.sum(y[0:3] ** 2) + np.sum(y[::-1] * x)
+
+    derivative, expected = grad(fun), grad(fun, mode="dynamic")(X)
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(X), expected, rtol=1e-13)
+
+
+def test_rows_are_added_to_what_nobody_else_reads():
+    def fun(p):
+        p = p.copy()
+        for k in range(4):
+            p[:] = np.minimum(p, np.add.outer(p[:, k], p[k, :]))
+        return np.sum(p**2)
+
+    x = 1.5 + np.sin(np.arange(100.0)).reshape(10, 10)
+    derivative, expected = grad(fun), grad(fun, mode="dynamic")(x)
+    for _ in range(3):
+        np.testing.assert_allclose(derivative(x), expected, rtol=1e-13)
+    assert "zeros" not in derivative.source(x, fast=True)
+    assert ".copy()" not in derivative.source(x, fast=True).partition("return")[0]
+
+
 @pytest.mark.parametrize("scale", [1.0, 40.0, 700.0, 800.0])
 def test_slopes_of_logistic_functions_divide_once(scale):
     fun = lambda x: np.sum(1.0 / (1.0 + np.exp(-x)) * x)

@@ -14,6 +14,7 @@ from symgrad.ops import index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.ops.signal import INTERP
 from symgrad.optimize.identities import masked
+from symgrad.optimize.places import writes_into_zeros, written_again
 from symgrad.optimize.rewriting import Rewrite, Simplifier, axes_of, const, is_op, len_of, rewrite, split
 from symgrad.optimize.structure import CHOLESKY, INVERSE, is_eye
 from symgrad.optimize.sums import writes_one_each
@@ -281,18 +282,17 @@ def negative_elements(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node
     return s.make(x.op, (s.call(np.negative, x.args[0]), *x.args[1:]), x.params, x.aval)
 
 
-@rewrite(np.add, np.subtract, of=(index.SCATTER,), rules=LOWER)
+@rewrite(np.add, np.subtract, of=(index.SCATTER, index.INDEX_ADD), rules=LOWER)
 def add_few_elements(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """Zeros with values written at index arrays, or into a small part, are not added: the values are."""
-    for x, zeros in (args, args[::-1]):
-        if zeros.op is not index.SCATTER or not _is_few(zeros) or s.used.get(zeros, 0) > 1:
+    """Zeros with values written at index arrays, or into small parts, are not added: the values are."""
+    for x, part in (args, args[::-1]):
+        writes = writes_into_zeros(s, part)
+        if not writes or not all([_is_few(write) and write.aval == x.aval == node.aval for write in writes]):
             continue
-        if x.aval != zeros.aval or zeros.aval != node.aval:
-            continue
-        value, *places = zeros.args
-        if is_op(node, np.subtract):
-            x, value = (x, s.call(np.negative, value)) if x is args[0] else (s.call(np.negative, x), value)
-        return s.make(index.INDEX_ADD, (x, value, *places), (("spec", dict(zeros.params)["spec"]),), node.aval)
+        less = is_op(node, np.subtract)
+        if less and x is not args[0]:
+            x, less = s.call(np.negative, x), False
+        return written_again(s, x, writes, less)
     return None
 
 
@@ -311,9 +311,13 @@ def few_elements_last(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node
 def _is_few(write: Node) -> bool:
     """Whether values are written to single elements, which index arrays name, or to a small part."""
     spec, shape = dict(write.params)["spec"], write.aval.shape
-    if not all(type(part) in (int, index.Slice) for part in spec):
-        return index.names_elements(spec, len(shape))
-    return bool(8 * math.prod(index.region(spec, shape)) <= math.prod(shape))
+    if index.names_elements(spec, len(shape)):
+        return True
+    places = write.args[len(write.op.rules) :]
+    plain = all(type(part) in (int, index.Slice, index.Hole) for part in spec)
+    if not plain or 0 in shape or any(place.aval.shape for place in places):
+        return False
+    return bool(8 * math.prod(index.region(spec, shape, (0,) * len(places))) <= math.prod(shape))
 
 
 @rewrite(np.add, np.subtract, np.multiply, np.true_divide, of=(np.expand_dims,), rules=LOWER, exact=True)

@@ -12,7 +12,7 @@ from symgrad.ir import CAPTURED, CONST, INPUT, Node
 from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY, Op
 from symgrad.optimize import rewriting
-from symgrad.optimize.rewriting import Rewrite, Simplifier, Written, const, elements_of, is_op
+from symgrad.optimize.rewriting import Rewrite, Simplifier, Written, const, elements_of, is_number, is_op, is_zero
 
 PLACES: dict[Any, list[Rewrite]] = {}
 
@@ -73,9 +73,22 @@ def only_newaxes_of(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
     return s.make(REGISTRY[np.expand_dims], args, (("axis", tuple(axes) if len(axes) > 1 else axes[0]),), node.aval)
 
 
-@rewrite(index.SCATTER, index.INDEX_ADD, exact=True)
+@rewrite(index.GETITEM, exact=True)
+def read_throughout(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """``x[:]`` and ``x[...]`` are ``x``."""
+    (array, *places), spec = args, dict(node.params)["spec"]
+    if places or array.aval != node.aval or not spec:
+        return None
+    sizes = iter(array.aval.shape)
+    for part in spec[: spec.index(Ellipsis)] if Ellipsis in spec else spec:
+        if type(part) is not index.Slice or range(*slice(*part).indices(size := next(sizes))) != range(size):
+            return None
+    return array if Ellipsis not in spec[:-1] else None
+
+
+@rewrite(index.SCATTER, index.INDEX_ADD, index.SETITEM, exact=True)
 def written_throughout(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """What is written over all of zeros, or added to all of an array, through ``x[:, None]``, ``x[..., 0]`` or ``x[::-1]``."""
+    """What is written over, or added to, all of an array: through ``x[:]``, ``x[:, None]``, ``x[..., 0]`` or ``x[::-1]``."""
     spec = dict(node.params)["spec"]
     *base, value = args[: len(node.op.rules)]
     plain = all(part is None or part is Ellipsis or type(part) in (int, index.Slice) for part in spec)
@@ -84,6 +97,8 @@ def written_throughout(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Nod
     if not plain or (turned and not all(type(part) is index.Slice for part in spec)):
         return None
     region = index.region(spec, node.aval.shape)
+    if math.prod(region) == elements_of(node) and node.op is not index.INDEX_ADD and is_number(value, 0.0):
+        return s.make(create.ZEROS, (), (("dtype", node.aval.dtype), ("shape", node.aval.shape)), node.aval)
     if math.prod(region) != elements_of(node) or value.aval.dtype != node.aval.dtype or not node.aval.shape:
         return None
     if value.aval.shape != region or value.aval.kind != "array":
@@ -91,7 +106,7 @@ def written_throughout(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Nod
     if turned:
         value = s.make(index.GETITEM, (value,), (("spec", back),), node.aval)
     whole = s.make(REGISTRY[np.reshape], (value,), (("shape", node.aval.shape),), node.aval)
-    return s.make(REGISTRY[np.add], (*base, whole), (), node.aval) if base else whole
+    return s.make(REGISTRY[np.add], (*base, whole), (), node.aval) if node.op is index.INDEX_ADD else whole
 
 
 @rewrite(index.SCATTER, exact=True)
@@ -120,20 +135,34 @@ def _is_order(node: Node, length: int) -> bool:
 def add_to_total(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
     """What is written into zeros and added to a loop's total is added in its place."""
     for total, part in (args, args[::-1]):
-        base, writes = total, [part]
+        base, writes = total, writes_into_zeros(s, part)
         while base.op is index.INDEX_ADD:
             base = base.args[0]
-        while writes[-1].op is index.INDEX_ADD:
-            writes.append(writes[-1].args[0])
-        if base.op is not INPUT or writes[-1].op is not index.SCATTER or any(s.used.get(write, 0) > 1 for write in writes):
+        if base.op is not INPUT or not writes or not node.aval.shape or any(x.aval != node.aval for x in (total, *writes)):
             continue
-        if not node.aval.shape or any(x.aval != node.aval for x in (total, *writes)):
-            continue
-        for write in reversed(writes):
-            values = write.args if write.op is index.SCATTER else write.args[1:]
-            total = s.make(index.INDEX_ADD, (total, *values), (("spec", dict(write.params)["spec"]),), node.aval)
-        return total
+        return written_again(s, total, writes)
     return None
+
+
+def writes_into_zeros(s: Simplifier, node: Node) -> list[Node]:
+    """What adds up to a node from zeros, in its order, if nothing else reads of it; empty where that is not all."""
+    writes = [node]
+    while writes[-1].op is index.INDEX_ADD:
+        writes.append(writes[-1].args[0])
+    if is_zero(writes[-1]):
+        writes.pop()
+    elif writes[-1].op is not index.SCATTER:
+        return []
+    return [] if any(s.used.get(write, 0) > 1 for write in writes) else writes[::-1]
+
+
+def written_again(s: Simplifier, total: Node, writes: list[Node], less: bool = False) -> Node:
+    """The same added to another array, or taken from it."""
+    for write in writes:
+        value, *places = write.args if write.op is index.SCATTER else write.args[1:]
+        value = s.call(np.negative, value) if less else value
+        total = s.make(index.INDEX_ADD, (total, value, *places), (("spec", dict(write.params)["spec"]),), total.aval)
+    return total
 
 
 @rewrite(index.SCATTER, index.SETITEM)
