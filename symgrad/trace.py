@@ -514,6 +514,15 @@ class Trace:
         running = [roller for roller in self.rollers if roller.boundaries]
         return max(running, key=lambda roller: roller.serial, default=None)
 
+    def is_just_made(self, node: Node) -> bool:
+        """Whether a node is of the iteration that runs, if one does, and nothing was decided there."""
+        loop = self.innermost_loop()
+        if loop is None:
+            return True
+        since, nodes = loop.boundaries[-1].every()[-1], self.graph.nodes
+        is_new = since.length < len(nodes) and node.index >= nodes[since.length].index
+        return is_new and bool(len(self.guards) == since.guards)
+
     def window(self, x: Tracer, key: Any) -> Any:
         """``x[i - 2 : i + 1]`` in a loop that is likely to be rolled up: a view still, by places that hang on the index, which
         nobody looks at; None for other indices."""

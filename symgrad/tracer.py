@@ -117,6 +117,7 @@ class Run(Protocol):
     def iterates(self) -> bool: ...
 
     def takes(self, mask: Tracer) -> bool: ...
+    def is_just_made(self, node: Node) -> bool: ...
     def window(self, x: Tracer, key: Any) -> Any: ...
     def written(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any: ...
     def record(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any: ...
@@ -546,7 +547,22 @@ class Tracer(Traced):
         if self.tape.rollers and (found := self.tape.window(self, key)) is not None:
             return found
         spec, arrays = split_index(key, self)
-        return self.tape.record(index.GETITEM, (self, *arrays), {"spec": spec})
+        written = self._written_at(spec, arrays)
+        return self.tape.record(index.GETITEM, (self, *arrays), {"spec": spec}) if written is None else written
+
+    def _written_at(self, spec: index.Spec, arrays: Sequence[Any]) -> Tracer | None:
+        """The number that was just written where it is read: so iterations that read what they wrote need nothing of others."""
+        node, tape = self.node, self.tape
+        if node.op is not index.SETITEM or self.base is not None or dict(node.params)["spec"] != spec or tape.selections:
+            return None
+        value, *places = node.args[1:]
+        if len(spec) != len(node.aval.shape) or any(type(part) not in (int, index.Hole) for part in spec):
+            return None
+        if places != [array.node if type(array) is Tracer else None for array in arrays] or value in tape.mixed:
+            return None
+        if value.aval != node.aval._replace(shape=(), kind="scalar") or any(place.aval.shape for place in places):
+            return None
+        return tape.lookup(value) if tape.is_just_made(node) else None
 
     def item(self, *place: Any) -> Any:
         """The element as a Python number; it stays traced."""

@@ -210,8 +210,39 @@ def mixture(w):
     return total
 
 
+def columns(w):
+    z, total = (X * w).T.copy(), 0.0
+    for j in range(1, N):
+        z[:, j] -= w * np.tanh(w @ z[:, j])
+    for j in range(0, N, 3):
+        z[1:, j] *= 2.0
+    for j in reversed(range(N)):
+        total += np.log1p(np.sum(z[:, j] ** 2))
+    return total
+
+
+def blocks(w):
+    z = np.multiply.outer(X, w)
+    out = np.zeros((3, 4, N + 1), like=z)
+    for i in range(N):
+        out[:, 1:, i + 1] += z[i] * Y[i]
+    for k in range(3):
+        out[k, 0] = np.sum(out[:, 1 + k, :] ** 2, axis=0)
+    return np.sum(np.sin(out))
+
+
+def read_again(w):
+    z, norms, total = X * w, np.zeros((2, N), like=w), 0.0
+    for i in range(N):
+        norms[0, i] = z[i] @ z[i]
+        norms[1, i] = np.sqrt(1.0 + norms[0, i])
+        total += norms[1, i] * Y[i]
+    return total + np.sum(norms**2)
+
+
 TOGETHER = [squares, rows_and_numbers, enumerated, springs, forces, from_table, two_tables, combined, path, written, neighbours,
-            kernel, counts, several, outer_products, series, weighted, solved, chosen, twice, both_ways]  # fmt: skip
+            kernel, counts, several, outer_products, series, weighted, solved, chosen, twice, both_ways,
+            columns, blocks, read_again]  # fmt: skip
 
 
 @pytest.mark.parametrize("fun", [*TOGETHER, mixture])
@@ -441,13 +472,16 @@ HEADS = ["for i in range(7):", "for i in range(8, 1, -1):", "for i in range(0, 8
 NUMBERS = """p[i]@w z[i]*z[i+1] np.sin(z[i])-{t} {t}*z[j] np.sum({r}*w) np.exp(-np.dot({r},{r})) z[i-1]*{t} m[i,1]+m[1,i]
     {t}/(2+i) np.max({r}) {t}*c np.tanh({t})*i before+z[i] max({t},0.1) np.where({t}>0,{t},z[j]) (i%3)*{t} m[j,i]*{t} abs({t})
     np.linalg.norm({r}+2) np.sum(m[i:i+2,0]) float(i)*{t} {t}**2 np.log(1+{t}**2) m[i]@z np.add.reduce({r}) {t}-2.5*z[-1]
-    z[q[i]]""".split()
+    z[q[i]] m[:,i]@z np.sum(m[1:,i]) e[1,i]*{t} np.max(m[j,2:]*m[2:,i])""".split()
 ROWS = """p[i]*{t} p[j]-p[i] {r}*w {r}+p[0] np.sin({r}) {r}-ahead np.cross({r},w) m[i,:3] {r}/(1+np.sum({r}**2)) np.cumsum({r})
-    np.array([{t},z[i],1.0]) k@{r} np.outer({r},w)[1] {r}[::-1] np.where({r}>0,{r},w) np.stack([{r},w]).sum(axis=0)""".split()
+    np.array([{t},z[i],1.0]) k@{r} np.outer({r},w)[1] {r}[::-1] np.where({r}>0,{r},w) np.stack([{r},w]).sum(axis=0) m[:3,i]*{t}
+    e[:,i]+w m[1:9:3,j]-{r} np.diag(m[2:5,4:7])*m[0,i]""".split()
 ENDS = ["s += {t}", "s = s - {t}", "v += {r}", "v = {r} + v", "a[i] = {t}", "a[i] += {t}", "a[j] -= {t}", "f[i] += {r}",
         "f[j] -= {r}", "f[i, 1] = {t}", "h = h + np.outer({r}, {r})", "before = {t}", "ahead = {r}", "last = {t}", "count += 1",
         "f[i, :2] += {r}[:2]", "f[q[i]] += {r}", "a[q[i]] += {t}", "f[i] = {r}", "s += {t}; s -= z[i]", "n += i", "j = q[i]",
-        "j = i", "a[j] += z[i]; j = (i * 3) % 7"]  # fmt: skip
+        "j = i", "a[j] += z[i]; j = (i * 3) % 7",
+        "e[:, i] = {r}", "e[:, i] += {r}", "e[1:, i] -= {r}[:2]", "e[0, i] = {t}; s += e[0, i]", "a[i] = {t}; s += a[i] * z[i]",
+        "e[::-1, j] += {r}", "e[2, i] = {t}; e[1, i] = e[2, i] + 1"]  # fmt: skip
 
 
 TESTS = ["{t} > 0", "{t} < z[j]", "i % 2", "np.sum({r}) > 0.3", "abs({t}) < 0.7", "z[i] > -1 and {t} < 1", "i != j", "i > 2",
@@ -478,6 +512,7 @@ def lines(rng: random.Random, forks: bool = False) -> Iterator[str]:
     yield "def program(p, z, w, m, k):"
     yield "    s, before, last, count, n, c, j = 0.0, z[0], z[1], 0, 0, 0.7, 2"
     yield "    v, ahead, r, a, f, h = np.zeros(3), p[1], p[2], np.zeros(10), np.zeros((10, 3)), np.eye(3)"
+    yield "    e = np.zeros((3, 10), like=p)"
     yield "    q = [3, 0, 3, 1, 2, 2, 7, 5, 6, 4]"
     for _ in range(rng.randint(1, 2)):
         yield f"    {rng.choice(HEADS)}"
@@ -491,7 +526,7 @@ def lines(rng: random.Random, forks: bool = False) -> Iterator[str]:
                 yield from sides(rng, "        ", numbers, rows)
             else:
                 yield "        " + rng.choice(ENDS).format(t=rng.choice(numbers), r=rng.choice(rows))
-    yield "    total = s + np.sum(v**2) + np.sum(np.sin(a)) + np.sum(f * np.cos(f)) + h[0, 1] * h[2, 2]"
+    yield "    total = s + np.sum(v**2) + np.sum(np.sin(a)) + np.sum(f * np.cos(f)) + h[0, 1] * h[2, 2] + np.sum(e * np.sin(e))"
     yield "    return total + before * last + ahead @ v + count * z[3] + n * w[1]"
 
 

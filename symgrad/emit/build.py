@@ -332,9 +332,10 @@ def full(b: Builder, node: Node, args: list[Expr]) -> Expr:
 
 @spelling(np.transpose)
 def transpose(b: Builder, node: Node, args: list[Expr]) -> Expr:
-    if not node.params and node.args[0].aval.kind == "array":
-        return ast.Attribute(args[0], "T", ast.Load())
-    return default_spelling(b, node, args)
+    if node.args[0].aval.kind != "array":
+        return default_spelling(b, node, args)
+    axes = dict(node.params).get("axes")
+    return ast.Attribute(args[0], "T", ast.Load()) if axes is None else method(args[0], "transpose", literal(axes))
 
 
 @spelling(np.reshape)

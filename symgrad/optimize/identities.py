@@ -194,24 +194,25 @@ def sum_of_diagonal(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node |
     return x.args[0] if x.args else s.call(np.broadcast_to, one, shape=node.aval.shape)
 
 
-@rewrite(np.moveaxis)
-def moveaxis(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
-    """Two axes can only change places."""
-    (x,) = args
-    params = dict(node.params)
-    if len(x.aval.shape) != 2 or not all(isinstance(axis, int) for axis in params.values()):
-        return None
-    return s.call(np.transpose, x) if (params["source"] - params["destination"]) % 2 else x
-
-
-@rewrite(np.transpose, exact=True)
+@rewrite(np.transpose, np.moveaxis, exact=True)
 def transpose(s: Simplifier, node: Node, args: tuple[Node, ...]) -> Node | None:
+    """Axes change places once, and not for nothing."""
     (x,) = args
-    if is_op(x, np.transpose) and not x.params and not node.params:
-        return x.args[0]
-    if x.op is create.DIAGONAL and not node.params:
+    order = _order(node)
+    if is_op(x, np.transpose):
+        inner, (x,) = _order(x), x.args
+        order = tuple([inner[axis] for axis in order])
+    same = tuple(range(len(order)))
+    if order == same or (x.op is create.DIAGONAL and len(order) == 2):
         return x
-    return x if len(x.aval.shape) < 2 else None
+    params = {} if order == same[::-1] else {"axes": order}
+    return None if x is args[0] and node.params == tuple(params.items()) else s.call(np.transpose, x, **params)
+
+
+def _order(node: Node) -> tuple[int, ...]:
+    """The axes of an array, in the order in which a transposed one has them."""
+    axes = np.broadcast_to(False, range(len(node.aval.shape)))
+    return tuple(np.shape(node.op.fun(axes, **dict(node.params))))
 
 
 @rewrite(np.transpose, derived=True)

@@ -106,6 +106,11 @@ class Rows(NamedTuple):
     axis: int
     place: Node
 
+    @property
+    def before(self) -> int:
+        """How many axes of what is named come before that of the iterations."""
+        return sum([type(part) is index.Slice for part in self.spec[: self.axis]])
+
 
 class _Together(Batch):
     """A loop's body, batched over its iterations."""
@@ -213,6 +218,7 @@ class _Together(Batch):
         rows = self.rows[term.steps[-1]]
         if rows is not None:
             others = [self._same(place) for place in rows.others]
+            values = _moved(values, 0, rows.before)
             return (index.SETITEM if term.puts else index.INDEX_ADD)(total, values, *others, spec=rows.spec)
         if all(map(self._is_same, term.places)):
             return index.INDEX_ADD(total, np.sum(values, axis=0), *map(self._same, term.places), spec=term.spec)
@@ -286,14 +292,14 @@ class _Together(Batch):
         every = range(len(x))
         if len(rows.spec) == 1 and every[slice(*rows.spec[0])] == every:
             return x
-        return index.GETITEM(x, *[self._same(place) for place in rows.others], spec=rows.spec)
+        return _moved(index.GETITEM(x, *[self._same(place) for place in rows.others], spec=rows.spec), rows.before, 0)
 
     def _together(self, shape: tuple[int, ...], spec: index.Spec, places: Sequence[Node]) -> Rows | None:
         """The rows that all iterations name by ``spec`` and ``places``, each another one; None for anything else."""
         if not all([type(part) in (int, index.Hole, index.Slice) for part in spec]) or not all(map(_is_place, places)):
             return None
         moving = [part for part in spec if type(part) is index.Hole and not self._is_same(places[part.number])]
-        if len(moving) != 1 or any([type(part) is index.Slice for part in spec[: spec.index(moving[0])]]):
+        if len(moving) != 1:
             return None
         axis, place = spec.index(moving[0]), places[moving[0].number]
         found = _progression(self.numbers.get(place, []), shape[axis])
@@ -314,6 +320,13 @@ class _Together(Batch):
         return self.value(place)
 
 
+def _moved(x: Any, source: int, destination: int) -> Any:
+    """An array with an axis in another place."""
+    axes = [*range(np.ndim(x))]
+    axes.insert(destination, axes.pop(source))
+    return x if source == destination else np.transpose(x, axes)
+
+
 def _progression(places: Sequence[int], size: int) -> index.Slice | None:
     """The slice of an axis of ``size`` that ``places`` are one after the other; None where they are none."""
     if len(places) < 2 or min(places) < 0 or max(places) >= size:
@@ -322,7 +335,7 @@ def _progression(places: Sequence[int], size: int) -> index.Slice | None:
     stop = start + step * len(places)
     if step == 0 or list(places) != list(range(start, stop, step)):
         return None
-    return index.Slice(start, stop if stop >= 0 else None, step)
+    return index.Slice(start or None, stop if 0 <= stop < size else None, None if step == 1 else step)
 
 
 def _is_number(node: Node) -> bool:
