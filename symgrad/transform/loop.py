@@ -532,6 +532,17 @@ def loop_of(body: Body, course: Course) -> Loop:
     return found
 
 
+def copied(graph: Graph, node: Node, args: Sequence[Node], source: Graph) -> Node:
+    """A node of ``source`` in another graph, on other arguments."""
+    if node.op is CONST:
+        return graph.const(dict(node.params)["value"])
+    if node.op is CAPTURED:
+        return graph.captured(source.arrays[node])
+    made = graph.add(node.op, tuple(args), node.params, node.aval)
+    made.name, made.line, made.phase, made.exact = node.name, node.line, node.phase, node.exact
+    return made
+
+
 def fingerprint(body: Body, notes: bool = True) -> Any:
     """The same for bodies that are alike, with ``notes`` names and lines too."""
     places = {node: i for i, node in enumerate([*body.inputs, *body.nodes()])}

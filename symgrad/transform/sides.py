@@ -20,7 +20,7 @@ from symgrad.ops import create, index
 from symgrad.ops.core import REGISTRY
 from symgrad.ops.engine import ITEM, NOT, TO_NUMPY, TO_PYTHON
 from symgrad.transform.lanes import POLES
-from symgrad.transform.loop import Body, Course, Loop, loop_of
+from symgrad.transform.loop import Body, Course, Loop, copied, loop_of
 from symgrad.transform.terms import WHERE, Reading, Term, row_of
 
 _OR, _NOT = REGISTRY[np.logical_or], (NOT, REGISTRY[np.logical_not])
@@ -85,13 +85,7 @@ class _Sides:
 
     def copied(self, node: Node, args: list[Node], body: Body) -> Node:
         """A node of another graph."""
-        if node.op is CONST:
-            made = self.graph.const(dict(node.params)["value"])
-        elif node.op is CAPTURED:
-            made = self.graph.captured(body.graph.arrays[node])
-        else:
-            made = self.graph.add(node.op, tuple(args), node.params, node.aval)
-            made.name, made.line, made.phase, made.exact = node.name, node.line, node.phase, node.exact
+        made = copied(self.graph, node, args, body.graph)
         if self.settled.issuperset(args):
             self.settled.add(made)
         return made

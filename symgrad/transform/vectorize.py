@@ -8,11 +8,12 @@ iterations, as ``vmap`` batches a function; what was summed up going round is su
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from symgrad.frames import user_line
 from symgrad.ir import CAPTURED, CONST, Aval, Node, ancestors
 from symgrad.ops import index
 from symgrad.ops.core import REGISTRY
@@ -22,6 +23,7 @@ from symgrad.tracer import Tracer
 from symgrad.transform.batch import Batch, CannotBatch, line_up
 from symgrad.transform.lanes import POLES
 from symgrad.transform.loop import Body, Course, Loop
+from symgrad.transform.own import own_places, with_rows
 from symgrad.transform.sides import is_if, is_steady, taken_out
 from symgrad.transform.terms import ADD, SUBTRACT, WHERE, Reading, Term, row_of
 
@@ -43,14 +45,45 @@ _LOGIC = {
 
 def vectorized(trace: Trace, body: Body, course: Course, args: Sequence[Any]) -> list[Tracer] | None:
     """What a loop carries in the end, computed for all iterations at once; None where it has to run."""
-    if course.count is None or course.test is not None or body.saved or body.elements or not _pays(body, course.count):
+    if course.count is None or course.test is not None or body.saved or body.elements:
+        return None
+    found = _at_once(trace, body, course, args, {})
+    if found is not None:
+        return found
+    own = _own_rows(body, course, args)
+    if not own:
+        return None
+    rows = with_rows(body, {item: found.axis for item, found in own.items()})
+    return _at_once(trace, rows, course, args, {body.carry.index(item): found for item, found in own.items()})
+
+
+def _own_rows(body: Body, course: Course, args: Sequence[Any]) -> dict[Node, Rows]:
+    """The rows of what goes round that an iteration has to itself."""
+    fixed = zip(body.invariants, args[len(body.carry) :], strict=True)
+    numbers = _counted(body, course, {item: arg.value for item, arg in fixed if arg.node.op is CONST})
+    own: dict[Node, Rows] = {}
+    for item, end in zip(body.carry, body.after, strict=True):
+        if end is item or item.aval.kind != "array":
+            continue
+        for axis, place in sorted(own_places(body, item), key=lambda found: found[0]):
+            places = _progression(numbers.get(place, []), item.aval.shape[axis])
+            if places is not None:
+                own[item] = Rows((*[index.EVERY] * axis, places), (), axis, place)
+                break
+    return own
+
+
+def _at_once(trace: Trace, body: Body, course: Course, args: Sequence[Any], own: dict[int, Rows]) -> list[Tracer] | None:
+    """The same of a body which has, in the place of some of the carried arrays, an iteration's ``own`` rows of them."""
+    if course.count is None or not _pays(body, course.count):
         return None
     guards, remarks, line = len(trace.guards), dict(trace.remarks), trace.line
+    trace.line = line or user_line()  # and no name: that of the loop's index is none for what is made of all iterations
     try:
         with np.errstate(all="ignore"):  # the iterations have told, or will not
             fixed = zip(body.invariants, args[len(body.carry) :], strict=True)
             settled = [item for item, arg in fixed if arg.node.op in (CONST, CAPTURED)]
-            found = _Together(trace, taken_out(body, settled), course, args).results()
+            found = _Together(trace, taken_out(body, settled), course, args, own).results()
     except Exception:  # what the user is to see, the loop raises, too
         found = None
     finally:
@@ -117,7 +150,7 @@ class _Together(Batch):
 
     one_by_one = False  # which is what the loop does
 
-    def __init__(self, trace: Trace, body: Body, course: Course, args: Sequence[Any]) -> None:
+    def __init__(self, trace: Trace, body: Body, course: Course, args: Sequence[Any], own: dict[int, Rows]) -> None:
         assert course.count is not None
         super().__init__(trace, course.count, {})
         self.body, self.course, self.nodes = body, course, body.nodes()
@@ -126,16 +159,19 @@ class _Together(Batch):
         self.ends = dict(zip(body.carry, body.after, strict=True))
         self.reading, self.rows = Reading(body), dict[Node, Rows | None]()
         self.alike.update(zip(body.invariants, args[n:], strict=True))
-        self.steady = {item for item, end in self.ends.items() if end is item}
+        self.own = {body.carry[i]: rows for i, rows in own.items()}
+        self.steady = {item for item, end in self.ends.items() if end is item and item not in self.own}
         self.alike.update({item: self.starts[item] for item in self.steady})
         self.numbers = self._numbers()
 
     def results(self) -> list[Tracer]:
         """The last values of what goes round."""
-        terms = {item: self._terms(item, end) for item, end in self.ends.items() if item not in self.steady}
+        apart = self.steady | self.own.keys()
+        terms = {item: self._terms(item, end) for item, end in self.ends.items() if item not in apart}
         order = self._in_order([item for item, found in terms.items() if not found])
         self._constants()
         self._rows()
+        self.known.update({item: self._row(self.starts[item], rows) for item, rows in self.own.items()})
         for item, (term, *_) in [(item, found) for item, found in terms.items() if found]:
             rows = self.rows.get(term.steps[-1])
             if term.reads is not None and rows is not None:
@@ -144,7 +180,16 @@ class _Together(Batch):
             values = self._values(self.ends[item], item.aval)
             first = np.reshape(self.starts[item], (1, *item.aval.shape))
             self.known[item] = np.concatenate([first, values[:-1]]) if self.size > 1 else first
-        return [self._applied(item, terms[item]) if terms.get(item) else self._last(item) for item in self.body.carry]
+        return [self._end(item, terms.get(item)) for item in self.body.carry]
+
+    def _end(self, item: Node, terms: list[Term] | None) -> Any:
+        """What there is of a carried value in the end."""
+        if item in self.own:
+            rows, values = self.own[item], self._values(self.ends[item], item.aval)
+            end = index.SETITEM(self.starts[item], _moved(values, 0, rows.before), spec=rows.spec)
+            end.node.name = end.node.name or item.name
+            return end
+        return self._applied(item, terms) if terms else self._last(item)
 
     def _in_order(self, items: list[Node]) -> list[Node]:
         """The carried values that an iteration leaves for the next one, those first that others are made of."""
@@ -263,19 +308,12 @@ class _Together(Batch):
 
     def _numbers(self) -> dict[Node, list[Any]]:
         """What hangs on the index alone, in each iteration: it is the same in each call, and as Python has it."""
-        course = self.course
         ends = [(item, end) for item, end in self.ends.items() if item not in self.steady]
         sums = {term.steps[-1] for item, end in ends for term in self.reading.terms(item, end)}
-        numbers: dict[Node, list[Any]] = {self.body.index: [course.start + course.step * i for i in range(self.size)]}
-        for node in [*self.alike, *self.nodes]:
-            if node.op is CONST:
-                numbers[node] = [dict(node.params)["value"]] * self.size
-            elif node in self.alike and self.alike[node].node.op in (CONST, CAPTURED):
-                numbers[node] = [self.alike[node].value] * self.size
-            elif _is_number(node) and node.args and all([arg in numbers for arg in node.args]):
-                params, rows = dict(node.params), zip(*[numbers[arg] for arg in node.args], strict=True)
-                numbers[node] = [node.op.fun(*row, **params) for row in rows]
-            elif node.args and node not in sums and not _is_harmless(node, numbers):
+        fixed = {item: x.value for item, x in self.alike.items() if x.node.op in (CONST, CAPTURED)}
+        numbers = _counted(self.body, self.course, fixed)
+        for node in self.nodes:
+            if node.args and node not in numbers and node not in sums and not _is_harmless(node, numbers):
                 raise CannotBatch("Python's numbers raise where NumPy's do not, or know no bounds")
         return numbers
 
@@ -318,6 +356,20 @@ class _Together(Batch):
         """A place that is the same one in all iterations."""
         self.run(ancestors([place]))
         return self.value(place)
+
+
+def _counted(body: Body, course: Course, fixed: Mapping[Node, Any]) -> dict[Node, list[Any]]:
+    """What hangs on the index alone, and what is ``fixed``, in each iteration."""
+    size: Any = course.count
+    numbers = {node: [value] * size for node, value in fixed.items()}
+    numbers[body.index] = [course.start + course.step * i for i in range(size)]
+    for node in body.nodes():
+        if node.op is CONST:
+            numbers[node] = [dict(node.params)["value"]] * size
+        elif _is_number(node) and node.args and all([arg in numbers for arg in node.args]):
+            params, rows = dict(node.params), zip(*[numbers[arg] for arg in node.args], strict=True)
+            numbers[node] = [node.op.fun(*row, **params) for row in rows]
+    return numbers
 
 
 def _moved(x: Any, source: int, destination: int) -> Any:
