@@ -9,7 +9,7 @@ Such a body is there to be batched. It does not run by itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -88,15 +88,15 @@ class _Uses:
         return inner.isdisjoint(body.saved) and all([(item in inner) == (end in inner) for item, end in ends.items()])
 
 
-def with_rows(body: Body, axes: Mapping[Node, int]) -> Body:
-    """The body with one row, across an axis, in the place of each of some inputs."""
+def with_rows(body: Body, axes: Mapping[Node, Collection[int]]) -> Body:
+    """The body with one row, across some axes, in the place of each of some inputs."""
     return _Rows(body, axes).made()
 
 
 class _Rows:
     """A body as it is written once more."""
 
-    def __init__(self, body: Body, axes: Mapping[Node, int]) -> None:
+    def __init__(self, body: Body, axes: Mapping[Node, Collection[int]]) -> None:
         self.body, self.graph, self.axes = body, Graph(), dict(axes)
         self.new = {node: self._input(node) for node in body.inputs}
 
@@ -115,8 +115,8 @@ class _Rows:
                 new[node] = self._access(node, args, self.axes[node.args[0]])
             elif isinstance(node.op, Loop):
                 new[node] = self._loop(node, args)
-            elif node.op is ITEM and type(args[0].aval) is tuple:
-                new[node] = self.graph.add(ITEM, tuple(args), node.params, args[0].aval[dict(node.params)["item"]])
+            elif node.op is ITEM and isinstance(args[0].op, Loop):
+                new[node] = self._item(node, args[0])
             else:
                 new[node] = copied(self.graph, node, args, body.graph)
             new[node].name, new[node].line = new[node].name or node.name, new[node].line or node.line
@@ -137,22 +137,30 @@ class _Rows:
         ends = tuple([end.aval for end in inner.after])
         return self.graph.add(loop_of(inner, op.course), tuple(args), (), (*ends, *node.aval[len(ends) :]))
 
-    def _access(self, node: Node, args: list[Node], axis: int) -> Node:
+    def _item(self, node: Node, loop: Node) -> Node:
+        """What a loop leaves: a row, where it got one."""
+        (before,), item = node.args, dict(node.params)["item"]
+        if item < len(loop.op.body.carry) and before.args[item] in self.axes:
+            self.axes[node] = self.axes[before.args[item]]
+        return self.graph.add(ITEM, (loop,), node.params, loop.aval[item])
+
+    def _access(self, node: Node, args: list[Node], axes: Collection[int]) -> Node:
         """What is read of a row, or written to it, in the place of the array."""
         spec = dict(node.params)["spec"]
         count = len(node.op.rules)
         row, values, places = args[0], args[1:count], args[count:]
-        kept = [i for i in range(len(places)) if i != spec[axis].number]
+        known = [spec[axis].number for axis in axes]
+        kept = [i for i in range(len(places)) if i not in known]
         rest = tuple(
             [
                 index.Hole(kept.index(part.number)) if type(part) is index.Hole else part
-                for i, part in enumerate(spec)
-                if i != axis
+                for axis, part in enumerate(spec)
+                if axis not in axes
             ]
         )
         whole = all([part == index.EVERY for part in rest])
         if node.op is not index.GETITEM:
-            self.axes[node] = axis
+            self.axes[node] = axes
         if not whole:
             aval = node.aval if node.op is index.GETITEM else row.aval
             return self.graph.add(node.op, (row, *values, *[places[i] for i in kept]), (("spec", rest),), aval)
@@ -177,6 +185,6 @@ class _Rows:
         return graph.add(REGISTRY[np.broadcast_to], (value,), (("shape", aval.shape),), aval)
 
 
-def _row(aval: Aval, axis: int) -> Aval:
-    row = row_of(aval, (*[index.EVERY] * axis, 0))
+def _row(aval: Aval, axes: Collection[int]) -> Aval:
+    row = row_of(aval, tuple([0 if axis in axes else index.EVERY for axis in range(len(aval.shape))]))
     return row if row.shape else row._replace(kind="scalar")

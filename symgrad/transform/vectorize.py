@@ -8,7 +8,7 @@ iterations, as ``vmap`` batches a function; what was summed up going round is su
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,27 +53,31 @@ def vectorized(trace: Trace, body: Body, course: Course, args: Sequence[Any]) ->
     own = _own_rows(body, course, args)
     if not own:
         return None
-    rows = with_rows(body, {item: found.axis for item, found in own.items()})
+    rows = with_rows(body, {item: found.axes for item, found in own.items()})
     return _at_once(trace, rows, course, args, {body.carry.index(item): found for item, found in own.items()})
 
 
-def _own_rows(body: Body, course: Course, args: Sequence[Any]) -> dict[Node, Rows]:
+def _own_rows(body: Body, course: Course, args: Sequence[Any]) -> dict[Node, Own]:
     """The rows of what goes round that an iteration has to itself."""
-    fixed = zip(body.invariants, args[len(body.carry) :], strict=True)
-    numbers = _counted(body, course, {item: arg.value for item, arg in fixed if arg.node.op is CONST})
-    own: dict[Node, Rows] = {}
+    fixed = dict(zip(body.invariants, args[len(body.carry) :], strict=True))
+    numbers = _counted(body, course, {item: arg.value for item, arg in fixed.items() if arg.node.op is CONST})
+    own: dict[Node, Own] = {}
     for item, end in zip(body.carry, body.after, strict=True):
         if end is item or item.aval.kind != "array":
             continue
-        for axis, place in sorted(own_places(body, item), key=lambda found: found[0]):
+        named = sorted(own_places(body, item), key=lambda found: found[0])
+        for axis, place in named:
             places = _progression(numbers.get(place, []), item.aval.shape[axis])
             if places is not None:
-                own[item] = Rows((*[index.EVERY] * axis, places), (), axis, place)
+                same = {other: fixed[place] for other, place in named if other != axis and place in fixed}
+                parts = {axis: places, **{other: index.Hole(i) for i, other in enumerate(same)}}
+                spec = tuple([parts.get(other, index.EVERY) for other in range(max(parts) + 1)])
+                own[item] = Own(spec, tuple(same.values()), axis, frozenset(parts))
                 break
     return own
 
 
-def _at_once(trace: Trace, body: Body, course: Course, args: Sequence[Any], own: dict[int, Rows]) -> list[Tracer] | None:
+def _at_once(trace: Trace, body: Body, course: Course, args: Sequence[Any], own: dict[int, Own]) -> list[Tracer] | None:
     """The same of a body which has, in the place of some of the carried arrays, an iteration's ``own`` rows of them."""
     if course.count is None or not _pays(body, course.count):
         return None
@@ -139,10 +143,14 @@ class Rows(NamedTuple):
     axis: int
     place: Node
 
-    @property
-    def before(self) -> int:
-        """How many axes of what is named come before that of the iterations."""
-        return sum([type(part) is index.Slice for part in self.spec[: self.axis]])
+
+class Own(NamedTuple):
+    """What all iterations together name of an array whose rows they have to themselves, which have none of the ``axes``."""
+
+    spec: index.Spec
+    others: tuple[Tracer, ...]
+    axis: int
+    axes: Collection[int]
 
 
 class _Together(Batch):
@@ -150,7 +158,7 @@ class _Together(Batch):
 
     one_by_one = False  # which is what the loop does
 
-    def __init__(self, trace: Trace, body: Body, course: Course, args: Sequence[Any], own: dict[int, Rows]) -> None:
+    def __init__(self, trace: Trace, body: Body, course: Course, args: Sequence[Any], own: dict[int, Own]) -> None:
         assert course.count is not None
         super().__init__(trace, course.count, {})
         self.body, self.course, self.nodes = body, course, body.nodes()
@@ -159,7 +167,7 @@ class _Together(Batch):
         self.ends = dict(zip(body.carry, body.after, strict=True))
         self.reading, self.rows = Reading(body), dict[Node, Rows | None]()
         self.alike.update(zip(body.invariants, args[n:], strict=True))
-        self.own = {body.carry[i]: rows for i, rows in own.items()}
+        self.own = {body.carry[i]: found for i, found in own.items()}
         self.steady = {item for item, end in self.ends.items() if end is item and item not in self.own}
         self.alike.update({item: self.starts[item] for item in self.steady})
         self.numbers = self._numbers()
@@ -171,7 +179,7 @@ class _Together(Batch):
         order = self._in_order([item for item, found in terms.items() if not found])
         self._constants()
         self._rows()
-        self.known.update({item: self._row(self.starts[item], rows) for item, rows in self.own.items()})
+        self.known.update({item: _named(self.starts[item], own, own.others) for item, own in self.own.items()})
         for item, (term, *_) in [(item, found) for item, found in terms.items() if found]:
             rows = self.rows.get(term.steps[-1])
             if term.reads is not None and rows is not None:
@@ -185,8 +193,8 @@ class _Together(Batch):
     def _end(self, item: Node, terms: list[Term] | None) -> Any:
         """What there is of a carried value in the end."""
         if item in self.own:
-            rows, values = self.own[item], self._values(self.ends[item], item.aval)
-            end = index.SETITEM(self.starts[item], _moved(values, 0, rows.before), spec=rows.spec)
+            own, values = self.own[item], self._values(self.ends[item], item.aval)
+            end = index.SETITEM(self.starts[item], _moved(values, 0, _before(own)), *own.others, spec=own.spec)
             end.node.name = end.node.name or item.name
             return end
         return self._applied(item, terms) if terms else self._last(item)
@@ -263,7 +271,7 @@ class _Together(Batch):
         rows = self.rows[term.steps[-1]]
         if rows is not None:
             others = [self._same(place) for place in rows.others]
-            values = _moved(values, 0, rows.before)
+            values = _moved(values, 0, _before(rows))
             return (index.SETITEM if term.puts else index.INDEX_ADD)(total, values, *others, spec=rows.spec)
         if all(map(self._is_same, term.places)):
             return index.INDEX_ADD(total, np.sum(values, axis=0), *map(self._same, term.places), spec=term.spec)
@@ -330,7 +338,7 @@ class _Together(Batch):
         every = range(len(x))
         if len(rows.spec) == 1 and every[slice(*rows.spec[0])] == every:
             return x
-        return _moved(index.GETITEM(x, *[self._same(place) for place in rows.others], spec=rows.spec), rows.before, 0)
+        return _named(x, rows, [self._same(place) for place in rows.others])
 
     def _together(self, shape: tuple[int, ...], spec: index.Spec, places: Sequence[Node]) -> Rows | None:
         """The rows that all iterations name by ``spec`` and ``places``, each another one; None for anything else."""
@@ -370,6 +378,16 @@ def _counted(body: Body, course: Course, fixed: Mapping[Node, Any]) -> dict[Node
             params, rows = dict(node.params), zip(*[numbers[arg] for arg in node.args], strict=True)
             numbers[node] = [node.op.fun(*row, **params) for row in rows]
     return numbers
+
+
+def _named(x: Any, rows: Rows | Own, others: Sequence[Any]) -> Any:
+    """The rows of an array, the axis of the iterations in front."""
+    return _moved(index.GETITEM(x, *others, spec=rows.spec), _before(rows), 0)
+
+
+def _before(rows: Rows | Own) -> int:
+    """How many axes of what is named come before that of the iterations."""
+    return sum([type(part) is index.Slice for part in rows.spec[: rows.axis]])
 
 
 def _moved(x: Any, source: int, destination: int) -> Any:
