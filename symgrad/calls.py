@@ -33,7 +33,7 @@ from symgrad.guards import Path, same_value
 from symgrad.instrument import HOOKS, instrumented
 from symgrad.ir import INPUT
 from symgrad.iterables import table
-from symgrad.kinds import CACHED, UNBOUND, refuse_type
+from symgrad.kinds import CACHED, UNBOUND, place_of_out, refuse_type
 from symgrad.likeness import Derived, Ruled
 from symgrad.ops import create
 from symgrad.ops.core import Traced
@@ -76,7 +76,7 @@ _HEAPS = (heapq.heapify, heapq.heappush, heapq.heappop, heapq.heapreplace, heapq
 _IN_ORDER = (*_HEAPS, bisect.insort_left, bisect.insort_right)  # they change the list that they are given first
 _BISECTING = (bisect.bisect_left, bisect.bisect_right)
 _FINDING = ("get", "pop", "setdefault", "count", "index", "remove", "isdisjoint", "issubset", "issuperset")
-_WRITING = ("fill", "sort", "put", "partition", "resize", "setfield", "byteswap", "setflags", "__setitem__")
+_WRITING = MUTATORS | {"fill", "put", "partition", "resize", "setfield", "byteswap", "setflags"}
 _PARTIAL: Any = functools.partial
 _MAKERS = (np.ndarray, np.ufunc, *RANDOM)
 _GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
@@ -216,12 +216,10 @@ class Calls(Reads):
             self.stop(f"{owner.__name__} is made of a function that is not followed")
         if fun.__name__ in STATEFUL:
             self.stop(f"{fun.__name__}() is called, which reads or changes a file or a setting of NumPy's")
-        if "out" in kwargs:
-            self.trace.writes.append(kwargs["out"])
-        elif fun.__name__ in _IN_PLACE:
-            self.trace.writes.append(args[0])
-        elif isinstance(fun, np.ufunc):
-            self.trace.writes += args[fun.nin :]
+        if fun.__name__ in _IN_PLACE:
+            self.wrote_arrays(args[:1])
+        place = place_of_out(fun)
+        self.wrote_arrays(args[place : None if isinstance(fun, np.ufunc) else place + 1], kwargs.get("out"))
         args, kwargs = self._seen(args), self._seen(kwargs)
         if fun in OF_FUNCTIONS:
             args = tuple([handed(value, self._called_back) for value in args])
@@ -633,8 +631,7 @@ class Calls(Reads):
         result = self._on_copies(fun, args, kwargs, inside)
         for array, tracer in list(self._arrays):
             if not same_value(array, tracer.value) and self.writes_to(tracer):
-                tracer.node, tracer.value = self.trace.constant(array.copy("K"))
-                tracer.version += 1
+                self.trace.look_again(tracer)
         return result
 
     def _on_copies(self, fun: Any, args: Sequence[Any], kwargs: dict[str, Any], inside: bool = True) -> Any:
@@ -873,8 +870,9 @@ class Calls(Reads):
             self.stop(f"the iterator {path!r} is consumed")
         elif isinstance(owner, Iterator):
             self.uses(owner)
-        elif isinstance(owner, np.ndarray) and (name in _WRITING or "out" in kwargs):
-            self.trace.writes += [owner, kwargs.get("out")]
+        elif isinstance(owner, np.ndarray):
+            place = place_of_out(getattr(np, name, None)) - 1  # of a method, which has its array already
+            self.wrote_arrays([owner] if name in _WRITING else args[place : place + 1], kwargs.get("out"))
         elif path is None and name in MUTATORS and not isinstance(owner, CONTAINERS):
             self.trace.writes.append(owner)
         elif not isinstance(owner, PURE_RECEIVERS) and (
@@ -882,6 +880,7 @@ class Calls(Reads):
             or (path is not None and type(owner).__module__ == "builtins")
         ):
             self.stop(f"{type(owner).__name__}.{name} is called, which may change or depend on anything")
+            self.wrote_memory(owner)
         elif isinstance(owner, CONTAINERS):
             if path is None:  # what it keeps are the very objects
                 if name in MUTATORS:

@@ -467,10 +467,16 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         if not isinstance(node.ctx, ast.Load) and self._outer_chain(node.value):
             return node  # the very object is changed, not what a trace makes of it
-        node.value = self.visit(node.value)
         if not isinstance(node.ctx, ast.Load):
+            node.value = self._assigned_in(node.value)
             return node
+        node.value = self.visit(node.value)
         return _attribute(node, self.owner)
+
+    def _assigned_in(self, owner: ast.expr) -> ast.expr:
+        """What has the item or the attribute that is assigned; of one that names alone lead to, a statement reports it."""
+        found: ast.expr = self.visit(owner)
+        return found if _is_plain_chain(owner) else _hook("wrote_through", owner, found)
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         if isinstance(node.ctx, ast.Load):
@@ -480,7 +486,7 @@ class _Rewriter(ast.NodeTransformer):
         if self._outer_chain(node.value):
             node.value = _hook("place", node.value, node.value)
         else:
-            node.value = self.visit(node.value)
+            node.value = self._assigned_in(node.value)
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         known = owner is None or any([isinstance(part, ast.Slice) for part in parts]) or isinstance(node.slice, ast.Constant)
         node.slice = self._index(node.slice) if known else _hook("key", node.slice, self.visit(node.slice), owner)

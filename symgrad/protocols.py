@@ -46,7 +46,7 @@ def array_function(trace: Run, like: Tracer, func: Any, args: Any, kwargs: Any) 
         args, kwargs = (*args[:place], *args[place + 1 :]), {**kwargs, "out": args[place]}  # what follows has names
     if "out" not in kwargs:
         return _call(trace, func, args, kwargs)
-    if isinstance(kwargs["out"], np.ndarray) and not any([t.node.differentiated for t in tracers((args, kwargs))]):
+    if type(kwargs["out"]) is np.ndarray and not any([t.node.differentiated for t in tracers((args, kwargs))]):
         trace.note("values that were given as arguments are written into a plain array")
         return func(*plain(args), **plain(kwargs))
     outs = _outs(kwargs["out"])

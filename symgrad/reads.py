@@ -857,10 +857,27 @@ class Reads:
         elif not isinstance(owner, (Traced, float, *PLAIN, tuple)):
             self.trace.writes.append(owner)
         elif type(owner) is Tracer:
-            base = owner if owner.base is None else owner.base
-            source = dict(base.node.params).get("position")
-            if base.frozen and isinstance(source, Path):
-                self.effect(f"{source!r} is changed, which is outside the function")
+            self.writes_to(owner if owner.base is None else owner.base)
+        self.wrote_memory(owner)
+
+    def wrote_arrays(self, arrays: Sequence[Any], out: Any = None) -> None:
+        """NumPy writes into these, and into ``out``: an array, or a tuple of some."""
+        for array in (*arrays, *(out if type(out) is tuple else (out,))):
+            if array is not None:
+                self.trace.writes.append(array)
+                self.wrote_memory(array)
+
+    def wrote_through(self, owner: Any) -> Any:
+        """What an expression gives, an item or an attribute of which is assigned."""
+        self.wrote_memory(owner)
+        return owner
+
+    def wrote_memory(self, owner: Any) -> None:
+        """What is written into may lie in the memory of arrays from outside: these are looked at again when they are read."""
+        memory = _memory_of(owner) if self._arrays else None
+        for array, tracer in self._arrays if memory is not None else ():
+            if id(tracer) not in self.trace.outside and np.may_share_memory(array, memory):
+                self._changes(tracer, array)
 
     def key(self, key: Any, owner: Any) -> Any:
         """The place in ``owner`` that is assigned to: a dict that outlives the call keeps the key."""
@@ -911,14 +928,17 @@ class Reads:
             return True
         for array, known in self._arrays:
             if known is tracer:
-                path = dict(tracer.node.params)["position"]
-                self.effect(f"{path!r} is changed, which is outside the function")
+                self._changes(tracer, array)
                 if not array.flags.writeable:
                     raise ValueError("assignment destination is read-only")
-                self.trace.outside[id(tracer)] = (tracer, array)
                 tracer.frozen = False
                 return True
         return False
+
+    def _changes(self, tracer: Tracer, array: np.ndarray[Any, Any]) -> None:
+        path = dict(tracer.node.params)["position"]
+        self.effect(f"{path!r} is changed, which is outside the function")
+        self.trace.outside[id(tracer)] = (tracer, array)
 
     def wrote_array(self, array: Any, tracer: Tracer) -> None:
         """What shares memory with an array that was written to has changed, too."""
@@ -940,6 +960,20 @@ class Reads:
 def _functions_in(value: Any) -> list[FunctionType]:
     """The functions that an object has as attributes, which its methods may call."""
     return [item for item in getattr(value, "__dict__", {}).values() if isinstance(item, FunctionType)]
+
+
+def _memory_of(owner: Any) -> Any:
+    """The array that what is written into is, or has its memory in; None if there is none."""
+    if type(owner) is Tracer:
+        return owner.value if owner.tape.draft else None
+    if isinstance(owner, np.flatiter):
+        return owner.base
+    if isinstance(owner, np.ndarray):
+        return owner
+    try:
+        return np.asarray(memoryview(owner))
+    except (TypeError, ValueError):  # it has no memory to share, or of kinds that NumPy has not
+        return None
 
 
 def _makes_a_copy(key: Any) -> bool:

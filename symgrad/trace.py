@@ -363,6 +363,13 @@ class Trace:
         if isinstance(value, np.ndarray):
             self._copies[_place(value)] = (value, tracer.value, tracer.node)
 
+    def look_again(self, x: Tracer) -> None:
+        """An array from outside that the function writes to may have been changed by another name of its memory."""
+        _, array = self.outside.get(id(x), (None, x.value))
+        if not _identical(array, x.value):
+            x.node, x.value = self.constant(array.copy("K"))
+            x.version += 1
+
     def check_captured(self) -> None:
         """Note, at the end of the run, whether a captured array was changed while it ran."""
         for array, copy, _ in self._copies.values():

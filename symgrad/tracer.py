@@ -140,6 +140,7 @@ class Run(Protocol):
     def refuse(self, error: SymgradError) -> SymgradError: ...
     def told_apart(self, place: Any) -> None: ...
     def alone(self, x: Tracer) -> Tracer: ...
+    def look_again(self, x: Tracer) -> None: ...
 
 
 class Tracer(Traced):
@@ -222,6 +223,8 @@ class Tracer(Traced):
         assert base is not None
         if base.base is not None:
             base.refresh()
+        elif base.tape.outside:
+            base.tape.look_again(base)
         if base.version != self.seen:
             op, rest, params = self.how
             tape = base.tape
@@ -364,6 +367,19 @@ class Tracer(Traced):
 
     def resize(self, *shape: Any, refcheck: bool = True) -> None:
         raise MutatedInput(f"{where()}: x.resize() changes a traced array in place; write x = np.resize(x, shape)")
+
+    def setfield(self, val: Any, dtype: Any, offset: int = 0) -> None:
+        if dtype == self.dtype and not offset:
+            self[...] = val
+        elif self.tape.draft:
+            self.value.setfield(val, dtype, offset)
+        else:
+            raise MutatedInput(f"{where()}: x.setfield() changes bytes of a traced array in place; write x[...] = value")
+
+    def byteswap(self, inplace: bool = False) -> Any:
+        if inplace and not self.tape.draft:
+            raise MutatedInput(f"{where()}: x.byteswap() changes a traced array in place; write x = x.byteswap()")
+        return self.__getattr__("byteswap")(inplace)
 
     def setflags(self, **flags: Any) -> None:
         if self.tape.draft:

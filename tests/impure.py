@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import array
 import bisect
 import collections
 import contextlib
@@ -53,7 +54,7 @@ def reset():
     RANDOM = random.Random(3)
     ITERATOR, COUNTER, CYCLE = iter([float(i) for i in range(1, 40)]), itertools.count(1.0), itertools.cycle([1.0, 2.0, 3.0])
     GENERATOR = (float(i) for i in range(50))
-    COUNT, OBJ.n, CELL[0], BUF[:] = 0, 0, 0, 0.0
+    COUNT, OBJ.n, CELL[0], BUF[:], OF_BYTES[:] = 0, 0, 0, 0.0, (1.0, 2.0)
     LOG.clear(), D.clear(), QUEUE.clear(), cached.cache_clear()
     default_mutable.__defaults__[0].clear()
     os.environ["TRAP"] = "0"
@@ -789,3 +790,92 @@ def file_loaded(x):
 
 TAIL = BUF[1:]
 BOX = {"buffer": BUF}
+VIEW = BUF.view()
+BYTES = array.array("d", [1.0, 2.0])
+OF_BYTES = np.frombuffer(BYTES)
+
+
+def through_memory(change):
+    """A function that has read an array when what shares its memory is changed, and reads it again."""
+
+    @dynamic
+    def fun(x):
+        held = BUF
+        before = held[:2] * 2.0
+        change(held)
+        return np.sum(x * before) + np.sum(x**2 * held[:2])
+
+    fun.__name__ = fun.__qualname__ = change.__name__
+    return fun
+
+
+def assign_through_memoryview(array):
+    memory = memoryview(array)
+    memory[0] = array[0] + 1.0
+    memory[1] = 3.0
+
+
+def assign_through_memoryview_at_once(array):
+    memoryview(array)[0] = array[0] + 1.0
+
+
+def assign_through_a_buffer(array):
+    np.frombuffer(array)[:1] += 2.0
+
+
+def assign_through_an_attribute(array):
+    np.frombuffer(array).real = array[0] + 1.0
+
+
+def assign_to_all_elements(array):
+    BUF.flat = array + 1.0
+
+
+def fill_through_a_buffer(array):
+    np.ndarray((2,), float, array).fill(array[1] + 1.0)
+
+
+def copy_through_a_buffer(array):
+    np.copyto(np.frombuffer(array), array + 2.0)
+
+
+def accumulate_through_a_buffer(array):
+    same = np.frombuffer(array)
+    np.add(same, 1.0, same)
+    np.cumsum(same, None, None, same)
+
+
+def accumulate_in_a_method(array):
+    same = np.frombuffer(array)
+    same += 1.0
+    same.cumsum(None, None, same)
+
+
+def accumulate_in_another_name(array):
+    same = VIEW
+    np.add(same, 1.0, out=same)
+    np.cumsum(same, out=same)
+
+
+def set_field_of_another_name(array):
+    VIEW.setfield(array + 1.0, float)
+
+
+def iterate_to_write(array):
+    for item in np.nditer(BUF, op_flags=["readwrite"]):
+        item[...] = 2.0 * item + 1.0
+
+
+for _change in (
+    assign_through_memoryview, assign_through_memoryview_at_once, assign_through_a_buffer, assign_through_an_attribute,
+    assign_to_all_elements, fill_through_a_buffer, copy_through_a_buffer, accumulate_through_a_buffer, accumulate_in_a_method,
+    accumulate_in_another_name, set_field_of_another_name, iterate_to_write,
+):  # fmt: skip
+    through_memory(_change)
+
+
+@dynamic
+def reverse_below_an_array(x):
+    held = OF_BYTES
+    BYTES.reverse()
+    return np.sum(x**2 * held)

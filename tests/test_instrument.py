@@ -43,7 +43,7 @@ class Inert:
         return value
 
     iterate = mapping = unpacked = unpack = test = whole = shown = compared = stored = kept = matched = identity = _first
-    operand = changed = key = asked = answer = _first
+    operand = changed = key = asked = answer = wrote_through = _first
     manager = place = raised = left = renamed = appended = hashed = chosen = handed = _first
     failed = staticmethod(AssertionError)
 
