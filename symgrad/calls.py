@@ -267,7 +267,8 @@ class Calls(Reads):
         if fun.signature:
             return np.vectorize(element, fun.otypes, None, fun.excluded, fun.cache, fun.signature)(*args, **kwargs)
         kinds = fun.otypes or ""
-        if not fun.cache and (found := self._one_by_one(fun, inner, args, kwargs)) is not None:
+        first = None if kinds or fun.cache else self._first(fun, element, args, kwargs)
+        if not fun.cache and (found := self._one_by_one(fun, inner, args, kwargs, first)) is not None:
             return found
         made = np.vectorize(element, "O" * max(len(kinds), 1), None, fun.excluded, fun.cache)  # traced values stay objects
         result = made(*args, **kwargs)
@@ -281,7 +282,19 @@ class Calls(Reads):
         )
         return parts if isinstance(result, tuple) else parts[0]
 
-    def _one_by_one(self, fun: Any, inner: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def _first(self, fun: Any, element: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """What the function makes of the first cells, which it is asked to tell NumPy the kinds of all results."""
+
+        def cell(place: Any, value: Any) -> Any:
+            if place in fun.excluded:
+                return value
+            if not np.size(value):
+                raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+            return np.ravel(value)[0].item()
+
+        return element(*itertools.starmap(cell, enumerate(args)), **{name: cell(name, kwargs[name]) for name in kwargs})
+
+    def _one_by_one(self, fun: Any, inner: Any, args: Sequence[Any], kwargs: dict[str, Any], first: Any) -> Any:
         """The results for the cells of arrays in a loop, which may be rolled up; None where they are not all floats."""
         given: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
         asked = [place for place in given if place not in fun.excluded]
@@ -301,10 +314,8 @@ class Calls(Reads):
             found = element(*cells)
             return float(found) if type(found) in (int, bool) else found
 
-        if not kinds:  # the first one tells NumPy the kind of all
-            first = element(*[column[0] for column in columns])
-            if np.ndim(first) or np.asarray(plain(first)).dtype != np.float64:
-                return None
+        if not kinds and (np.ndim(first) or np.asarray(plain(first)).dtype != np.float64):
+            return None
         each: Any = _each
         tables = [table(column, 1, self.trace.once) or column for column in columns]
         results = instrumented(each, Frame(self, each))(number, *tables)  # type: ignore[misc]

@@ -7,7 +7,7 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from symgrad import value_and_grad
+from symgrad import grad, value_and_grad
 from symgrad.comprehensions import unrolled
 from symgrad.syntax import located
 
@@ -332,6 +332,44 @@ def test_functions_that_numpy_vectorizes_are_called_in_a_loop(fun, misses):
         assert value == pytest.approx(fun(x), rel=1e-12)
         np.testing.assert_allclose(slope, other, rtol=1e-11, atol=1e-13)
     assert derivative.cache_info().misses <= misses
+
+
+def counted(x, *others, **options):
+    """NumPy asks for the first element twice where it is not told the kinds of the results."""
+    seen = []
+
+    def weighted(t, *others):
+        seen.append(t)
+        return t * len(seen)
+
+    return np.sum(np.vectorize(weighted, **options)(x, *others)) * len(seen)
+
+
+COUNTED = [
+    counted,
+    lambda x: counted(x, 2.0),
+    lambda x: counted(x, ["a"] * len(x)),
+    lambda x: counted(x, np.ones(2), excluded=[1]),
+    lambda x: counted(x, otypes=[float]),
+    lambda x: counted(x, cache=True),
+    lambda x: counted(x[:, None], x),
+]
+
+
+@pytest.mark.parametrize("fun", COUNTED)
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_functions_that_numpy_vectorizes_are_called_as_often_as_numpy_calls_them(fun, mode):
+    x, derivative = np.array([0.7, -1.3, 0.4]), value_and_grad(fun, mode=mode)
+    for _ in range(3):
+        value, slope = derivative(x)
+        assert value == pytest.approx(fun(x), rel=1e-12)
+        np.testing.assert_allclose(slope, [(fun(x + h) - fun(x - h)) / 2 for h in np.eye(3)], rtol=1e-11)  # it is linear
+
+
+@pytest.mark.parametrize("mode", ["auto", "dynamic"])
+def test_what_numpy_vectorizes_of_no_elements_is_numpys_error(mode):
+    with pytest.raises(ValueError, match="size 0 inputs"):
+        grad(lambda x: np.sum(x) + np.sum(np.vectorize(np.sin)(x[:0])), mode=mode)(np.ones(3))
 
 
 WEIGHTS = [0.5, 0.2, 0.7, 1.1, 0.3, 0.9, 0.1, 0.4]
