@@ -389,7 +389,16 @@ class Calls(Reads):
         if path is None or kwargs or not all(map(_is_plain, args)):
             self.stop(f"{getattr(fun, '__name__', fun)} has a cache, whose content is not followed")
             return fun(*args, **kwargs)
+        self.filled_by(inner, f"{path!r} has a cache")
         return self.read(path.then("call", args), fun(*args))
+
+    def check_caches(self) -> None:
+        """Note, at the end of the run, whether what fills a cache may change what has been read, before that or after it."""
+        names = {key for path in (*self.lifts, *[path for path, _ in self.checks]) for _, key in path.steps}
+        containers = [one for one in self._keep if isinstance(one, CONTAINERS)]
+        for reason, within in self.caches.items():
+            if within.change(names, containers, [array for array, _ in self._arrays]):
+                self.impure = self.impure or reason
 
     def _call_function(self, fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         code = fun.__code__
@@ -877,6 +886,8 @@ class Calls(Reads):
         elif isinstance(owner, type):
             if name in ("now", "today", "utcnow"):
                 self.stop(f"{owner.__name__}.{name}() is called")
+        elif isinstance(owner, CACHED):
+            self.stop(f"{name}() of {owner.__name__} is called, whose cache is not followed")
         elif isinstance(owner, Iterator) and path is not None:
             self.stop(f"the iterator {path!r} is consumed")
         elif isinstance(owner, Iterator):

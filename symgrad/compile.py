@@ -253,6 +253,7 @@ class Family:
         if state is None:
             return Traced(trace, outputs, tree)
         trace.check_captured()
+        state.check_caches()
         nodes: list[Any] = []
         for leaf in outputs:
             if type(leaf) is Tracer:

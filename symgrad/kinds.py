@@ -7,7 +7,7 @@ import dis
 import functools
 import inspect
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import pairwise
 from opcode import _nb_ops, opname  # type: ignore[attr-defined]
 from types import (
@@ -28,7 +28,7 @@ import numpy as np
 
 from symgrad.errors import LeavesNumPy
 from symgrad.frames import where
-from symgrad.origins import PLAIN, is_library_module, is_users, is_users_class, names_in, needs_drafts
+from symgrad.origins import MUTATORS, PLAIN, is_library_module, is_users, is_users_class, names_in, needs_drafts
 
 CODES = 10_000  # code objects of which is remembered what they do
 CACHED = type(functools.lru_cache(maxsize=1)(abs))
@@ -103,6 +103,28 @@ def _stores(code: CodeType) -> bool:
 
 
 @functools.lru_cache(CODES)
+def _assigned(code: CodeType) -> frozenset[str]:
+    """The variables from around it, and the attributes, that code assigns or deletes; not those of a new object."""
+    found = set()
+    own = code.co_varnames[:1] if code.co_name in ("__init__", "__post_init__") else ()
+    for before, step in pairwise(dis.get_instructions(code)):
+        if step.opname.startswith(("STORE_", "DELETE_")) and (
+            step.opname.endswith("_GLOBAL")
+            or (step.opname.endswith("_DEREF") and step.argval in code.co_freevars)
+            or (step.opname.endswith("_ATTR") and before.argval not in own)
+        ):
+            found.add(step.argval)
+    return frozenset(found).union(*[_assigned(item) for item in code.co_consts if isinstance(item, CodeType)])
+
+
+def _puts(code: CodeType) -> bool:
+    """Whether code may change containers or arrays, by an instruction or a method."""
+    inner = [item for item in code.co_consts if isinstance(item, CodeType)]
+    deletes = any(name == "DELETE_SUBSCR" for name, _ in _steps(code))
+    return _stores(code) or deletes or not MUTATORS.isdisjoint(code.co_names) or any(map(_puts, inner))
+
+
+@functools.lru_cache(CODES)
 def _called(code: CodeType) -> list[tuple[tuple[Any, ...], int]]:
     """The calls in code without keywords: the names that their expressions have loaded until then, and how many arguments."""
     found = []
@@ -154,6 +176,7 @@ def _has_products(code: CodeType) -> bool:
     return any(_has_products(item) for item in code.co_consts if isinstance(item, CodeType))
 
 
+_SETTERS = frozenset("setattr delattr globals vars exec eval".split())  # they change what no name tells
 _WRITERS = frozenset("at copyto fill fill_diagonal place put put_along_axis putmask setitem real imag flat".split())
 _MAKERS = frozenset(
     """array asarray asanyarray ascontiguousarray asfortranarray require full arange r_ c_ list tuple vectorize default_rng
@@ -197,22 +220,31 @@ def _is_record(kind: Any) -> bool:
     return kind is SimpleNamespace or (not issubclass(kind, (ModuleType, *PLAIN)) and is_users_class(kind))
 
 
+def _is_method(fun: FunctionType) -> bool:
+    """Whether it is one that is called by its name alone."""
+    within, _, _ = fun.__qualname__.rpartition(".")
+    return within != "" and not within.endswith("<locals>") and not fun.__name__.startswith("__")
+
+
 class Within:
     """A function, or several, and all that they can get at by name, as that is now."""
 
     def __init__(self, fun: Any) -> None:
+        self.fun = fun
         self.functions: list[FunctionType] = []  # of the user's
+        self.arrays: list[np.ndarray[Any, Any]] = []
         self.vectorizes = self.caches = False  # whether ``np.vectorize`` puts results in an array; something keeps results
         self.handed = (
             False  # whether what takes no Tracers (np.asarray, np.float64, np.ndarray.sum) is there under another name
         )
-        seen: set[int] = set()
+        self.seen = seen = set[int]()
         stack = [fun]
         while stack:
             one = stack.pop()
             kind: Any = type(one)
             if kind in _LEAVES or id(one) in seen or len(seen) > 10_000:
                 self.handed |= kind is BuiltinFunctionType and one.__name__ in _MAKERS
+                self.arrays += [one] if kind is np.ndarray else []
                 continue
             seen.add(id(one))
             if kind is FunctionType and is_users(one):
@@ -274,3 +306,22 @@ class Within:
     def multiply(self) -> bool:
         """Whether one of them multiplies matrices."""
         return any([_has_products(fun.__code__) for fun in self.functions])
+
+    def change(self, names: Set[Any], containers: Iterable[Any], arrays: Iterable[Any]) -> bool:
+        """Whether one of them may change a variable or an attribute of these names, or one of these containers or arrays."""
+        codes = [fun.__code__ for fun in self._mentioned()]
+        if any([names & _assigned(code) or _SETTERS & _names(code) for code in codes]):
+            return True
+        shared = any([id(one) in self.seen for one in containers])
+        shared = shared or any([np.may_share_memory(one, other) for one in arrays for other in self.arrays])
+        return shared and any(map(_puts, codes))
+
+    def _mentioned(self) -> list[FunctionType]:
+        """The functions, but for methods by whose names nobody calls them."""
+        names = set[str]()
+        while True:
+            found = [fun for fun in self.functions if fun is self.fun or not _is_method(fun) or fun.__name__ in names]
+            more = names.union(*[_names(fun.__code__) for fun in found])
+            if more == names:
+                return found
+            names = more

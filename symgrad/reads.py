@@ -28,6 +28,7 @@ from symgrad.frames import where
 from symgrad.guards import CLOSURE, Check, Path, same_value
 from symgrad.ir import INPUT, Node, aval_of
 from symgrad.iterables import Over, columns, table
+from symgrad.kinds import Within
 from symgrad.ops import create
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import IDENTITY
@@ -94,6 +95,7 @@ class Reads:
         self.own_classes: dict[int, Any] = {}  # that the function has made
         self._methods: dict[int, Path] = {}  # those that outer names stand for, or what takes their place
         self._keep: list[Any] = []
+        self.caches: dict[str, Within] = {}  # what fills those that were asked, by what is said of one that changes things
         self._used: dict[int, Callable[[], Any]] = {}
         self._rows: dict[int, tuple[Any, Any]] = {}
         self._tables: dict[int, tuple[Any, Over | None]] = {}  # of lists and plain arrays that are read at traced places
@@ -442,6 +444,8 @@ class Reads:
         if isinstance(fixed, functools.cached_property) and path is None and not own:
             owner.__dict__[name] = value = self.call(fixed.func, owner)
             return value
+        if isinstance(fixed, functools.cached_property) and path is not None:
+            self.filled_by(fixed.func, f"{path.then('attr', name)!r} is cached")
         if is_users(of_class(kind, "__getattribute__")):
             self.stop(f"{kind.__name__}.__getattribute__ is not followed")
         if path is None and fixed is None and not own and is_users(of_class(kind, "__getattr__")):
@@ -470,6 +474,12 @@ class Reads:
             if isinstance(fixed, (staticmethod, classmethod)) or not hasattr(type(fixed), "__get__"):
                 return self.read(Path(kind, (("attr", name),)), value)
         return value
+
+    def filled_by(self, fun: Any, what: str) -> None:
+        """A cache from outside is asked, which ``fun`` fills: see ``check_caches``."""
+        reason = f"{where()}: {what}, and what fills it changes what is read beside it"
+        if reason not in self.caches:
+            self.caches[reason] = Within(fun)
 
     def _memory(self, owner: Any, name: str) -> Any:
         position = dict(owner.node.params).get("position")

@@ -46,6 +46,52 @@ def cached(n):
     return float(n * 2)
 
 
+@functools.cache
+def cached_in_global(n):
+    global COUNT
+    COUNT += 1
+    return float(n)
+
+
+@functools.cache
+def cached_in_attribute(n):
+    OBJ.n += 1
+    return float(n)
+
+
+@functools.cache
+def cached_in_array(n):
+    TAIL[0] += 1.0
+    return float(n)
+
+
+@functools.cache
+def cached_by_name(n):
+    setattr(OBJ, "n", OBJ.n + 1)
+    return float(n)
+
+
+class Keeping:
+    made = 0
+
+    def __init__(self, n):
+        self.scale = float(n)
+        Keeping.made += 1
+
+    def put(self, scale):
+        self.scale = scale
+
+    @functools.cached_property
+    def kept(self):
+        self.asked = getattr(self, "asked", 0) + 1
+        return self.scale * self.asked
+
+
+cached_object = functools.cache(Keeping)
+KEEPING = Keeping(2)
+CACHES = cached, cached_in_global, cached_in_attribute, cached_in_array, cached_by_name, cached_object
+
+
 def reset():
     global counting, RNG, COUNT, ITERATOR, COUNTER, GENERATOR, RANDOM, CYCLE
     RNG = np.random.default_rng(1)
@@ -55,7 +101,11 @@ def reset():
     ITERATOR, COUNTER, CYCLE = iter([float(i) for i in range(1, 40)]), itertools.count(1.0), itertools.cycle([1.0, 2.0, 3.0])
     GENERATOR = (float(i) for i in range(50))
     COUNT, OBJ.n, CELL[0], BUF[:], OF_BYTES[:] = 0, 0, 0, 0.0, (1.0, 2.0)
-    LOG.clear(), D.clear(), QUEUE.clear(), cached.cache_clear()
+    LOG.clear(), D.clear(), QUEUE.clear()
+    for cache in CACHES:
+        cache.cache_clear()
+    KEEPING.__dict__.pop("kept", None)
+    KEEPING.asked = Keeping.made = 0
     default_mutable.__defaults__[0].clear()
     os.environ["TRAP"] = "0"
     counting = make_counting()
@@ -879,3 +929,35 @@ def reverse_below_an_array(x):
     held = OF_BYTES
     BYTES.reverse()
     return np.sum(x**2 * held)
+
+
+def beside_a_cache(read):
+    """A function that asks a cache, and reads what is changed where that is filled: in the calls that come later, too."""
+
+    @dynamic
+    def fun(x):
+        return np.sum(x) * read()
+
+    fun.__name__ = fun.__qualname__ = read.__name__
+    return fun
+
+
+beside_a_cache(lambda: cached(3) * len(LOG))
+beside_a_cache(lambda: cached_in_global(3) * COUNT)
+beside_a_cache(lambda: cached_in_attribute(3) * OBJ.n)
+beside_a_cache(lambda: cached_in_array(3) * BUF[1])
+beside_a_cache(lambda: cached_by_name(3) * OBJ.n)
+beside_a_cache(lambda: cached_object(3).scale * Keeping.made)
+beside_a_cache(lambda: KEEPING.kept * KEEPING.asked)
+beside_a_cache(lambda: cached(3) * cached.cache_info().currsize)
+
+
+@dynamic
+def cache_emptied(x):
+    cached.cache_clear()
+    return np.sum(x) * cached(3) * len(LOG)
+
+
+@compiled
+def cached_object_helper(x):
+    return np.sum(x) * cached_object(3).scale
