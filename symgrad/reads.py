@@ -693,8 +693,8 @@ class Reads:
 
     def imported(self, module: str, name: str, value: Any) -> Any:
         """``from module import name`` in a function."""
-        home = self.module(module)
-        return value if home is None or not hasattr(home, name) else self.read(Path(home, (("attr", name),)), value)
+        home = self.module(module) or sys.modules.get(module)
+        return value if home is None or not hasattr(home, name) else self.attribute(home, name)
 
     def module(self, name: str) -> ModuleType | None:
         """A module of the user's that is imported in a function; another one may come in its place."""

@@ -33,6 +33,7 @@ import traps
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import symgrad.numpy
 from symgrad import custom_jvp, custom_vjp, grad, jacobian, primitive, value_and_grad, vjp
 from symgrad.errors import LeavesNumPy
 from symgrad.pytree import flatten
@@ -1432,6 +1433,68 @@ def test_another_module_in_the_place_of_one_that_is_imported_in_a_function(fun, 
         monkeypatch.setitem(sys.modules, "imported_later.part", part)
         for _ in range(3):
             assert derivative(3.0) == (3.0 * scale, scale)
+
+
+def by_name_of_numpys(x):
+    return np.sum(np.tanh(x))
+
+
+def by_lookup(x):
+    return np.sum(getattr(np, "tanh")(x))  # noqa: B009
+
+
+def by_import_as(x):
+    import numpy as other
+
+    return np.sum(other.tanh(x))
+
+
+def by_import_from_numpy(x):
+    from numpy import tanh
+
+    return np.sum(tanh(x))
+
+
+def by_import_from_a_part(x):
+    from numpy.linalg import norm
+
+    return norm(x)
+
+
+def by_names_in_a_part(x):
+    return np.linalg.norm(x)
+
+
+def by_iteration(x):
+    return sum(map(np.tanh, x)) + sum([np.tanh(v) for v in x])
+
+
+def by_symgrads_namespace(x):
+    return np.sum(symgrad.numpy.tanh(x))
+
+
+def of_a_constant(x):
+    return np.sum(x) * np.pi
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        *[by_name_of_numpys, by_lookup, by_import_as, by_import_from_numpy, by_import_from_a_part, by_names_in_a_part],
+        *[by_iteration, by_symgrads_namespace, of_a_constant],
+    ],
+)
+def test_other_functions_in_the_place_of_numpys(fun, monkeypatch):
+    derivative = value_and_grad(fun)
+    for scale in (None, 2.0, 3.0):
+        if scale is not None:
+            monkeypatch.setattr(np, "tanh", lambda x, scale=scale: scale * x)
+            monkeypatch.setattr(np.linalg, "norm", lambda x, scale=scale: scale * np.sum(x))
+            monkeypatch.setattr(np, "pi", scale)
+        for _ in range(CALLS):
+            value, slope = derivative(X)
+            assert value == pytest.approx(fun(X))
+            np.testing.assert_allclose(slope, differences(fun, X), rtol=1e-6)
 
 
 @pytest.mark.parametrize("source", [True, False])
