@@ -20,13 +20,12 @@ from symgrad.ir import CONST, Aval
 from symgrad.mixed import Mixed
 from symgrad.ops import index
 from symgrad.ops.engine import INDEX, TO_PYTHON
-from symgrad.patterns import Key
+from symgrad.patterns import WHOLE, Key
 from symgrad.trace import Trace, is_held_so_often
 from symgrad.tracer import NUMBERS, Tracer, plain
 
 GROWN = ("grown",)  # what is noted of such a list, but for its items
-WHOLE = "[:]"  # the last part of the key of its array; that of item ``-i`` is ``-i``
-TAKEN = "[?]"  # that of the mask
+TAKEN = "[?]"  # the last part of the key of the mask; that of item ``-i`` is ``-i``
 MOST = 1 << 26  # numbers of all arrays that a loop makes while it is traced
 
 

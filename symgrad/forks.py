@@ -40,6 +40,7 @@ from symgrad.patterns import (
     TEST,
     TRACED,
     UNSEEN,
+    WHOLE,
     Boundary,
     Key,
     Names,
@@ -60,6 +61,7 @@ from symgrad.ways import (
     Taken,
     Unclear,
     Way,
+    appends_python,
     bare,
     called,
     every_way,
@@ -349,6 +351,8 @@ class _Reader:
             if self.section:  # it runs once
                 break
             plain |= before
+        lists = {key for key in plain if key[-1] == WHOLE}
+        plain -= {key for key in lists if all([appends_python(way, key, kinds) for ways in every for way in ways.values()])}
         kept = self._kept(first, stretches, every, known)
         causes = {key: mixed[begin[key]].causes if begin.get(key) in mixed else frozenset() for key in plain} | kept.mixed
         several = any([len(ways) > 1 for ways in every])

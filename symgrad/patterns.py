@@ -16,6 +16,7 @@ Part = tuple[Any, ...]
 LEAVES = (INDEX, CONST, CAPTURED)  # what is no operation of an iteration
 INT = aval_of(0)  # what is known of an index
 BOOL = aval_of(False)
+WHOLE = "[:]"  # the last part of the key of the array beside a list that iterations append to: see symgrad.appended
 TEST: Key = ("while",)  # whether a loop goes on
 EXIT: Key = ("if",)  # whether the ``if`` that leaves it does so
 UNSEEN: Key = ("else",)  # whether an iteration went a way that no call has gone

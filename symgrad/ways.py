@@ -8,9 +8,10 @@ from typing import Any
 
 from symgrad.ir import CONST, Aval, Node
 from symgrad.mixed import DIVISIONS, MIXING, POWER
+from symgrad.ops import index
 from symgrad.ops.elementwise import EXTREME
 from symgrad.ops.engine import TO_NUMPY, TO_PYTHON
-from symgrad.patterns import INT, Boundary, Key, Note, Part
+from symgrad.patterns import INT, WHOLE, Boundary, Key, Note, Part
 
 _OPERATORS = {  # that give a Python number of Python numbers
     *MIXING,
@@ -109,11 +110,29 @@ def plain_after(way: Way, plain: set[Key], kinds: dict[Key, Any], mixed: Contain
         return what in plain if kind == "carry" else kind == "index" or what.aval.kind == "python" or what in mixed
 
     for op, _, aval, args in way.steps:
-        made.append(op in _OPERATORS and all([any(map(is_plain, parts.values())) for parts in args]))
+        found = [any(map(is_plain, parts.values())) for parts in args]
+        appends = op is index.SETITEM and any([kind == "carry" and what[-1] == WHOLE for kind, what in args[0].values()])
+        made.append(any(found[:2]) if appends else op in _OPERATORS and all(found))  # or items of which some are Python's
         if made[-1] and op in _RISKY and aval.kind != "python" and not all(map(_RISKY[op], args[1].values())):
             raise Unclear
     ends = [(key, parts, aval) for key, (parts, aval) in way.after.items() if kinds[key].kind != "python"]
     return {key for key, parts, aval in ends if aval.kind == "python" or any(map(is_plain, parts.values()))}
+
+
+def appends_python(way: Way, key: Key, kinds: dict[Key, Any]) -> bool:
+    """Whether what a way appends to a list, if it does, is Python's number for sure; ``key`` is that of the array beside it."""
+
+    def is_python(part: Part) -> bool:
+        kind, what = part
+        if kind == "index":
+            return True
+        aval = way.steps[what][2] if kind == "step" else kinds.get(what) if kind == "carry" else what.aval
+        return aval is not None and bool(aval.kind == "python")
+
+    for op, _, _, args in way.steps:
+        if op is index.SETITEM and ("carry", key) in args[0].values() and not all(map(is_python, args[1].values())):
+            return False
+    return True
 
 
 def _is_count(exponent: Part) -> bool:

@@ -4,7 +4,7 @@ power, and what the function asks about them, is as the function has it."""
 import numpy as np
 import pytest
 
-from symgrad import value_and_grad
+from symgrad import hessian, value_and_grad
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -331,6 +331,58 @@ ASKING = [
 ]  # fmt: skip
 
 
+def listed(x):
+    total, totals = 0.0, []
+    for v in x:
+        if v > 0:
+            total = total + v
+        totals.append(total)
+    return x[1] ** 2 * (1 / totals[-1]) + totals[0]
+
+
+def listed_after_others(x):
+    """In some calls, all that is appended is Python's; in others, NumPy's."""
+    path = [0.0]
+    for v in x:
+        if v > 0:
+            path.append(path[-1] + v)
+        else:
+            path.append(path[-1] * 0.5)
+    return x[1] ** 2 * (1 / path[-1]) + sum([v * v for v in path])
+
+
+def listed_and_asked(x):
+    total, totals = 0.0, []
+    for v in x:
+        if v > 0.7:
+            total = total + v
+        totals.append(total)
+    return x[1] if type(totals[-1]) is float else x[2] * totals[-1]
+
+
+def outcome(fun, x):
+    try:
+        return fun(x)
+    except (ArithmeticError, AttributeError) as error:
+        return repr(error)
+
+
+LISTED = [listed, listed_after_others]
+
+
+@pytest.mark.parametrize("fun", LISTED)
+def test_divisions_by_items_of_lists_in_second_derivatives(fun):
+    derivative, dynamic = hessian(fun), hessian(fun, mode="dynamic")
+    for k in range(20):
+        x = np.random.default_rng(k).normal(size=5)
+        x = -abs(x) if k % 3 == 2 else x
+        expected, found, curvature = outcome(fun, x), outcome(derivative, x), outcome(dynamic, x)
+        if isinstance(expected, str):
+            assert found == curvature == expected
+        else:
+            np.testing.assert_allclose(found, curvature, rtol=1e-9, atol=1e-14)
+
+
 def safe(x):
     return x[0] / max(1e-3, x[1]) + min(-0.5, x[2]) * (x[3] / min(-0.5, x[2])) + max(0.0, x[4]) ** 2
 
@@ -348,17 +400,10 @@ def test_choices_that_nobody_asks_about_are_no_branches(fun):
     assert " if " not in str(derivative.source(np.ones(5))).partition('"""')[2].replace("# ", "")
 
 
-def outcome(fun, x):
-    try:
-        return fun(x)
-    except (ArithmeticError, AttributeError) as error:
-        return repr(error)
-
-
 DIVIDING = [caught, mean, raised, root, remainder, made_anew, array_divided, without_a_loop, two_counts]
 
 
-@pytest.mark.parametrize("fun", [*DIVIDING, *ASKING])
+@pytest.mark.parametrize("fun", [*DIVIDING, *ASKING, *LISTED, listed_and_asked])
 @pytest.mark.parametrize("often", [2, 7, 1000])
 def test_as_python_has_it(fun, often):
     derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
