@@ -20,6 +20,7 @@ import inspect
 import itertools
 import operator
 import os
+import re
 import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -63,6 +64,7 @@ from symgrad.origins import (
     needs_drafts,
     of_class,
     own_ways,
+    setters,
 )
 from symgrad.protocols import is_of_objects
 from symgrad.reads import MAX_BYTES, QUICK, Reads
@@ -450,6 +452,11 @@ class Calls(Reads):
             return fun(*args, **kwargs)
         if package == "inspect":  # it looks at the very functions
             self._handed(fun, (*args, *kwargs.values()))
+            for value in [getattr(arg, "__func__", arg) for arg in args]:
+                for name in ("__defaults__", "__kwdefaults__", "__annotations__") if is_users(value) else ():
+                    if getattr(value, name):
+                        self.stop(f"inspect.{fun.__name__}() looks at {name} of {value.__name__}, which is not followed")
+                    self.check(self.home(value).then("attr", name).then("true", None), "is", bool(getattr(value, name)))
             if fun is inspect.getclosurevars:
                 self.stop("inspect.getclosurevars() reads variables, which is not followed")
             return fun(*args, **kwargs)
@@ -617,6 +624,19 @@ class Calls(Reads):
                     return False
                 waiting |= names_of(home.__dict__[name])
         return True
+
+    def has_steady_setters(self, kind: type) -> bool:
+        """Whether what is called where such an object is assigned something, or loses it, reads nothing from outside."""
+        found = setters(kind)
+        names = set[str]().union(*map(names_of, found))
+        for base in filter(is_users_class, kind.__mro__ if found else ()):
+            for name, item in vars(base).items():
+                if is_users(of_class(type(item), "__set__")) or is_users(of_class(type(item), "__delete__")):
+                    place = Path(base, (("attr", "__dict__"), ("item", name)))
+                    held = getattr(item, "__dict__", {})
+                    if not all([self._steady(held[key], place.then("attr", key), names) for key in held]):
+                        return False
+        return all(map(self.harmless, found)) and self.is_harmless_way(kind, *names)
 
     def _steady_class(self, kind: type, names: set[str]) -> bool:
         """Whether the methods of a class are harmless, and so is what else of it is read."""
@@ -899,7 +919,7 @@ class Calls(Reads):
             self.trace.writes.append(owner)
         elif not isinstance(owner, PURE_RECEIVERS) and (
             type(owner).__module__ not in ("re", "builtins", "functools")
-            or (path is not None and type(owner).__module__ == "builtins")
+            or (path is not None and type(owner) is not re.Pattern)
         ):
             self.stop(f"{type(owner).__name__}.{name} is called, which may change or depend on anything")
             self.wrote_memory(owner)

@@ -9,6 +9,7 @@ import enum
 import fractions
 import functools
 import os
+import re
 import sys
 import sysconfig
 import types
@@ -48,7 +49,9 @@ CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
 LOCAL = (list, tuple, dict, set, frozenset)  # containers of a function's own that may hold such from outside
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, enum.Enum, slice, range,
           type(Ellipsis), type(NotImplemented))  # fmt: skip
-VALUES = frozenset({fractions.Fraction, decimal.Decimal, datetime.date, datetime.datetime, datetime.timedelta})
+VALUES = frozenset(
+    {fractions.Fraction, decimal.Decimal, datetime.date, datetime.datetime, datetime.timedelta, datetime.time, re.Pattern}
+)
 KEYS = (bool, int, float, complex, str, bytes, type(None), np.generic, enum.Enum)
 FUNCTIONS = (FunctionType, BuiltinFunctionType, np.ufunc, type(np.sum), types.MethodWrapperType, types.WrapperDescriptorType,
               types.MethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType)  # fmt: skip
@@ -59,7 +62,8 @@ _IMPLICIT = frozenset(
     for name in "len getitem iter next contains bool call eq ne lt le gt ge hash index int float complex round trunc floor "
     "ceil abs neg pos invert add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor radd rsub rmul "
     "rmatmul rtruediv rfloordiv rmod rdivmod rpow rlshift rrshift rand ror rxor iadd isub imul imatmul itruediv ifloordiv imod "
-    "ipow str repr format bytes array array_ufunc array_function reversed missing length_hint".split()
+    "ipow str repr format bytes array array_ufunc array_function array_interface array_struct buffer dlpack reversed missing "
+    "length_hint".split()
 )
 
 

@@ -48,10 +48,8 @@ from symgrad.origins import (
     is_plain_key,
     is_users,
     is_users_class,
-    names_of,
     of_class,
     own_ways,
-    setters,
     ways_of,
 )
 from symgrad.patterns import BOOL
@@ -65,6 +63,7 @@ MAX_BYTES = 1 << 16  # of an array whose content is compared at every call
 _BY_IDENTITY = object.__dict__["__eq__"]
 _TRUTH = aval_of(np.True_)
 QUICK = frozenset({Tracer, float, int, bool, str, type(None), np.ndarray, complex, np.float64, slice, range, bytes})
+_AS_ARRAYS = frozenset({"__array_interface__", "__array_struct__"})  # by which NumPy finds memory, in an object or its class
 _OF_SHAPE = (int, slice, type(None), type(Ellipsis))  # keys that fit or do not by the shape alone
 
 
@@ -201,6 +200,10 @@ class Reads:
 
     def is_harmless_way(self, kind: type, *names: str) -> bool:
         """The same of special methods of a class: see ``symgrad.calls``."""
+        raise NotImplementedError
+
+    def has_steady_setters(self, kind: type) -> bool:
+        """The same of what sets attributes and items of a class: see ``symgrad.calls``."""
         raise NotImplementedError
 
     # ---- values from outside ----
@@ -388,7 +391,7 @@ class Reads:
             self.stop("decimal numbers hang on the context")
         path = None if plain else self.path_of(value)
         self._guard_ways(kind, "__eq__", "__hash__")
-        ways = own_ways(kind) if path is None else ways_of(kind)
+        ways = own_ways(kind) if path is None else ways_of(kind) | (_AS_ARRAYS & getattr(value, "__dict__", {}).keys())
         if path is not None and (ways or isinstance(value, Iterator)):
             what = f"{kind.__name__}.{min(ways)}" if ways else "its consumption"
             self.stop(f"{path!r} is used, and {what} is not followed")
@@ -438,7 +441,9 @@ class Reads:
         own = name in getattr(owner, "__dict__", ())
         if is_users(getter) and (not own or hasattr(type(fixed), "__set__")):
             home = next(base for base in kind.__mro__ if name in base.__dict__)
-            self.check(Path(home, (("attr", "__dict__"), ("item", name))), "is", fixed)
+            place = Path(home, (("attr", "__dict__"), ("item", name)))
+            self.check(place, "is", fixed)
+            self.root(fixed, place)
             self.check(Path(type(fixed), (("attr", "__get__"),)), "is", getter)
             return self.call(getter, fixed, owner, kind)
         if isinstance(fixed, functools.cached_property) and path is None and not own:
@@ -858,8 +863,8 @@ class Reads:
             decided = len(self.trace.guards) > self.trace.decides  # other iterations may not write into it
             if decided or any([type(x) is Tracer and x.node.active for x in met]):
                 self.trace.admit(owner)  # now, so that what it holds is not read as a plain number before
-        kind, found = type(owner), setters(type(owner))
-        if found and not (all(map(self.harmless, found)) and self.is_harmless_way(kind, *set().union(*map(names_of, found)))):
+        kind = type(owner)
+        if not self.has_steady_setters(kind):
             self.stop(f"what is called as a {kind.__name__} is assigned to reads from outside, and is not followed")
         path = self.path_of(owner)
         if path is not None and not isinstance(owner, (*PLAIN, tuple, frozenset)):

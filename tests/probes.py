@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import abc, argparse, array, collections, configparser, contextlib, contextvars, copy, decimal, enum, functools, heapq, itertools
-import json, math, operator, re, statistics, string, sys, threading, types, typing
+import inspect, json, math, operator, re, statistics, string, sys, threading, types, typing
 
 import numpy as np
 
@@ -1131,6 +1131,71 @@ later("getitem", lambda x, a, b, kind=list: np.sum(x) * a[0], getitem=lambda a, 
 later("contains", lambda x, a, b, kind=list: np.sum(x) * (3.0 if 7.0 in a else 2.0), contains=lambda a, i: True)
 later("mul", lambda x, a, b, kind=float: np.sum(x) * (a * 2.0), mul=lambda a, b: 9.0)
 later("getattribute", lambda x, a, b, kind=Thing: np.sum(x) * a.k, getattribute=lambda a, name: 9.0)
+
+
+# objects that stand in a class, and what they hold
+
+
+class Scaled:
+    def __init__(self):
+        self.k = 2.0
+
+    def __get__(self, owner, kind):
+        return self.k
+
+    def __set__(self, owner, value):
+        owner.kept = value * self.k
+
+
+class Holding:
+    read = Scaled()
+    written = Scaled()
+
+
+HOLDING = Holding()
+
+
+def into_the_descriptor(x):
+    made = Holding()
+    made.written = 3.0
+    return np.sum(x) * made.kept
+
+
+def in_descriptor(name, k):
+    return lambda: setattr(vars(Holding)[name], "k", k)
+
+
+P("state of a descriptor", lambda x: np.sum(x) * HOLDING.read, in_descriptor("read", 5.0), in_descriptor("read", 7))
+P("state of a descriptor that is set", into_the_descriptor, in_descriptor("written", 4.0))
+
+
+# memory that an object says is its own
+
+LENT = np.array([1.0, 2.0])
+LENDING = Thing()
+LENDING.__array_interface__ = LENT.__array_interface__
+P("__array_interface__", lambda x: np.sum(x * np.asarray(LENDING)), lambda: LENT.__setitem__(0, 5.0))
+
+
+# what does not change, but may be another one
+
+FOUND = {"pattern": re.compile("a+"), "match": re.match("a*", "aaab")}
+P("pattern", lambda x: np.sum(x) * FOUND["pattern"].match("aaa").end(), lambda: FOUND.update(pattern=re.compile("a")))
+P("match", lambda x: np.sum(x) * FOUND["match"].end(), lambda: FOUND.update(match=re.match("a*", "ab")))
+
+
+# what inspect sees of functions
+
+
+def of_default(x, k=2.0):
+    return k * x
+
+
+def by_signature(x):
+    return np.sum(x) * inspect.signature(of_default).parameters["k"].default
+
+
+P("defaults that inspect sees", by_signature, lambda: setattr(of_default, "__defaults__", (3.0,)))
 
 
 # libraries that are changed
