@@ -368,19 +368,6 @@ class Tracer(Traced):
     def resize(self, *shape: Any, refcheck: bool = True) -> None:
         raise MutatedInput(f"{where()}: x.resize() changes a traced array in place; write x = np.resize(x, shape)")
 
-    def setfield(self, val: Any, dtype: Any, offset: int = 0) -> None:
-        if dtype == self.dtype and not offset:
-            self[...] = val
-        elif self.tape.draft:
-            self.value.setfield(val, dtype, offset)
-        else:
-            raise MutatedInput(f"{where()}: x.setfield() changes bytes of a traced array in place; write x[...] = value")
-
-    def byteswap(self, inplace: bool = False) -> Any:
-        if inplace and not self.tape.draft:
-            raise MutatedInput(f"{where()}: x.byteswap() changes a traced array in place; write x = x.byteswap()")
-        return self.__getattr__("byteswap")(inplace)
-
     def setflags(self, **flags: Any) -> None:
         if self.tape.draft:
             self.value.setflags(**flags)
@@ -782,7 +769,19 @@ class Tracer(Traced):
         if self.tape.draft:
             return getattr(self.tape.draft.lend(self), name)
         value = self.leave(lambda: f".{name} takes a traced value out of NumPy and loses its derivative; {ADVICE}")
-        return getattr(value, name)
+        return self._writing(name, value) if name in ("setfield", "byteswap") else getattr(value, name)
+
+    def _writing(self, name: str, value: Any) -> Any:
+        """A method that may write into the array, whose ``value`` the trace has to itself."""
+
+        def method(*args: Any, **kwargs: Any) -> Any:
+            written = value.copy("K")
+            made = getattr(written, name)(*args, **kwargs)
+            if written.tobytes() != value.tobytes():
+                self[...] = written
+            return self if made is written else made
+
+        return method
 
 
 def _over(tape: Run, node: Node, y: Node, depth: int) -> Any:

@@ -911,6 +911,13 @@ def set_field_of_another_name(array):
     VIEW.setfield(array + 1.0, float)
 
 
+def swap_bytes_of_another_name(array):
+    VIEW[:2] = array[0] + 1.0
+    VIEW.byteswap(inplace=True)
+    VIEW.byteswap(True)
+    VIEW.setfield(VIEW.byteswap().byteswap() + 1.0, float)
+
+
 def iterate_to_write(array):
     for item in np.nditer(BUF, op_flags=["readwrite"]):
         item[...] = 2.0 * item + 1.0
@@ -919,7 +926,7 @@ def iterate_to_write(array):
 for _change in (
     assign_through_memoryview, assign_through_memoryview_at_once, assign_through_a_buffer, assign_through_an_attribute,
     assign_to_all_elements, fill_through_a_buffer, copy_through_a_buffer, accumulate_through_a_buffer, accumulate_in_a_method,
-    accumulate_in_another_name, set_field_of_another_name, iterate_to_write,
+    accumulate_in_another_name, set_field_of_another_name, swap_bytes_of_another_name, iterate_to_write,
 ):  # fmt: skip
     through_memory(_change)
 
