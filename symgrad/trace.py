@@ -198,6 +198,7 @@ class Trace:
         """Hold nothing any more of what was recorded: a run and its hooks, which refer to each other, are not freed at once."""
         self.graph, self.guards, self.peeks, self.required, self.writes = Graph(), [], [], [], []
         self.values, self.likes, self._copies, self._tables, self._contents, self.unmasked = {}, {}, {}, {}, {}, {}
+        self.hooks = None
 
     def release(self, node: Node) -> None:
         """Let a value go that what is to come needs no more, unless what was left for later may need it."""

@@ -11,6 +11,7 @@ import collections
 import dataclasses
 import enum
 import functools
+import gc
 import importlib
 import inspect
 import linecache
@@ -20,6 +21,7 @@ import sys
 import threading
 import types
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -518,6 +520,36 @@ def test_names_of_a_module_are_looked_up_anew(tmp_path: Path, monkeypatch: pytes
     del module.up
     with pytest.raises(NameError):
         derivative(X)
+
+
+def test_calls_hold_nothing_when_they_are_over() -> None:
+    """Objects and big arguments go when the program lets go of them, not at some later collection."""
+    noted: list[int] = []
+    objects: dict[str, Any] = {}
+
+    class Scaled:
+        scale = 2.0
+
+    def plain(x: Any, y: Any) -> Any:
+        return np.sum(x * y) * objects["there"].scale
+
+    def noting(x: Any, y: Any) -> Any:
+        noted.append(1)
+        return plain(x, y)
+
+    gc.collect()
+    gc.disable()
+    try:
+        for derivative in (grad(plain), grad(noting), grad(plain, mode="dynamic"), jacobian(plain)):
+            one, other = objects["there"], y = Scaled(), np.ones(2)
+            held = weakref.ref(one), weakref.ref(other)
+            for _ in range(3):
+                derivative(X, y)
+            del one, other, y
+            objects.clear()
+            assert [reference() for reference in held] == [None, None]
+    finally:
+        gc.enable()
 
 
 def test_what_is_not_looked_at_causes_no_trace() -> None:
