@@ -1105,9 +1105,11 @@ class Frame:
         """A global or builtin name."""
         if name not in self._space:
             self._state.check(Path(self._space, (("in", name),)), "is", False)
-            if _is_pythons(value):
+            place = Path(_builtins_of(self._fun), (("item", name),))
+            if _is_pythons(value):  # somebody may put another in its place
+                self._state.check(place, "is", value)
                 return value
-            return self._state.read(Path(_builtins_of(self._fun), (("item", name),)), value)
+            return self._state.read(place, value)
         return self._state.read(Path(self._space, (("item", name),)), value)
 
     def cell(self, name: str, value: Any) -> Any:

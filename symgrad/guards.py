@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -222,7 +223,7 @@ def describe(path: Path, check: Check) -> str | None:
     step = path.steps[-1] if path.steps else ("", "")
     if isinstance(expected, CodeType) or step == ("attr", "__globals__") or path.steps[-2:-1] == (CLOSURE,):
         return None  # of functions that are made anew
-    if isinstance(expected, ModuleType) and is_library_module(expected):
+    if (isinstance(expected, ModuleType) and is_library_module(expected)) or path.root is vars(builtins):
         return None
     if step[0] == "attr" and isinstance(path.root, ModuleType) and is_library_module(path.root):
         return None

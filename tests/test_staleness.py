@@ -1529,6 +1529,21 @@ def test_other_functions_in_the_place_of_numpys(fun, monkeypatch):
             np.testing.assert_allclose(slope, differences(fun, X), rtol=1e-6)
 
 
+def by_pythons_own(x):
+    return np.sum(abs(x)) * ord("a")
+
+
+def test_other_functions_in_the_place_of_pythons_own(monkeypatch):
+    derivative = value_and_grad(by_pythons_own)
+    for name, other in (("abs", abs), ("abs", lambda x: 2.0 * x), ("ord", lambda x: 5.0)):
+        monkeypatch.setattr(builtins, name, other)
+        for _ in range(CALLS):
+            value, slope = derivative(X)
+            assert value == pytest.approx(by_pythons_own(X))
+            np.testing.assert_allclose(slope, differences(by_pythons_own, X), rtol=1e-6)
+        assert "guarded: abs is abs" not in derivative.explain()  # what nobody asks
+
+
 @pytest.mark.parametrize("source", [True, False])
 def test_names_that_somebody_has_put_among_pythons_own(source, monkeypatch):
     code = "def fun(x):\n    return np.sum(x) * SOMEWHERE"
