@@ -582,10 +582,12 @@ class Calls(Reads):
         if name not in fun.__globals__:
             if name in IMPURE_NAMES:
                 return False
-            self.check(Path(fun.__globals__, (("in", name),)), "is", False)
             space = _builtins_of(fun)
-            value = space.get(name, abs)
-            return _is_pythons(value) or self._steady(value, Path(space, path.steps), names)
+            if name in space and _is_pythons(space[name]):
+                self.check(Path(fun.__globals__, (("name", name),)), "is", space[name])
+                return True
+            self.check(Path(fun.__globals__, (("in", name),)), "is", False)
+            return name not in space or self._steady(space[name], Path(space, path.steps), names)
         return self._steady(fun.__globals__[name], path, names)
 
     def _steady(self, value: Any, path: Path, names: set[str]) -> bool:
@@ -1104,12 +1106,11 @@ class Frame:
     def glob(self, name: str, value: Any) -> Any:
         """A global or builtin name."""
         if name not in self._space:
-            self._state.check(Path(self._space, (("in", name),)), "is", False)
-            place = Path(_builtins_of(self._fun), (("item", name),))
             if _is_pythons(value):  # somebody may put another in its place
-                self._state.check(place, "is", value)
+                self._state.check(Path(self._space, (("name", name),)), "is", value)
                 return value
-            return self._state.read(place, value)
+            self._state.check(Path(self._space, (("in", name),)), "is", False)
+            return self._state.read(Path(_builtins_of(self._fun), (("item", name),)), value)
         return self._state.read(Path(self._space, (("item", name),)), value)
 
     def cell(self, name: str, value: Any) -> Any:

@@ -762,7 +762,7 @@ class Variant:
         for (path, kind), check in self.checks.items():
             if kind == "is" and uses[path] == 1 and (space_of := path.namespace()) is not None:
                 spaces.setdefault(id(space_of), {})[path] = check
-        together = [named for named in spaces.values() if len(named) >= SEVERAL]
+        together = [named for named in spaces.values() if len(named) >= SEVERAL or any(map(_is_name, named))]
         conditions = [f"{bind(_stand_for(named))}()" for named in together]
         for (path, _), check in self.checks.items():
             if not any(named.get(path) is check for named in together):
@@ -900,6 +900,10 @@ class Template:
         made = FunctionType(like.__code__, like.__globals__, like.__name__, like.__defaults__, tuple(closure))
         made.__kwdefaults__, made.__qualname__ = like.__kwdefaults__, like.__qualname__
         return made
+
+
+def _is_name(path: Path) -> bool:
+    return path.steps[-1][0] == "name"
 
 
 def _stand_for(named: dict[Path, Check]) -> Callable[[], bool]:

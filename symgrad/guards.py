@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,14 @@ class Argument(NamedTuple):
 CLOSURE = ("attr", "__closure__")
 
 
+def named(space: dict[str, Any], name: str) -> Any:
+    """What a name stands for in a module with these globals."""
+    if name in space:
+        return space[name]
+    own = space["__builtins__"]
+    return (vars(own) if isinstance(own, ModuleType) else own)[name]
+
+
 @dataclass(frozen=True)
 class Free:
     """A variable from around the function itself, by its place."""
@@ -39,8 +46,9 @@ class Free:
 class Path:
     """Where a value was found: steps from an object, or from an argument.
 
-    Steps are ``("item", key)``, ``("attr", name)``, ``("cell", name)``, ``("default", (place, name))``, ``("call", args)``; and
-    the questions ``("has", name)`` (an attribute), ``("in", key)`` and ``("true", None)``, which find a bool.
+    Steps are ``("item", key)``, ``("attr", name)``, ``("cell", name)``, ``("default", (place, name))``, ``("call", args)``,
+    ``("name", name)`` (what a name stands for in a module of these globals, also one of Python's own); and the questions
+    ``("has", name)`` (an attribute), ``("in", key)`` and ``("true", None)``, which find a bool.
     """
 
     __slots__ = ("_hash", "root", "steps")
@@ -79,6 +87,8 @@ class Path:
                 value = value[key[0]]
             elif kind == "call":
                 value = value(*key)
+            elif kind == "name":
+                value = named(value, key)
             elif kind == "has":
                 value = hasattr(value, key)
             else:
@@ -95,10 +105,12 @@ class Path:
             return None
         ((kind, key),) = self.steps
         space: Any = vars(self.root) if kind == "attr" and type(self.root) is ModuleType else self.root
-        if kind not in ("attr", "item") or type(space) is not dict or "__builtins__" not in space or type(key) is not str:
+        if kind not in ("attr", "item", "name") or type(key) is not str:
             return None
-        variable = key in space and key.isascii() and key.isidentifier() and not iskeyword(key) and key[0] != "_"
-        return space if variable else None
+        if type(space) is not dict or "__builtins__" not in space:
+            return None
+        plain = key.isascii() and key.isidentifier() and not iskeyword(key) and key[0] != "_"
+        return space if plain and (key in space or kind == "name") else None
 
     def text(self, shown: Callable[[Path], str], leaves: Sequence[str], bind: Callable[[Any], str]) -> str:
         """The same as an expression; ``shown`` gives that of a shorter path, ``bind`` gives an object a name.
@@ -114,6 +126,8 @@ class Path:
         if kind == "attr" and len(self.steps) == 1 and type(self.root) is ModuleType and key in vars(self.root):
             return f"{bind(vars(self.root))}[{name}]"  # in half the time: NumPy's module has a ``__getattr__``
         text = shown(Path(self.root, self.steps[:-1]))
+        if kind == "name":
+            return f"{bind(named)}({text}, {name})"
         if kind == "has":
             return f"hasattr({text}, {name})"
         if kind == "true":
@@ -151,6 +165,8 @@ class Path:
                 shown += f"[{key[0]}]"
             elif kind == "call":
                 shown += f"({', '.join(map(repr, key))})"
+            elif kind == "name":
+                shown = key
             elif kind == "has":
                 shown = f"hasattr({shown}, {key!r})"
             else:
@@ -223,7 +239,7 @@ def describe(path: Path, check: Check) -> str | None:
     step = path.steps[-1] if path.steps else ("", "")
     if isinstance(expected, CodeType) or step == ("attr", "__globals__") or path.steps[-2:-1] == (CLOSURE,):
         return None  # of functions that are made anew
-    if (isinstance(expected, ModuleType) and is_library_module(expected)) or path.root is vars(builtins):
+    if (isinstance(expected, ModuleType) and is_library_module(expected)) or step[0] == "name":
         return None
     if step[0] == "attr" and isinstance(path.root, ModuleType) and is_library_module(path.root):
         return None

@@ -512,8 +512,10 @@ ENDS = ["s += {t}", "s = s - {t}", "v += {r}", "v = {r} + v", "a[i] = {t}", "a[i
         "f[i, :2] += {r}[:2]", "f[q[i]] += {r}", "a[q[i]] += {t}", "f[i] = {r}", "s += {t}; s -= z[i]", "n += i", "j = q[i]",
         "j = i", "a[j] += z[i]; j = (i * 3) % 7",
         "e[:, i] = {r}", "e[:, i] += {r}", "e[1:, i] -= {r}[:2]", "e[0, i] = {t}; s += e[0, i]", "a[i] = {t}; s += a[i] * z[i]",
-        "e[::-1, j] += {r}", "a[i] = {t}; a[i] *= z[i]; a[i] = np.tanh(a[i]) + a[i]", "f[i] += {r}; f[i, 0] = 2; f[i] -= np.sum(f[i])",
-        "e[:, i] -= {r}; e[1:, i] *= {t}; s += e[0, i]", "for h0 in range(3): e[h0, i] = np.sin(e[h0, i] + {t})", "e[2, i] = {t}; e[1, i] = e[2, i] + 1"]  # fmt: skip
+        "e[::-1, j] += {r}", "a[i] = {t}; a[i] *= z[i]; a[i] = np.tanh(a[i]) + a[i]",
+        "f[i] += {r}; f[i, 0] = 2; f[i] -= np.sum(f[i])", "e[:, i] -= {r}; e[1:, i] *= {t}; s += e[0, i]",
+        "for h0 in range(3): e[h0, i] = np.sin(e[h0, i] + {t})",
+        "e[2, i] = {t}; e[1, i] = e[2, i] + 1"]  # fmt: skip
 
 
 TESTS = ["{t} > 0", "{t} < z[j]", "i % 2", "np.sum({r}) > 0.3", "abs({t}) < 0.7", "z[i] > -1 and {t} < 1", "i != j", "i > 2",
@@ -521,7 +523,8 @@ TESTS = ["{t} > 0", "{t} < z[j]", "i % 2", "np.sum({r}) > 0.3", "abs({t}) < 0.7"
 SIDES = ["s += {t}", "v -= {r}", "a[i] = {t}", "a[i] += {t}", "f[j] += {r}", "f[i] = {r}", "before = {t}", "last = {t}",
          "count += 1", "x0 = {t}", "x0 = {t}; s += x0", "a[q[i]] += {t}", "s += np.log(abs({t}))", "s -= 1/{t}",
          "v = v + np.sqrt({r}**2)", "a[j] -= {t}; s += {t}", "y = {t}; s += y*y", "f[i, 1] = {t}",
-         "a[i] = 2 * a[i] - {t}", "f[i] = f[i] * {t} + 1", "a[i] += 1; a[i] = a[i] * {t}", "f[i, 1:] -= {t}; f[i] *= 0.5", "a[i] = 0"]  # fmt: skip
+         "a[i] = 2 * a[i] - {t}", "f[i] = f[i] * {t} + 1", "a[i] += 1; a[i] = a[i] * {t}",
+         "f[i, 1:] -= {t}; f[i] *= 0.5", "a[i] = 0"]  # fmt: skip
 
 
 def sides(rng: random.Random, indent: str, numbers: list[str], rows: list[str]) -> Iterator[str]:
