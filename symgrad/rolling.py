@@ -1101,7 +1101,8 @@ class Roller:
 
     def _flag(self, first: int) -> Tracer:
         """What tells, after iteration ``first``, whether one went a way that no call has gone."""
-        flag = self.number("else", False)
+        known = self.serial, *UNSEEN  # however many iterations there were
+        flag: Tracer = self.trace.record(INDEX, (), {"loop": known, "value": False})
         self.boundaries = [*self.boundaries]
         self.unflagged = [self.boundaries[first], self.boundaries[-1]]
         for i, bound in zip((first, -1), self.unflagged, strict=True):

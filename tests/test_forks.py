@@ -985,6 +985,29 @@ def test_loops_with_tests_and_choices_of_arrays(fun):
         np.testing.assert_allclose(product(x, np.cos(x)), expected, rtol=1e-8, atol=1e-8)
 
 
+def halved_where_large(x):
+    """It is in no call."""
+    y, done = x[0], False
+    while not done:
+        large = False
+        new = x[1] + 0.4 * np.sin(y)
+        done = abs(new - y) < 1e-6
+        if new > 50.0:
+            large = True
+        y = new * 0.5 if large else new
+    return y * x[2]
+
+
+def test_sides_that_no_call_takes_beside_numbers_that_each_iteration_sets():
+    """However often the loop runs, it is the same."""
+    derivative, other = value_and_grad(halved_where_large), value_and_grad(halved_where_large, mode="dynamic")
+    for x in points(8, 3) * 5:
+        value, slope = derivative(x)
+        assert value == pytest.approx(halved_where_large(x), rel=1e-12)
+        np.testing.assert_allclose(slope, other(x)[1], rtol=1e-11, atol=1e-13)
+    assert derivative.cache_info().misses <= 3
+
+
 def held_or_made_anew(x):
     t, w = 0.3, 1
     z, y, q = x[:3] * 0.5, x[3:6], 0.0
