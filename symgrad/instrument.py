@@ -22,7 +22,7 @@ from typing import Any
 
 from symgrad.comprehensions import unrolled
 from symgrad.decisions import decided
-from symgrad.exits import at_the_end
+from symgrad.exits import at_the_end, way_out
 from symgrad.lists import appended, marked
 from symgrad.liveness import live_between, read_later, used_between
 from symgrad.nests import joined
@@ -686,13 +686,13 @@ class _Rewriter(ast.NodeTransformer):
         self._loops += 1
         loop = f"{HOOKS[:-2]}_loop_{self._loops}__"  # no name that a class makes its own
         self.scopes[-1][0].add(loop)
-        way_out = None if isinstance(node, ast.While) and not isinstance(node.test, ast.Constant) else _way_out(node.body)
+        leaving = way_out(node)
         inside = Counter[str]()
         for part in [*node.body, *([node.test] if isinstance(node, ast.While) else [])]:
             inside += names_read(part)
-        if way_out is not None:
-            way_out.leaves = loop  # type: ignore[attr-defined]
-            for part in way_out.body:  # it runs when the loop is over
+        if leaving is not None:
+            leaving.leaves = loop  # type: ignore[attr-defined]
+            for part in leaving.body:  # it runs when the loop is over
                 inside -= names_read(part)
         stores = {name for statement in node.body for name in names_stored(statement)} & self.scopes[-1][0]
         target = set(names_stored(node.target)) if isinstance(node, ast.For) else set()
@@ -741,7 +741,7 @@ class _Rewriter(ast.NodeTransformer):
                 read = self.visit(placed(ast.Name(name, ast.Load()), node))
                 first.append(ast.Expr(_hook("looked_up", node, ast.Name(loop, ast.Load()), read, ast.Constant(decides))))
         numbers = [self._if_bound(statement, node) for statement in first]
-        return loop, None if _pauses(node) else private, tuple(sorted(stores)), numbers, way_out is not None
+        return loop, None if _pauses(node) else private, tuple(sorted(stores)), numbers, leaving is not None
 
     def _appended(self, loop: str, node: ast.For) -> tuple[list[tuple[str, int, bool]], list[ast.stmt]]:
         """The lists that a loop only appends to, and what follows it: of those to which not all iterations do, the function
@@ -1034,12 +1034,6 @@ def _as_value(node: ast.expr) -> Any:
     if isinstance(node, ast.Tuple):
         return placed(ast.Tuple([_as_value(item) for item in node.elts], ast.Load()), node)
     return node
-
-
-def _way_out(body: list[ast.stmt]) -> ast.If | None:
-    """The one ``if`` among the statements of a loop that leaves it."""
-    exits = [item for item in body if isinstance(item, ast.If) and isinstance(item.body[-1], (ast.Break, ast.Return))]
-    return exits[0] if len(exits) == 1 and not exits[0].orelse else None
 
 
 # what a decision may be in

@@ -404,6 +404,66 @@ def around_another(x):
     return total
 
 
+def with_several(x):
+    """One that a side leaves as it goes on, one amid the body, and one at its end."""
+    total, i = 0.0, -1
+    while True:
+        i += 1
+        if i > 4:
+            if i >= len(x):
+                break
+            total *= 0.9
+        t = x[i]
+        if t > 1.2:
+            total += t
+            break
+        elif t < 0:
+            total -= t**2
+        else:
+            total += t
+        if total < -1.5:
+            break
+    return total * i
+
+
+def beside_a_test(x):
+    y, i, last = 0.5, 0, x[0]
+    while i < 20 and y < 1e3:
+        new = 0.5 * np.cos(y) + 0.1 * x[0] * y
+        if abs(new - y) < 1e-4:
+            last = new
+            break
+        y = new
+        i += 1
+    else:
+        y = -y
+    return y * x[1] + last
+
+
+def to_the_one_or_the_other(x):
+    """The last test is true in no call."""
+    y = x[0]
+    for _ in range(40):
+        new = x[1] + 0.4 * np.sin(y)
+        if abs(new - y) < 1e-4:
+            break
+        y = new
+        if y > 50:
+            break
+    return y * x[2]
+
+
+def after_some_are_passed_over(x):
+    total = 0.0
+    for t in x:
+        if t > 0.5:
+            continue
+        total += t**2
+        if total > 2:
+            break
+    return total
+
+
 def left_by_a_return(x):
     total = 0.0
     for t in x:
@@ -418,14 +478,25 @@ def left_by_a_return(x):
     return total
 
 
-@pytest.mark.parametrize("fun", [patience, with_an_else, in_a_while, with_two, around_another, left_by_a_return])
+LEFT_AMID = [patience, beside_a_test, to_the_one_or_the_other, after_some_are_passed_over]
+LEFT = [*LEFT_AMID, in_a_while, with_two, with_several, with_an_else, around_another, left_by_a_return]
+
+
+@pytest.mark.parametrize("fun", LEFT)
 def test_loops_that_one_side_of_an_if_leaves(fun):
     derivative, dynamic = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
     for x in np.random.default_rng(7).normal(size=(20, 8)):
         (value, slope), (_, other) = derivative(x), dynamic(x)
         assert value == pytest.approx(fun(x), rel=1e-12)
         np.testing.assert_allclose(slope, other, rtol=1e-10, atol=1e-12)
-    assert fun is not patience or derivative.cache_info().misses <= 4
+
+
+@pytest.mark.parametrize("fun", LEFT_AMID)
+def test_loops_that_are_left_amid_their_bodies_are_code(fun):
+    derivative = value_and_grad(fun)
+    for x in np.random.default_rng(8).normal(size=(20, 60)) * 0.6:
+        assert derivative(x)[0] == pytest.approx(fun(x), rel=1e-12)
+    assert derivative.cache_info().misses <= 4
 
 
 def by_number(x):

@@ -90,6 +90,9 @@ class Inert:
 
     ends = again
 
+    def part(self, roller: Any, value: Any, names: Any) -> Any:
+        return value
+
     def imported(self, module: str, level: int, name: str, value: Any) -> Any:
         return value
 
