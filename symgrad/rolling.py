@@ -995,8 +995,8 @@ class Roller:
         holders = Counter([id(x) for holds in {id(one): one for one in noted}.values() for x in holds.values()])
         holders.update(map(id, trace.writes))
         contained = Counter([id(x) for key, x in self.boundaries[-1].holds.items() if len(key) > 1])
+        times = Counter([id(item) for grown in lists for item in grown.items])
         for grown in lists:
-            times = Counter(map(id, grown.items))
             for item in grown.items:
                 often = 2 * times[id(item)] + holders[id(item)] + contained[id(item)]
                 if not is_held_so_often(item, often, self.held[id(item)]):

@@ -439,7 +439,18 @@ def matrices(x):
     return sum(np.sum(m * m) for m in every)
 
 
-@pytest.mark.parametrize("fun", [trajectory, stays_or_goes, goes_on_from_the_last, copies, filled, matrices])
+def in_two_lists(x):
+    """On one way an array is in both, as where a filter misses an observation."""
+    m, predicted, updated = x[:2] * 1.0, [], []
+    for i in range(24):
+        p = m * 0.9 + x[2]
+        predicted.append(p)
+        m = p + 0.5 * (x[i % 4] - p) if x[i % 4] > 0 else p
+        updated.append(m)
+    return sum(p @ m for p, m in zip(predicted, reversed(updated), strict=True))
+
+
+@pytest.mark.parametrize("fun", [trajectory, stays_or_goes, goes_on_from_the_last, copies, filled, matrices, in_two_lists])
 def test_the_items_may_be_arrays(fun):
     derivative, anew = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
     for x in np.random.default_rng(3).normal(size=(12, 4)):
@@ -491,7 +502,34 @@ def is_kept(x):
     return np.sum(np.array(ys) ** 2)
 
 
-@pytest.mark.parametrize("fun", [is_written_on_one_way, is_written_afterwards, is_compared, is_kept])
+def is_in_both(x):
+    m, predicted, updated = x[:2] * 1.0, [], []
+    for i in range(24):
+        p = m * 0.9 + x[2]
+        predicted.append(p)
+        m = p * 0.5 if x[i % 4] > 0 else p
+        updated.append(m)
+    updated[3][0] = 2.0
+    predicted[5] *= 3.0
+    known = sum([one is other for one, other in zip(predicted, updated, strict=True)])
+    return np.sum(np.array(predicted) ** 2) + np.sum(np.array(updated) ** 3) * known + m[0]
+
+
+def is_written_in_both(x):
+    m, predicted, updated = x[:2] * 1.0, [], []
+    for i in range(24):
+        p = m * 0.9 + x[2]
+        predicted.append(p)
+        m = p * 0.5 if x[i % 4] > 0 else p
+        updated.append(m)
+        if x[(i + 1) % 4] > 1.0:
+            m[0] = x[3]
+    return np.sum(np.array(predicted) ** 2) + np.sum(np.array(updated) ** 3)
+
+
+@pytest.mark.parametrize(
+    "fun", [is_written_on_one_way, is_written_afterwards, is_compared, is_kept, is_in_both, is_written_in_both]
+)
 def test_arrays_that_are_items_stay_one_array(fun):
     """What is written into an array shows in the lists that hold it, whichever way it came there in other calls."""
     derivative, anew = value_and_grad(fun), value_and_grad(fun, mode="dynamic")
