@@ -32,10 +32,13 @@ from symgrad.syntax import (
     MODULES,
     FunctionNode,
     assigned,
+    bound_by,
+    bound_in,
     copied,
     in_class,
     located,
     names_read,
+    names_read_in,
     names_stored,
     paired,
     parts_of,
@@ -351,8 +354,8 @@ class _Rewriter(ast.NodeTransformer):
                     arg.annotation = None
             if not isinstance(node, ast.Lambda):
                 node.returns = None
-        self.scopes.append(_bound(node))
-        self.reads.append(names_read(node))
+        self.scopes.append(bound_in(node))
+        self.reads.append(names_read_in(node))
         self.later.append(read_later(node))
         self.around.append([])
         node.body = self.visit(node.body) if isinstance(node, ast.Lambda) else self._body(node.body)
@@ -404,7 +407,7 @@ class _Rewriter(ast.NodeTransformer):
             keyword.value = self.visit(keyword.value)
         outer, self.owner = self.owner, node.name
         self.bodies.append(len(self.scopes))
-        self.scopes.append(_assigned(node.body))
+        self.scopes.append(bound_by(node.body))
         self.reads.append(Counter())
         body: list[ast.stmt] = []
         for item in node.body:
@@ -1243,44 +1246,3 @@ def _looked_up(node: ast.AST, changing: Collection[str]) -> set[str]:
     items = [item for item in walk(node) if isinstance(item, ast.Subscript) and isinstance(item.value, ast.Name)]
     read = {item.value.id for item in items if names_read(item.slice).keys() & changing}  # type: ignore[attr-defined]
     return read - {item.value.id for item in items if not isinstance(item.ctx, ast.Load)}  # type: ignore[attr-defined]
-
-
-def _bound(function: FunctionNode) -> tuple[set[str], set[str]]:
-    """The names that are local to a function (its comprehensions' own variables not among them), and its global ones."""
-    args = function.args
-    names = {arg.arg for arg in [*args.posonlyargs, *args.args, *args.kwonlyargs]}
-    names |= {arg.arg for arg in (args.vararg, args.kwarg) if arg is not None}
-    return _assigned([function.body] if isinstance(function, ast.Lambda) else function.body, names)
-
-
-def _assigned(body: Sequence[ast.AST], given: Collection[str] = ()) -> tuple[set[str], set[str]]:
-    """The names that statements bind in their own scope, beside those that are ``given``; and the global ones."""
-    names = set(given)
-    outside: set[str] = set()
-    everywhere: set[str] = set()
-    stack = list(body)
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Name):
-            if not isinstance(node.ctx, ast.Load):
-                names.add(node.id)
-            continue
-        if isinstance(node, (ast.Global, ast.Nonlocal)):
-            outside |= set(node.names)
-            everywhere |= set(node.names) if isinstance(node, ast.Global) else set()
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            names.add(node.name)
-            continue
-        elif isinstance(node, ast.Lambda):
-            continue
-        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-            names |= {item.target.id for item in walk(node) if isinstance(item, ast.NamedExpr)}
-            continue
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            names |= {(item.asname or item.name).split(".")[0] for item in node.names}
-        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
-            names.add(node.name)
-        elif isinstance(node, ast.MatchMapping) and node.rest:
-            names.add(node.rest)
-        stack.extend(parts_of(node))
-    return names - outside, everywhere

@@ -16,9 +16,12 @@ from symgrad.syntax import (
     MODULES,
     FunctionNode,
     assigned_first,
+    body_of,
+    bound_in,
     copied,
     fresh,
     names_read,
+    names_read_in,
     names_stored,
     parts_of,
     placed,
@@ -110,7 +113,8 @@ class _Joiner(ast.NodeTransformer):
 
     def _is_private(self, name: str) -> bool:
         """Whether a name is only read in loops that give it a value first."""
-        return bool(names_read(self.function)[name] == sum(_reads_bound(self.function, name)))
+        bound = [often for statement in body_of(self.function) for often in _reads_bound(statement, name)]
+        return bool(names_read_in(self.function)[name] == sum(bound))
 
     def _is_fresh(self, name: str) -> bool:
         """Whether a name stands for arrays and numbers alone that the function has made for it."""
@@ -198,13 +202,18 @@ def _reads_bound(node: ast.AST, name: str) -> Iterator[int]:
     if isinstance(node, ast.For) and (name in names_stored(node.target) or name in assigned_first(node.body, [name])):
         yield sum([names_read(statement)[name] for statement in node.body])
         yield from _reads_bound(node.iter, name)
-    elif isinstance(node, ast.comprehension) and name in names_stored(node.target):
+    elif isinstance(node, (ast.comprehension, FunctionNode)) and name in _bound(node):
         return
     elif name in [stored for part in getattr(node, "generators", ()) for stored in names_stored(part.target)]:
         yield names_read(node)[name]
     else:
         for part in parts_of(node):
             yield from _reads_bound(part, name)
+
+
+def _bound(node: Any) -> Collection[str]:
+    """The variables of a function, or a part of a comprehension."""
+    return [*names_stored(node.target)] if isinstance(node, ast.comprehension) else bound_in(node)[0]
 
 
 def _looked_into(node: ast.AST) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -131,7 +131,8 @@ _NAMED: dict[type, tuple[str, ...]] = {
 
 
 def names_read(node: ast.AST) -> Counter[str]:
-    """How often each name is read in a part of a tree; the variables of comprehensions are none of its names."""
+    """How often each name is read in a part of a tree; the variables of functions and comprehensions in it are none of its
+    names."""
     names: list[str] = []
     own = Counter[str]()
     for item in walk(node):
@@ -141,7 +142,20 @@ def names_read(node: ast.AST) -> Counter[str]:
             names.append(item.target.id)
         elif isinstance(item, _COMPREHENSIONS):
             own += _read_of_its_own(item)
+        elif isinstance(item, FunctionNode):
+            bound, _ = bound_in(item)
+            own += Counter({name: often for name, often in names_read_in(item).items() if name in bound})
     return Counter(names) - own
+
+
+def names_read_in(function: FunctionNode) -> Counter[str]:
+    """How often each name is read in the body of a function."""
+    return sum(map(names_read, body_of(function)), Counter[str]())
+
+
+def body_of(function: FunctionNode) -> Sequence[ast.AST]:
+    """The statements of a function, or what a ``lambda`` gives."""
+    return [function.body] if isinstance(function, ast.Lambda) else function.body
 
 
 def _read_of_its_own(node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> Counter[str]:
@@ -156,6 +170,47 @@ def _read_of_its_own(node: ast.ListComp | ast.SetComp | ast.DictComp | ast.Gener
 
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def bound_in(function: FunctionNode) -> tuple[set[str], set[str]]:
+    """The names that are local to a function (its comprehensions' own variables not among them), and its global ones."""
+    args = function.args
+    names = {arg.arg for arg in [*args.posonlyargs, *args.args, *args.kwonlyargs]}
+    names |= {arg.arg for arg in (args.vararg, args.kwarg) if arg is not None}
+    return bound_by(body_of(function), names)
+
+
+def bound_by(body: Sequence[ast.AST], given: Collection[str] = ()) -> tuple[set[str], set[str]]:
+    """The names that statements bind in their own scope, beside those that are ``given``; and the global ones."""
+    names = set(given)
+    outside: set[str] = set()
+    everywhere: set[str] = set()
+    stack = list(body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Name):
+            if not isinstance(node.ctx, ast.Load):
+                names.add(node.id)
+            continue
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            outside |= set(node.names)
+            everywhere |= set(node.names) if isinstance(node, ast.Global) else set()
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.add(node.name)
+            continue
+        elif isinstance(node, ast.Lambda):
+            continue
+        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            names |= {item.target.id for item in walk(node) if isinstance(item, ast.NamedExpr)}
+            continue
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names |= {(item.asname or item.name).split(".")[0] for item in node.names}
+        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+            names.add(node.name)
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            names.add(node.rest)
+        stack.extend(parts_of(node))
+    return names - outside, everywhere
 
 
 def assigned_first(body: Sequence[ast.stmt], names: Sequence[Any]) -> list[str]:
