@@ -123,7 +123,7 @@ def table(value: Any, fewest: int | None = None, once: Callable[[Any], Any] = la
 def columns(
     items: Sequence[Any], value: Any, fewest: int | None = None, once: Callable[[Any], Any] = lambda array: array
 ) -> Over | None:
-    """Pairs, triples, … of numbers, one an iteration; ``value`` is what they are from, which may change if it is a list."""
+    """Pairs, triples, … of numbers, one an iteration; ``value`` is what they are from, which may change, as may lists in it."""
     if any([type(item) not in (tuple, list) or len(item) != len(items[0]) for item in items]):
         return None
     parts = [table(column, fewest, once) for column in zip(*items, strict=True)]
@@ -131,15 +131,20 @@ def columns(
     if not known or len(known) < len(parts):
         return None
     tables = _tables(known)
-    if type(value) is not list:
-        return Over(len(items), lambda i: tuple([part.at(i) for part in known]), tables=tables)
-    before = value.copy()
+    before, rows = [*value], [[*row] if type(row) is list else row for row in value]
+
+    def is_still(place: int) -> bool:
+        row, known = value[place], rows[place]
+        if type(row) is not list:
+            return row is before[place]
+        return row is before[place] and len(row) == len(known) and all(map(operator.is_, row, known))
 
     def at(i: Any) -> Any:
         place = i.value if type(i) is Tracer else i
-        return tuple([part.at(i) for part in known]) if value[place] is before[place] else value[place]
+        return tuple([part.at(i) for part in known]) if is_still(place) else value[place]
 
-    return _listed(value, before, at, tables)
+    found = _listed(value, before, at, tables)
+    return found._replace(holds=lambda: found.stays() and all(map(is_still, range(len(before)))))
 
 
 def paired(

@@ -263,6 +263,26 @@ def written_while_it_runs(w):
     return s
 
 
+def row_written_while_it_runs(w):
+    rows, s, i = [[0.1 * k, 1.0] for k in range(N)], 0.0, 0
+    for a, b in rows:
+        s = np.sin(s) + w * a * b
+        if i % 10 == 3:
+            rows[i + 1][0] = 0.5
+        i = i + 1
+    return s
+
+
+def row_of_a_tuple_written_while_it_runs(w):
+    rows, s, i = tuple([0.1 * k, 1.0] for k in range(12)), w * 1.0, 0
+    for a, b in rows:
+        if s > a:
+            rows[(i + 1) % 12][0] += 1.0
+        s = np.sin(s) + w * a * b
+        i = i + 1
+    return s
+
+
 def a_number_in_place_of_a_traced_one(w):
     t, names, s = [w * k for k in range(N)], [], 0.0
     names.append(t)
@@ -286,7 +306,8 @@ def sign_of_zero(w):
 @pytest.mark.parametrize(
     "fun",
     [written_first, written_first_under_another_name, written_first_through_a_view, written_first_by_numpy,
-     written_while_it_runs, sign_of_zero, a_number_in_place_of_a_traced_one],
+     written_while_it_runs, row_written_while_it_runs, row_of_a_tuple_written_while_it_runs, sign_of_zero,
+     a_number_in_place_of_a_traced_one],
 )  # fmt: skip
 def test_what_is_written_while_the_loop_runs_is_read(fun):
     """Also by the iterations that are run at once: they are not, then."""
