@@ -610,7 +610,7 @@ class _Rewriter(ast.NodeTransformer):
         if hasattr(node, "section"):
             made = _hook("section", node, *map(_constant, (private, stored, anew)))
         else:
-            made = _hook("loop", node.iter, self._over(node.iter, decides), *facts)
+            made = _hook("loop", node.iter, self._over(node.iter, node.target, decides), *facts)
         start = assigned(loop, made, node)
         node.iter = placed(ast.Name(loop, ast.Load()), node.iter)
         before, self.places = self.places, [*self.places, *_places(node)]
@@ -782,17 +782,25 @@ class _Rewriter(ast.NodeTransformer):
         node.body = self._body(node.body)
         return node
 
-    def _over(self, node: ast.expr, decides: bool) -> Any:
+    def _over(self, node: ast.expr, target: ast.expr | None, decides: bool) -> Any:
         """What a ``for`` statement, which ``decides``, runs over; ``zip`` and its like are left to the hook, which may do it by
         index."""
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or self._local(node.func.id):
             return self.visit(node)
         if node.func.id not in ("zip", "enumerate", "reversed") or any(item.arg is None for item in node.keywords):
             return self.visit(node)
-        args = [self._over(arg, decides) for arg in node.args]
+        parts = _parts(node, target)
+        args = [self._part(arg, part, decides) for arg, part in zip(node.args, parts, strict=True)]
         made = _hook("over", node, self.visit(node.func), ast.Constant(decides), *args)
         made.keywords = [placed(ast.keyword(item.arg, self.visit(item.value)), item) for item in node.keywords]
         return placed(made, node)
+
+    def _part(self, node: ast.expr, target: ast.expr | None, decides: bool) -> Any:
+        """What ``zip`` and its like are given; the items of which are assigned to ``target``, where that is known."""
+        found = self._over(node, target, decides)
+        if not isinstance(target, (ast.Tuple, ast.List)):
+            return found
+        return _hook("rows", node, found, ast.Constant(_nested(target)), ast.Constant(decides))
 
     def visit_With(self, node: ast.With) -> Any:
         effects = [e for item in node.items if item.optional_vars for e in self._effects(item.optional_vars)]
@@ -1006,6 +1014,18 @@ def _depth(pattern: ast.AST) -> int:
     """How deep a pattern looks into what it is compared with."""
     within = max(map(_depth, parts_of(pattern)), default=0)
     return within + isinstance(pattern, (ast.MatchSequence, ast.MatchMapping, ast.MatchClass))
+
+
+def _parts(node: Any, target: Any) -> list[ast.expr | None]:
+    """What the items of each argument of ``zip`` or ``enumerate`` are assigned to, where that is known."""
+    known = isinstance(target, (ast.Tuple, ast.List)) and not any(
+        [isinstance(item, ast.Starred) for item in [*node.args, *target.elts]]
+    )
+    if known and node.func.id == "zip" and len(target.elts) == len(node.args):
+        return [*target.elts]
+    if known and node.func.id == "enumerate" and len(target.elts) == 2:
+        return [target.elts[1], *[None for _ in node.args[1:]]]
+    return [None for _ in node.args]
 
 
 def _nested(target: ast.Tuple | ast.List) -> bool:

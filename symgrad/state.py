@@ -131,6 +131,13 @@ class State(Calls):
         given = [arg.items() if type(arg) is Over else arg.items if type(arg) is Turns else arg for arg in args]
         return self._turns(self.call(fun, *given, **options), (fun, *map(how_often, args)))
 
+    def rows(self, value: Any, nested: bool, decides: bool) -> Any:
+        """What ``zip`` or ``enumerate`` is given, the items of which are unpacked: tuples of plain numbers as a table."""
+        found = None
+        if type(value) in (list, tuple) and self.trace.symbolic:
+            found = self._table(value, nested, SHORTEST if decides else None)
+        return value if found is None else found
+
     def appended(self, value: Any, loop: Any, name: str, owner: Any) -> Any:
         """``owner.append(...)`` in a loop, which has given ``value``."""
         if type(loop) is Roller and type(owner) is list:
@@ -465,6 +472,10 @@ class Finished(State):
     def over(self, fun: Any, decides: bool, *args: Any, **options: Any) -> Any:
         """A call, like any."""
         return fun(*args, **options)
+
+    def rows(self, value: Any, *facts: Any) -> Any:
+        """What it is given."""
+        return value
 
     def class_made(self, kind: Any, *decorator: Any) -> Any:
         """A class statement, like any."""

@@ -44,7 +44,7 @@ class Inert:
 
     iterate = mapping = unpacked = unpack = test = whole = shown = compared = stored = kept = matched = identity = _first
     operand = changed = key = asked = answer = wrote_through = _first
-    manager = place = raised = left = renamed = appended = hashed = chosen = handed = _first
+    manager = place = raised = left = renamed = appended = hashed = chosen = handed = rows = _first
     failed = staticmethod(AssertionError)
 
     def _nothing(self, *more: Any) -> None:

@@ -1,6 +1,7 @@
 """Lists and plain arrays that loops read at places which are traced: they are tables, and loops stay loops."""
 
 import random
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -551,3 +552,40 @@ def test_rows_that_become_something_else_are_computed_at_once():
     for x in np.random.default_rng(10).normal(size=(8, 9)):
         np.testing.assert_allclose(derivative(x)[1], dynamic(x)[1], rtol=1e-11)
     assert "for " not in derivative.source(x).split("# backward")[1]
+
+
+EDGES_AND_LENGTHS = [(0, 1, 0.3), (1, 2, 0.5), (0, 3, 0.1), (1, 3, 0.7), (2, 3, 0.2), (3, 0, 0.9)]
+
+
+def numbered_edges(w, k):
+    total = 0.0
+    for n, (i, j, length) in enumerate(EDGES_AND_LENGTHS, 1):
+        d = abs(w[i] - w[j])
+        if d > length:
+            total += n * k[n - 1] * (d - length) ** 2
+    return total
+
+
+def edges_beside_an_array(w, k):
+    total = 0.0
+    for (i, j, length), stiffness in zip(EDGES_AND_LENGTHS, k, strict=True):
+        d = abs(w[i] - w[j])
+        if d > length:
+            total += stiffness * (d - length) ** 2
+    return total
+
+
+@pytest.mark.parametrize("fun", [numbered_edges, edges_beside_an_array])
+def test_tuples_that_enumerate_and_zip_give(fun, monkeypatch):
+    """What they hold is read anew."""
+    derivative, other, rng = value_and_grad(fun, (0, 1)), value_and_grad(fun, (0, 1), mode="dynamic"), np.random.default_rng(2)
+    for number in range(12):
+        if number == 8:
+            changed = [*EDGES_AND_LENGTHS[:2], (0, 3, 0.6), *EDGES_AND_LENGTHS[3:]]
+            monkeypatch.setattr(sys.modules[__name__], "EDGES_AND_LENGTHS", changed)
+        w, k = rng.normal(size=4), rng.normal(size=6)
+        (value, slopes), (_, expected) = derivative(w, k), other(w, k)
+        assert value == pytest.approx(fun(w, k), rel=1e-12)
+        for slope, theirs in zip(slopes, expected, strict=True):
+            np.testing.assert_allclose(slope, theirs, rtol=1e-11, atol=1e-13)
+    assert derivative.cache_info().misses <= 6
