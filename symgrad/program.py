@@ -255,12 +255,15 @@ def _merge(above: dict[Any, Tree], b: Tree, leaf: Leaf, left: tuple[int, Any] | 
             if isinstance(a, Branch) or isinstance(b, Branch):
                 raise Diverged("a call took another course than an earlier one with the same decisions")
             if a.tree != b.tree or len(a.outputs) != len(b.outputs) or not _agree(a.outputs, b.outputs):
-                if _loops(a) and _loops(b) and a.seen < 2:  # both are right, and have seen other ways through a loop
+                if a.seen < 2 and _loops(a.nodes()) and _loops(b.nodes()):  # both are right, of other ways through a loop
                     above[key] = b
                     return leaf
                 raise Diverged("a call gave another result than an earlier one with the same decisions")
             return a
         if a.node is not b.node and not _differ_in_size(a.node, b.node):
+            if all([one.seen < 2 for one in leaves_of(a)]) and _loops([a.node]) and _loops([b.node]):  # so are both here
+                above[key] = b
+                return leaf
             raise Diverged("a call looked at other values than an earlier one with the same decisions")
         ((value, rest),) = b.cases.items()
         if value not in a.cases:
@@ -348,9 +351,9 @@ def _of(nodes: Iterable[Node], numbers: dict[Node, int]) -> tuple[int, ...]:
     return tuple([numbers[node] for node in nodes])
 
 
-def _loops(leaf: Leaf) -> bool:
+def _loops(nodes: list[Node]) -> bool:
     """Whether results are given by loops, which hold for other iterations than those that were seen."""
-    return any([hasattr(node.op, "forks") for node in ancestors(leaf.nodes())])
+    return any([hasattr(node.op, "forks") for node in ancestors(nodes)])
 
 
 def _differ_in_size(a: Node, b: Node) -> bool:

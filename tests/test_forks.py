@@ -2266,3 +2266,31 @@ def test_places_that_an_iteration_notes(fun):
         assert value == pytest.approx(fun(x))
         np.testing.assert_allclose(slope, dynamic(x)[1])
     assert derivative.cache_info().misses <= 6
+
+
+IMAGE = np.random.default_rng(2).uniform(size=(8, 8))
+
+
+def mean_of_those_inside(a):
+    total, count = 0.0, 0
+    for i in range(8):
+        for j in range(8):
+            x = a[0] * j - a[1] * i + a[2]
+            place = int(np.floor(x))
+            if 0 <= place < 7:
+                f = x - place
+                total += ((1 - f) * IMAGE[i, place] + f * IMAGE[i, place + 1] - IMAGE[i, j]) ** 2
+                count += 1
+    return total / count if count else 0.0
+
+
+def test_what_is_decided_on_after_loops_that_are_told_of_more_ways():
+    """The later calls' loops take the place of those that the first calls had."""
+    derivative, other = value_and_grad(mean_of_those_inside), value_and_grad(mean_of_those_inside, mode="dynamic")
+    for x in points(16, 3):
+        a = x * 0.5 + np.array([1.0, 0.0, 0.0])
+        value, slope = derivative(a)
+        assert value == pytest.approx(mean_of_those_inside(a), rel=1e-12)
+        np.testing.assert_allclose(slope, other(a)[1], rtol=1e-10, atol=1e-12)
+    assert "dynamic mode" not in derivative.explain()
+    assert derivative.cache_info().misses < 10
