@@ -463,10 +463,12 @@ class Variant:
     def add(self, run: Run) -> Leaf:
         """Merge a trace into the program; raises ``Diverged`` when it contradicts what is there."""
         left, self.left = self.left, None
+        before = len([*self.program.leaves()])
         leaf = self.program.add(run, left)
         if leaf is None:  # nothing to learn from iterations beside a loop that is rolled up
             self.unlearnt += 1
             return Leaf([], run.leaf.tree, [])
+        self.unlearnt += leaf.seen == 0 and len([*self.program.leaves()]) <= before  # it takes the place of others
         return leaf
 
     def knows(self, leaves: Sequence[Any]) -> bool:
