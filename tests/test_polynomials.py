@@ -50,6 +50,8 @@ def test_classes(kind, use):
         lambda a: polynomial.chebyshev.chebfit(T, np.stack([Y, Y * a[1]], 1) * a[0], 2, w=1.0 + T * T * a[1]),
         lambda a: np.polynomial.hermite.hermder(a) * np.polynomial.legendre.legint(a)[1:4],
         lambda a: np.polynomial.laguerre.lagcompanion(a),
+        lambda a: polynomial.polynomial.polyval2d(T * a[0], Y, np.outer(a, a)),
+        lambda a: polynomial.polynomial.polygrid2d(T[:3] * a[0], [0.5, 2.0], np.outer(a, a)),
     ],
 )
 def test_functions(fun):

@@ -463,7 +463,7 @@ def spelling_of(key: Any) -> str:
     """How code names a function: ``np.exp``, ``np.linalg.inv``, ``runtime.scatter``."""
     name = {"absolute": "abs"}.get(key.__name__, key.__name__)
     module = (getattr(key, "__module__", None) or "numpy").replace("numpy", "np", 1)
-    for prefix in ("np.linalg", "np.fft", "np", "symgrad.runtime"):
+    for prefix in ("np.linalg", "np.fft", "np.polynomial.polynomial", "np", "symgrad.runtime"):
         if module == prefix or module.startswith(prefix + "."):
             return f"{prefix.removeprefix('symgrad.')}.{name}"
     return str(name)

@@ -63,6 +63,43 @@ def polyval(p: Any, x: Any) -> Any:
     return y
 
 
+def _rising(x: Any, c: Any) -> Any:
+    """By Horner's scheme, with the coefficients along the first axis, the lowest first."""
+    y = c[-1] + 0 * x
+    for i in range(2, len(c) + 1):
+        y = y * x + c[-i]
+    return y
+
+
+def polyval2d(x: Any, y: Any, c: Any) -> Any:
+    x, y, c = array_of(x), array_of(y), array_of(c)
+    if np.shape(x) != np.shape(y):
+        raise ValueError("x, y are incompatible")
+    return _rising(y, _rising(x, _beside(c, x)))
+
+
+def polygrid2d(x: Any, y: Any, c: Any) -> Any:
+    x, y = [array_of(place) if isinstance(place, (list, tuple)) else place for place in (x, y)]  # Python's numbers stay such
+    c = array_of(c)
+    return _rising(y, _beside(_rising(x, _beside(c, x)), y))
+
+
+def _beside(c: Any, x: Any) -> Any:
+    """Coefficients with axes for the elements of ``x`` at the end."""
+    return np.reshape(c, np.shape(c) + (1,) * np.ndim(x))
+
+
+if hasattr(np.polynomial.polynomial.polyval2d, "_implementation"):  # else it is code in Python, followed as the user's
+    _PLACES = [
+        Sample(A(3), A(3), A(2, 4)),
+        Sample(A(2, 2), A(2, 2), A(3, 2, 2)),
+        Sample(A(), 0.5, A(2, 2)),
+        Sample(A(2), [0.5, 2.0], A(1, 1)),
+    ]
+    composite(np.polynomial.polynomial.polyval2d, samples=_PLACES)(polyval2d)
+    composite(np.polynomial.polynomial.polygrid2d, samples=[*_PLACES, Sample(A(2), A(3), A(2, 3))])(polygrid2d)
+
+
 def _without_zeros(p: Any) -> Any:
     """Coefficients but for leading zeros; how many there are is looked at."""
     p = np.atleast_1d(_coefficients(p))
