@@ -292,7 +292,7 @@ class Tracer(Traced):
                 self.refresh()
                 return
             self.seen = self.base.version
-        self.bind(new)
+        self.bind((new if new.base is None else new.copy("K")).laid_as(like))  # what is written to lies in memory as it did
         self.version += 1
 
     def _write_through(self, new: Tracer, verb: str) -> None:

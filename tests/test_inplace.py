@@ -743,6 +743,12 @@ LAID = {
     "gradient": lambda x: np.gradient(x.T * 1.0, axis=0),
     "backwards": lambda x: (x * 2.0)[::-1],
     "stack": lambda x: np.moveaxis(np.stack([x, 2 * x]), 0, -1) * 1.0,
+    "copy in rows": lambda x: np.copy(x.T, order="C"),
+    "copy in columns": lambda x: np.copy(x * 2.0, order="F"),
+    "out of rows": lambda x: np.multiply(x.T, 2.0, out=np.zeros(x.shape, like=x)),
+    "out of columns": lambda x: np.multiply(x, 2.0, out=np.zeros(x.shape, order="F", like=x)),
+    "a view, out": lambda x: np.einsum("ij->ji", x, out=np.zeros(x.shape, like=x)),
+    "added to columns": lambda x: operator.iadd(np.zeros(x.shape, order="F", like=x), x),
 }
 
 

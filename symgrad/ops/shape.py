@@ -292,8 +292,16 @@ linear(
     np.copy,
     lambda g, y, a: g,
     lanes="same",
-    prepare=lambda a, order="K", subok=False: {"a": a},
-    samples=[Sample(A(3, 4)), Sample(A(3), order="C"), Sample(A()), Sample(A(0, 2)), Sample(A(1)), Sample(A(2, 1, 2))],
+    prepare=lambda a, order="K", subok=False: {"a": a if order == "K" else array_of(a).copy(order)},
+    samples=[
+        Sample(A(3, 4)),
+        Sample(A(3), order="C"),
+        Sample(A(2, 3), order="F"),
+        Sample(A()),
+        Sample(A(0, 2)),
+        Sample(A(1)),
+        Sample(A(2, 1, 2)),
+    ],
 )
 if hasattr(np, "astype"):  # NumPy 2.1
     composite(np.astype, samples=[Sample(A(3), np.complex128), Sample(A(2, 3), complex)])(
