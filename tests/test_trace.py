@@ -604,6 +604,10 @@ def test_index_errors_are_numpys():
         "r_": (lambda x: [np.r_[x[0], x, 1.0], np.r_[x, x]], V),
         "c_": (lambda x: np.c_[x, x * 2], V),
         "full": (lambda x: [np.full(3, x[0]) * 2, np.full((2, 2), x[1]).sum()], V),
+        "full_like": (
+            lambda x: [np.full_like(np.ones(3), x[0]) * 2, np.full_like([1.0, 2.0], [x[1], x[2]]), np.full_like(x, x[3])],
+            V,
+        ),
         "dtype object": (lambda x: np.array([x[0], x[1]], dtype=object).sum() * x, V),
         "object array to fill": (lambda x: (lambda a: a * x[:2])(np.array([x[0] * 2, None])[:1]), V),
         "ndenumerate": (lambda x: sum(v * i[0] for i, v in np.ndenumerate(x)), V),

@@ -97,7 +97,7 @@ _OF_SEQUENCES = frozenset(
 def call(like: Any, fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A call of one of NumPy's functions: traced numbers in lists, which NumPy does not look for, are made arrays first."""
     if fun in ARRAYS and "like" not in kwargs:
-        if fun in (np.arange, np.full):
+        if fun in (np.arange, np.full, np.full_like):
             traced = contains_traced([*args, *kwargs.values()])
         else:
             traced = bool(args) and (isinstance(args[0], Traced) or is_of_numbers(args[0])) and not _wants_objects(args, kwargs)
@@ -205,7 +205,7 @@ LIKE: dict[Any, Callable[..., Any]] = {
 ARRAYS = frozenset(
     {
         np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray, np.require, np.asarray_chkfinite,
-        np.full, np.arange,
+        np.full, np.full_like, np.arange,
     }
 )  # fmt: skip
 
