@@ -791,7 +791,19 @@ class Reads:
     def hashed(self, value: Any) -> Any:
         """A key of a dict, or a member of a set, which Python asks for its hash, and compares."""
         self._operands(value)
-        return value
+        self._guard_key(value)
+        return self.itself(value)
+
+    def _guard_key(self, value: Any) -> None:
+        """Note what a key is that is read from outside: it stays in what the function makes."""
+        if type(value) not in (tuple, frozenset):
+            return
+        path = self.path_of(value)
+        if path is not None:
+            self.check(path, "keys" if type(value) is tuple else "set", value)
+        else:
+            for item in value:
+                self._guard_key(item)
 
     def shown(self, value: Any) -> Any:
         """Something that becomes text: how NumPy's numbers read hangs on its print options."""
@@ -896,9 +908,9 @@ class Reads:
 
     def key(self, key: Any, owner: Any) -> Any:
         """The place in ``owner`` that is assigned to: a dict that outlives the call keeps the key."""
-        if isinstance(owner, dict) and self.path_of(owner) is not None:
-            return self.kept(key)
-        return tuple(map(self.whole, key)) if type(key) is tuple else self.whole(key)
+        if isinstance(owner, dict):
+            return self.hashed(key) if self.path_of(owner) is None else self.kept(key)
+        return self.whole(key)
 
     def stored(self, value: Any, owner: Any) -> Any:
         """What is assigned to an attribute or an item of ``owner``: plain, if that outlives the call."""

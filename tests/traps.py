@@ -59,6 +59,12 @@ int: N = 2 | N | N = 3 | N = 4 | N = 7
 int_to_float: N = 2 | N | N = 2.5 | N = 2
 int_as_range: N = 2 | sum([1.0 for i in range(N)]) | N = 3 | N = 5
 int_exponent: N = 2 | abs(x[0]) ** N | N = 3 | N = 0
+tuple_written_at: I = (0,)\ndef put(x):\n    y = x * 1.0\n    y[I] = 2.0\n    return np.sum(y * y) | put(x) | I = (1,) | I = (0,)
+tuple_key: I = (0,) | 2.0 * len({I, (0,)}) | I = (1,) | I = (0,)
+tuple_key_in_tuple: I = (0,) | 2.0 * len({(I, 1), ((0,), 1)}) | I = (1,) | I = (0,)
+tuple_key_of_dict: I = (0,) | sum({(0,): 1.5, I: 2.5}.values()) | I = (1,) | I = (0,)
+tuple_key_stored: I = (0,)\ndef put(x):\n    d = {(0,): 1.0}\n    d[I] = 2.0\n    return d[0,] | put(x) | I = (1,) | I = (0,)
+frozenset_key: S = frozenset({1}) | 2.0 * len({S, frozenset({1})}) + len({frozenset({S}): 1}) | S = frozenset({2}) | S = frozenset({1})
 int_index: N = 0; L = [1.5, 2.5, 3.5] | L[N] | N = 2 | N = -2
 bool: FLAG = True | (2.0 if FLAG else 3.0) | FLAG = False | FLAG = True | FLAG = 0
 bool_to_int: FLAG = True | (2.0 if FLAG is True else 3.0) | FLAG = 1
