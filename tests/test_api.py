@@ -13,6 +13,8 @@ import threading
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import date
+from enum import Enum, StrEnum
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -23,6 +25,7 @@ import pytest
 import symgrad
 from symgrad import (
     elementwise_grad,
+    export,
     grad,
     graph,
     hessian,
@@ -37,6 +40,7 @@ from symgrad import (
     vjp,
     vmap,
 )
+from symgrad.errors import NotExportable
 from symgrad.pytree import flatten
 
 V = np.array([0.31, -1.23, 0.74, 2.17])
@@ -927,3 +931,32 @@ def test_compiled_code_beside_a_trace_of_another_thread():
     finally:
         done.set()
         other.join()
+
+
+class Stage(Enum):
+    FIRST = 1
+
+
+class Label(StrEnum):
+    FIRST = "first"
+
+
+@pytest.mark.parametrize(
+    "key", [Stage.FIRST, Label.FIRST, (Stage.FIRST, 2), date(2020, 1, 1), object(), np.sum, frozenset({1})]
+)
+def test_keys_that_have_no_literal(key):
+    """The code was no Python, or named what it had not."""
+    slope, table, batch = (
+        grad(lambda p: np.sum(p[key] ** 2)),
+        jacobian(lambda x: {key: x**2}),
+        vmap(lambda p: {key: p[key] * 2.0}),
+    )
+    x = np.array([0.5, 2.0])
+    for _ in range(4):
+        np.testing.assert_array_equal(slope({key: x})[key], 2.0 * x)
+        np.testing.assert_array_equal(table(x)[key], np.diag(2.0 * x))
+        np.testing.assert_array_equal(batch({key: x})[key], 2.0 * x)
+    assert slope.cache_info().hits
+    assert batch.cache_info().hits
+    with pytest.raises(NotExportable):
+        export(slope, {key: x})

@@ -136,6 +136,14 @@ def number(value: Any) -> Expr:
     return ast.Constant(value)
 
 
+_WRITTEN = (str, bytes, bool, int, float, complex, type(None), type(...), np.bool_)
+
+
+def _is_written(key: Any) -> bool:
+    """Whether a dict's key has a literal that makes it; a member of an ``Enum``, even of texts, has none."""
+    return all(map(_is_written, key)) if type(key) is tuple else type(key) in _WRITTEN or isinstance(key, np.number)
+
+
 # -- spellings -----------------------------------------------------------------------------------------------------
 
 Spelling = Callable[["Builder", Node, list[Expr]], Expr]
@@ -443,13 +451,17 @@ class Builder:
             self.namespace[self.bound[id(value)]] = value
         return self.bound[id(value)]
 
+    def _key(self, key: Any) -> Expr:
+        """A dict's key."""
+        return literal(key) if _is_written(key) else name(self.bind("key", key))
+
     # ---- inputs ----
 
     def _input(self, node: Node, block: list[Any]) -> None:
         argument, path = self.signature.access[dict(node.params)["position"]]
         expr = name(argument)
         for step, key in path:
-            expr = ast.Attribute(expr, key, ast.Load()) if step == "attr" else _subscript(expr, literal(key))
+            expr = ast.Attribute(expr, key, ast.Load()) if step == "attr" else _subscript(expr, self._key(key))
         if path:
             keys = [str(key) for step, key in path]
             wish = node.name or (keys[-1] if keys[-1].isidentifier() else f"{argument}_{'_'.join(keys)}")
@@ -557,7 +569,7 @@ class Builder:
         if tree.kind is list:
             return ast.List(items, ast.Load())
         if tree.kind is dict:
-            return ast.Dict([literal(key) for key in tree.keys], items)
+            return ast.Dict([self._key(key) for key in tree.keys], items)
         rebuild = self.bind(f"make_{tree.kind.__name__}", Rebuild(tree))
         return call(rebuild, *items)
 
