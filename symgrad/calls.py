@@ -958,7 +958,7 @@ class Calls(Reads):
     def _belongs(self, fun: Any, value: Any, kinds: Any) -> bool:
         """``isinstance(value, kinds)`` or ``issubclass(value, kinds)``, where classes may have their own word in it."""
         if isinstance(kinds, tuple):
-            return any([self._belongs(fun, value, kind) for kind in kinds])
+            return any([self._belongs(fun, value, kind) for kind in self.deep(kinds)])
         own = of_class(type(kinds), "__instancecheck__" if fun is isinstance else "__subclasscheck__")
         if is_users(own):
             exact = fun is isinstance and type(value) is kinds

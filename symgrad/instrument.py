@@ -975,6 +975,8 @@ class _Rewriter(ast.NodeTransformer):
             end = placed(ast.Expr(_hook("trying", node, ast.Constant(False))), node)
             node.body = [start, *node.body]
             for handler in node.handlers:
+                if handler.type is not None:
+                    handler.type = _hook("whole", handler.type, handler.type)  # a tuple may be from outside
                 caught = placed(ast.Expr(_hook("caught", handler)), handler)
                 handler.body = [caught, *handler.body]
             return [placed(ast.Try([node], [], [], [end]), node)]

@@ -312,6 +312,11 @@ attrgetter: C = types.SimpleNamespace(w=2.0) | operator.attrgetter("w")(C) | C.w
 accumulate: L = [2.0, 3.0] | list(itertools.accumulate(L))[-1] | L[0] = 5.0
 chain_from: L = [[2.0], [3.0]] | sum(itertools.chain.from_iterable(L)) | L[0][0] = 5.0 | L.append([1.0])
 sort_key: L = ["b", "a"]; K = {"a": 1, "b": 0}; V = {"a": 2.0, "b": 3.0} | V[sorted(L, key=lambda n: K[n])[0]] | K["a"] = -1
+isinstance_tuple: T = (float, int) | (2.0 if isinstance(1.0, T) else 3.0) | T = (int, str) | T = (str, float)
+isinstance_nested: T = (float, int) | (2.0 if isinstance(1.0, (str, T)) else 3.0) | T = (int, str)
+isinstance_of_argument: T = (np.ndarray,) | (2.0 if isinstance(x, T) else 3.0) | T = (float,)
+issubclass_tuple: T = (float, int) | (2.0 if issubclass(float, T) else 3.0) | T = (int, str)
+caught_tuple: T = (KeyError, IndexError)\ndef look():\n    try:\n        return [2.0][1]\n    except T:\n        return 3.0\n    except Exception:\n        return 4.0 | look() | T = (KeyError,) | T = (IndexError,)
 isinstance: C = [2.0] | (2.0 if isinstance(C, list) else 3.0) | C = (2.0,)
 type_of: C = [2.0] | (2.0 if type(C) is list else 3.0) | C = (2.0,)
 callable: C = 2.0 | (2.0 if callable(C) else 3.0) | C = abs
