@@ -47,7 +47,7 @@ MUTATORS = frozenset(
 )
 CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
 LOCAL = (list, tuple, dict, set, frozenset)  # containers of a function's own that may hold such from outside
-PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, enum.Enum, slice, range,
+PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, enum.Enum, slice, range, types.UnionType,
           type(Ellipsis), type(NotImplemented))  # fmt: skip
 VALUES = frozenset(
     {fractions.Fraction, decimal.Decimal, datetime.date, datetime.datetime, datetime.timedelta, datetime.time, re.Pattern}

@@ -314,6 +314,7 @@ chain_from: L = [[2.0], [3.0]] | sum(itertools.chain.from_iterable(L)) | L[0][0]
 sort_key: L = ["b", "a"]; K = {"a": 1, "b": 0}; V = {"a": 2.0, "b": 3.0} | V[sorted(L, key=lambda n: K[n])[0]] | K["a"] = -1
 isinstance_tuple: T = (float, int) | (2.0 if isinstance(1.0, T) else 3.0) | T = (int, str) | T = (str, float)
 isinstance_nested: T = (float, int) | (2.0 if isinstance(1.0, (str, T)) else 3.0) | T = (int, str)
+isinstance_union: T = operator.or_(float, int) | (2.0 if isinstance(1.0, T) else 3.0) | T = operator.or_(int, str) | T = operator.or_(str, float)
 isinstance_of_argument: T = (np.ndarray,) | (2.0 if isinstance(x, T) else 3.0) | T = (float,)
 issubclass_tuple: T = (float, int) | (2.0 if issubclass(float, T) else 3.0) | T = (int, str)
 caught_tuple: T = (KeyError, IndexError)\ndef look():\n    try:\n        return [2.0][1]\n    except T:\n        return 3.0\n    except Exception:\n        return 4.0 | look() | T = (KeyError,) | T = (IndexError,)
