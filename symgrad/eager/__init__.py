@@ -13,7 +13,22 @@ tensor([2., 4.])
 
 import math as _math
 
-from symgrad.eager import arrange, autograd, bridge, cuda, fft, func, linalg, nn, optim, protocols, special, statistics, utils
+from symgrad.eager import (
+    arrange,
+    autograd,
+    bridge,
+    cuda,
+    fft,
+    func,
+    linalg,
+    nn,
+    optim,
+    protocols,
+    refusals,
+    special,
+    statistics,
+    utils,
+)  # fmt: skip
 from symgrad.eager.core import Tensor
 from symgrad.eager.creation import (
     arange,
@@ -114,6 +129,7 @@ from symgrad.eager.random import (
 )  # fmt: skip
 
 pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
+refusals.apply()
 globals().update(_FUNCTIONS)
 _shared = """
     adaptive_avg_pool1d avg_pool1d bilinear celu celu_ channel_shuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d

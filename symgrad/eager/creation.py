@@ -283,6 +283,9 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
 
 def complex(real: Tensor, imag: Tensor) -> Any:
     """Complex numbers from real and imaginary parts."""
+    if real.value.dtype.kind != "f" or imag.value.dtype.kind != "f":
+        kinds = " and ".join([title(x.value.dtype) for x in (real, imag)])
+        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {kinds}")
     if real.value.dtype != imag.value.dtype:
         found, other = title(real.value.dtype), title(imag.value.dtype)
         raise RuntimeError(f"Expected object of scalar type {found} but got scalar type {other} for second argument")

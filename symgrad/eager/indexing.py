@@ -59,6 +59,8 @@ def _index_of(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any], Label]:
             first, last, step = part.start, part.stop, part.step
             if not (first.__class__ in _PLAIN and last.__class__ in _PLAIN and step.__class__ in _PLAIN):
                 first, last, step = [end if end is None else int(end) for end in (first, last, step)]
+            if step is not None and step <= 0:
+                raise ValueError("step must be greater than zero" if step else "slice step cannot be zero")
             parts.append(index.Slice(first, last, step))
             whole_of_it = not first and step in (None, 1) and (last is None or (axis < len(shape) and last == shape[axis]))
             if not whole_of_it or part is key:

@@ -25,6 +25,7 @@ from symgrad.eager.core import (
     variant,
     wrap,
 )
+from symgrad.eager.dtypes import title
 from symgrad.eager.pointwise import FUNCTIONS, function, in_place, where
 from symgrad.eager.products import dot, matmul, mm
 from symgrad.eager.reductions import amax, amin, named, vector_norm
@@ -61,6 +62,11 @@ _REASONS = {
 }
 
 
+def _check_floats(name: str, A: Tensor) -> None:
+    if A.value.dtype.kind not in "fc":
+        raise RuntimeError(f"linalg.{name}: Expected a floating point or complex tensor as input. Got {title(A.value.dtype)}")
+
+
 def _check_square(name: str, A: Tensor) -> None:
     shape = A.value.shape
     if len(shape) < 2:
@@ -68,6 +74,7 @@ def _check_square(name: str, A: Tensor) -> None:
     if shape[-1] != shape[-2]:
         both = f"{shape[-2]} by {shape[-1]}"
         raise RuntimeError(f"linalg.{name}: A must be batches of square matrices, but they are {both} matrices")
+    _check_floats(name, A)
 
 
 def _failed(name: str, stack: Any) -> Exception | None:
@@ -118,6 +125,8 @@ def _same(name: str, label: str | None = None, fields: str = "") -> Any:
     def fun(A: Tensor, *args: Any, **kwargs: Any) -> Any:
         if name in _SQUARE:
             _check_square(name, A)
+        else:
+            _check_floats("svd", A)  # which ``cond`` and ``svdvals`` come from
         try:
             found = apply(op, *op.bind((A, *args), kwargs)) if isinstance(op, Op) else numpys(A, *args, **kwargs)
         except np.linalg.LinAlgError as error:
@@ -156,6 +165,7 @@ def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: An
     """How many singular values are above ``max(atol, rtol * the largest)``."""
     if tol is not None:
         atol, rtol = tol, 0
+    _check_floats("matrix_rank", A)
     found = _strengths(A.value, hermitian)
     return wrap(np.asarray((found > _cut(A.value, found, atol, rtol)).sum(-1)))
 
@@ -180,6 +190,11 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
     """The pseudo-inverse; singular values up to ``max(atol, rtol * the largest)`` count as zero."""
     if A.value.ndim < 2:
         raise RuntimeError("linalg.pinv: The input tensor A must have at least 2 dimensions.")
+    if A.value.dtype.kind not in "fc":
+        raise RuntimeError(
+            f"linalg.pinv({title(A.value.dtype)}{{{list(A.value.shape)}}}): expected a tensor with 2 or more dimensions of "
+            "float, double, cfloat or cdouble types"
+        )
     return apply(PINV, (A,), {"atol": atol, "rtol": rtol if rcond is None else rcond, "hermitian": hermitian})
 
 
@@ -187,6 +202,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None)
     """The ``X`` for which ``A @ X`` is nearest to ``B``; ``driver`` says, as in torch, what is told about ``A``."""
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError("torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
+    _check_floats("lstsq", A)
     vector = _is_vector(A, B)
     right = unsqueeze(B, -1) if vector else B
     m, n = A.value.shape[-2:]
@@ -484,6 +500,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Any:
 
 def qr(A: Tensor, mode: str = "reduced") -> Any:
     """An orthogonal matrix times a triangular one."""
+    _check_floats("qr", A)
     if mode == "r":
         return _qr(wrap(np.zeros(0, A.value.dtype)), np.linalg.qr(A, mode="r"))
     return _qr(*np.linalg.qr(A, mode=mode))  # type: ignore[call-overload]
@@ -491,6 +508,7 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
 
 def svd(A: Tensor, full_matrices: bool = True) -> Any:
     """The singular value decomposition ``U, S, Vh``."""
+    _check_floats("svd", A)
     return _svd(*np.linalg.svd(A, full_matrices=full_matrices))
 
 

@@ -451,6 +451,7 @@ CELU = Fused(
     lambda g, y, x, alpha: np.where(x <= 0, g * np.exp(np.minimum(0, x) / alpha), g),
     family="elementwise",
     name="celu",
+    kernel="elu_cpu",
 )
 HARDSIGMOID = Fused(
     _traced(lambda x: np.where(x <= -3, 0, np.where(x < 3, (x + 3) / 6, 1)), lambda x: np.clip(x + 3, 0, 6) / 6),
@@ -475,12 +476,15 @@ HARDSHRINK = Fused(
     lambda g, y, x, lambd: np.where((x >= -lambd) & (x <= lambd), 0, g),
     family="elementwise",
     name="hardshrink",
+    kernel="hardshrink_cpu",
 )
 THRESHOLD = Fused(
     lambda x, threshold, value: np.where(x <= threshold, np.asarray(value, x.dtype), x),
     lambda g, y, x, threshold, value: np.where(x <= threshold, 0, g),
     family="elementwise",
     name="threshold",
+    kernel="threshold_cpu",
+    kinds="fiu",
 )
 PRELU = Fused(
     lambda x, weight: np.where(x > 0, x, x * weight),

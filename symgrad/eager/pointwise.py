@@ -551,7 +551,7 @@ def _clipped(input: Tensor, low: Any, high: Any, label: str) -> Any:
         return apply(ops.CLIP, (input, -math.inf if low is None else low, math.inf if high is None else high), NONE, label)
     kind = promoted([x.value if isinstance(x, Tensor) else x for x in (input, low, high) if x is not None])
     if kind.kind == "c":
-        raise RuntimeError("clamp is not supported for complex types")
+        raise NotImplementedError("clamp is not supported for complex types")
     if kind.kind == "b" and label.startswith("ClampBackward"):
         raise RuntimeError("\"clamp_cpu\" not implemented for 'Bool'")
     lowest, highest = -math.inf, math.inf

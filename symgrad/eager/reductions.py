@@ -253,6 +253,10 @@ def _both(op: Op) -> Op:
 
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The ``ord``-norm of all elements, or along ``dim``."""
+    if x.value.dtype.kind not in "fc":
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {title(x.value.dtype)}"
+        )
     x = _cast(x, dtype)
     params = _axes(dim, keepdim, x.value.ndim)
     if ord == 0:
