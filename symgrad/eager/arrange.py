@@ -8,7 +8,21 @@ from typing import Any
 import numpy as np
 
 from symgrad.eager import ops
-from symgrad.eager.core import NONE, Fused, Tensor, apply, axis_of, called, labelled, method, methods, plain, wrap
+from symgrad.eager.core import (
+    AS_COMPLEX,
+    AS_REAL,
+    NONE,
+    Fused,
+    Tensor,
+    apply,
+    axis_of,
+    called,
+    labelled,
+    method,
+    methods,
+    plain,
+    wrap,
+)
 from symgrad.eager.creation import complex, meshgrid
 from symgrad.eager.dtypes import Size, title
 from symgrad.eager.indexing import flat_index, gather, getitem, index_select, narrow, scatter, scatter_add
@@ -31,6 +45,7 @@ from symgrad.eager.shapes import (
     unsqueeze,
 )
 from symgrad.eager.values import clone
+from symgrad.ops.core import Traced
 from symgrad.ops.reduction import along, vector_shape
 
 # -- joining and splitting -----------------------------------------------------------------------------------------
@@ -262,17 +277,16 @@ def view_as_real(input: Tensor) -> Any:
 @function
 def view_as_complex(input: Tensor) -> Any:
     """Pairs of real numbers as complex ones."""
-    if not input.value.ndim or input.value.shape[-1] != 2:
+    value = input.value
+    if not value.ndim or value.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
-    return labelled(complex(input[..., 0], input[..., 1]), "ViewAsComplexBackward0")
-
-
-AS_REAL = Fused(
-    lambda z: np.stack([z.real, z.imag], -1),
-    lambda g, y, z: g[..., 0] - 1j * g[..., 1],
-    family="linear",
-    name="view_as_real",
-)
+    if not isinstance(value, Traced):
+        *strides, last = [n // value.itemsize for n in value.strides]
+        if last != 1:
+            raise RuntimeError("Tensor must have a last dimension with stride 1")
+        if any([step % 2 for step in strides]):
+            raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    return apply(AS_COMPLEX, (input,))
 
 
 def polar(abs: Tensor, angle: Tensor) -> Any:

@@ -281,10 +281,11 @@ class Node:
 def modified(value: Any, made: str | None, counter: list[Any], seen: int, saver: str) -> str:
     """The message that a value, which came from the node ``made``, was written to after ``saver`` had saved it."""
     source = f", which is output 0 of {re.sub(r'Backward[0-9]+$', '', made)}," if made else ""
+    kind = f"CPU{title(value.dtype)}Type" if value.dtype.kind == "c" else f"torch.{title(value.dtype)}Tensor"
     writer = f" It was changed by {counter[1]}() at {counter[2]}, after {saver} had saved it." if counter[1:] else ""
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[torch.{title(value.dtype)}Tensor {list(value.shape)}]{source} is at version {counter[0]}; expected version {seen} "
+        f"[{kind} {list(value.shape)}]{source} is at version {counter[0]}; expected version {seen} "
         f"instead. {_HINT}{writer}"
     )
 
@@ -968,15 +969,22 @@ def renew(x: Tensor) -> None:
         return
     if x.made:
         raise RuntimeError(_forbidden(x, "its base or another view of its base has been"))
-    top, edge = base.value, base.node or base
-    if x.value.itemsize != top.itemsize:  # a part of complex numbers
-        second = (x.value.ctypes.data - top.ctypes.data) // x.value.itemsize % 2
-        part = known(np.imag if second else np.real)
-        edge = Node(part, plan_of(part, 1, (0,)), (top,), NONE, [edge], (), top.real, "ViewAsRealBackward0")
-        top = top.imag if second else top.real
-    where, params, plan = (top, places(top, x.value)), {"shape": top.shape}, plan_of(AS_STRIDED, 2, (0,))
-    lead(x, Node(AS_STRIDED, plan, where, params, [edge], (), x.value, "AsStridedBackward0"))
+    top, looking, edge = base.value, x.value, base.node or base
+    if top.itemsize > looking.itemsize:  # parts of complex numbers
+        top, edge = pairs(top), _step(AS_REAL, top, pairs(top), edge)
+    elif top.itemsize < looking.itemsize:
+        looking = pairs(looking)
+    where, params, plan = (top, places(top, looking)), {"shape": top.shape}, plan_of(AS_STRIDED, 2, (0,))
+    node = Node(AS_STRIDED, plan, where, params, [edge], (), looking, "AsStridedBackward0")
+    if looking is not x.value:
+        node = _step(AS_COMPLEX, looking, x.value, node)
+    lead(x, node)
     x.seen = written
+
+
+def _step(op: Op, value: Any, y: Any, edge: Any, label: Label = None) -> Node:
+    """The node of a linear operation of one argument."""
+    return Node(op, plan_of(op, 1, (0,)), (value,), NONE, [edge], (), y, label)
 
 
 def lead(x: Tensor, node: Any) -> None:
@@ -1023,8 +1031,6 @@ def writable(x: Tensor, new: Tensor | None = None, place: Any = None) -> bool:
         if requires(x) and top.node is None:
             of = "a view of " if place is not None or top is not x else ""
             raise RuntimeError(f"{of}a leaf Variable that requires grad is being used in an in-place operation.")
-        if x.value.itemsize != top.value.itemsize:
-            raise NotDifferentiable("a write to the real or imaginary part is not recorded; write to the complex tensor itself")
     if x.inference and not mode.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
@@ -1171,6 +1177,16 @@ def rebase(top: Tensor, target: Any, new: Tensor, label: str, place: Any = None)
 
     ``target``: the part; ``place``: the index that leads to it, if that is known. ``label``: "copied" or "inplace".
     """
+    if top.value.itemsize > target.itemsize:  # a write to parts of complex numbers
+        parts = wrap(pairs(top.value))
+        if top.needs:
+            lead(parts, _step(AS_REAL, top.value, parts.value, top.node or top))
+        rebase(parts, target, new, label)
+        lead(top, _step(AS_COMPLEX, parts.value, top.value, parts.node, "CopySlices"))
+        return
+    if top.value.itemsize < target.itemsize:
+        rebase(top, pairs(target), apply(AS_REAL, (new,)), label)
+        return
     rest: tuple[Any, ...] = ()
     if place is None:
         shape = top.value.shape
@@ -1193,6 +1209,28 @@ COPY_SLICES = index.Indexing(
 
 
 OVERWRITTEN = Fused(lambda x: x, lambda g, y, x: np.zeros_like(g), family="linear", name="overwritten")
+
+
+def pairs(z: Any) -> Any:
+    """Complex numbers as pairs of real ones, in the same memory."""
+    part = z.real
+    return np.lib.stride_tricks.as_strided(part, (*part.shape, 2), (*part.strides, part.itemsize))
+
+
+AS_REAL = Fused(
+    lambda z: np.stack([z.real, z.imag], -1) if type(z) is Tracer else pairs(z),
+    lambda g, y, z: g[..., 0] - 1j * g[..., 1],
+    family="linear",
+    name="view_as_real",
+    alias=True,
+)
+AS_COMPLEX = Fused(
+    lambda x: index.COMPLEX(x[..., 0], x[..., 1]) if type(x) is Tracer else x.view(f"c{2 * x.itemsize}")[..., 0],
+    lambda g, y, x: np.stack([np.real(g), -np.imag(g)], -1),
+    family="linear",
+    name="view_as_complex",
+    alias=True,
+)
 
 
 def _strided_rule(g: Any, y: Any, x: Any, places: Any, shape: tuple[int, ...]) -> Any:

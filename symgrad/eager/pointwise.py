@@ -244,8 +244,9 @@ def angle(input: Tensor) -> Any:
     return apply(known(np.angle), (input,)) if input.value.dtype.kind == "c" else apply_floating(ops.REAL_ANGLE, input)
 
 
-methods(real=property(real))
-methods(imag=property(imag))
+methods(
+    real=property(real, lambda self, new: real(self).copy_(new)), imag=property(imag, lambda self, new: imag(self).copy_(new))
+)
 
 
 @function
