@@ -11,6 +11,7 @@ from symgrad.eager import ops
 from symgrad.eager.core import (
     AS_COMPLEX,
     AS_REAL,
+    AS_STRIDED,
     NONE,
     Fused,
     Tensor,
@@ -18,20 +19,28 @@ from symgrad.eager.core import (
     axis_of,
     called,
     labelled,
+    lead,
+    look,
     method,
     methods,
     plain,
+    renew,
+    requires,
+    strided,
+    whole,
     wrap,
 )
 from symgrad.eager.creation import complex, meshgrid
 from symgrad.eager.dtypes import Size, title
 from symgrad.eager.indexing import flat_index, gather, getitem, index_select, narrow, scatter, scatter_add
+from symgrad.eager.modes import mode
 from symgrad.eager.pointwise import FUNCTIONS, function, in_place
 from symgrad.eager.shapes import (
     cat,
     diagonal,
     expand,
     flip,
+    in_shape,
     permute,
     reshape,
     several,
@@ -267,6 +276,37 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Any:
 
 
 @function
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+    """The elements of a tensor's memory that lie ``stride`` apart, from ``storage_offset`` on."""
+    shape, steps, value = sizes((size,)), sizes((stride,)), whole(input)
+    if len(shape) != len(steps):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if any([step < 0 for step in steps]):
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(steps)}")
+    traced = isinstance(value, Traced)  # as if it lay there in order
+    memory = flat_index(value.shape) if traced else value if input.base is None else input.base.value
+    start = (0 if traced else input.storage_offset()) if storage_offset is None else storage_offset
+    low, high = np.lib.array_utils.byte_bounds(memory)
+    unit = memory.itemsize
+    needed = (start + sum([(n - 1) * step for n, step in zip(shape, steps, strict=True)]) + 1) * unit if 0 not in shape else 0
+    if needed > high - low:
+        raise RuntimeError(
+            f"setStorage: sizes {list(shape)}, strides {list(steps)}, storage offset {start}, and itemsize {unit} requiring a "
+            f"storage size of {needed} are out of bounds for storage of size {high - low}"
+        )
+    row = np.lib.stride_tricks.as_strided(memory, ((high - low) // unit,), (unit,))
+    found = np.lib.stride_tricks.as_strided(row[start:], shape, [step * unit for step in steps])
+    if traced:
+        return apply(AS_STRIDED, (input, found), {"shape": value.shape})
+    tensor = wrap(found)
+    look((tensor,), input)
+    if mode.grad and requires(input):
+        renew(input)
+        lead(tensor, strided(found, value, input.node or input))
+    return tensor
+
+
+@function
 def view_as_real(input: Tensor) -> Any:
     """Complex numbers as pairs of real ones, in the same memory."""
     if input.value.dtype.kind != "c":
@@ -314,7 +354,7 @@ def _copied(name: str, fun: Any, label: str | None = None) -> None:
 for _name, _fun in {
     "alias": lambda x: x, "diagonal": diagonal, "expand": expand, "permute": permute, "squeeze": squeeze, "t": t,
     "transpose": transpose, "unbind": unbind, "unfold": unfold, "unsqueeze": unsqueeze, "view": reshape,
-    "split_with_sizes": split_with_sizes,
+    "as_strided": as_strided, "split_with_sizes": split_with_sizes,
 }.items():  # fmt: skip
     _copied(_name, _fun)
 _copied("narrow", narrow, "NarrowCopyBackward0")
@@ -353,6 +393,13 @@ def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: Any = None, e
     """A copy, with ``src`` in a slice along a dimension."""
     axis = axis_of(dim, input.value.ndim)
     return _into(input, src, lambda places: places[along(axis, slice(start, end, step))], "SliceScatterBackward0")
+
+
+@function
+def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+    """A copy, with ``src`` where ``as_strided`` would look."""
+    places = as_strided(wrap(flat_index(input.value.shape)), size, stride, storage_offset).value
+    return _into(input, src, lambda _: places, "AsStridedScatterBackward0")
 
 
 @function
@@ -511,6 +558,11 @@ def sum_to_size(self: Tensor, *size: Any) -> Any:
     return result.sum(tuple(range(lead))) if lead else result
 
 
+methods(
+    as_strided_=lambda self, size, stride, storage_offset=None: in_shape(
+        self, lambda: labelled(as_strided(self, size, stride, storage_offset), "AsStridedBackward1")
+    )
+)
 for _fun in (index_copy, index_reduce, scatter_reduce, put, masked_scatter):
     in_place(_fun.__name__, _fun)
 

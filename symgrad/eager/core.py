@@ -969,17 +969,20 @@ def renew(x: Tensor) -> None:
         return
     if x.made:
         raise RuntimeError(_forbidden(x, "its base or another view of its base has been"))
-    top, looking, edge = base.value, x.value, base.node or base
+    lead(x, strided(x.value, base.value, base.node or base))
+    x.seen = written
+
+
+def strided(looking: Any, top: Any, edge: Any) -> Node:
+    """The node of an array that looks at the memory of another one, ``top``, of the node or leaf ``edge``."""
+    pair = looking
     if top.itemsize > looking.itemsize:  # parts of complex numbers
         top, edge = pairs(top), _step(AS_REAL, top, pairs(top), edge)
     elif top.itemsize < looking.itemsize:
-        looking = pairs(looking)
-    where, params, plan = (top, places(top, looking)), {"shape": top.shape}, plan_of(AS_STRIDED, 2, (0,))
-    node = Node(AS_STRIDED, plan, where, params, [edge], (), looking, "AsStridedBackward0")
-    if looking is not x.value:
-        node = _step(AS_COMPLEX, looking, x.value, node)
-    lead(x, node)
-    x.seen = written
+        pair = pairs(looking)
+    where, params, plan = (top, places(top, pair)), {"shape": top.shape}, plan_of(AS_STRIDED, 2, (0,))
+    node = Node(AS_STRIDED, plan, where, params, [edge], (), pair, "AsStridedBackward0")
+    return node if pair is looking else _step(AS_COMPLEX, pair, looking, node)
 
 
 def _step(op: Op, value: Any, y: Any, edge: Any, label: Label = None) -> Node:
@@ -996,12 +999,13 @@ def lead(x: Tensor, node: Any) -> None:
 
 
 def places(top: Any, looking: Any) -> Any:
-    """Where the elements of an array lie in another one, flattened, whose memory it looks at."""
+    """Where the elements of an array lie in another one, flattened, whose memory it looks at; -1 for those beside it."""
     if not looking.size:
         return np.empty(looking.shape, np.int64)
     size = top.itemsize
-    low, high = np.lib.array_utils.byte_bounds(top)
-    numbers = np.empty((high - low) // size, np.int64)  # memory laid out alike, which holds numbers in place of elements
+    (low, high), ends = np.lib.array_utils.byte_bounds(top), np.lib.array_utils.byte_bounds(looking)
+    low, high = min(low, ends[0]), max(high, ends[1])
+    numbers = np.full((high - low) // size, -1)  # memory laid out alike, which holds numbers in place of elements
 
     def numbered(x: Any) -> Any:
         return np.ndarray(x.shape, np.int64, numbers, (x.ctypes.data - low) // size * 8, [n // size * 8 for n in x.strides])
@@ -1234,8 +1238,9 @@ AS_COMPLEX = Fused(
 
 
 def _strided_rule(g: Any, y: Any, x: Any, places: Any, shape: tuple[int, ...]) -> Any:
-    flat = index.SCATTER(np.reshape(g, -1), places.reshape(-1), spec=(index.Hole(0),), shape=(math.prod(shape),))
-    return np.reshape(flat, shape)
+    count = math.prod(shape)  # one more takes what lies beside it
+    flat = index.SCATTER(np.reshape(g, -1), places.reshape(-1), spec=(index.Hole(0),), shape=(count + 1,))
+    return np.reshape(flat[:count], shape)
 
 
 AS_STRIDED = Fused(lambda x, places, shape: x.reshape(-1)[places], _strided_rule, None, family="linear", name="as_strided")

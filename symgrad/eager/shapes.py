@@ -430,7 +430,8 @@ for _fun in (tril, triu):
     in_place(_fun.__name__, _fun)
 
 
-def _reshaped_in_place(self: Tensor, fun: Any) -> Tensor:
+def in_shape(self: Tensor, fun: Any) -> Tensor:
+    """Let a tensor itself become the view of it that a function makes."""
     recorded = writable(self)
     new = fun()
     self.value = new.value
@@ -443,23 +444,23 @@ def _reshaped_in_place(self: Tensor, fun: Any) -> Tensor:
 
 def _squeezed_in_place(self: Tensor, dim: int | None = None) -> Tensor:
     """Take a dimension of size 1, or all of them, away from this tensor itself."""
-    return _reshaped_in_place(self, lambda: labelled(squeeze(self, dim), f"SqueezeBackward{3 if dim is None else 4}"))
+    return in_shape(self, lambda: labelled(squeeze(self, dim), f"SqueezeBackward{3 if dim is None else 4}"))
 
 
 def _unsqueezed_in_place(self: Tensor, dim: int) -> Tensor:
     """Give this tensor itself a new dimension of size 1."""
-    return _reshaped_in_place(self, lambda: labelled(unsqueeze(self, dim), "UnsqueezeBackward1"))
+    return in_shape(self, lambda: labelled(unsqueeze(self, dim), "UnsqueezeBackward1"))
 
 
 def _transposed_in_place(self: Tensor, dim0: int, dim1: int) -> Tensor:
     """Exchange two dimensions of this tensor itself."""
-    return _reshaped_in_place(self, lambda: labelled(transpose(self, dim0, dim1), "TransposeBackward1"))
+    return in_shape(self, lambda: labelled(transpose(self, dim0, dim1), "TransposeBackward1"))
 
 
 methods(
     squeeze_=_squeezed_in_place, unsqueeze_=_unsqueezed_in_place, transpose_=_transposed_in_place,
     swapaxes_=_transposed_in_place, swapdims_=_transposed_in_place,
-    t_=lambda self: _reshaped_in_place(self, lambda: labelled(t(self), "TBackward1")),
+    t_=lambda self: in_shape(self, lambda: labelled(t(self), "TBackward1")),
 )  # fmt: skip
 
 

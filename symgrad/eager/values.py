@@ -71,6 +71,13 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
 
 
 @method
+def storage_offset(self: Tensor) -> int:
+    """How many elements lie in memory before its first one."""
+    top = whole(self if self.base is None else self.base)
+    return int(whole(self).ctypes.data - top.ctypes.data) // int(self.value.itemsize)
+
+
+@method
 def is_contiguous(self: Tensor) -> bool:
     return bool(self.value.flags.c_contiguous)
 

@@ -1516,3 +1516,10 @@ def test_large_cotangents_leave_the_matrix_exponential_its_digits():
         slopes.append((g.detach().numpy() / scale, second.numpy()))
     np.testing.assert_allclose(slopes[0][0], slopes[1][0], rtol=1e-12)
     np.testing.assert_allclose(slopes[0][1], slopes[1][1], rtol=1e-12)
+
+
+def test_as_strided_scatter_passes_by_what_was_there():
+    x, v = torch.arange(4.0).requires_grad_(), torch.ones(2, requires_grad=True)
+    torch.as_strided_scatter(x, v, (2,), (2,), 1).pow(2).sum().backward()  # torch's gradient of x is that of the places written
+    assert x.grad.tolist() == [0, 0, 4, 0]
+    assert v.grad.tolist() == [2, 2]
