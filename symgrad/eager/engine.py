@@ -56,17 +56,28 @@ class Sweep:
 
     def run(self, roots: Sequence[tuple[Any, Any]]) -> None:
         """Send the cotangents of ``roots``, (edge, cotangent) each, through the graph."""
+        self.roots = [edge for edge, _ in roots]
         if self.only is not None:
-            self.path = needed([edge for edge, _ in roots], self.only)
+            self.path = needed(self.roots, self.only)
         recording, mode.grad = mode.grad, self.create
+        mode.sweeps.append(self)
         try:
             for edge, g in roots:
                 self.send(edge, g, g)
             self.flow()
+            mode.grad = recording
+            for leaf in self.leaves:
+                self.settle(leaf)
         finally:
             mode.grad = recording
-        for leaf in self.leaves:
-            self.settle(leaf)
+            mode.sweeps.pop()
+
+    def reaches(self, edge: Any) -> bool:
+        """Whether a cotangent comes to an edge."""
+        if self.path is not None:
+            return id(edge) in self.path
+        known = needed(self.roots, {id(edge)})
+        return any([id(root) in known for root in self.roots])
 
     def flow(self) -> None:
         pending, order, leaves, anomaly, keep = self.pending, self.order, self.leaves, mode.anomaly, self.keep

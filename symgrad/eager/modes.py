@@ -23,13 +23,16 @@ class _Mode(threading.local):
     ``tracing`` is set while a derivative of symgrad's follows a function of tensors; then the others have no say:
     ``recording`` tells whether the call is recorded, and ``constant`` whether results are constants to the derivative, as under
     ``no_grad``. ``packing``: what packs values that are saved for backward and what
-    unpacks them, if that is wanted. ``quiet(fun, *args)`` runs NumPy without its floating-point warnings, which torch has not.
+    unpacks them, if that is wanted; ``unhooked``: why that must not be. ``sweeps``: the backward passes that are
+    under way. ``quiet(fun, *args)`` runs NumPy without its floating-point warnings, which torch has not.
     """
 
     def __init__(self) -> None:
         self.grad, self.inference, self.anomaly, self.check_nan = True, False, False, True
         self.tracing, self.recording, self.constant = False, False, False
         self.packing: tuple[Callable[..., Any], Callable[..., Any]] | None = None
+        self.unhooked: str | None = None
+        self.sweeps: list[Any] = []
         context = copy_context()
         context.run(np.seterr, all="ignore")
         self.quiet: Callable[..., Any] = context.run
