@@ -1523,3 +1523,37 @@ def test_as_strided_scatter_passes_by_what_was_there():
     torch.as_strided_scatter(x, v, (2,), (2,), 1).pow(2).sum().backward()  # torch's gradient of x is that of the places written
     assert x.grad.tolist() == [0, 0, 4, 0]
     assert v.grad.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_grid_sample_has_first_and_second_derivatives(mode, padding):
+    torch.manual_seed(1)
+    image = torch.rand(1, 2, 3, 4, dtype=torch.float64, requires_grad=True)
+    grid = torch.empty(1, 3, 2, 2, dtype=torch.float64).uniform_(-2, 2).requires_grad_()
+    fun = lambda image, grid: F.grid_sample(image, grid, mode, padding, False)
+    assert torch.autograd.gradcheck(fun, (image, grid))
+    assert torch.autograd.gradgradcheck(fun, (image, grid))
+    for traced, known in zip(
+        torch.func.grad(lambda *args: fun(*args).pow(2).sum(), (0, 1))(image.detach(), grid.detach()),
+        torch.autograd.grad(fun(image, grid).pow(2).sum(), (image, grid)),
+        strict=True,
+    ):
+        close(arrays([traced]), arrays([known]), 1e-11, "gradient")
+
+
+def test_ctc_loss_sums_over_all_alignments():
+    torch.manual_seed(2)
+    x = torch.randn(4, 1, 3, dtype=torch.float64).log_softmax(2)
+    ways = [
+        way for way in np.ndindex(3, 3, 3, 3) if [k for i, k in enumerate(way) if k and (not i or way[i - 1] != k)] == [1, 2]
+    ]
+    total = sum(math.exp(sum(x[t, 0, k].item() for t, k in enumerate(way))) for way in ways)
+    found = F.ctc_loss(x, torch.tensor([[1, 2]]), [4], [2], reduction="sum").item()
+    assert math.isclose(found, -math.log(total), rel_tol=1e-12)
+
+
+def test_rows_count_alike_in_bags():
+    weight = torch.ones(5, 1, requires_grad=True)
+    F.embedding_bag(torch.tensor([[0, 0, 1, 3, 1, 4]]), weight, mode="sum", scale_grad_by_freq=True).sum().backward()
+    assert weight.grad.flatten().tolist() == [1, 1, 0, 1, 1]

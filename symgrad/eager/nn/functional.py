@@ -16,6 +16,7 @@ from symgrad.eager.core import Tensor, apply, assign, axis_of, called, labelled,
 from symgrad.eager.dtypes import title
 from symgrad.eager.indexing import flat_places, narrow, within
 from symgrad.eager.modes import mode
+from symgrad.eager.nn.grids import affine_grid, grid_sample
 from symgrad.eager.nn.losses import (
     REDUCTIONS,
     cosine_embedding_loss,
@@ -33,6 +34,7 @@ from symgrad.eager.nn.losses import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
+from symgrad.eager.nn.sequences import ctc_loss
 from symgrad.eager.nn.windows import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -819,6 +821,102 @@ def embedding(
         return apply(ops.EMBEDDING, (weight, places, shares))
     except IndexError:
         raise IndexError("index out of range in self") from None
+
+
+def _bags(input: Tensor, offsets: Any, include_last_offset: bool) -> tuple[Any, Any, int]:
+    """The numbers of all bags in a row, the bag of each, and how many bags there are."""
+    ids = input.value
+    if ids.ndim == 2:
+        if offsets is not None:
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. "
+                f"However, found offsets of type {type(offsets)}"
+            )
+        return ids.reshape(-1), np.repeat(np.arange(len(ids)), ids.shape[1]), len(ids)
+    if ids.ndim != 1:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {ids.ndim}")
+    if offsets is None:
+        raise ValueError("offsets has to be a 1D Tensor but got None")
+    if offsets.value.ndim != 1:
+        raise ValueError("offsets has to be a 1D Tensor")
+    starts = offsets.value
+    if starts.size and starts[0] != 0:
+        raise RuntimeError(
+            f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+            f"However, got {starts[0]}"
+        )
+    if starts.size and starts[-1] > len(ids):
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length: {len(ids)}, but got offsets[-1] of {starts[-1]}"
+        )
+    count = len(starts) - include_last_offset
+    kept = ids[: starts[-1]] if include_last_offset else ids
+    return kept, np.searchsorted(starts[:count], np.arange(len(kept)), "right") - 1, count
+
+
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Any:
+    """The sum, mean or maximum of the rows of ``weight`` in each bag; those of ``padding_idx`` do not count."""
+    if per_sample_weights is not None and input.value.shape != per_sample_weights.value.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape "
+            f"as the input ({input.shape})"
+        )
+    if weight.value.ndim != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.value.ndim}")
+    ids, bags, count = _bags(input, offsets, include_last_offset)
+    many = len(weight.value)
+    outside = np.flatnonzero((ids < 0) | (ids >= many))
+    if outside.size:
+        place = outside[0]
+        raise RuntimeError(f"Index {place} of input takes value {ids[place]} which is not in the valid range [0, {many})")
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
+            f"mode='{mode}'). Please open a feature request on GitHub."
+        )
+    rows = embedding(wrap(ids), weight, None, max_norm, norm_type, scale_grad_by_freq)
+    if per_sample_weights is not None:
+        rows = rows * reshape(per_sample_weights, (-1, 1))[: len(ids)]
+    if padding_idx is not None:
+        counts = np.flatnonzero(ids != padding_idx % many)
+        rows, bags = rows[wrap(counts)], bags[counts]
+    if mode == "max":
+        y = _largest_of(rows, bags, count)
+    else:
+        y = FUNCTIONS["index_add"](wrap(np.zeros((count, weight.value.shape[1]), weight.value.dtype)), 0, wrap(bags), rows)
+    if mode == "mean":
+        y = y / wrap(np.maximum(np.bincount(bags, minlength=count), 1).astype(weight.value.dtype)[:, None])
+    return labelled(y, "EmbeddingBagBackward0")
+
+
+def _largest_of(rows: Tensor, bags: Any, count: int) -> Any:
+    """The largest elements of the rows of each bag, the first of equal ones; zeros of empty bags."""
+    width = rows.value.shape[1]
+    shape = rows.value.shape
+    keys = np.broadcast_to(np.arange(len(bags))[:, None], shape), -rows.value, np.broadcast_to(bags[:, None], shape)
+    order = np.lexsort(keys, 0)
+    starts = np.searchsorted(bags, np.arange(count))
+    filled = np.flatnonzero(np.bincount(bags, minlength=count))
+    best = FUNCTIONS["gather"](rows, 0, wrap(order[starts[filled]]))
+    return FUNCTIONS["index_add"](wrap(np.zeros((count, width), rows.value.dtype)), 0, wrap(filled), best)
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:
