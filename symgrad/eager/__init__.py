@@ -26,6 +26,7 @@ from symgrad.eager import (
     protocols,
     refusals,
     special,
+    spectra,
     statistics,
     utils,
 )  # fmt: skip

@@ -1557,3 +1557,16 @@ def test_rows_count_alike_in_bags():
     weight = torch.ones(5, 1, requires_grad=True)
     F.embedding_bag(torch.tensor([[0, 0, 1, 3, 1, 4]]), weight, mode="sum", scale_grad_by_freq=True).sum().backward()
     assert weight.grad.flatten().tolist() == [1, 1, 0, 1, 1]
+
+
+@pytest.mark.parametrize("onesided", [True, False])
+@pytest.mark.parametrize("normalized", [True, False])
+def test_istft_inverts_stft(normalized, onesided):
+    torch.manual_seed(0)
+    x, window = torch.rand(2, 30, dtype=torch.float64), torch.hamming_window(8, dtype=torch.float64)
+    options = {"window": window, "normalized": normalized, "onesided": onesided}
+    frame = torch.fft.fft(x[0, 10:20] * F.pad(window, (1, 1)), norm="ortho" if normalized else None)
+    for center, place in ((False, 2), (True, 3)):
+        y = torch.stft(x, 10, 5, 8, center=center, return_complex=True, **options)
+        close(arrays([y[0, :, place]]), arrays([frame[: y.shape[1]]]), 1e-12, "frame")
+    close(arrays([torch.istft(y, 10, 5, 8, **options)]), arrays([x]), 1e-12, "signal")
