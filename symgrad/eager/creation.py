@@ -140,6 +140,8 @@ def tensor(data: Any, *, dtype: Any = None) -> Any:
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """A tensor as it is; an array as a tensor that shares its memory; anything else as ``tensor`` makes it."""
+    if device is not None:
+        on_cpu(device)
     if isinstance(data, Tensor):
         return data if dtype is None else data.to(dtype)
     if isinstance(data, np.ndarray):
@@ -148,12 +150,22 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
 ) -> Tensor:
     """``as_tensor``, or a copy."""
     made = as_tensor(obj, dtype, device)
+    if requires_grad is None and made.requires_grad:
+        warnings.warn(_AS_IT_IS, stacklevel=2)
+    elif made.requires_grad and not requires_grad:
+        made = made.detach()
     made = made.clone() if copy and made is obj else wrap(np.array(made.value)) if copy else made
     return made.requires_grad_() if requires_grad else made
+
+
+_AS_IT_IS = (
+    "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. Pass requires_grad=False "
+    "explicitly to get the old behavior and silence this warning."
+)
 
 
 @creates

@@ -65,7 +65,6 @@ class Sweep:
             for edge, g in roots:
                 self.send(edge, g, g)
             self.flow()
-            mode.grad = recording
             for leaf in self.leaves:
                 self.settle(leaf)
         finally:

@@ -23,7 +23,6 @@ from symgrad.eager.core import (
     labelled,
     method,
     methods,
-    plain,
     whole,
     wrap,
 )
@@ -572,4 +571,14 @@ def unique(
 @function
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Any:
     """How often each number occurs."""
-    return wrap(np.bincount(input.value, None if weights is None else plain(weights), minlength))
+    kind = input.value.dtype
+    if kind.kind not in "iu":
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{title(kind)}'")
+    if input.value.ndim != 1 or (input.value < 0).any():
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is None:
+        return wrap(np.bincount(input.value, None, minlength))
+    if weights.value.shape != input.value.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    counts = np.bincount(input.value, weights.value, minlength)
+    return wrap(counts.astype(np.float32 if weights.value.dtype == np.float32 else np.float64))

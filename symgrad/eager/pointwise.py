@@ -391,6 +391,12 @@ def _whole(fun: Any) -> Any:
     return checked
 
 
+def _remainder(x: Any, y: Any) -> Any:
+    """NumPy's, whose zeros have the sign of the divisor: torch's have that of the dividend."""
+    found = np.remainder(x, y)
+    return np.where(found == 0, np.copysign(found, x), found) if found.dtype.kind == "f" else found
+
+
 def _truncated(x: Any, y: Any) -> Any:
     return np.trunc(x / y) if np.result_type(x, y).kind == "f" else (x - np.fmod(x, y)) // y
 
@@ -402,7 +408,7 @@ def _no_derivative(g: Any, y: Any, a: Any, b: Any) -> Any:
     raise RuntimeError("derivative for aten::floor_divide is not implemented")
 
 
-REMAINDER, FMOD = (variant(known(key), fun=_whole(key)) for key in (np.remainder, np.fmod))
+REMAINDER, FMOD = (variant(known(key), fun=_whole(fun)) for key, fun in ((np.remainder, _remainder), (np.fmod, np.fmod)))
 ROUNDED_DIV = {mode: ops.flat(_whole(fun), "div", 2) for mode, fun in (("floor", np.floor_divide), ("trunc", _truncated))}
 FLOOR_DIVIDE = Fused(_whole(np.floor_divide), _no_derivative, _no_derivative, family="elementwise", name="floor_divide")
 NAMES[FLOOR_DIVIDE.key] = "NotImplemented"

@@ -437,15 +437,16 @@ def _reshape_name(x: Tensor, term: str, terms: Sequence[str], output: str, place
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Any:
     """Products summed over pairs of dimensions."""
     if isinstance(dims, int):
-        dims = (range(a.value.ndim - dims, a.value.ndim), range(dims))
+        dims = (range(-dims, 0), range(dims))
     axes = tuple(tuple(axis_of(d, x.value.ndim) for d in given) for x, given in zip((a, b), dims, strict=True))
-    for i, j in zip(*axes, strict=True):
+    for i, j, *named in zip(*axes, *dims, strict=True):
         m, n = a.value.shape[i], b.value.shape[j]
         if m != n and 1 in (m, n):  # what is summed is as long as the other
             a, b = (a.sum(i, keepdim=True), b) if n == 1 else (a, b.sum(j, keepdim=True))
         elif m != n:
             raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {m} in dim {i} and second has size {n} in dim {j}"
+                f"contracted dimensions need to match, but first has size {m} in dim {named[0]} and second has size {n} in "
+                f"dim {named[1]}"
             )
     result = np.tensordot(a, b, axes)  # type: ignore[arg-type]
     lined = [("ViewBackward0", ("PermuteBackward0", i)) for i in (0, 1)]

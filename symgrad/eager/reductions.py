@@ -308,7 +308,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
 @function
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Any:
     """The ``p``-norm of the difference."""
-    if Tracer in (type(plain(input)), type(plain(other))):
+    if p == 0 or Tracer in (type(plain(input)), type(plain(other))):
         return vector_norm(input - other, p)
     return apply_alike(DIST, (input, other), {"ord": p})
 
