@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from symgrad.eager.dtypes import CPU, RANK, Size, as_dtype, as_numpy, c_name, device, dtype, title
+from symgrad.eager.dtypes import CPU, RANK, Size, as_dtype, as_numpy, c_name, default, device, dtype, title
 from symgrad.eager.modes import mode
 from symgrad.eager.printing import show
 from symgrad.errors import NotDifferentiable
@@ -185,6 +185,9 @@ class Node:
 
     def __getattr__(self, name: str) -> Any:
         """``_saved_result``, ``_saved_self``, ``_saved_other`` …: what the rules will read, None where they do not."""
+        if name == "metadata":
+            self.metadata = {}
+            return self.metadata
         place = _SAVED.get(name)
         if place is None or not self.saves or (place < 0 and not self.plan.result):
             raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
@@ -515,11 +518,11 @@ class Tensor(Traced):
 
     def __init__(self, *data: Any) -> None:
         if not data:
-            self.value = np.empty(0, as_dtype(float).dtype)
+            self.value = np.empty(0, default.real)
         elif isinstance(data[0], (int, np.integer)):
-            self.value = np.zeros([int(n) for n in data], as_dtype(float).dtype)
+            self.value = np.zeros([int(n) for n in data], default.real)
         else:
-            self.value = plain(data[0]).astype(as_dtype(float).dtype)
+            self.value = plain(data[0]).astype(default.real)
         self.counter = [0]
 
     # ---- what it is ----

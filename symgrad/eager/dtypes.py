@@ -73,8 +73,6 @@ def as_dtype(given: Any) -> dtype:
     """Torch's dtype of a NumPy dtype, a Python type or a torch dtype."""
     if type(given) is dtype:
         return given
-    if given is float:
-        return get_default_dtype()
     return _KNOWN[np.dtype(given)]
 
 

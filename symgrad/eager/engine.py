@@ -416,18 +416,18 @@ def backward(
     create = bool(create_graph)
     if create:
         warnings.warn(_CIRCLE, stacklevel=3)
+    wanted = None if inputs is None else _many(inputs)
+    if wanted == ():
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     roots = seeds(outputs, grad_tensors if grad_tensors is not None else grad_variables, create)
     ends = None
-    if inputs is not None:
-        wanted = _many(inputs)
-        if not wanted:
-            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    if wanted is not None:
         if not all([requires(x) for x in wanted]):
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         ends = [edge_of(x) for x in wanted]
     sweep = Sweep(create if retain_graph is None else bool(retain_graph), create, ends)
     sweep.run(roots)
-    if ends is not None:
+    if ends is not None and wanted is not None:
         for x, edge in zip(wanted, ends, strict=True):
             g = sweep.found.get(id(edge))
             if isinstance(edge, Node) and g is not None and not x.kept:
