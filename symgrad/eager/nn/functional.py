@@ -429,7 +429,7 @@ def nll_loss(
     """The negative log likelihood of classes, from log probabilities (N, C, ...)."""
     reduction = reduction_of(reduction, size_average, reduce)
     x, shape, places = input, input.value.shape, target.value
-    if places.dtype.kind not in "iu":
+    if places.dtype not in (np.int64, np.uint8):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {title(places.dtype)}")
     if len(shape) == 1 and places.size != 1:
         raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {places.size}")
@@ -649,6 +649,10 @@ def batch_norm(
 ) -> Any:
     """Each channel less its mean, over its deviation: those of the batch while training, which are kept, else those kept."""
     axes = (0, *range(2, input.value.ndim))
+    given = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
+    for name, x in given.items():
+        if x is not None and x.value.size != input.value.shape[1]:
+            raise RuntimeError(f"{name} should contain {input.value.shape[1]} elements not {x.value.size}")
     if training and (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
     if not training:

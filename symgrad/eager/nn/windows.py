@@ -124,6 +124,13 @@ def _conv(d: int) -> Callable[..., Any]:
                 f"Given groups={groups}, weight of size {list(weight.value.shape)}, expected input{list(x.value.shape)} to "
                 f"have {each * groups} channels, but got {channels} channels instead"
             )
+        if made % groups:
+            raise RuntimeError(
+                f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
+                f"[{list(weight.value.shape)}] instead"
+            )
+        if isinstance(padding, str) and padding not in ("same", "valid"):
+            raise RuntimeError(f"Invalid padding string: '{padding}'")
         steps, apart = _each(stride, d), _each(dilation, d)
         if padding == "same":
             if any([step != 1 for step in steps]):
@@ -134,6 +141,13 @@ def _conv(d: int) -> Callable[..., Any]:
             sizes, padding = list(x.value.shape[2:]), 0
         edges = _each(0 if padding == "valid" else padding, d)
         _check_steps(steps, edges, apart)
+        room = [n + 2 * edge for n, edge in zip(sizes, edges, strict=True)]
+        reach = [a * (k - 1) + 1 for k, a in zip(kernel, apart, strict=True)]
+        if any([k > n for k, n in zip(reach, room, strict=True)]):
+            raise RuntimeError(
+                f"Calculated padded input size per channel: ({' x '.join(map(str, room))}). Kernel size: "
+                f"({' x '.join(map(str, reach))}). Kernel size can't be greater than actual input size"
+            )
         tables = [_windows(*args) for args in zip(sizes, kernel, steps, edges, apart, strict=True)]
         cols = _taken(x, _joined(tables, sizes), d)
         count, window = cols.value.shape[1:]
@@ -393,8 +407,12 @@ def interpolate(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Any:
-    """Images in another size: by the nearest elements, or linearly between neighbours."""
+    """Images in another size: by the nearest elements, linearly or cubically between neighbours, or by all that lies near."""
     d = input.value.ndim - 2
+    if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
+        raise ValueError(
+            "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
+        )
     sizes = input.value.shape[2:]
     if (size is None) == (scale_factor is None):
         raise ValueError(f"{'either' if size is None else 'only one of'} size or scale_factor should be defined")
@@ -403,12 +421,24 @@ def interpolate(
     factors = None if recompute_scale_factor else factors
     if mode == "area":
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[d - 1](input, goal)
+    if antialias and not (mode in ("bilinear", "bicubic") and d == 2):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
+        )
     linear = {"linear": 1, "bilinear": 2, "trilinear": 3}.get(mode)
-    if antialias or (linear != d and mode not in ("nearest", "nearest-exact")):
-        raise NotImplementedError(f"interpolate: mode {mode!r} of {d + 2}-dimensional input is not here")
+    if (2 if mode == "bicubic" else linear or d) != d or (not linear and mode not in ("nearest", "nearest-exact", "bicubic")):
+        raise NotImplementedError(_no_mode(mode, d + 2))
     x = input
     for axis, (n, m) in enumerate(zip(sizes, goal, strict=True), 2):
         step = n / m if factors is None else 1 / factors[axis - 2]
+        if n == m and (linear or antialias):  # as they are
+            continue
+        if antialias or mode == "bicubic":
+            if align_corners:
+                step = (n - 1) / (m - 1) if m > 1 else 0
+            weights = _broad(n, m, step, mode == "bicubic") if antialias else _cubic(n, m, step, 0.0 if align_corners else 0.5)
+            x = matmul(x.transpose(axis, -1), wrap(weights.T.astype(x.value.dtype))).transpose(axis, -1)
+            continue
         if not linear:
             shift = 0.5 if mode == "nearest-exact" else 0
             x = x.index_select(axis, wrap(np.minimum(np.floor((np.arange(m) + shift) * step), n - 1).astype(np.int64)))
@@ -421,8 +451,51 @@ def interpolate(
         weight = wrap((places - low).astype(x.value.dtype).reshape(vector_shape(axis, x.value.ndim)))
         high = x.index_select(axis, wrap(np.minimum(low + 1, n - 1)))
         x = x.index_select(axis, wrap(low)) * (1 - weight) + high * weight
+    x = FUNCTIONS["clone"](x) if x is input else x
     name = {"nearest": "Nearest", "nearest-exact": "NearestExact"}.get(mode, mode.title())
-    return labelled(x, f"Upsample{name}{d}DBackward0")
+    return labelled(x, f"Upsample{name}{d}D{'Aa' * antialias}Backward0")
+
+
+def _no_mode(mode: str, ndim: int) -> str:
+    """Why there is no such interpolation."""
+    needed = {"linear": 3, "bilinear": 4, "trilinear": 5}.get(mode)
+    if needed and ndim in (3, 4, 5):
+        return f"Got {ndim}D input, but {mode} mode needs {needed}D input"
+    return (
+        f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {ndim}D) for the modes: nearest | linear | bilinear | "
+        f"bicubic | trilinear | lanczos | area | nearest-exact (got {mode})"
+    )
+
+
+def _bump(x: Any, cubic: bool, a: float) -> Any:
+    """What an element at a distance weighs: a tent, or cubic polynomials."""
+    x = np.abs(x)
+    if not cubic:
+        return np.maximum(1 - x, 0)
+    near, far = ((a + 2) * x - (a + 3)) * x * x + 1, ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    return np.where(x < 1, near, np.where(x < 2, far, 0))
+
+
+def _cubic(n: int, m: int, step: float, shift: float) -> Any:
+    """The weights of ``n`` elements in each of ``m`` between them; elements beyond the edges are as those at them."""
+    places = (np.arange(m) + shift) * step - shift
+    weights = np.zeros((m, n))
+    for i in (-1, 0, 1, 2):
+        near = np.floor(places) + i
+        np.add.at(weights, (np.arange(m), np.clip(near, 0, n - 1).astype(np.int64)), _bump(places - near, True, -0.75))
+    return weights
+
+
+def _broad(n: int, m: int, step: float, cubic: bool) -> Any:
+    """The same, of all elements that lie within what each of the ``m`` stands for."""
+    scale = max(step, 1.0)
+    reach = (2.0 if cubic else 1.0) * scale
+    centres = (np.arange(m) + 0.5)[:, None] * step
+    low = np.maximum(np.trunc(centres - reach + 0.5), 0)
+    high = np.minimum(np.trunc(centres + reach + 0.5), n)
+    places = np.arange(n)
+    weights = np.where((places >= low) & (places < high), _bump((places - centres + 0.5) / scale, cubic, -0.5), 0)
+    return weights / weights.sum(1, keepdims=True)
 
 
 def upsample(
