@@ -28,6 +28,7 @@ from symgrad.eager import (
     special,
     spectra,
     statistics,
+    testing,
     utils,
 )  # fmt: skip
 from symgrad.eager.core import Tensor
@@ -38,8 +39,12 @@ from symgrad.eager.creation import (
     complex,
     empty,
     empty_like,
+    empty_permuted,
+    empty_strided,
     eye,
+    from_dlpack,
     from_numpy,
+    frombuffer,
     full,
     full_like,
     linspace,
@@ -47,6 +52,7 @@ from symgrad.eager.creation import (
     meshgrid,
     ones,
     ones_like,
+    range,
     scalar_tensor,
     tensor,
     tril_indices,
@@ -128,6 +134,12 @@ from symgrad.eager.random import (
     seed,
     set_rng_state,
 )  # fmt: skip
+from symgrad.eager.settings import (
+    are_deterministic_algorithms_enabled,
+    get_num_threads,
+    set_num_threads,
+    use_deterministic_algorithms,
+)
 
 pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
 refusals.apply()

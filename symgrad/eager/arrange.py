@@ -29,6 +29,7 @@ from symgrad.eager.core import (
     strided,
     whole,
     wrap,
+    writable,
 )
 from symgrad.eager.creation import complex, meshgrid
 from symgrad.eager.dtypes import Size, title
@@ -358,6 +359,7 @@ for _name, _fun in {
 }.items():  # fmt: skip
     _copied(_name, _fun)
 _copied("narrow", narrow, "NarrowCopyBackward0")
+methods(narrow_copy=FUNCTIONS["narrow_copy"])
 
 
 def resolve_conj(input: Tensor) -> Tensor:
@@ -366,6 +368,31 @@ def resolve_conj(input: Tensor) -> Tensor:
 
 
 resolve_neg = resolve_conj
+
+
+@method
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Write a number on the diagonal; with ``wrap`` it goes on below in tall matrices."""
+    shape, steps = self.value.shape, self.stride()
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    writable(self)
+    size, step, start = min(shape), sum(steps), self.storage_offset()
+    as_strided(self, (size,), (step,), start).fill_(fill_value)
+    if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
+        rest = -(-self.value.size // (shape[1] + 1)) - size
+        as_strided(self, (rest,), (step,), start + steps[0] * (shape[1] + 1)).fill_(fill_value)
+    return self
+
+
+@function
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Any:
+    """The places of what is not zero: so many, ``fill_value`` where there are fewer."""
+    places = np.argwhere(input.value)[:size]
+    return wrap(np.concatenate((places, np.full((size - len(places), input.value.ndim), fill_value))))
+
 
 # -- putting into a copy -------------------------------------------------------------------------------------------
 

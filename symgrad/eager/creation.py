@@ -138,6 +138,20 @@ def tensor(data: Any, *, dtype: Any = None) -> Any:
     return value if dtype is None or value.dtype == as_numpy(dtype) else value.astype(as_numpy(dtype))
 
 
+@creates
+def range(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None) -> Any:
+    """Numbers from ``start`` on, with ``end``."""
+    warnings.warn(_RANGE, stacklevel=3)
+    kind = default.real if dtype is None else as_numpy(dtype)
+    return (start + np.arange(math.floor((end - start) / step) + 1) * step).astype(kind)
+
+
+_RANGE = (
+    "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's "
+    "range builtin. Instead, use torch.arange, which produces values in [start, end)."
+)
+
+
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """A tensor as it is; an array as a tensor that shares its memory; anything else as ``tensor`` makes it."""
     if device is not None:
@@ -179,6 +193,34 @@ def from_numpy(ndarray: Any) -> Tensor:
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     return wrap(ndarray)
+
+
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A tensor that shares the memory of a buffer."""
+    made = from_numpy(np.frombuffer(buffer, as_numpy(dtype), count, offset))
+    return made.requires_grad_() if requires_grad else made
+
+
+def from_dlpack(ext_tensor: Any, **options: Any) -> Tensor:
+    """A tensor that shares the memory of another library's."""
+    return from_numpy(ext_tensor.value if isinstance(ext_tensor, Tensor) else np.from_dlpack(ext_tensor, **options))
+
+
+@creates
+def empty_strided(size: Any, stride: Any, *, dtype: Any = None) -> Any:
+    """Zeros that lie in memory as far apart as ``stride`` says."""
+    kind = default.real if dtype is None else as_numpy(dtype)
+    shape, steps = sizes((size,)), sizes((stride,))
+    needed = 0 if 0 in shape else 1 + sum([(n - 1) * step for n, step in zip(shape, steps, strict=True)])
+    return np.ndarray(shape, kind, np.zeros(needed, kind), 0, [step * kind.itemsize for step in steps])
+
+
+@creates
+def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None) -> Any:
+    """Zeros whose dimensions lie in memory in this order."""
+    order = tuple(physical_layout)
+    made = np.zeros([size[i] for i in order], default.real if dtype is None else as_numpy(dtype))
+    return made.transpose(np.argsort(order))
 
 
 def _filled(name: str, number: float, doc: str) -> Any:
@@ -343,4 +385,9 @@ def _new(make: Any) -> Any:
     return made
 
 
+methods(
+    new_empty_strided=lambda self, size, stride, dtype=None, **options: empty_strided(
+        size, stride, dtype=self.dtype if dtype is None else dtype, **options
+    )
+)
 methods(new_zeros=_new(zeros), new_ones=_new(ones), new_empty=_new(empty), new_full=_new(full), new_tensor=_new(tensor))

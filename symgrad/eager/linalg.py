@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,7 +39,8 @@ from symgrad.ops.linalg import EIG, hermitian, pinv_vjp
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv",
-    "inv_ex", "lstsq", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv",
+    "inv_ex", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm",
+    "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv",
     "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander",
     "vecdot", "vector_norm",
 ]  # fmt: skip
@@ -260,6 +262,19 @@ def multi_dot(tensors: Sequence[Tensor]) -> Any:
     return reshape(_chain(matrices, 0, len(matrices), _splits([x.value.shape for x in matrices])), (*rows, *columns))
 
 
+def _chain_matmul(*matrices: Tensor) -> Any:
+    """``multi_dot``, by its old name."""
+    warnings.warn(
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, "
+        "which accepts a list of two or more tensors rather than multiple parameters.",
+        stacklevel=2,
+    )
+    return multi_dot(matrices)
+
+
+FUNCTIONS["chain_matmul"] = _chain_matmul
+
+
 def _chain(matrices: Sequence[Tensor], start: int, stop: int, splits: dict[tuple[int, int], int]) -> Any:
     if stop - start == 1:
         return matrices[start]
@@ -381,6 +396,148 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
         triangle = triangle + wrap(np.eye(A.value.shape[-1], dtype=A.value.dtype))
     found = np.linalg.solve(triangle, B) if left else np.linalg.solve(triangle.mT, B.mT).mT
     return labelled(found, "LinalgSolveTriangularBackward0")
+
+
+# -- triangular factors --------------------------------------------------------------------------------------------
+
+
+def _eliminated(a: Any, exchange: bool) -> tuple[Any, Any]:
+    """Both factors in one matrix, and the row that each one is exchanged with: that of the largest element below."""
+    rest = a.reshape(-1, *a.shape[-2:]).copy()
+    k, each = min(a.shape[-2:]), np.arange(len(rest))
+    found = np.empty((len(rest), k), np.int32)
+    for j in range(k):
+        column = rest[:, j:, j]
+        best = j + (np.abs(column.real) + np.abs(column.imag)).argmax(1) if exchange else np.full(len(rest), j)
+        found[:, j] = best + 1
+        rest[each, j], rest[each, best] = rest[each, best], rest[each, j].copy()
+        top = rest[:, j, j][:, None]
+        below = np.divide(rest[:, j + 1 :, j], top, out=np.zeros_like(rest[:, j + 1 :, j]), where=top != 0)
+        rest[:, j + 1 :, j] = below
+        rest[:, j + 1 :, j + 1 :] -= below[:, :, None] * rest[:, j, None, j + 1 :]
+    return rest.reshape(a.shape), found.reshape(*a.shape[:-2], k)
+
+
+def _rows(pivots: Any, m: int) -> Any:
+    """The order of the rows after these exchanges."""
+    flat = pivots.reshape(-1, pivots.shape[-1])
+    order, each = np.tile(np.arange(m), (len(flat), 1)), np.arange(len(flat))
+    for j, other in enumerate(flat.T - 1):
+        order[each, j], order[each, other] = order[each, other], order[each, j].copy()
+    return order.reshape(*pivots.shape[:-1], m)
+
+
+def _packed_rule(g: Any, y: Any, a: Any) -> Any:
+    """From both factors of a square matrix, which lie in one."""
+    eye = np.eye(np.shape(a)[-1], dtype=a.dtype)
+    left, right = np.tril(y, -1) + eye, np.triu(y)
+    inner = np.tril(transpose(left) @ np.tril(g, -1), -1) + np.triu(np.triu(g) @ transpose(right))
+    return np.linalg.inv(transpose(left)) @ inner @ np.linalg.inv(transpose(right))
+
+
+PACKED = Fused(lambda a: _eliminated(a, False)[0], _packed_rule, name="linalg_lu_factor_ex")  # of rows that need no exchange
+
+
+def _factors(A: Tensor) -> tuple[Tensor, Any, Any]:
+    """Both factors in one matrix, as LAPACK has them; the exchanges of rows, and their order."""
+    _check_floats("lu_factor", A)
+    if A.value.ndim < 2:
+        raise RuntimeError("torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: " + str(list(A.value.shape)))
+    pivots = _eliminated(A.value, True)[1]
+    m, n = A.value.shape[-2:]
+    k, order = min(m, n), _rows(pivots, m)
+    moved = FUNCTIONS["take_along_dim"](A, wrap(order[..., None]), -2)
+    square = apply(PACKED, (moved[..., :k, :k],))
+    if m > n:  # below, what times the upper factor gives the rest
+        below = solve_triangular(square, moved[..., k:, :], upper=True, left=False)
+        square = FUNCTIONS["cat"]((square, below), -2)
+    elif m < n:
+        beside = solve_triangular(square, moved[..., k:], upper=False, unitriangular=True)
+        square = FUNCTIONS["cat"]((square, beside), -1)
+    return labelled(square, "LinalgLuFactorExBackward0"), pivots, order
+
+
+_lu, _lu_factor = named("linalg_lu", "P L U"), named("linalg_lu_factor", "LU pivots")
+_lu_factor_ex, _lu_unpack = named("linalg_lu_factor_ex", "LU pivots info"), named("lu_unpack", "P L U")
+
+
+def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
+    """The triangular factors of a matrix whose rows are exchanged, in one, and the exchanges."""
+    LU, pivots, info = lu_factor_ex(A, pivot=pivot)
+    if (info.value > 0).any():
+        place = int(info.value[info.value > 0].flat[0])
+        raise RuntimeError(
+            f"torch.linalg.lu_factor: U[{place},{place}] is zero and using it on lu_solve would result in a division by "
+            "zero. If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
+            "linalg.lu_factor_ex(A, pivot)"
+        )
+    return _lu_factor(LU, pivots)
+
+
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
+    """``lu_factor``, and where a pivot is zero."""
+    if not pivot:
+        raise NotImplementedError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
+    LU, pivots, _ = _factors(A)
+    zero = np.diagonal(LU.value, axis1=-2, axis2=-1) == 0
+    info = np.where(zero.any(-1), zero.argmax(-1) + 1, 0) if zero.shape[-1] else np.zeros(zero.shape[:-1])
+    return _lu_factor_ex(LU, wrap(pivots), wrap(np.asarray(info, np.int32)))
+
+
+def _unpacked(LU: Tensor, order: Any) -> tuple[Any, Any, Any]:
+    """The permutation and both factors, of a matrix that holds these and the order of rows."""
+    m, n = LU.value.shape[-2:]
+    k, kind = min(m, n), LU.value.dtype
+    left = FUNCTIONS["tril"](LU[..., :, :k], -1) + wrap(np.eye(m, k, dtype=kind))
+    places = np.asarray(order[..., None, :] == np.arange(m)[:, None]).astype(kind)
+    return wrap(places), left, FUNCTIONS["triu"](LU[..., :k, :])
+
+
+def lu(A: Tensor, *, pivot: bool = True) -> Any:
+    """``P, L, U``: a permutation of rows and triangular factors, whose product the matrix is."""
+    if not pivot:
+        raise NotImplementedError("linalg.lu: LU without pivoting is not implemented on the CPU")
+    LU, _, order = _factors(A)
+    P, L, U = _unpacked(LU, order)
+    return _lu(P, labelled(L, "LinalgLuBackward0"), labelled(U, "LinalgLuBackward0"))
+
+
+def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Any:
+    """The ``X`` of ``A @ X == B`` (or ``X @ A == B``), by the factors of ``A`` (or of its adjoint)."""
+    P, L, U = _unpacked(LU, _rows(pivots.value, LU.value.shape[-2]))
+    A = matmul(matmul(P, L), U)
+    return labelled(solve(A.mH if adjoint else A, B, left=left), "LinalgLuSolveBackward0")
+
+
+def _lu_unpack_of(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+    """``P, L, U`` of what ``lu_factor`` gives."""
+    P, L, U = _unpacked(LU_data, _rows(LU_pivots.value, LU_data.value.shape[-2]))
+    none = wrap(np.zeros(0, LU_data.value.dtype))
+    parts = [labelled(x, "LuUnpackBackward0") for x in (L, U)] if unpack_data else [none, none]
+    return _lu_unpack(P if unpack_pivots else none, *parts)
+
+
+def _old_lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
+    """``lu_factor_ex``, by its old name."""
+    warnings.warn(
+        "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a future "
+        "PyTorch release.",
+        stacklevel=2,
+    )
+    return tuple(lu_factor_ex(A, pivot=pivot)[: 2 + get_infos])
+
+
+def _old_lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Any:
+    """``lu_solve``, by its old name."""
+    warnings.warn(
+        "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch release.",
+        stacklevel=2,
+    )
+    return lu_solve(LU_data, LU_pivots, b)
+
+
+FUNCTIONS.update(lu=_old_lu, lu_solve=_old_lu_solve, lu_unpack=_lu_unpack_of)
+methods(lu=_old_lu, lu_solve=_old_lu_solve)
 
 
 def _with_info(name: str, fun: Any, fields: str) -> Any:

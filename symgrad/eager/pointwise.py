@@ -765,6 +765,10 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
 
 def _fill(self: Tensor, value: Any) -> Any:
     if isinstance(value, Tensor):
+        if value.value.ndim:
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.value.ndim} dimensions."
+            )
         return apply(ops.COPY, (self, value), NONE, "FillBackward3")
     return apply(ops.FILL, (self, plain(value)), NONE, "FillBackward2")
 
@@ -781,6 +785,8 @@ def _copy(self: Tensor, src: Any, non_blocking: bool = False) -> Any:
         raise RuntimeError(f"output with shape {both[0]} doesn't match the broadcast shape {both[1]}") from None
 
 
+FUNCTIONS["fill"] = _fill
+in_place("xlogy", xlogy)
 in_place("fill", _fill)
 in_place("zero", _zero)
 in_place("copy", _copy)

@@ -142,6 +142,8 @@ for _name, _fun in {
     in_place(_name, _fun)
 FUNCTIONS.update(polygamma=polygamma, mvlgamma=multigammaln)
 methods(polygamma=lambda self, n: polygamma(n, self), mvlgamma=multigammaln)
+in_place("polygamma", lambda self, n: polygamma(n, self))
+in_place("mvlgamma", multigammaln)
 
 __all__ = [
     "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t", "chebyshev_polynomial_u", "digamma", "entr",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -11,6 +12,7 @@ from symgrad.eager.core import (
     NAMES,
     Tensor,
     apply,
+    assign,
     axis_of,
     called,
     constant,
@@ -22,10 +24,12 @@ from symgrad.eager.core import (
     requires,
     variant,
     whole,
+    wrap,
 )
-from symgrad.eager.dtypes import as_numpy, device, on_cpu, title
+from symgrad.eager.dtypes import as_numpy, device, on_cpu, strided, title
 from symgrad.eager.modes import mode
 from symgrad.eager.pointwise import FUNCTIONS, function
+from symgrad.eager.shapes import sizes
 from symgrad.ops.core import Traced
 from symgrad.ops.engine import ASTYPE
 
@@ -80,6 +84,106 @@ def storage_offset(self: Tensor) -> int:
 @method
 def is_contiguous(self: Tensor) -> bool:
     return bool(self.value.flags.c_contiguous)
+
+
+@function
+def is_signed(input: Tensor) -> bool:
+    """Whether its numbers may be negative."""
+    return input.dtype.is_signed
+
+
+@function
+def is_nonzero(input: Tensor) -> bool:
+    """Whether its one number is not zero."""
+    return bool(input)
+
+
+@function
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have one shape."""
+    return bool(input.value.shape == other.value.shape)
+
+
+@function
+def is_conj(input: Tensor) -> bool:
+    """Whether conjugates are still to be taken: they never are, here."""
+    return False
+
+
+@function
+def is_neg(input: Tensor) -> bool:
+    """Whether signs are still to be changed: they never are, here."""
+    return False
+
+
+@function
+def get_device(input: Tensor) -> int:
+    """The number of its device, -1 for the CPU."""
+    return -1
+
+
+@method
+def cuda(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """There is none."""
+    on_cpu("cuda")
+
+
+@method
+def dim_order(self: Tensor) -> tuple[int, ...]:
+    """The dimensions as they lie in memory, the one with the longest steps first."""
+    return tuple(sorted(range(self.value.ndim), key=lambda i: -self.value.strides[i]))
+
+
+methods(
+    is_cpu=True, is_cuda=False, is_sparse=False, is_meta=False, is_quantized=False, is_nested=False, layout=strided,
+    itemsize=property(lambda self: int(self.value.itemsize)), nbytes=property(lambda self: int(self.value.nbytes)),
+    is_shared=lambda self: False, is_pinned=lambda self: False,
+)  # fmt: skip
+
+
+def typename(obj: Any) -> str:
+    """What torch calls the type of a tensor, or of something else."""
+    if isinstance(obj, Tensor):
+        return str(obj.type())
+    kind = obj if isinstance(obj, type) else type(obj)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+@method
+def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
+    """Take another shape, and as many elements of the memory, of new one where there are too few."""
+    if requires(self):
+        raise RuntimeError("cannot resize variables that require grad")
+    shape, value = sizes(size), whole(self)
+    memory = value.base if isinstance(value.base, np.ndarray) and value.base.dtype == value.dtype else value
+    start = (value.ctypes.data - memory.ctypes.data) // value.itemsize
+    count = math.prod(shape)
+    if not memory.flags.c_contiguous or start + count > memory.size:
+        memory, start = np.zeros(count, value.dtype), 0
+        memory[: value.size] = value.reshape(-1)[:count]
+    self.value = memory.reshape(-1)[start : start + count].reshape(shape)
+    self.counter[0] += 1
+    return self
+
+
+@method
+def resize_as_(self: Tensor, the_template: Tensor) -> Tensor:
+    """``resize_`` to the shape of another tensor."""
+    return resize_(self, the_template.shape)  # type: ignore[no-any-return]
+
+
+def _each_written(self: Tensor, fun: Any, *others: Tensor) -> Tensor:
+    """Write what a function of Python's numbers gives for each element."""
+    if requires(self) or any([requires(x) for x in others]):
+        raise TypeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead.")
+    found = np.frompyfunc(fun, 1 + len(others), 1)(*[x.value for x in (self, *others)])
+    return assign(self, wrap(np.asarray(found).astype(self.value.dtype)), "apply_")
+
+
+methods(
+    apply_=_each_written,
+    map_=lambda self, tensor, fun: _each_written(self, fun, tensor),
+)
 
 
 @function
@@ -292,4 +396,4 @@ def _rebuild(kind: Any, value: Any, needs: bool) -> Tensor:
 methods(__deepcopy__=_deepcopy)
 methods(__reduce_ex__=lambda self, version: (_rebuild, (self.__class__, np.array(self.value), self.needs)))
 
-FUNCTIONS["is_tensor"] = is_tensor
+FUNCTIONS.update(is_tensor=is_tensor, typename=typename, detach=detach, is_inference=Tensor.is_inference)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.eager import ops, reductions
-from symgrad.eager.core import Tensor, apply, assign, axis_of, called, labelled, numbers, plain, requires, unlike, wrap
+from symgrad.eager.core import Tensor, apply, assign, axis_of, called, labelled, methods, numbers, plain, requires, unlike, wrap
 from symgrad.eager.dtypes import title
 from symgrad.eager.indexing import flat_places, narrow, within
 from symgrad.eager.modes import mode
@@ -980,3 +980,15 @@ _MARGINS: dict[str, Any] = {  # torch's name of each mode, and from where the el
 def _wrapped(places: Any, inner: Any) -> Any:
     """Places outside of ``inner``, a range that is cut out of a dimension, as those where it begins anew."""
     return inner[(places - inner[0]) % len(inner)] if len(inner) else places
+
+
+methods(hardshrink=hardshrink, prelu=prelu)
+FUNCTIONS.update(
+    embedding=lambda weight, indices, padding_idx=None, scale_grad_by_freq=False, sparse=False: embedding(
+        indices, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse
+    ),
+    batch_norm=lambda input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled=False: batch_norm(
+        input, running_mean, running_var, weight, bias, training, momentum, eps
+    ),
+    constant_pad_nd=lambda input, pad_, value=0: pad(input, pad_, value=value),
+)
