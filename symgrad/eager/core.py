@@ -1059,6 +1059,8 @@ def assign(x: Tensor, new: Tensor, verb: str, place: Any = None) -> Tensor:
     source, target = new.value, x.value
     if place is not None:
         target = target[index.fill(place, ())]
+        if new.base is not None or new is x:
+            refuse_overlap(x, new, target)
     elif source.shape != target.shape:
         raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(source.shape)}")
     elif source.dtype is not target.dtype:
@@ -1162,6 +1164,33 @@ def _overlaps(array: Any) -> bool:
             return True
         reach += step * (n - 1)
     return False
+
+
+def refuse_overlap(x: Tensor, other: Tensor, target: Any = None) -> None:
+    """Raise where elements of ``other`` lie among those of ``x`` that are written to (in ``target``), but not in one order."""
+    if other is x and target is None:
+        return
+    if (x if x.base is None else x.base) is not (other if other.base is None else other.base):
+        return
+    a, b = x.value if target is None else target, other.value
+    if type(a) is not np.ndarray or type(b) is not np.ndarray or not (a.size and b.size and _dense(a) and _dense(b)):
+        return
+    (low, high), (start, stop) = np.lib.array_utils.byte_bounds(a), np.lib.array_utils.byte_bounds(b)
+    if low < stop and start < high and not (low == start and high == stop and a.strides == b.strides):
+        raise RuntimeError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+            "location. Please clone() the tensor before performing the operation."
+        )
+
+
+def _dense(array: Any) -> bool:
+    """Whether its elements lie one beside the other, in whatever order."""
+    reach = array.itemsize
+    for step, n in sorted([(step, n) for step, n in zip(array.strides, array.shape, strict=True) if n > 1]):
+        if step != reach:
+            return False
+        reach *= n
+    return True
 
 
 def _keep_first(node: Any, x: Tensor) -> None:

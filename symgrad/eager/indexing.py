@@ -28,7 +28,7 @@ from symgrad.eager.core import (
 )
 from symgrad.eager.dtypes import title
 from symgrad.eager.pointwise import FUNCTIONS, function, in_place
-from symgrad.eager.shapes import expand, reshape
+from symgrad.eager.shapes import expand, expanded, reshape
 from symgrad.eager.values import clone
 from symgrad.ops import index
 from symgrad.ops.core import Traced
@@ -247,20 +247,10 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         target = self.value[index.fill(spec, ())]
     except IndexError as error:
         raise IndexError(_out_of_range(self, spec, arrays) or str(error)) from None
-    v = value.value
-    try:
-        np.broadcast_shapes(v.shape, target.shape)
-        fits = v.ndim - target.ndim <= sum(n == 1 for n in v.shape)
-    except ValueError:
-        fits = False
-    if not fits:
-        raise RuntimeError(
-            f"The expanded size of the tensor ({target.shape[-1] if target.ndim else 1}) must match the existing size "
-            f"({v.shape[-1]}) at non-singleton dimension {max(target.ndim - 1, 0)}.  Target sizes: {list(target.shape)}.  "
-            f"Tensor sizes: {list(v.shape)}"
-        )
-    if v.ndim > target.ndim:
-        value = value.reshape(v.shape[v.ndim - target.ndim :])
+    shape = value.value.shape
+    if len(shape) > target.ndim:
+        value = value.reshape(shape[next((i for i, n in enumerate(shape) if n != 1), len(shape)) :])
+    expanded(value, target.shape)
     assign(self, value, "copy_", spec)
 
 

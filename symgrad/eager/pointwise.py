@@ -26,6 +26,7 @@ from symgrad.eager.core import (
     method,
     methods,
     plain,
+    refuse_overlap,
     requires,
     variant,
     wrap,
@@ -122,6 +123,9 @@ def in_place(name: str, fun: Any) -> None:
     def method_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if self.made or self.inference:
             writable(self)  # which torch looks at first
+        for other in args:
+            if isinstance(other, Tensor) and (other.base is not None or self.base is not None):
+                refuse_overlap(self, other)
         return assign(self, fun(self, *args, **kwargs), f"{name}_")
 
     setattr(Tensor, f"{name}_", method_)

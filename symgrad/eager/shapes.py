@@ -193,7 +193,8 @@ def unsqueeze(input: Tensor, dim: int) -> Any:
     return apply(EXPAND_DIMS, (input,), {"axis": axis_of(dim, input.value.ndim + 1)})
 
 
-def _expanded(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
+def expanded(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that a tensor can be expanded to, -1 for dimensions that stay; torch's error where it cannot be."""
     own = x.value.shape
     more = len(shape) - len(own)
     if more < 0:
@@ -220,7 +221,7 @@ def expand(self: Tensor, *size: Any, implicit: bool = False, **named: Any) -> An
     try:
         return apply(EXPAND, (self,), {"shape": wanted})
     except ValueError:
-        return apply(EXPAND, (self,), {"shape": _expanded(self, wanted)})
+        return apply(EXPAND, (self,), {"shape": expanded(self, wanted)})
 
 
 @method
