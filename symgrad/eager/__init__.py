@@ -150,5 +150,5 @@ _shared = """
     pairwise_distance pixel_shuffle pixel_unshuffle prelu rms_norm rrelu rrelu_ selu selu_ threshold threshold_
 """
 globals().update({name: getattr(nn.functional, name) for name in _shared.split()})
-_names = (f"{name}_" for name in (*_FUNCTIONS, "fill", "zero", "detach"))
+_names = (f"{name}_" for name in (*_FUNCTIONS, "fill", "zero", "detach", "resize_as"))
 globals().update({name: getattr(Tensor, name) for name in _names if hasattr(Tensor, name)})

@@ -403,7 +403,7 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
 
 def _eliminated(a: Any, exchange: bool) -> tuple[Any, Any]:
     """Both factors in one matrix, and the row that each one is exchanged with: that of the largest element below."""
-    rest = a.reshape(-1, *a.shape[-2:]).copy()
+    rest = a.reshape(math.prod(a.shape[:-2]), *a.shape[-2:]).copy()
     k, each = min(a.shape[-2:]), np.arange(len(rest))
     found = np.empty((len(rest), k), np.int32)
     for j in range(k):
@@ -420,7 +420,7 @@ def _eliminated(a: Any, exchange: bool) -> tuple[Any, Any]:
 
 def _rows(pivots: Any, m: int) -> Any:
     """The order of the rows after these exchanges."""
-    flat = pivots.reshape(-1, pivots.shape[-1])
+    flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
     order, each = np.tile(np.arange(m), (len(flat), 1)), np.arange(len(flat))
     for j, other in enumerate(flat.T - 1):
         order[each, j], order[each, other] = order[each, other], order[each, j].copy()

@@ -1,4 +1,4 @@
-"""The dtypes that torch's functions refuse, though NumPy's would take them."""
+"""The dtypes and numbers that torch's functions refuse, though NumPy's would take them."""
 
 from __future__ import annotations
 
@@ -76,12 +76,28 @@ def _read() -> dict[str, dict[str, str]]:
 REFUSED = _read()
 
 
-def _refusing(name: str, fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that refuses dtypes as torch's function of this name does."""
-    refused = REFUSED[name]
+# what takes no numbers in place of tensors; and what takes none as the first argument
+_OF_TENSORS = set(
+    "maximum minimum fmax fmin hypot nextafter gcd lcm logical_and logical_or logical_xor atan2 arctan2 logaddexp logaddexp2 "
+    "ldexp igamma igammac dist isclose allclose".split()
+)
+_TENSOR_FIRST = set("max min eq ne lt le gt ge less greater not_equal less_equal greater_equal fmod copysign rsub".split())
+
+
+def _refusing(name: str, fun: Callable[..., Any], start: int) -> Callable[..., Any]:
+    """A function that refuses arguments as torch's function of this name does, whose positions are counted from ``start``."""
+    refused, tensors, first = REFUSED.get(name, {}), name in _OF_TENSORS, name in _TENSOR_FIRST
 
     @functools.wraps(fun)
     def checked(*args: Any, **kwargs: Any) -> Any:
+        if tensors:
+            for i, x in enumerate(args[:2]):
+                if isinstance(x, _NUMBERS):
+                    key = ("input", "other")[i]
+                    raise TypeError(f"{name}(): argument '{key}' (position {start + i}) must be Tensor, not {type(x).__name__}")
+        if first and isinstance(args[0] if args else None, _NUMBERS):
+            kinds = ", ".join([type(x).__name__ for x in args])
+            raise TypeError(f"{name}() received an invalid combination of arguments - got ({kinds})")
         for x in (*args, *kwargs.values()) if kwargs else args:
             if isinstance(x, Tensor) and x.value.dtype.kind in refused:
                 _check(name, [other.value.dtype for other in args if isinstance(other, Tensor)] or [x.value.dtype])
@@ -89,6 +105,9 @@ def _refusing(name: str, fun: Callable[..., Any]) -> Callable[..., Any]:
         return fun(*args, **kwargs)
 
     return checked
+
+
+_NUMBERS = (int, float, complex)
 
 
 def _check(name: str, given: list[Any]) -> None:
@@ -103,10 +122,10 @@ def _check(name: str, given: list[Any]) -> None:
 
 
 def apply() -> None:
-    """Let functions, methods and operators refuse what the table says."""
-    for name in REFUSED:
+    """Let functions, methods and operators refuse what the tables say."""
+    for name in {*REFUSED, *_OF_TENSORS, *_TENSOR_FIRST}:
         if name in FUNCTIONS:
-            FUNCTIONS[name] = _refusing(name, FUNCTIONS[name])
+            FUNCTIONS[name] = _refusing(name, FUNCTIONS[name], 1)
         for method in (name, f"{name}_", f"__{name}__"):
             if method in vars(Tensor):
-                setattr(Tensor, method, _refusing(name, vars(Tensor)[method]))
+                setattr(Tensor, method, _refusing(name, vars(Tensor)[method], 0))

@@ -651,7 +651,7 @@ def batch_norm(
     axes = (0, *range(2, input.value.ndim))
     given = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
     for name, x in given.items():
-        if x is not None and x.value.size != input.value.shape[1]:
+        if x is not None and input.value.ndim > 1 and x.value.size != input.value.shape[1]:
             raise RuntimeError(f"{name} should contain {input.value.shape[1]} elements not {x.value.size}")
     if training and (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
