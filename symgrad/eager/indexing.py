@@ -495,6 +495,10 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Any) -> Any:
 def _scattered(x: Tensor, dim: int, places: Tensor, src: Any, adds: bool) -> Any:
     flat = _table(x, dim, places, "self")
     if isinstance(src, Tensor):
+        if src.value.dtype != x.value.dtype:
+            raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+        if src.value.ndim != places.value.ndim:
+            raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
         if src.value.shape != places.value.shape:
             src = getitem(src, tuple([slice(n) for n in places.value.shape]))
     else:

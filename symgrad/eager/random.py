@@ -9,7 +9,7 @@ import numpy as np
 
 from symgrad.eager.core import NONE, Fused, Tensor, apply, assign, called, method, methods, plain, wrap
 from symgrad.eager.creation import creates, like
-from symgrad.eager.dtypes import as_numpy, default
+from symgrad.eager.dtypes import as_numpy, default, title
 from symgrad.eager.shapes import sizes
 from symgrad.trace import active_trace
 
@@ -266,6 +266,10 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
     """Places drawn with probabilities in proportion to the numbers."""
     source, value = generator or default_generator, input.value
+    if value.dtype.kind != "f":
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {title(value.dtype)}")
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
     if value.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if not replacement and num_samples > value.shape[-1]:
@@ -273,6 +277,8 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     rows = np.atleast_2d(value)
     if np.any(~(rows >= 0) | np.isinf(rows)):
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if (rows.sum(1) <= 0).any():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     if replacement and num_samples > 1:
         levels = np.cumsum(rows, 1)
         levels = levels / levels[:, -1:]

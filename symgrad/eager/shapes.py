@@ -356,12 +356,16 @@ def flip(input: Tensor, *dims: Any, **named: Any) -> Any:
 @function
 def fliplr(input: Tensor) -> Any:
     """In reverse order along the second dimension."""
+    if input.value.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
     return flip(input, 1)
 
 
 @function
 def flipud(input: Tensor) -> Any:
     """In reverse order along the first dimension."""
+    if not input.value.ndim:
+        raise RuntimeError("Input must be >= 1-d.")
     return flip(input, 0)
 
 
@@ -424,6 +428,8 @@ def diag(input: Tensor, diagonal: int = 0) -> Any:
 @function
 def trace(input: Tensor) -> Any:
     """The sum of the diagonal."""
+    if input.value.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.value.ndim}")
     return np.trace(input.to(np.int64) if input.value.dtype.kind == "u" else input)
 
 

@@ -60,7 +60,9 @@ def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order:
     """Derivatives along dimensions, estimated by central differences."""
     spacing = 1 if spacing is None else spacing
     dims = range(input.value.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
-    axes = [axis_of(d, input.value.ndim) for d in dims]
+    if edge_order not in (1, 2):
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    axes = axis_of(tuple(dims), input.value.ndim)
     alike = isinstance(spacing, (int, float, complex)) or (isinstance(spacing, Tensor) and not spacing.value.ndim)
     steps = [spacing] * len(axes) if alike else [spacing] if isinstance(spacing, Tensor) else list(spacing)
     if len(steps) != len(axes):
@@ -113,6 +115,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: A
     _check_rows("cov", input)
     x = input if input.value.dtype.kind in "fc" else input.float()
     x = reshape(x, (1, -1)) if x.value.ndim < 2 else x
+    _check_weights(x, fweights, aweights)
     weights = fweights if aweights is None else aweights if fweights is None else fweights * aweights
     n = x.value.shape[1]
     total = n if weights is None else weights.sum()
@@ -125,6 +128,30 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: A
     scale = FUNCTIONS["clamp_min"](scale, 0) if isinstance(scale, Tensor) else max(scale, 0)
     turned = transpose(gap if weights is None else gap * weights, 0, 1).conj()
     return matmul(gap, turned).div(scale).squeeze()
+
+
+def _check_weights(x: Tensor, fweights: Any, aweights: Any) -> None:
+    """Raise for weights of the columns of ``x`` that are none."""
+    for name, weights, kinds, wanted in (
+        ("fweights", fweights, "iu", "integral"),
+        ("aweights", aweights, "f", "floating point"),
+    ):
+        if weights is None:
+            continue
+        value, columns = weights.value, x.value.shape[1]
+        if value.ndim > 1:
+            raise RuntimeError(
+                f"cov(): expected {name} to have one or fewer dimensions but got {name} with {value.ndim} dimensions"
+            )
+        if value.dtype.kind not in kinds:
+            raise RuntimeError(f"cov(): expected {name} to have {wanted} dtype but got {name} with {title(value.dtype)} dtype")
+        if value.size != columns:
+            raise RuntimeError(
+                f"cov(): expected {name} to have the same numel as there are observations in the input but got {value.size} != "
+                f"{columns}"
+            )
+        if (value < 0).any():
+            raise RuntimeError(f"cov(): {name} cannot be negative")
 
 
 @function

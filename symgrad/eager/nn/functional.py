@@ -144,6 +144,8 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     """``input``, kept between two numbers."""
     if input.value.dtype.kind == "b":
         raise RuntimeError("Bool inputs not supported for hardtanh")
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
     if input.value.dtype.kind in "iu":
         min_val, max_val = int(min_val), int(max_val)
     y = apply(ops.HARDTANH, (input,), {"low": min_val, "high": max_val})
@@ -808,6 +810,8 @@ def embedding(
 ) -> Any:
     """Rows of ``weight``; that of ``padding_idx`` gets no gradient, and those longer than ``max_norm`` are shortened first."""
     places = input.value
+    if weight.value.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
     if max_norm is not None:
         used = np.unique(places)
         lengths = np.linalg.norm(weight.value[used], norm_type, -1)
