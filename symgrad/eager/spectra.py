@@ -227,8 +227,8 @@ def istft(
     window = _seen_through(wrap(np.ones(size, kind)) if window is None else window, size, n_fft)
     norm = "ortho" if normalized else None
     frames = transpose(rows, 1, 2)
-    frames = fft.irfft(frames, n_fft, norm=norm) if half else fft.ifft(frames, norm=norm)
-    frames = (frames if half or return_complex else frames.real) * window
+    frames = fft.ifft(frames, norm=norm) if return_complex else fft.irfft(frames[..., : n_fft // 2 + 1], n_fft, norm=norm)
+    frames = frames * window
     whole = n_fft + hop * (count - 1)
     places = wrap((np.arange(count)[:, None] * hop + np.arange(n_fft)).reshape(-1))
     add = FUNCTIONS["index_add"]
