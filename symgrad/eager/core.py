@@ -1070,7 +1070,7 @@ def assign(x: Tensor, new: Tensor, verb: str, place: Any = None) -> Tensor:
             )
         new = new.astype(target.dtype)
         source = new.value
-    if recorded and new.node is not None:
+    if recorded and place is None and new.node is not None:
         _keep_first(new.node, x)
     if type(target) is np.ndarray and not target.flags.forc and _overlaps(target):
         _write_over(target, source, verb, recorded)

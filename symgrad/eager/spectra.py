@@ -169,7 +169,7 @@ def stft(
     found = (fft.rfft if half else fft.fft)(frames, norm="ortho" if normalized else None)
     found = labelled(transpose(found, 1, 2), "TransposeBackward1")
     found = squeeze(found, 0) if alone else found
-    if some or return_complex:
+    if return_complex is not False:
         return found
     warnings.warn(_PAIRS, stacklevel=2)
     return FUNCTIONS["view_as_real"](found)
