@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import functools
 import math
+import warnings
 from collections import namedtuple
 from typing import Any
 
@@ -196,15 +197,23 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
 
 
 def _moment(
-    op: Op, names: str, input: Tensor, dim: Any, unbiased: Any = None, keepdim: bool = False, correction: Any = None
+    op: Op, name: str, input: Tensor, dim: Any, unbiased: Any = None, keepdim: bool = False, correction: Any = None
 ) -> Any:
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if input.value.dtype.kind not in "fc":
-        raise RuntimeError(f"{names} only support floating point and complex dtypes")
+        raise RuntimeError(
+            f"{'std and var' if name in ('std', 'var') else name} only support floating point and complex dtypes"
+        )
     if correction is None:
         correction = 1 if unbiased is None else int(unbiased)
     params = _axes(dim, keepdim, input.value.ndim)
+    if input.value.size and count(input.value, params.get("axis")) <= correction:
+        warnings.warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
+            "divided by output numel).",
+            stacklevel=3,
+        )
     if correction:
         params["ddof"] = correction
     return apply(op, (input,), params)
@@ -213,13 +222,13 @@ def _moment(
 @function
 def std(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Any:
     """The standard deviation, by default with Bessel's correction."""
-    return _moment(STD, "std and var", input, dim, unbiased, keepdim, correction)
+    return _moment(STD, "std", input, dim, unbiased, keepdim, correction)
 
 
 @function
 def var(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Any:
     """The variance, by default with Bessel's correction."""
-    return _moment(VAR, "std and var", input, dim, unbiased, keepdim, correction)
+    return _moment(VAR, "var", input, dim, unbiased, keepdim, correction)
 
 
 def var_mean(input: Tensor, dim: Any = None, **options: Any) -> Any:

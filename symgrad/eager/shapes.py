@@ -163,8 +163,15 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Any:
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Any:
     """One dimension as several."""
     shape = input.value.shape
-    axis = axis_of(dim, len(shape))
-    return reshape(input, (*shape[:axis], *sizes, *shape[axis + 1 :]))
+    axis, form = axis_of(dim, len(shape)), list(sizes)
+    known = math.prod([n for n in form if n != -1])
+    if not form:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    if form.count(-1) < 2 and (shape[axis] % (known or 1) if -1 in form else known != shape[axis]):
+        raise RuntimeError(
+            f"unflatten: Provided sizes {form} don't multiply up to the size of dim {axis} ({shape[axis]}) in the input tensor"
+        )
+    return reshape(input, (*shape[:axis], *form, *shape[axis + 1 :]))
 
 
 @function

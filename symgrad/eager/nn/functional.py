@@ -169,9 +169,10 @@ def glu(input: Tensor, dim: int = -1) -> Any:
     """The first half along ``dim``, times the sigmoid of the other."""
     if not input.value.ndim:
         raise RuntimeError("glu does not support 0-dimensional tensors")
-    size = input.value.shape[axis_of(dim, input.value.ndim)]
+    axis = axis_of(dim, input.value.ndim)
+    size = input.value.shape[axis]
     if size % 2:
-        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")
+        raise RuntimeError(f"Halving dimension must be even, but dimension {axis} is size {size}")
     a, b = narrow(input, dim, 0, size // 2), narrow(input, dim, size // 2, size // 2)
     return labelled(a * sigmoid(b), "GluBackward0")
 
