@@ -145,9 +145,10 @@ pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
 refusals.apply()
 globals().update(_FUNCTIONS)
 _shared = """
-    adaptive_avg_pool1d avg_pool1d bilinear celu celu_ channel_shuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d
-    conv_transpose3d cosine_similarity dropout group_norm hardshrink layer_norm max_pool1d max_pool2d max_pool3d
-    pairwise_distance pixel_shuffle pixel_unshuffle prelu rms_norm rrelu rrelu_ selu selu_ threshold threshold_
+    adaptive_avg_pool1d alpha_dropout avg_pool1d bilinear celu celu_ channel_shuffle conv1d conv2d conv3d conv_transpose1d
+    conv_transpose2d conv_transpose3d cosine_similarity dropout feature_alpha_dropout group_norm hardshrink layer_norm
+    max_pool1d max_pool2d max_pool3d pairwise_distance pixel_shuffle pixel_unshuffle prelu rms_norm rrelu rrelu_ selu selu_
+    threshold threshold_
 """
 globals().update({name: getattr(nn.functional, name) for name in _shared.split()})
 _names = (f"{name}_" for name in (*_FUNCTIONS, "fill", "zero", "detach", "resize_as"))

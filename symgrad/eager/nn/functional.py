@@ -764,16 +764,79 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Any = None) -
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Zeros in place of some elements, drawn with probability ``p``; the others are scaled up."""
+    return _dropped(input, p, training, inplace)
+
+
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+    """What ``selu`` tends to far below zero in place of some elements, so that mean and variance stay."""
+    return _dropped(input, p, training, inplace, alpha=True)
+
+
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+    """``alpha_dropout`` of whole channels."""
+    return _dropped(input, p, training, inplace, True, True)
+
+
+def _dropped(input: Tensor, p: float, training: bool, inplace: bool, features: bool = False, alpha: bool = False) -> Any:
+    """Elements, or whole channels, dropped; see Klambauer et al., "Self-normalizing neural networks" (2017), for ``alpha``."""
     if not 0 <= p <= 1:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0 or not input.value.size:
         return input
     shape, kind = input.value.shape, input.value.dtype
+    if features:
+        if len(shape) < 2:
+            raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+        shape = (*shape[:2], *(1,) * (len(shape) - 2))
     if p == 1:
         return _maybe_in_place(input, input * wrap(np.zeros((), kind)), inplace, "dropout")
-    drawn = default_generator.uniform(input.value.size, np.dtype(np.float64)).reshape(shape)
-    kept = (drawn < 1 - p).astype(kind) / kind.type(1 - p)
-    return _maybe_in_place(input, input * wrap(kept), inplace, "dropout")
+    drawn = default_generator.uniform(math.prod(shape), np.dtype(np.float64)).reshape(shape)
+    kept = (drawn < 1 - p).astype(kind)
+    if not alpha:
+        return _maybe_in_place(input, input * wrap(kept / kind.type(1 - p)), inplace, "dropout")
+    limit = 1.7580993408473766
+    scale = 1 / math.sqrt((limit * limit * p + 1) * (1 - p))
+    moved = (kept - 1) * kind.type(limit * scale) + kind.type(limit * scale * p)
+    return _maybe_in_place(input, input * wrap(kept * kind.type(scale)) + wrap(moved), inplace, "dropout")
+
+
+def _channel_dropout(d: int) -> Any:
+    name = f"dropout{d}d"
+
+    @called(name, f"Zeros in place of some channels of {d} dimension{'s' * (d > 1)}, drawn with probability ``p``.")
+    def fun(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+        ndim = input.value.ndim
+        both = f"(i.e. {d + 1}D or {d + 2}D inputs)."
+        about = f"{name} exists to provide channel-wise dropout on inputs with {d} spatial dimension{'s' * (d > 1)}, "
+        if ndim not in (d + 1, d + 2):
+            if d == 1:
+                raise RuntimeError(
+                    f"{name}: Expected 2D or 3D input, but received a {ndim}D input. Note that {about}a channel dimension, and "
+                    f"an optional batch dimension {both}"
+                )
+            warnings.warn(
+                f"{name}: Received a {ndim}-D input to {name}, which is deprecated and will result in an error in a future "
+                "release. To retain the behavior and silence this warning, please use dropout instead. Note that "
+                f"{about}a channel dimension, and an optional batch dimension {both}",
+                stacklevel=2,
+            )
+        if d == 2 and ndim == 3:
+            warnings.warn(_NO_BATCH, stacklevel=2)
+        if d == 2 or ndim == d + 2:
+            return _dropped(input, p, training, inplace, True)
+        y = reshape(_dropped(reshape(input, (1, *input.value.shape)), p, training, False, True), input.value.shape)
+        return _maybe_in_place(input, y, inplace, "dropout")
+
+    return fun
+
+
+_NO_BATCH = (
+    "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is "
+    "interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to interpret "
+    "the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout behavior, "
+    "please switch to using dropout1d instead."
+)
+dropout1d, dropout2d, dropout3d = map(_channel_dropout, (1, 2, 3))
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Any:
