@@ -596,7 +596,17 @@ for _fun in (index_copy, index_reduce, scatter_reduce, put, masked_scatter):
 
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that all of these are broadcast to."""
-    return Size(np.broadcast_shapes(*[sizes((shape,)) if not isinstance(shape, int) else (shape,) for shape in shapes]))
+    given = [sizes((shape,)) if not isinstance(shape, int) else (shape,) for shape in shapes]
+    found = [1] * max([len(shape) for shape in given], default=0)
+    for i, shape in enumerate(given):
+        for at in range(-1, -1 - len(shape), -1):
+            if shape[at] != 1 != found[at] != shape[at]:
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {shape[at]} at {at}! Mismatching argument at index {i} had "
+                    f"{shape}; but expected shape should be broadcastable to {found}"
+                )
+            found[at] = shape[at] if found[at] == 1 else found[at]
+    return Size(found)
 
 
 FUNCTIONS.update(

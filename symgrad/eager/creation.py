@@ -77,12 +77,17 @@ def _inferred(data: Any, dtype: Any = None) -> Any:
     if dtype is not None:
         if not isinstance(data, (np.ndarray, np.generic)):
             _check_fits(value, as_numpy(dtype))
-        return value.astype(as_numpy(dtype))
+        return _as(value, as_numpy(dtype))
     if isinstance(data, (np.ndarray, np.generic)) or (isinstance(data, (list, tuple)) and _holds(np.generic, data)):
         return value
     if value.dtype.kind == "f":
-        return value.astype(default.real)
-    return value.astype(default.complex) if value.dtype.kind == "c" else value
+        return _as(value, default.real)
+    return _as(value, default.complex) if value.dtype.kind == "c" else value
+
+
+def _as(value: Any, kind: Any) -> Any:
+    """The value in a dtype; what is too large for it becomes infinite without a warning, as in torch."""
+    return mode.quiet(value.astype, kind) if type(value) is np.ndarray else value.astype(kind)
 
 
 def _check_fits(value: Any, wanted: np.dtype[Any]) -> None:
