@@ -180,13 +180,13 @@ def multilabel_margin_loss(
 ) -> Any:
     """How far all of the right classes, those before the first -1, are from leading all others by 1."""
     reduction = reduction_of(reduction, size_average, reduce)
-    x, places = input.reshape(-1, input.value.shape[-1]), target.value.reshape(-1, input.value.shape[-1])
+    classes = input.value.shape[-1] if input.value.ndim else 1
+    x, places = input.reshape(-1, classes), target.value.reshape(-1, classes)
     right = np.cumprod(places >= 0, axis=1).astype(bool)
-    classes = np.arange(x.value.shape[1])
-    wrong = ~((places[:, :, None] == classes) & right[:, :, None]).any(1)
+    wrong = ~((places[:, :, None] == np.arange(classes)) & right[:, :, None]).any(1)
     counted = (right[:, :, None] & wrong[:, None, :]).astype(x.value.dtype)
     gap = FUNCTIONS["relu"](1 - unsqueeze(gather(x, 1, wrap(np.where(right, places, 0))), 2) + unsqueeze(x, 1))
-    loss = (gap * wrap(counted)).sum((1, 2)) / x.value.shape[1]
+    loss = (gap * wrap(counted)).sum((1, 2)) / classes
     loss = loss if input.value.ndim == 2 else loss.reshape(())
     return labelled(reduced(loss, reduction), "MultilabelMarginLossBackward0")
 
